@@ -1,0 +1,50 @@
+# Set-up happens by itself, once, before what needs it: a virtual environment, the packages, the Delta jars.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+export TXN_ANALYSIS_JARS := $(CURDIR)/.jars
+
+CAPTURE := data/cases/kafka-4.2/capture-1
+CODE := txn_analysis jobs tests
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format golden setup clean
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+demo: $(READY) ## Audit a real capture in data/ and print the report (about 30 s)
+	@$(BIN)/txn-analysis audit $(CAPTURE)/segments $(CAPTURE)/transaction-state \
+		--transaction-state-partitions 4 --max-clock-skew-ms 0 --warehouse build/demo-warehouse --exit-zero
+
+test: $(READY) ## Run every test
+	@$(BIN)/python -m pytest
+
+check: $(READY) ## Check format, lint and types
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy $(CODE)
+
+format: $(READY) ## Format the code, and mend what lint can mend
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+golden: $(READY) ## Write the expected reports anew; read the diff before committing it
+	@$(BIN)/python -m pytest -m golden --update-golden
+
+setup: $(READY) ## Only the set-up: .venv/ and .jars/
+
+clean: ## Remove what runs, tests and checks left; keeps .venv/ and .jars/
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+# The JDK is looked for first: without one the rest would be for nothing.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed; set PYTHON=")'
+	@$(PYTHON) -m txn_analysis.jdk
+	@echo 'Setting up .venv and .jars, once; this takes a minute or two' >&2
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lint]'
+	@$(BIN)/python -m txn_analysis.delta_jars
+	@touch $@

@@ -1,0 +1,23 @@
+"""Plan the abort markers for the hanging transactions of a judged capture."""
+
+from __future__ import annotations
+
+from txn_analysis import audit
+from txn_analysis.cli.jobs import job
+from txn_analysis.cli.options import Request
+from txn_analysis.cli.output import emit
+from txn_analysis.cli.spark import spark_session
+
+
+@job("abort_plan", "--warehouse txn-warehouse --capture tonight")
+def abort_plan(request: Request) -> int:
+    """Write the table `abort_plan` of a judged capture; by default of the newest. Nothing is sent anywhere."""
+    settings = request.settings()
+    with spark_session(settings, is_short_run=False) as spark:
+        run = audit.plan_aborts(spark, settings)
+    emit(f"{settings.warehouse}: abort_plan of {run.run_id}\n", request.output)
+    return 0
+
+
+if __name__ == "__main__":
+    abort_plan()

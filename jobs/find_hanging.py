@@ -1,0 +1,23 @@
+"""Judge the open transactions of a reconstructed capture."""
+
+from __future__ import annotations
+
+from txn_analysis import audit
+from txn_analysis.cli.jobs import job
+from txn_analysis.cli.options import Request
+from txn_analysis.cli.output import emit
+from txn_analysis.cli.spark import spark_session
+
+
+@job("find_hanging", "--warehouse txn-warehouse --capture tonight")
+def find_hanging(request: Request) -> int:
+    """Write the table `findings` of a reconstructed capture; by default of the newest."""
+    settings = request.settings()
+    with spark_session(settings, is_short_run=False) as spark:
+        run = audit.find_hanging(spark, settings)
+    emit(f"{settings.warehouse}: findings of {run.run_id}\n", request.output)
+    return 0
+
+
+if __name__ == "__main__":
+    find_hanging()

@@ -1,0 +1,23 @@
+"""Fill the input tables from files; the first of the steps of which `nightly_audit.py` is all."""
+
+from __future__ import annotations
+
+from txn_analysis import audit
+from txn_analysis.cli.jobs import job
+from txn_analysis.cli.options import Paths, Request
+from txn_analysis.cli.output import emit
+from txn_analysis.cli.spark import spark_session
+
+
+@job("ingest", "--warehouse txn-warehouse --capture tonight segments/ transaction-state/")
+def ingest(request: Request, paths: Paths) -> int:
+    """Fill the input tables of the warehouse from files, without judging."""
+    settings = request.settings()
+    with spark_session(settings, is_short_run=False) as spark:
+        ingested = audit.ingest(spark, paths, settings)
+    emit(f"{settings.warehouse}: {ingested.input_count} inputs in capture {ingested.capture}\n", request.output)
+    return 0
+
+
+if __name__ == "__main__":
+    ingest()

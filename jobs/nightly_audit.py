@@ -1,0 +1,27 @@
+"""The whole audit, for a scheduler: ingest, reconstruct, find hanging, abort plan, report."""
+
+from __future__ import annotations
+
+from txn_analysis import audit
+from txn_analysis.cli.jobs import job
+from txn_analysis.cli.options import Paths, Request
+from txn_analysis.cli.output import emit
+from txn_analysis.cli.spark import spark_session
+from txn_analysis.report.text_report import text_report
+
+
+@job("nightly_audit", "--config conf/nightly.toml segments/ transaction-state/")
+def nightly_audit(request: Request, paths: Paths) -> int:
+    """Audit the files of a night and print the report.
+
+    Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 something could not be read or done.
+    """
+    settings = request.settings()
+    with spark_session(settings, is_short_run=False) as spark:
+        report = audit.audit(spark, paths, settings)
+    emit(text_report(report), request.output)
+    return report.exit_code(settings.fail_on, exit_zero=settings.exit_zero)
+
+
+if __name__ == "__main__":
+    nightly_audit()

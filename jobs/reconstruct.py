@@ -1,0 +1,23 @@
+"""Reconstruct the transactions of an ingested capture."""
+
+from __future__ import annotations
+
+from txn_analysis import audit
+from txn_analysis.cli.jobs import job
+from txn_analysis.cli.options import Request
+from txn_analysis.cli.output import emit
+from txn_analysis.cli.spark import spark_session
+
+
+@job("reconstruct", "--warehouse txn-warehouse --capture tonight")
+def reconstruct(request: Request) -> int:
+    """Write the tables `transactions` and `partition_health` of a capture; by default of the newest."""
+    settings = request.settings()
+    with spark_session(settings, is_short_run=False) as spark:
+        run = audit.reconstruct(spark, settings)
+    emit(f"{settings.warehouse}: transactions and partition_health of {run.run_id}\n", request.output)
+    return 0
+
+
+if __name__ == "__main__":
+    reconstruct()

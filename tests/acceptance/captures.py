@@ -1,0 +1,75 @@
+"""The real captures and how each is audited, as `data/README.md` says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from txn_analysis import audit
+from txn_analysis.config import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.report.model import AuditReport
+
+CASES = Path(__file__).parents[2] / "data" / "cases"
+PARAMETERS: dict[str, Any] = {"transaction_state_partitions": 4, "max_clock_skew_ms": 0}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way of giving a capture to the audit."""
+
+    capture: str
+    parts: tuple[str, ...]
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.capture}: {' + '.join(part.removeprefix('../') for part in self.parts)}"
+
+    @property
+    def paths(self) -> list[str]:
+        return [str((CASES / self.capture / part).resolve()) for part in self.parts]
+
+    @property
+    def expected(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = json.loads((CASES / self.capture / "expected.json").read_text())[
+            "open_transactions"
+        ]
+        return rows
+
+
+SEGMENTS = ("segments", "transaction-state")
+COMPLETE = (("transaction_state_complete", True),)
+VARIANTS = (
+    Variant("kafka-2.8/capture-1", (*SEGMENTS, "producer-snapshots")),
+    Variant("kafka-2.8/capture-1", ("segments", "../console"), COMPLETE),
+    Variant("kafka-4.2/capture-1", SEGMENTS),
+    Variant("kafka-4.2/capture-1", ("shallow", "transaction-state")),
+    Variant("kafka-4.2/capture-2", (*SEGMENTS, "producer-snapshots")),
+    Variant("kafka-4.2/capture-2", ("segments", "producer-snapshots", "../console"), COMPLETE),
+    Variant("kafka-4.2/capture-3", (*SEGMENTS, "producer-snapshots")),
+    Variant("kafka-4.2-edge/capture-1", SEGMENTS),
+    Variant("kafka-4.2-edge/capture-2", (*SEGMENTS, "producer-snapshots")),
+    Variant("kafka-4.2-tv2/capture-1", SEGMENTS),
+)
+
+
+def run_audit(spark: SparkSession, warehouse: str, paths: list[str], **settings: Any) -> AuditReport:
+    """Audit some paths with the captures' parameters, each in a cluster of its own unless one is named."""
+    return audit.audit(spark, paths, Settings.model_validate({"warehouse": warehouse} | PARAMETERS | settings))
+
+
+def rows_of(report: AuditReport) -> list[dict[str, Any]]:
+    """The findings as JSON prints them."""
+    found: list[dict[str, Any]] = json.loads(report.model_dump_json())["findings"]
+    return found
+
+
+def by_place(rows: list[dict[str, Any]]) -> dict[tuple[str, int, int], dict[str, Any]]:
+    """Rows by topic, partition and producer id."""
+    return {(row["topic"], row["partition"], row["producer_id"]): row for row in rows}

@@ -1,0 +1,60 @@
+"""What stands in for Spark and the library under a command, so that a test of the command line starts neither."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pytest
+
+
+class Library:
+    """Replaces functions of the library by name, and keeps what they were called with."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+        self.calls: list[tuple[Any, ...]] = []
+        for module in ("audit_verbs", "query_verbs", "plan_verb"):
+            monkeypatch.setattr(f"txn_analysis.cli.{module}.spark_session", _no_session)
+        # `import` looks a submodule up in its package first, where the real one may be already.
+        self.module("txn_analysis.warehouse", Warehouse=lambda _, root: ("warehouse", root))
+        self.module("txn_analysis.audit")
+
+    def module(self, name: str, **functions: Any) -> None:
+        """Puts a module of these functions in the place of a real one."""
+        module = ModuleType(name)
+        for function_name, function in functions.items():
+            setattr(module, function_name, function)
+        self._monkeypatch.setitem(sys.modules, name, module)
+        package, _, leaf = name.rpartition(".")
+        self._monkeypatch.setattr(sys.modules[package], leaf, module, raising=False)
+
+    def returns(self, name: str, result: Any) -> None:
+        """`txn_analysis.audit.<name>` notes its arguments, and returns the result or raises it."""
+
+        def called(*arguments: Any) -> Any:
+            self.calls.append(arguments)
+            if isinstance(result, BaseException):
+                raise result
+            return result
+
+        self._monkeypatch.setattr(sys.modules["txn_analysis.audit"], name, called, raising=False)
+
+
+@contextmanager
+def _no_session(settings: Any, **_: Any) -> Iterator[str]:
+    yield "spark"
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    """A function that only raises."""
+
+    def called(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return called

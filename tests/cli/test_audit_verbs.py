@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.report import rows
+from txn_analysis.errors import AuditError, InputError, WarehouseError
+from txn_analysis.report.model import AuditReport, build_report
+from txn_analysis.report.text_report import text_report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.cli.conftest import Done
+    from tests.cli.stubs import Library
+
+
+def report_with(*verdicts: str) -> AuditReport:
+    return build_report(rows.run(), [], [], [rows.finding(verdict=verdict) for verdict in verdicts])
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "words", "code"),
+    [
+        ((), (), 0),
+        (("suspect", "inconclusive"), (), 0),
+        (("hanging",), (), 1),
+        (("hanging",), ("--exit-zero",), 0),
+        (("suspect",), ("--fail-on", "suspect"), 1),
+        (("inconclusive",), ("--fail-on", "suspect"), 0),
+        (("in_progress",), ("--fail-on", "in_progress"), 1),
+    ],
+)
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_exit_code_of_audit(
+    command: Callable[..., Done],
+    library: Library,
+    dump: str,
+    verdicts: tuple[str, ...],
+    words: tuple[str, ...],
+    code: int,
+    form: str,
+) -> None:
+    library.returns("audit", report_with(*verdicts))
+    assert command("audit", dump, "--format", form, *words).code == code
+
+
+def test_report_goes_to_stdout_alone(command: Callable[..., Done], library: Library, dump: str) -> None:
+    library.returns("audit", report_with("hanging"))
+    done = command("audit", dump)
+    assert done.out == text_report(report_with("hanging"))
+    assert done.err == ""
+
+
+def test_report_as_json(command: Callable[..., Done], library: Library, dump: str) -> None:
+    library.returns("audit", report_with("hanging"))
+    assert json.loads(command("audit", dump, "--format", "json").out)["findings"][0]["verdict"] == "hanging"
+
+
+def test_commands_in_the_report_find_the_warehouse(command: Callable[..., Done], library: Library, dump: str) -> None:
+    library.returns("audit", report_with("hanging"))
+    assert "abort-plan --run run-1 --warehouse 'my audits'" in command("audit", dump, "--warehouse", "my audits").out
+
+
+def test_flags_reach_the_settings(command: Callable[..., Done], library: Library, dump: str) -> None:
+    library.returns("audit", report_with())
+    flags = "--cluster c --capture n --as-of 2026-11-21T03:00:00Z --transaction-max-timeout-ms 1 --max-clock-skew-ms 0"
+    words = "--transaction-state-partitions 4 --transaction-state-complete --state-copied-last --skip-unrecognised"
+    assert command("audit", dump, *flags.split(), *words.split()).code == 0
+    _, paths, settings, _ = library.calls[0]
+    assert paths == [dump]
+    assert (settings.cluster, settings.capture, settings.as_of_ms) == ("c", "n", rows.AS_OF_MS)
+    assert (settings.transaction_max_timeout_ms, settings.max_clock_skew_ms) == (1, 0)
+    assert settings.transaction_state_partitions == 4
+    assert settings.transaction_state_complete and settings.state_copied_last and settings.skip_unrecognised  # noqa: PT018
+
+
+def test_flags_beat_the_environment_and_the_file(
+    command: Callable[..., Done], library: Library, dump: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.returns("audit", report_with())
+    file = tmp_path / "audit.toml"
+    file.write_text('cluster = "file"\ncapture = "file"\nwarehouse = "file"\nstate_copied_last = true\n')
+    monkeypatch.setenv("TXN_ANALYSIS_CLUSTER", "environment")
+    monkeypatch.setenv("TXN_ANALYSIS_CAPTURE", "environment")
+    command("audit", dump, "--config", str(file), "--cluster", "flag", "--no-state-copied-last")
+    settings = library.calls[0][2]
+    assert (settings.cluster, settings.capture, settings.warehouse) == ("flag", "environment", "file")
+    assert settings.state_copied_last is False
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--transaction-max-timeout-ms", "0"), "--transaction-max-timeout-ms"),
+        (("--as-of", "yesterday"), "--as-of"),
+        (("--config", "no-such.toml"), "no-such.toml"),
+        (("-o", "no-such-folder/report.txt"), "no-such-folder/report.txt"),
+    ],
+)
+def test_wrong_settings_are_refused_in_one_line(
+    command: Callable[..., Done], dump: str, words: tuple[str, ...], problem: str
+) -> None:
+    done = command("audit", dump, *words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: ")
+    assert problem in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_missing_path_is_refused_before_spark(command: Callable[..., Done], library: Library) -> None:
+    done = command("audit", "no-such-file")
+    assert (done.code, done.out, library.calls) == (2, "", [])
+    assert done.err.startswith("error: no-such-file: ")
+
+
+def test_every_bad_input_has_its_own_line(command: Callable[..., Done], library: Library, dump: str) -> None:
+    library.returns("audit", InputError(["a.txt: offset 7: no dump", "b\x1b[2J.txt: empty"]))
+    done = command("audit", dump)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "error: a.txt: offset 7: no dump\nerror: b\\x1b[2J.txt: empty\n"
+
+
+def test_debug_shows_the_traceback(command: Callable[..., Done], library: Library, dump: str) -> None:
+    library.returns("audit", AuditError("no"))
+    assert "Traceback" not in command("audit", dump).err
+    done = command("audit", dump, "--debug")
+    assert done.code == 2
+    assert "Traceback" in done.err
+    assert done.err.endswith("error: no\n")
+
+
+def test_interrupt_exits_with_130(command: Callable[..., Done], library: Library, dump: str) -> None:
+    library.returns("audit", KeyboardInterrupt())
+    done = command("audit", dump)
+    assert (done.code, done.out, done.err) == (130, "", "interrupted\n")
+
+
+def test_report_of_a_named_run(command: Callable[..., Done], library: Library) -> None:
+    library.returns("load_report", report_with("hanging"))
+    done = command("report", "--run", "run-1")
+    assert (done.code, library.calls[0][2]) == (1, "run-1")
+    assert done.out == text_report(report_with("hanging"))
+
+
+def test_report_without_a_run(command: Callable[..., Done], library: Library) -> None:
+    library.returns("load_report", WarehouseError("txn-warehouse: no run yet"))
+    assert command("report").err == "error: txn-warehouse: no run yet\n"
+
+
+def test_reading_verbs_note_flags_without_effect(command: Callable[..., Done], library: Library) -> None:
+    library.returns("load_report", report_with())
+    done = command("report", "--max-clock-skew-ms", "0", "--state-copied-last")
+    assert done.code == 0
+    assert done.err.startswith("note: --state-copied-last, --max-clock-skew-ms: no effect here")
+
+
+@dataclass(frozen=True)
+class FakeIngested:
+    capture: str = "tonight"
+    input_count: int = 2
+    new_input_count: int = 1
+    text_bytes: int = 48_000
+    rejected_bytes: int = 0
+
+
+def test_ingest_says_what_it_read(command: Callable[..., Done], library: Library, dump: str) -> None:
+    library.returns("ingest", FakeIngested())
+    done = command("ingest", dump)
+    assert done.code == 0
+    assert done.out == "capture tonight: 2 inputs, 1 new to the warehouse; 48.0 kB of text, 0 B rejected\n"
+    assert json.loads(command("ingest", dump, "--format", "json").out)["input_count"] == 2
+
+
+def test_output_file_is_written_whole(
+    command: Callable[..., Done], library: Library, dump: str, tmp_path: Path
+) -> None:
+    library.returns("audit", report_with("hanging"))
+    target = tmp_path / "report.json"
+    target.write_text("old")
+    done = command("audit", dump, "--format", "json", "-o", str(target))
+    assert (done.code, done.out) == (1, "")
+    assert json.loads(target.read_text())["schema_version"] == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["orders-0.txt", "report.json"]
+
+
+def test_output_file_survives_a_failed_audit(
+    command: Callable[..., Done], library: Library, dump: str, tmp_path: Path
+) -> None:
+    library.returns("audit", AuditError("no"))
+    target = tmp_path / "report.json"
+    target.write_text("old")
+    assert command("audit", dump, "-o", str(target)).code == 2
+    assert target.read_text() == "old"
+
+
+def test_output_device_is_written_to(command: Callable[..., Done], library: Library, dump: str) -> None:
+    library.returns("audit", report_with())
+    assert command("audit", dump, "-o", os.devnull).code == 0

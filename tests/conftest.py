@@ -1,0 +1,50 @@
+"""What all tests share: one Spark session, repeatable hypothesis runs, and golden files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import hypothesis
+import pytest
+
+from txn_analysis.session import session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+# The same examples every time, so that a red build is red for everybody; `--hypothesis-profile=explore` looks further
+# and prints what repeats a failure.
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
+hypothesis.settings.register_profile("explore", max_examples=2000, deadline=None, print_blob=True)
+hypothesis.settings.load_profile("repeatable")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the golden files instead of comparing with them"
+    )
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one session of a test run; tests keep apart by their folders."""
+    spark = session("local[2]", "txn-analysis-tests", is_short_run=True)
+    yield spark
+    spark.stop()
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Compares a text with a file; a missing file fails, unless `make golden` writes it."""
+
+    def check(file: Path, text: str) -> None:
+        if request.config.getoption("--update-golden"):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        assert file.exists(), f"{file} is missing: `make golden` writes it"
+        assert text == file.read_text(encoding="utf-8")
+
+    return check

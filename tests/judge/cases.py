@@ -1,0 +1,117 @@
+"""Builders for the proof table: an open transaction that hangs in every respect, and what may be different about it.
+
+All of it is worded as changes to one story: producer 7 wrote to orders-0 an hour before the capture, the coordinator
+knows its id with nothing in progress, every partition of `__transaction_state` was seen up to the capture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from txn_analysis.config import Settings
+from txn_analysis.judge.state_coverage import StatePartition
+
+Row = dict[str, Any]
+
+NOW_MS = 1_800_000_000_000
+MINUTE_MS = 60_000
+MAX_TIMEOUT_MS = 900_000
+LATE_MS = MAX_TIMEOUT_MS + 300_000
+SKEW_MS = 1_000
+WRITTEN_MS = NOW_MS - 60 * MINUTE_MS
+BOUND_MS = WRITTEN_MS + 1_000
+HOLDER = 2
+
+OPEN: Row = {
+    "producer_id": 7,
+    "txn_start_offset": 100,
+    "is_txn_start_exact": True,
+    "outcome": "open",
+    "first_producer_epoch": 3,
+    "max_producer_epoch": 3,
+    "producer_epoch": 3,
+    "coordinator_epoch": 5,
+    "coordinator_epoch_basis": "marker",
+    "last_offset": 104,
+    "record_count": 5,
+    "size_bytes": 500,
+    "last_timestamp_ms": WRITTEN_MS,
+    "first_appended_before_ms": BOUND_MS,
+    "appended_after_ms": WRITTEN_MS - 5_000,
+    "appended_before_ms": BOUND_MS,
+    "last_marker_ms": WRITTEN_MS - 10_000,
+    "evidence_gaps": [],
+}
+HEALTH: Row = {
+    "is_in_capture": True,
+    "first_offset": 0,
+    "end_offset": 200,
+    "last_stable_offset": 100,
+    "open_transaction_count": 1,
+    "log_bytes": 10_000,
+    "last_moment_ms": NOW_MS,
+    "last_credible_timestamp_ms": NOW_MS,
+}
+KNOWN: Row = {
+    "producer_id": 7,
+    "transactional_id": "billing",
+    "state_partition": HOLDER,
+    "coordinator_state": "CompleteCommit",
+    "coordinator_producer_id": 7,
+    "coordinator_producer_epoch": 3,
+    "coordinator_start_ms": None,
+    "coordinator_update_ms": WRITTEN_MS - 10_000,
+    "coordinator_timeout_ms": MINUTE_MS,
+    "coordinator_txn_epoch": None,
+    "is_listed": False,
+    "runs_under_producer_id": True,
+    "is_producer_live": False,
+    "state_epoch": 3,
+    "recorded_after_ms": WRITTEN_MS - 10_000,
+    "has_prepare_since_marker": False,
+}
+UNKNOWN = None
+ALL_SEEN = tuple(StatePartition(p, is_seen=True, moment_ms=NOW_MS) for p in range(4))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the proof table: what is different, which rule must fire, and why."""
+
+    name: str
+    rule: str
+    open: Row = field(default_factory=dict)
+    health: Row = field(default_factory=dict)
+    known: Row | None = field(default_factory=dict)
+    partitions: tuple[StatePartition, ...] = ALL_SEEN
+    misfits: tuple[str, ...] = ()
+    settings: Row = field(default_factory=dict)
+    as_of_ms: int | None = NOW_MS
+
+    @property
+    def group(self) -> tuple[Any, ...]:
+        """What must be the same for cases that are judged in one frame."""
+        return (str(self.partitions), self.misfits, tuple(sorted(self.settings.items())), self.as_of_ms)
+
+    def run_settings(self) -> Settings:
+        return Settings.model_validate({"transaction_state_partitions": 4, "max_clock_skew_ms": SKEW_MS} | self.settings)
+
+
+def listed(state: str, **changes: Any) -> Row:
+    """The coordinator has the partition in a transaction that began just before the data was written."""
+    live = {
+        "coordinator_state": state,
+        "is_listed": True,
+        "is_producer_live": True,
+        "coordinator_start_ms": WRITTEN_MS - 100,
+        "coordinator_update_ms": NOW_MS - MINUTE_MS,
+        "coordinator_txn_epoch": 3,
+        "coordinator_timeout_ms": 24 * 60 * MINUTE_MS,
+    }
+    return live | changes
+
+
+def with_partition(number: int, **changes: Any) -> tuple[StatePartition, ...]:
+    """All partitions of `__transaction_state`, one of them different."""
+    return tuple(replace(p, **changes) if p.state_partition == number else p for p in ALL_SEEN)

@@ -1,0 +1,430 @@
+"""The proof table: for each rule just below, at and just above its bound, and each pair of rules that can both match.
+
+Changing an expectation here changes a verdict: it needs a line in the changelog and a reason.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.judge.cases import (
+    BOUND_MS,
+    HEALTH,
+    HOLDER,
+    KNOWN,
+    LATE_MS,
+    MINUTE_MS,
+    NOW_MS,
+    OPEN,
+    SKEW_MS,
+    UNKNOWN,
+    WRITTEN_MS,
+    Case,
+    listed,
+    with_partition,
+)
+from txn_analysis.judge.coordinator import FACTS
+from txn_analysis.judge.facts import StateEvidence, facts
+from txn_analysis.judge.rules import RULES, judged
+from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.tables import PARTITION_HEALTH, TRANSACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+WEEK_MS = 604_800_000
+GAP = ["offsets 3 to 5 are in no file"]
+COPIED_LAST = {"state_copied_last": True}
+NO_BOUND = {"appended_before_ms": None}
+
+CASES = (
+    Case("the story itself", "partition_not_in_transaction"),
+    Case("nobody ever had the producer id", "unknown_producer", known=UNKNOWN),
+    Case(
+        "the id was removed",
+        "partition_not_in_transaction",
+        known={"coordinator_state": "Tombstone", "runs_under_producer_id": False, "state_epoch": None},
+    ),
+    Case(
+        "the id runs under another producer id",
+        "partition_not_in_transaction",
+        known={"runs_under_producer_id": False, "coordinator_producer_id": 8, "state_epoch": None},
+    ),
+    Case(
+        "in progress elsewhere",
+        "partition_not_in_transaction",
+        known={"coordinator_state": "Ongoing", "is_producer_live": True},
+    ),
+    # evidence_broken comes before everything
+    Case("gap in the log", "evidence_broken", open={"evidence_gaps": GAP}),
+    Case("gap in the log, not late", "evidence_broken", open={"evidence_gaps": GAP, "last_timestamp_ms": NOW_MS}),
+    Case(
+        "gap in the log, commit pending", "evidence_broken", open={"evidence_gaps": GAP}, known=listed("PrepareCommit")
+    ),
+    # stale_data_in_live_transaction
+    Case(
+        "first append bounded 1 ms before the live transaction",
+        "stale_data_in_live_transaction",
+        known=listed("Ongoing", coordinator_start_ms=BOUND_MS + SKEW_MS + 1),
+    ),
+    Case(
+        "first append bounded at the live transaction's start",
+        "in_coordinator",
+        known=listed("Ongoing", coordinator_start_ms=BOUND_MS + SKEW_MS),
+    ),
+    Case(
+        "live transaction one epoch above the data",
+        "stale_data_in_live_transaction",
+        known=listed("Ongoing", coordinator_txn_epoch=4),
+    ),
+    Case("live transaction at the data's epoch", "in_coordinator", known=listed("Ongoing", coordinator_txn_epoch=3)),
+    Case(
+        "stale data, not late",
+        "stale_data_in_live_transaction",
+        open={"last_timestamp_ms": NOW_MS},
+        known=listed("Ongoing", coordinator_txn_epoch=4),
+    ),
+    Case(
+        "stale data, commit pending",
+        "stale_data_in_live_transaction",
+        known=listed("PrepareCommit", coordinator_txn_epoch=4),
+    ),
+    Case(
+        "stale data, coordinator overdue",
+        "stale_data_in_live_transaction",
+        known=listed("Ongoing", coordinator_txn_epoch=4, coordinator_timeout_ms=1),
+    ),
+    Case(
+        "newer transaction that does not list the partition",
+        "partition_not_in_transaction",
+        known={"coordinator_state": "Ongoing", "coordinator_txn_epoch": 4, "state_epoch": 4},
+    ),
+    # not_late: strictly beyond the bound
+    Case("idle 1 ms less than the bound", "not_late", open={"last_timestamp_ms": NOW_MS - LATE_MS + 1}),
+    Case("idle exactly the bound", "not_late", open={"last_timestamp_ms": NOW_MS - LATE_MS}),
+    Case(
+        "idle 1 ms more than the bound",
+        "partition_not_in_transaction",
+        open={"last_timestamp_ms": NOW_MS - LATE_MS - 1},
+    ),
+    Case("not late, commit pending", "not_late", open={"last_timestamp_ms": NOW_MS}, known=listed("PrepareCommit")),
+    Case("not late, state older", "not_late", open={"last_timestamp_ms": NOW_MS} | NO_BOUND),
+    Case("last timestamp at the capture", "not_late", open={"last_timestamp_ms": NOW_MS}),
+    # clocks: a timestamp after the capture, or none, is measured by the brokers
+    Case(
+        "client clock ahead, broker bound late", "partition_not_in_transaction", open={"last_timestamp_ms": NOW_MS + 1}
+    ),
+    Case(
+        "client clock ahead, broker bound exactly the bound",
+        "not_late",
+        open={"last_timestamp_ms": NOW_MS + 1, "appended_before_ms": NOW_MS - LATE_MS},
+    ),
+    Case("no timestamp, broker bound late", "partition_not_in_transaction", open={"last_timestamp_ms": None}),
+    Case("timestamp 0 is not credible", "not_late", open={"last_timestamp_ms": 0, "appended_before_ms": NOW_MS}),
+    Case(
+        "client clock ahead, no broker bound", "clock_not_credible", open={"last_timestamp_ms": NOW_MS + 1} | NO_BOUND
+    ),
+    Case(
+        "no clock, commit pending",
+        "clock_not_credible",
+        open={"last_timestamp_ms": None} | NO_BOUND,
+        known=listed("PrepareCommit"),
+    ),
+    Case("no moment of the capture", "clock_not_credible", as_of_ms=None),
+    # markers that the coordinator owes
+    Case("commit pending", "marker_pending_commit", known=listed("PrepareCommit")),
+    Case(
+        "commit pending exactly the bound",
+        "marker_pending_commit",
+        known=listed("PrepareCommit", coordinator_update_ms=NOW_MS - LATE_MS),
+    ),
+    Case(
+        "commit pending 1 ms longer",
+        "marker_overdue",
+        known=listed("PrepareCommit", coordinator_update_ms=NOW_MS - LATE_MS - 1),
+    ),
+    Case("abort pending", "marker_pending_abort", known=listed("PrepareAbort", coordinator_update_ms=NOW_MS - LATE_MS)),
+    Case(
+        "abort pending 1 ms longer",
+        "marker_overdue",
+        known=listed("PrepareAbort", coordinator_update_ms=NOW_MS - LATE_MS - 1),
+    ),
+    Case(
+        "commit pending, update time unknown",
+        "marker_pending_commit",
+        known=listed("PrepareCommit", coordinator_update_ms=None),
+    ),
+    Case(
+        "commit pending, state older",
+        "marker_pending_commit",
+        open=NO_BOUND,
+        known=listed("PrepareCommit", coordinator_update_ms=NOW_MS),
+    ),
+    # the coordinator's own timeout
+    Case("in the coordinator", "in_coordinator", known=listed("Ongoing")),
+    Case(
+        "at its timeout and 5 minutes",
+        "in_coordinator",
+        known=listed("Ongoing", coordinator_start_ms=NOW_MS - 360 * MINUTE_MS, coordinator_timeout_ms=355 * MINUTE_MS),
+    ),
+    Case(
+        "1 ms past its timeout and 5 minutes",
+        "coordinator_overdue",
+        known=listed(
+            "Ongoing", coordinator_start_ms=NOW_MS - 360 * MINUTE_MS - 1, coordinator_timeout_ms=355 * MINUTE_MS
+        ),
+    ),
+    Case(
+        "a two-phase commit is never overdue",
+        "in_coordinator",
+        known=listed("Ongoing", coordinator_start_ms=1, coordinator_timeout_ms=2**31 - 1),
+        open={"first_appended_before_ms": None},
+    ),
+    Case("in the coordinator, start unknown", "in_coordinator", known=listed("Ongoing", coordinator_start_ms=None)),
+    # state_older_than_log
+    Case("nothing bounds the data", "state_older_than_log", open=NO_BOUND),
+    Case(
+        "nothing bounds the data, state copied last",
+        "partition_not_in_transaction",
+        open=NO_BOUND,
+        settings=COPIED_LAST,
+    ),
+    Case(
+        "state reaches the data's bound",
+        "partition_not_in_transaction",
+        partitions=with_partition(HOLDER, moment_ms=BOUND_MS + SKEW_MS),
+    ),
+    Case(
+        "state ends 1 ms before the data's bound",
+        "state_older_than_log",
+        partitions=with_partition(HOLDER, moment_ms=BOUND_MS + SKEW_MS - 1),
+    ),
+    Case(
+        "state ends before, state copied last",
+        "partition_not_in_transaction",
+        partitions=with_partition(HOLDER, moment_ms=1),
+        settings=COPIED_LAST,
+    ),
+    Case("another partition ends before", "partition_not_in_transaction", partitions=with_partition(0, moment_ms=1)),
+    Case(
+        "unknown producer, any partition ends before",
+        "state_older_than_log",
+        known=UNKNOWN,
+        partitions=with_partition(0, moment_ms=1),
+    ),
+    Case(
+        "unknown producer, a partition never speaks",
+        "state_older_than_log",
+        known=UNKNOWN,
+        partitions=with_partition(0, moment_ms=None),
+    ),
+    Case("data one epoch above the state", "state_older_than_log", open={"max_producer_epoch": 4}),
+    Case(
+        "data one epoch above the state, state copied last",
+        "state_older_than_log",
+        open={"max_producer_epoch": 4},
+        settings=COPIED_LAST,
+    ),
+    # log_may_end_early
+    Case(
+        "prepared since the marker, recorded later than the log",
+        "log_may_end_early",
+        known={"has_prepare_since_marker": True, "recorded_after_ms": NOW_MS - SKEW_MS + 1},
+    ),
+    Case(
+        "prepared since the marker, recorded at the log's end",
+        "partition_not_in_transaction",
+        known={"has_prepare_since_marker": True, "recorded_after_ms": NOW_MS - SKEW_MS},
+    ),
+    Case("recorded later, history whole", "partition_not_in_transaction", known={"recorded_after_ms": NOW_MS}),
+    Case(
+        "recorded later, history has a gap",
+        "log_may_end_early",
+        known={"recorded_after_ms": NOW_MS},
+        partitions=with_partition(HOLDER, gap_ms=NOW_MS),
+    ),
+    Case(
+        "recorded later, gap before the last marker",
+        "partition_not_in_transaction",
+        known={"recorded_after_ms": NOW_MS},
+        partitions=with_partition(HOLDER, gap_ms=WRITTEN_MS - 10_000 - SKEW_MS - 1),
+    ),
+    Case(
+        "recorded later, gap at the last marker",
+        "log_may_end_early",
+        known={"recorded_after_ms": NOW_MS},
+        partitions=with_partition(HOLDER, gap_ms=WRITTEN_MS - 10_000 - SKEW_MS),
+    ),
+    Case(
+        "recorded later, any gap and no marker",
+        "log_may_end_early",
+        open={"last_marker_ms": None},
+        known={"recorded_after_ms": NOW_MS},
+        partitions=with_partition(HOLDER, gap_ms=1),
+    ),
+    Case(
+        "no broker clock in the partition, prepared",
+        "log_may_end_early",
+        health={"last_moment_ms": None},
+        known={"has_prepare_since_marker": True},
+    ),
+    Case(
+        "nothing waives it",
+        "log_may_end_early",
+        known={"has_prepare_since_marker": True, "recorded_after_ms": NOW_MS},
+        settings=COPIED_LAST | {"transaction_state_complete": True},
+    ),
+    Case(
+        "a console export has gaps",
+        "log_may_end_early",
+        known={"recorded_after_ms": NOW_MS},
+        partitions=with_partition(HOLDER, is_console=True),
+    ),
+    Case(
+        "a complete console export has none",
+        "partition_not_in_transaction",
+        known={"recorded_after_ms": NOW_MS},
+        partitions=with_partition(HOLDER, is_console=True),
+        settings={"transaction_state_complete": True},
+    ),
+    Case(
+        "unknown producer, log ends at the expiration",
+        "unknown_producer",
+        known=UNKNOWN,
+        health={"last_moment_ms": NOW_MS - WEEK_MS},
+    ),
+    Case(
+        "unknown producer, log ends 1 ms before it",
+        "log_may_end_early",
+        known=UNKNOWN,
+        health={"last_moment_ms": NOW_MS - WEEK_MS - 1},
+    ),
+    Case(
+        "unknown producer, no broker clock, credible batch",
+        "unknown_producer",
+        known=UNKNOWN,
+        health={"last_moment_ms": None},
+    ),
+    Case(
+        "unknown producer, no clock at all",
+        "log_may_end_early",
+        known=UNKNOWN,
+        health={"last_moment_ms": None, "last_credible_timestamp_ms": None},
+    ),
+    # state_incomplete
+    Case("the id's partition is broken", "state_incomplete", partitions=with_partition(HOLDER, problems=["broken"])),
+    Case("the id's partition has a hole", "state_incomplete", partitions=with_partition(HOLDER, holes=["hole"])),
+    Case(
+        "the id's partition has a hole, waived",
+        "partition_not_in_transaction",
+        partitions=with_partition(HOLDER, holes=["hole"]),
+        settings={"transaction_state_complete": True},
+    ),
+    Case(
+        "the id's partition is broken, not waived",
+        "state_incomplete",
+        partitions=with_partition(HOLDER, problems=["broken"]),
+        settings={"transaction_state_complete": True},
+    ),
+    Case(
+        "another partition is broken", "partition_not_in_transaction", partitions=with_partition(0, problems=["broken"])
+    ),
+    Case(
+        "unknown producer, any partition is broken",
+        "state_incomplete",
+        known=UNKNOWN,
+        partitions=with_partition(0, problems=["broken"]),
+    ),
+    Case(
+        "unknown producer, any partition has a hole",
+        "state_incomplete",
+        known=UNKNOWN,
+        partitions=with_partition(0, holes=["hole"]),
+    ),
+    Case("state of another cluster", "state_incomplete", misfits=("not one producer",)),
+    Case(
+        "unknown producer, state of another cluster", "state_incomplete", known=UNKNOWN, misfits=("not one producer",)
+    ),
+    Case(
+        "state older and incomplete",
+        "state_older_than_log",
+        open=NO_BOUND,
+        partitions=with_partition(HOLDER, problems=["broken"]),
+    ),
+    Case(
+        "log ends early and state incomplete",
+        "log_may_end_early",
+        known={"recorded_after_ms": NOW_MS, "has_prepare_since_marker": True},
+        partitions=with_partition(HOLDER, problems=["broken"]),
+    ),
+    # nothing matches
+    Case("a listed state that no rule knows", "no_rule", known=listed("PrepareEpochFence")),
+)
+
+
+@pytest.fixture(scope="module")
+def fired(spark: SparkSession) -> dict[str, dict[str, object]]:
+    """Rule, verdict and words of every case, judged in one frame for each combination of settings."""
+    rows: dict[str, dict[str, object]] = {}
+    for _, group in groupby(sorted(CASES, key=lambda c: str(c.group)), key=lambda c: str(c.group)):
+        rows |= _judge(spark, list(group))
+    return rows
+
+
+def _judge(spark: SparkSession, cases: list[Case]) -> dict[str, dict[str, object]]:
+    first = cases[0]
+    places = {case.name: {"run_id": "run", "topic": f"t{i}", "partition": 0} for i, case in enumerate(cases)}
+    opened = _frame(spark, (OPEN | c.open | places[c.name] for c in cases), TRANSACTIONS.schema)
+    health = _frame(spark, (HEALTH | c.health | places[c.name] for c in cases), PARTITION_HEALTH.schema)
+    known = _frame(spark, (KNOWN | c.known | places[c.name] for c in cases if c.known is not None), FACTS)
+    state = StateEvidence(list(first.partitions), 4, list(first.misfits))
+    judgement = facts(spark, opened, health, known, state, first.run_settings(), first.as_of_ms).withColumns(judged())
+    names = {place["topic"]: name for name, place in places.items()}
+    wanted = judgement.select("topic", "verdict", "rule", "evidence", "missing_evidence").collect()
+    return {names[row["topic"]]: row.asDict() for row in wanted}
+
+
+def _frame(spark: SparkSession, rows: Iterable[dict[str, object]], schema: StructType) -> DataFrame:
+    return spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in rows], schema)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_rule_that_fires(fired: dict[str, dict[str, object]], case: Case) -> None:
+    assert fired[case.name]["rule"] == case.rule
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {case.rule for case in CASES} == {rule.name for rule in RULES} | {"no_rule"}
+
+
+def test_the_order_and_verdicts_are_the_contracts() -> None:
+    assert [(rule.name, rule.verdict.value) for rule in RULES] == [
+        ("evidence_broken", "inconclusive"),
+        ("stale_data_in_live_transaction", "suspect"),
+        ("not_late", "in_progress"),
+        ("clock_not_credible", "inconclusive"),
+        ("marker_overdue", "suspect"),
+        ("marker_pending_commit", "coordinated"),
+        ("marker_pending_abort", "coordinated"),
+        ("coordinator_overdue", "suspect"),
+        ("in_coordinator", "coordinated"),
+        ("state_older_than_log", "inconclusive"),
+        ("log_may_end_early", "inconclusive"),
+        ("state_incomplete", "inconclusive"),
+        ("unknown_producer", "hanging"),
+        ("partition_not_in_transaction", "hanging"),
+    ]
+
+
+def test_inconclusive_says_what_is_missing_and_the_others_what_they_rest_on(
+    fired: dict[str, dict[str, object]],
+) -> None:
+    for row in fired.values():
+        words = "missing_evidence" if row["verdict"] == Verdict.INCONCLUSIVE else "evidence"
+        assert row[words], row

@@ -1,0 +1,68 @@
+"""What of `__transaction_state` was seen, and what its absence is worth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from txn_analysis.judge.state_coverage import StatePartition, StateSection, state_coverage
+
+FIRST_FILE = StateSection(0, 0, 0, 99, first_ms=10, gap_ms=None, moment_ms=500, undecodable_count=0, misplaced_count=0)
+SECOND_FILE = replace(FIRST_FILE, file_base_offset=100, first_offset=100, last_offset=150, first_ms=510, moment_ms=900)
+
+
+def only(*sections: StateSection, problems: dict[int, list[str]] | None = None) -> StatePartition:
+    return state_coverage(1, list(sections), problems or {}, {})[0]
+
+
+def test_files_that_join_are_whole() -> None:
+    partition = only(SECOND_FILE, FIRST_FILE)
+    assert (partition.problems, partition.holes, partition.moment_ms, partition.gap_ms) == ([], [], 900, None)
+
+
+def test_a_missing_partition_is_named() -> None:
+    assert [p.problems for p in state_coverage(2, [FIRST_FILE], {}, {})] == [[], ["not in the capture"]]
+
+
+def test_a_partition_beyond_the_count_is_a_wrong_count() -> None:
+    found = state_coverage(1, [FIRST_FILE, replace(FIRST_FILE, state_partition=3)], {}, {})
+    assert found[1].problems == ["there is no partition 3 in 1"]
+
+
+def test_a_log_that_does_not_begin_with_its_first_file_has_a_hole() -> None:
+    partition = only(SECOND_FILE)
+    assert partition.holes == ["does not begin with its first file, but with 100"]
+    assert partition.gap_ms == 510
+
+
+def test_a_missing_file_is_a_hole_and_a_gap_in_history() -> None:
+    partition = only(FIRST_FILE, replace(SECOND_FILE, file_base_offset=120, first_offset=120))
+    assert partition.holes == ["offsets 100 to 119 are in no file"]
+    assert partition.gap_ms == 510
+
+
+def test_compaction_inside_a_file_is_a_gap_in_history_alone() -> None:
+    partition = only(replace(FIRST_FILE, gap_ms=300))
+    assert (partition.holes, partition.gap_ms) == ([], 300)
+
+
+def test_compaction_of_the_head_is_a_gap_in_history_alone() -> None:
+    partition = only(replace(FIRST_FILE, first_offset=40))
+    assert (partition.holes, partition.gap_ms) == ([], 10)
+
+
+def test_an_empty_partition_is_seen_but_never_speaks() -> None:
+    empty = StateSection(0, 0, None, None, None, None, None, 0, 0)
+    assert only(empty) == StatePartition(0, is_seen=True)
+
+
+def test_decoder_errors_and_broken_batches_are_problems() -> None:
+    partition = only(replace(FIRST_FILE, undecodable_count=2), problems={0: ["positions do not chain"]})
+    assert partition.problems == ["2 records could not be decoded", "positions do not chain"]
+
+
+def test_a_console_export_covers_nothing_by_itself() -> None:
+    console = StateSection(0, 0, None, None, None, None, 700, 0, 0)
+    seen, silent = state_coverage(2, [], {}, {0: console})
+    assert (seen.is_seen, seen.is_console, seen.moment_ms) == (True, True, 700)
+    assert (silent.is_console, silent.moment_ms) == (True, None)
+    assert seen.holes == ["a console export does not say what it covers"]

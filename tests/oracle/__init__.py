@@ -1,0 +1,1 @@
+"""Independent test equipment: nothing here knows the product's code."""

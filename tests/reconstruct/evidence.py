@@ -1,0 +1,129 @@
+"""From a random history to linked evidence, by the product's own path: dump text, plan, scan, fold, link. No Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from txn_analysis.ingest.plan import ScanRange, Section
+
+from tests.oracle.broker import ProducerEntry, replay
+from tests.oracle.dump_writer import Tool, log_section
+from txn_analysis.ingest.scan_batches import scan_range
+from txn_analysis.ingest.text import Text
+from txn_analysis.reconstruct.fold import fold
+from txn_analysis.reconstruct.link import LinkedPartition, link_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.oracle.model import History
+
+Row = dict[str, Any]
+INPUT = "input"
+
+
+class MemoryText(Text):
+    """A text in memory, read by byte offsets."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def read(self, start: int, end: int) -> bytes:
+        return self.data[start:end]
+
+
+def sections_and_text(history: History, tool: Tool) -> tuple[list[Section], bytes]:
+    """The dump of all segments as one text, and its sections as the planner would find them."""
+    text, sections = b"", []
+    for index, segment in enumerate(history.segments):
+        part = log_section(f"{history.topic}-{history.partition}", segment, tool).encode()
+        body = part.index(b"\n", part.index(b"tarting offset: ")) + 1
+        path = f"{history.topic}-{history.partition}/{segment.base_offset:020}.log"
+        start, end = len(text) + body, len(text) + len(part)
+        sections.append(
+            Section(
+                index, "log", path, history.topic, history.partition, segment.base_offset, start, end, 0, True, "3.2+"
+            )
+        )
+        text += part
+    return sections, text
+
+
+def section_row(section: Section, rank: int = 0) -> Row:
+    """A section as reconstruction gets it from `inputs`."""
+    names = (
+        "kind",
+        "topic",
+        "partition",
+        "file_base_offset",
+        "text_start_bytes",
+        "text_end_bytes",
+        "torn_bytes",
+        "is_start_proven",
+    )
+    row = {name: getattr(section, name) for name in names}
+    return row | {
+        "input_id": INPUT,
+        "section_index": section.index,
+        "capture_rank": rank,
+        "is_end_proven": True,
+        "input_problem": None,
+    }
+
+
+def pieces_of(sections: Sequence[Section], text: bytes, *, range_bytes: int, cuts: Sequence[int] = ()) -> list[Row]:
+    """Rows of `log_pieces`, each range scanned and folded by itself."""
+    pieces: list[Row] = []
+    for section in sections:
+        for start in range(section.text_start_bytes, section.text_end_bytes, range_bytes):
+            end = min(start + range_bytes, section.text_end_bytes)
+            batches = scan_range(MemoryText(text), ScanRange("path", None, INPUT, section, start, end), "ingest")
+            if batches.num_rows:
+                at = {(section.topic, section.partition): sorted(cuts)}
+                pieces += fold(pa.Table.from_batches([batches]), at).to_pylist()
+    return pieces
+
+
+def snapshot_evidence(history: History, offset: int) -> tuple[Row, list[Row]]:
+    """A producer snapshot at `offset`, as its section and its rows."""
+    section = {
+        "input_id": f"snapshot-{offset}",
+        "section_index": 0,
+        "kind": "snapshot",
+        "file_base_offset": offset,
+        "capture_rank": 0,
+        "is_start_proven": True,
+        "is_end_proven": True,
+        "input_problem": None,
+    }
+    entries = replay(history.batches, below=offset, from_offset=history.segments[0].base_offset).snapshot()
+    return section, [snapshot_row(section, producer_id, entry) for producer_id, entry in entries.items()]
+
+
+def snapshot_row(section: Row, producer_id: int, entry: ProducerEntry) -> Row:
+    """One producer of a snapshot."""
+    return {
+        "input_id": section["input_id"],
+        "section_index": 0,
+        "snapshot_offset": section["file_base_offset"],
+        "producer_id": producer_id,
+        "producer_epoch": entry.producer_epoch,
+        "coordinator_epoch": entry.coordinator_epoch,
+        "current_txn_start_offset": entry.txn_start_offset,
+        "last_timestamp_ms": entry.last_timestamp_ms,
+        "last_sequence": entry.last_sequence,
+        "last_offset": entry.last_offset,
+    }
+
+
+def link_history(
+    history: History, tool: Tool, *, range_bytes: int, snapshots: Sequence[int] = (), from_segment: int = 0
+) -> LinkedPartition:
+    """The whole path for one partition, with snapshots at some offsets and the first segments left out."""
+    sections, text = sections_and_text(history, tool)
+    kept = sections[from_segment:]
+    taken = [snapshot_evidence(history, offset) for offset in snapshots]
+    rows = [section_row(s) for s in kept] + [section for section, _ in taken]
+    pieces = pieces_of(kept, text, range_bytes=range_bytes, cuts=snapshots)
+    return link_partition(rows, pieces, [row for _, found in taken for row in found], None)

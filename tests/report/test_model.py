@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.report import rows
+from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.report.json_report import json_report
+from txn_analysis.report.model import FindingItem, build_report
+from txn_analysis.tables import FINDINGS
+
+CONTRACT_FIELDS = {
+    "verdict", "rule", "topic", "partition", "producer_id", "producer_epoch", "coordinator_epoch", "txn_start_offset",
+    "is_txn_start_exact", "last_offset", "record_count", "coordinator_epoch_basis", "last_timestamp_ms", "idle_ms",
+    "lateness_basis", "appended_after_ms", "appended_before_ms", "transactional_id", "coordinator_state",
+    "missing_evidence",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("worst", list(Verdict))
+@pytest.mark.parametrize("fail_on", list(Verdict))
+def test_exit_code_is_one_from_fail_on_upwards(worst: Verdict, fail_on: Verdict) -> None:
+    report = build_report(rows.run(), [], [], [rows.finding(verdict=worst.value), rows.finding(verdict="in_progress")])
+    assert report.exit_code(fail_on) == int(worst.severity >= fail_on.severity)
+    assert report.exit_code(fail_on, exit_zero=True) == 0
+
+
+def test_exit_code_without_findings_is_zero() -> None:
+    assert build_report(rows.run(), [], [], []).exit_code(Verdict.IN_PROGRESS) == 0
+
+
+def test_findings_are_sorted_worst_first_then_by_place() -> None:
+    findings = [
+        rows.inconclusive(),
+        rows.finding(topic="b", partition=10),
+        rows.finding(topic="b", partition=9, txn_start_offset=7),
+        rows.finding(topic="b", partition=9, txn_start_offset=6),
+        rows.finding(topic="a", verdict="suspect"),
+    ]
+    sorted_findings = build_report(rows.run(), [], [], findings).findings
+    assert [(f.topic, f.partition, f.txn_start_offset) for f in sorted_findings] == [
+        ("b", 9, 6),
+        ("b", 9, 7),
+        ("b", 10, 155),
+        ("a", 2, 155),
+        ("orders", 0, 161),
+    ]
+
+
+def test_json_has_the_fields_of_the_contract() -> None:
+    report = build_report(rows.run(), [rows.input_file()], [rows.health()], [rows.live_finding()])
+    document = json.loads(json_report(report))
+    assert list(document) == ["schema_version", "run", "inputs", "coverage", "partitions", "findings"]
+    assert document["schema_version"] == 1
+    assert set(document["findings"][0]) >= CONTRACT_FIELDS
+    assert document["findings"][0]["verdict"] == "hanging"
+    assert document["findings"][0]["coordinator_epoch"] is None
+
+
+def test_json_is_ascii_whatever_the_ids_hold() -> None:
+    evil = "a\x1b[31m\u202e\nb"
+    text = json_report(build_report(rows.run(), [], [], [rows.finding(transactional_id=evil)]))
+    assert text.isascii()
+    assert all(line.isprintable() for line in text.split("\n"))
+    assert json.loads(text)["findings"][0]["transactional_id"] == evil
+
+
+def test_coverage_names_what_was_not_read() -> None:
+    inputs = [rows.input_file(), rows.input_file(path="bad", rejected_bytes=5, parsed_bytes=0, problem="no dump")]
+    partitions = [rows.health(), rows.health(partition=7, is_in_capture=False)]
+    coverage = build_report(rows.run(), inputs, partitions, []).coverage
+    assert (coverage.rejected_bytes, coverage.partitions_seen, coverage.partitions_missing) == (5, 1, ("orders-7",))
+    assert [(s.path, s.problem) for s in coverage.skipped_inputs] == [("bad", "no dump")]
+    assert coverage.transaction_state["seen"] == 4
+
+
+def test_every_verdict_is_counted() -> None:
+    counts = build_report(rows.run(verdict_counts={"hanging": 2}), [], [], []).run.verdict_counts
+    assert counts == {"in_progress": 0, "coordinated": 0, "inconclusive": 0, "suspect": 0, "hanging": 2}
+
+
+def test_findings_show_every_column_of_their_table() -> None:
+    assert set(FindingItem.model_fields) == {column.name for column in FINDINGS.columns} - {"run_id"}

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.report import rows
+from txn_analysis.report.model import AuditReport, build_report
+from txn_analysis.report.style import print_styled
+from txn_analysis.report.text_report import report_lines, text_report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GOLDEN = Path(__file__).parent / "golden"
+EVIL = "evil\n<b>&;$(rm -rf ~)\x1b[2J\u202e"
+
+
+def one_of_each() -> AuditReport:
+    findings = [
+        rows.inconclusive(),
+        rows.finding(
+            verdict="in_progress", rule="not_late", partition=1, idle_ms=1500, evidence=["late by -1198500 ms"]
+        ),
+        rows.live_finding(),
+        rows.finding(transactional_id=EVIL),
+    ]
+    return build_report(
+        rows.run(verdict_counts={"hanging": 2, "inconclusive": 1, "in_progress": 1}, earlier_captures=["monday"]),
+        [rows.input_file(), rows.input_file(path="x.txt", kind=None, rejected_bytes=9, problem="offset 0: no dump")],
+        [
+            rows.health(),
+            rows.health(topic="payments", partition=0, last_stable_offset=120),
+            rows.health(partition=0, is_in_capture=False, problems=[{"offset": 120, "reason": "no batch here"}]),
+        ],
+        findings,
+    )
+
+
+def nothing_hangs() -> AuditReport:
+    return build_report(rows.run(), [rows.input_file()], [rows.health(last_stable_offset=170)], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "report"),
+    [
+        pytest.param("one_of_each.txt", one_of_each(), id="one-of-each"),
+        pytest.param("nothing_hangs.txt", nothing_hangs(), id="nothing-hangs"),
+    ],
+)
+def test_text_report_is_golden(golden: Callable[[Path, str], None], name: str, report: AuditReport) -> None:
+    golden(GOLDEN / name, text_report(report))
+
+
+def test_first_line_says_what_hangs_where() -> None:
+    first = text_report(one_of_each()).splitlines()[0]
+    assert first == "HANGING: 2 transactions on 2 partitions: orders-2, payments-0"
+
+
+def test_missing_evidence_is_not_reported_as_clean() -> None:
+    report = build_report(rows.run(verdict_counts={"inconclusive": 1}), [], [], [rows.inconclusive()])
+    head = text_report(report).splitlines()[:2]
+    assert head == [
+        "Nothing hangs in what was read.",
+        "1 open transaction without an answer: what is missing is listed below.",
+    ]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_text_report_is_inert_and_fits(width: int) -> None:
+    lines = text_report(one_of_each(), width).split("\n")
+    assert all(line.isprintable() for line in lines)
+    prose = [line for line in lines if line.startswith(("   since", "   why", "   do", "Nobody"))]
+    assert prose and all(len(line) <= width for line in prose)  # noqa: PT018
+
+
+def test_more_hanging_than_blocks_are_still_listed() -> None:
+    many = [rows.finding(partition=number, finding_id=str(number)) for number in range(25)]
+    text = text_report(build_report(rows.run(verdict_counts={"hanging": 25}), [], [], many))
+    assert (
+        "HANGING: 25 transactions on 25 partitions: orders-0, orders-1, orders-10, orders-11, orders-12 and 20 more"
+        in text
+    )
+    assert all(f"orders-{number}" in text.split("\n\n", 1)[1] for number in range(25))
+
+
+def test_operators_word_is_repeated_where_it_was_taken() -> None:
+    parameters = json.dumps({"state_copied_last": True, "transaction_state_complete": False})
+    text = text_report(build_report(rows.run(parameters=parameters), [], [], [rows.finding()]))
+    assert "your word was taken for --state-copied-last." in " ".join(text.split())
+
+
+def test_colours_change_no_word() -> None:
+    report = one_of_each()
+    stream = io.StringIO()
+    print_styled(report_lines(report), stream)
+    assert stream.getvalue() == text_report(report)

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.report import rows
+from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.queries import Filters, describe, describe_producers, find_hanging, list_transactions
+from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, TRANSACTION_STATES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from txn_analysis.report.answer import Answer
+    from txn_analysis.tables import Table
+
+AS_OF_MS = rows.AS_OF_MS
+STATE_COLUMNS = (
+    "transactional_id", "state_partition", "state", "producer_id", "producer_epoch", "timeout_ms", "topic_partitions",
+    "last_update_ms", "start_ms", "is_tombstone",
+)  # fmt: skip
+
+
+def frame(spark: SparkSession, table: Table, rows_of_it: list[rows.Row], columns: tuple[str, ...] = ()) -> DataFrame:
+    names = columns or tuple(table.schema.names)
+    schema = type(table.schema)([table.schema[name] for name in names])
+    return spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows_of_it], schema)
+
+
+def state(transactional_id: str, **columns: Any) -> rows.Row:
+    """The last record of an id whose transaction began a minute before the copy."""
+    return {
+        "transactional_id": transactional_id,
+        "state_partition": 3,
+        "state": "Ongoing",
+        "producer_id": 7,
+        "producer_epoch": 1,
+        "timeout_ms": 60_000,
+        "topic_partitions": [("orders", 10), ("orders", 9)],
+        "last_update_ms": AS_OF_MS - 60_000,
+        "start_ms": AS_OF_MS - 60_000,
+        "is_tombstone": False,
+    } | columns
+
+
+@pytest.fixture(scope="module")
+def findings(spark: SparkSession) -> DataFrame:
+    found = [
+        rows.live_finding(coordinator_epoch=4, coordinator_epoch_basis="marker", idle_ms=119_999),
+        rows.finding(last_timestamp_ms=None, idle_ms=None),
+        rows.inconclusive(),
+    ]
+    return frame(spark, FINDINGS, found).cache()
+
+
+@pytest.fixture(scope="module")
+def states(spark: SparkSession) -> DataFrame:
+    known = [
+        state("busy"),
+        state("a\nb", state="CompleteCommit", producer_id=8, topic_partitions=[], state_partition=0),
+        state("gone", is_tombstone=True, state=None),
+        state("going", state="Dead"),
+        state(
+            "pending", state="PrepareCommit", start_ms=None, topic_partitions=[("payments", 0)], state_partition=None
+        ),
+    ]
+    return frame(spark, TRANSACTION_STATES, known, STATE_COLUMNS).cache()
+
+
+def ids(answer: Answer) -> list[Any]:
+    return [row[0] for row in answer.rows]
+
+
+def test_find_hanging_has_kafkas_columns_and_ours(findings: DataFrame) -> None:
+    answer = find_hanging(findings, Filters())
+    assert [column.name for column in answer.columns] == [
+        "Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset", "LastTimestamp",
+        "Duration(min)", "TransactionalId", "Rule",
+    ]  # fmt: skip
+    last_write_ms = AS_OF_MS - 3 * rows.HOUR_MS
+    assert answer.rows == (
+        ("orders", 2, 987_654_321, 3, None, 155, None, None, None, "unknown_producer"),
+        ("payments", 0, 3, 0, 4, 187, last_write_ms, 1, "inventory-sync", "partition_not_in_transaction"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("filters", "topics"),
+    [
+        (Filters(topic="orders"), ["orders"]),
+        (Filters(topic="orders", partition=0), []),
+        (Filters(topic="payments", partition=0), ["payments"]),
+        (Filters(producer_ids=(3, 4)), ["payments"]),
+        (Filters(duration_ms=119_998), ["payments"]),
+        (Filters(duration_ms=119_999), []),
+        (Filters(transactional_id_pattern="inventory-.*"), ["payments"]),
+        (Filters(transactional_id_pattern="inventory"), []),
+    ],
+)
+def test_filters_of_find_hanging(findings: DataFrame, filters: Filters, topics: list[str]) -> None:
+    assert ids(find_hanging(findings, filters)) == topics
+
+
+def test_list_leaves_out_what_the_coordinator_removed(states: DataFrame) -> None:
+    answer = list_transactions(states, AS_OF_MS, Filters())
+    assert [c.name for c in answer.columns] == ["TransactionalId", "Coordinator", "ProducerId", "TransactionState"]
+    assert answer.rows == (
+        ("a\nb", "__transaction_state-0", 8, "CompleteCommit"),
+        ("busy", "__transaction_state-3", 7, "Ongoing"),
+        ("pending", None, 7, "PrepareCommit"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (Filters(states=("Ongoing", "PrepareCommit")), ["busy", "pending"]),
+        (Filters(producer_ids=(8,)), ["a\nb"]),
+        (Filters(state_partition=3), ["busy"]),
+        (Filters(topic="orders"), ["busy"]),
+        (Filters(topic="orders", partition=9), ["busy"]),
+        (Filters(topic="orders", partition=8), []),
+        (Filters(duration_ms=59_999), ["busy"]),
+        (Filters(duration_ms=60_000), []),
+        (Filters(transactional_id_pattern="a.b"), []),  # a dot does not match a newline, as in Kafka's own expressions
+        (Filters(transactional_id_pattern="(?s)a.b"), ["a\nb"]),
+        (Filters(transactional_id_pattern="bus"), []),
+    ],
+)
+def test_filters_of_list(states: DataFrame, filters: Filters, expected: list[str]) -> None:
+    assert ids(list_transactions(states, AS_OF_MS, filters)) == expected
+
+
+def test_durations_need_a_moment_of_the_copy(states: DataFrame) -> None:
+    assert ids(list_transactions(states, None, Filters(duration_ms=0))) == []
+
+
+def test_describe_running(states: DataFrame) -> None:
+    answer = describe(states, AS_OF_MS, "busy")
+    described = dict(zip([column.name for column in answer.columns], answer.rows[0], strict=True))
+    assert described == {
+        "CoordinatorId": "__transaction_state-3",
+        "TransactionalId": "busy",
+        "ProducerId": 7,
+        "ProducerEpoch": 1,
+        "TransactionState": "Ongoing",
+        "TransactionTimeoutMs": 60_000,
+        "CurrentTransactionStartTimeMs": AS_OF_MS - 60_000,
+        "TransactionDurationMs": 60_000,
+        "TopicPartitions": ["orders-9", "orders-10"],
+    }
+
+
+def test_describe_ended_has_no_duration(states: DataFrame) -> None:
+    answer = describe(states, AS_OF_MS, "a\nb")
+    assert answer.rows[0][6:] == (None, None, [])
+    assert "\tNone " in answer.text()
+
+
+@pytest.mark.parametrize(("transactional_id", "why"), [("gone", "was removed"), ("never", "is in no record")])
+def test_describe_unknown(states: DataFrame, transactional_id: str, why: str) -> None:
+    with pytest.raises(WarehouseError, match=f"transactional id {transactional_id} {why}"):
+        describe(states, AS_OF_MS, transactional_id)
+
+
+def test_describe_producers_prints_what_kafka_prints(spark: SparkSession) -> None:
+    producers = [(1003, 1, 2, None, 1_795_231_158_102, None), (2, 0, None, 4, None, 155)]
+    health = frame(spark, PARTITION_HEALTH, [rows.health(log_bytes=0, producers=producers)])
+    answer = describe_producers(health, "orders", 2)
+    assert answer.rows == ((2, 0, None, 4, None, 155), (1003, 1, 2, None, 1_795_231_158_102, None))
+    assert [line.split() for line in answer.text().splitlines()] == [
+        [column.name for column in answer.columns],
+        ["2", "0", "-1", "4", "-1", "155"],
+        ["1003", "1", "2", "-1", "1795231158102", "None"],
+    ]
+    with pytest.raises(WarehouseError, match="saw nothing of orders-3"):
+        describe_producers(health, "orders", 3)
+
+
+def test_filters_refuse_what_could_only_mislead() -> None:
+    with pytest.raises(ConfigError, match="--topic"):
+        Filters(partition=1)
+    with pytest.raises(ConfigError, match="regular expression"):
+        Filters(transactional_id_pattern="(")

@@ -1,0 +1,205 @@
+"""The abort markers that a run recommends: one validated record for each hanging transaction on a partition."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from txn_analysis.config import LATE_TRANSACTION_BUFFER_MS
+from txn_analysis.errors import AuditError
+from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.report.escape import escape, shell_word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Self
+
+    from txn_analysis.config import Settings
+
+INT16_MAX = 2**15 - 1
+INT32_MAX = 2**31 - 1
+INT64_MAX = 2**63 - 1
+_FINGERPRINT_BYTES = 16
+
+Epoch16 = Annotated[int, Field(ge=0, le=INT16_MAX)]
+NonNegativeInt32 = Annotated[int, Field(ge=0, le=INT32_MAX)]
+NonNegativeInt64 = Annotated[int, Field(ge=0, le=INT64_MAX)]
+# Kafka's Topic.validate: at most 249 of these characters, and neither "." nor "..".
+TopicName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9._-]+$", min_length=1, max_length=249)]
+NonEmptyText = Annotated[str, StringConstraints(min_length=1)]
+
+
+class AbortRecord(BaseModel):
+    """One abort marker for one partition, within the ranges of Kafka's own request fields.
+
+    `coordinator_epoch` is the epoch to send: 0 where the partition never saw a marker of this producer, None where
+    the files cannot tell. It is never guessed upwards: a larger one would lock out the real coordinator.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    run_id: NonEmptyText
+    finding_id: NonEmptyText
+    plan_fingerprint: str
+    topic: TopicName
+    partition: NonNegativeInt32
+    producer_id: NonNegativeInt64
+    producer_epoch: Epoch16
+    coordinator_epoch: NonNegativeInt32 | None
+    coordinator_epoch_basis: Literal["marker", "snapshot", "none_seen", "unknown"]
+    transaction_result: Literal[False]
+    transaction_version: Literal[0]
+    txn_start_offset: NonNegativeInt64
+    is_txn_start_exact: bool
+    rule: NonEmptyText
+    evidence: Annotated[list[str], Field(min_length=1)]
+    transactional_id: str | None
+    not_before_ms: NonNegativeInt64
+    not_after_ms: NonNegativeInt64
+    producer_is_live: bool
+    precondition: NonEmptyText
+
+    @model_validator(mode="after")
+    def _topic_is_no_folder(self) -> Self:
+        if self.topic in {".", ".."}:
+            raise ValueError("topic must not be '.' or '..'")
+        return self
+
+    @model_validator(mode="after")
+    def _epoch_fits_its_basis(self) -> Self:
+        if (self.coordinator_epoch is None) != (self.coordinator_epoch_basis == "unknown"):
+            raise ValueError("coordinator_epoch must be known, unless its basis is 'unknown'")
+        if self.coordinator_epoch_basis == "none_seen" and self.coordinator_epoch != 0:
+            raise ValueError("coordinator_epoch must be 0 where no marker was seen")
+        return self
+
+    @model_validator(mode="after")
+    def _window_is_open(self) -> Self:
+        if self.not_after_ms <= self.not_before_ms:
+            raise ValueError("not_after_ms must be later than not_before_ms")
+        return self
+
+    @property
+    def topic_partition(self) -> str:
+        """Kafka's own spelling, such as `orders-3`."""
+        return f"{self.topic}-{self.partition}"
+
+
+def abort_plan(
+    findings: Iterable[Mapping[str, Any]], settings: Settings, as_of_ms: int | None
+) -> tuple[AbortRecord, ...]:
+    """The `abort_plan` table of one run.
+
+    Args:
+        findings: rows of `findings` of one run; only the hanging ones give a record.
+        settings: `transaction_max_timeout_ms` and `plan_valid_ms` make the time window.
+        as_of_ms: the moment at which the files were copied; epoch milliseconds.
+
+    Returns:
+        One record for each hanging finding, sorted by topic, partition, producer id and start, all with the same
+        fingerprint over the whole plan.
+
+    Raises:
+        AuditError: a hanging finding cannot become a valid record. It is named; nothing is left out silently.
+    """
+    hanging = [finding for finding in findings if finding["verdict"] == Verdict.HANGING]
+    records = sorted((_record(finding, settings, as_of_ms) for finding in hanging), key=_plan_order)
+    fingerprint = plan_fingerprint(records)
+    return tuple(record.model_copy(update={"plan_fingerprint": fingerprint}) for record in records)
+
+
+def plan_fingerprint(records: Iterable[AbortRecord]) -> str:
+    """blake2b-128 of the canonical JSON of all records, without their `plan_fingerprint`; order does not matter.
+
+    Canonical: a list sorted by topic, partition, producer id and start; keys sorted; no blanks; ASCII.
+    """
+    rows = [record.model_dump(exclude={"plan_fingerprint"}) for record in sorted(records, key=_plan_order)]
+    canonical = json.dumps(rows, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.blake2b(canonical.encode("ascii"), digest_size=_FINGERPRINT_BYTES).hexdigest()
+
+
+def _plan_order(record: AbortRecord) -> tuple[str, int, int, int]:
+    return record.topic, record.partition, record.producer_id, record.txn_start_offset
+
+
+def _record(finding: Mapping[str, Any], settings: Settings, as_of_ms: int | None) -> AbortRecord:
+    is_live = _is_live(finding)
+    not_before_ms = _not_before_ms(finding, settings, as_of_ms)
+    try:
+        return AbortRecord(
+            run_id=finding["run_id"],
+            finding_id=finding["finding_id"],
+            plan_fingerprint="",
+            topic=finding["topic"],
+            partition=finding["partition"],
+            producer_id=finding["producer_id"],
+            producer_epoch=finding["producer_epoch"],
+            coordinator_epoch=_epoch_to_send(finding),
+            coordinator_epoch_basis=finding["coordinator_epoch_basis"],
+            transaction_result=False,
+            transaction_version=0,
+            txn_start_offset=finding["txn_start_offset"],
+            is_txn_start_exact=finding["is_txn_start_exact"],
+            rule=finding["rule"],
+            evidence=list(finding["evidence"]),
+            transactional_id=finding["transactional_id"],
+            not_before_ms=not_before_ms,
+            not_after_ms=max(not_before_ms, as_of_ms or 0) + settings.plan_valid_ms,
+            producer_is_live=is_live,
+            precondition=_precondition(finding, is_live=is_live),
+        )
+    except ValidationError as error:
+        fields = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'record'}: {e['msg']}" for e in error.errors())
+        raise AuditError(f"{_name(finding)} cannot become an abort marker: {escape(fields)}") from error
+
+
+def _name(finding: Mapping[str, Any]) -> str:
+    where = f"{finding['topic']}-{finding['partition']}"
+    return f"hanging transaction on {escape(where)} (producer id {finding['producer_id']})"
+
+
+def _epoch_to_send(finding: Mapping[str, Any]) -> int | None:
+    # Kafka's own tool sends 0 where the partition has seen no marker; any leader epoch is at least that.
+    if finding["coordinator_epoch_basis"] == "none_seen":
+        return 0
+    epoch: int | None = finding["coordinator_epoch"]
+    return epoch
+
+
+def _is_live(finding: Mapping[str, Any]) -> bool:
+    """Whether to treat the producer as live; unknown counts as live where an id could have a transaction."""
+    is_live: bool | None = finding["is_producer_live"]
+    return finding["transactional_id"] is not None if is_live is None else is_live
+
+
+def _not_before_ms(finding: Mapping[str, Any], settings: Settings, as_of_ms: int | None) -> int:
+    bound_ms: int | None = finding["appended_before_ms"]
+    base_ms = as_of_ms if bound_ms is None else bound_ms
+    if base_ms is None:
+        raise AuditError(
+            f"{_name(finding)} has no broker's time at all, so no abort can be dated: give --as-of and run audit again"
+        )
+    window_ms: int = settings.transaction_max_timeout_ms + LATE_TRANSACTION_BUFFER_MS
+    return base_ms + window_ms
+
+
+def _precondition(finding: Mapping[str, Any], *, is_live: bool) -> str:
+    topic, partition = escape(finding["topic"]), finding["partition"]
+    start = finding["txn_start_offset"]
+    expected = str(start) if finding["is_txn_start_exact"] else f"a number not above {start} (the start is not exact)"
+    lookup = (
+        f"a fresh `kafka-transactions.sh describe-producers --topic {shell_word(finding['topic'])}"
+        f" --partition {partition}` must show producer id {finding['producer_id']} with"
+        f" CurrentTransactionStartOffset {expected}"
+    )
+    if not is_live:
+        return lookup
+    transactional_id = finding["transactional_id"]
+    describe = "" if transactional_id is None else f" --transactional-id {shell_word(transactional_id)}"
+    return (
+        f"{lookup}; and because this producer id has a transaction in progress, a fresh"
+        f" `kafka-transactions.sh describe{describe}` must not list {topic}-{partition}: end that producer first"
+    )

@@ -1,0 +1,115 @@
+"""The verbs that judge, and the report: `audit`, `ingest`, `report`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from txn_analysis.cli.options import Format, Paths, Request, RunId, TextOrJson
+from txn_analysis.cli.output import emit, emit_styled, is_terminal
+from txn_analysis.cli.spark import progress, spark_session
+from txn_analysis.cli.verbs import verb
+from txn_analysis.report.escape import shell_word
+from txn_analysis.report.words import count, size
+
+if TYPE_CHECKING:
+    import typer
+
+    from txn_analysis.config import Settings
+    from txn_analysis.report.model import AuditReport
+
+_SHORT_RUN_BYTES = 64 * 2**20
+_WIDTHS = (80, 120)
+
+
+def audit(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> int:  # noqa: A002 the flag's own name
+    """Find the transactions that will never end in files copied off Kafka brokers.
+
+    Reads dumps of logs, snapshots, transaction indexes and __transaction_state, judges every open transaction, writes
+    findings and abort plan into the warehouse, and prints the report.
+
+    Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 something could not be read or done.
+    """
+    settings = request.settings()
+    is_short_run = _is_short_run(paths)
+    with spark_session(settings, is_short_run=is_short_run) as spark:
+        from txn_analysis.audit import audit as run_audit  # noqa: PLC0415 Spark takes a second to import
+
+        report = run_audit(spark, paths, settings, progress())
+    return _deliver(report, request, settings, format)
+
+
+def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> int:  # noqa: A002 the flag's own name
+    """Fill the input tables of the warehouse from files, without judging."""
+    settings = request.settings()
+    is_short_run = _is_short_run(paths)
+    with spark_session(settings, is_short_run=is_short_run) as spark:
+        from txn_analysis.audit import ingest as run_ingest  # noqa: PLC0415 Spark takes a second to import
+
+        ingested = run_ingest(spark, paths, settings, progress())
+    if format is TextOrJson.JSON:
+        emit(json.dumps(asdict(ingested), indent=2) + "\n", request.output)
+        return 0
+    emit(
+        f"capture {ingested.capture}: {count(ingested.input_count, 'input')}, {ingested.new_input_count} new to the "
+        f"warehouse; {size(ingested.text_bytes)} of text, {size(ingested.rejected_bytes)} rejected\n",
+        request.output,
+    )
+    return 0
+
+
+def report(request: Request, run_id: RunId = None, format: Format = TextOrJson.TEXT) -> int:  # noqa: A002 the flag's own name
+    """Print the report of a run again; by default of the cluster's last one.
+
+    Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 there is no such run.
+    """
+    settings = request.settings()
+    with spark_session(settings) as spark:
+        from txn_analysis.audit import load_report  # noqa: PLC0415 Spark takes a second to import
+
+        loaded = load_report(spark, settings, run_id)
+    return _deliver(loaded, request, settings, format)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds these verbs to the command line."""
+    state = "--transaction-state-partitions 50 --state-copied-last"
+    verb(app, "audit", f"txn-analysis audit segments/ transaction-state/ {state}", judges=True)(audit)
+    verb(app, "ingest", "txn-analysis ingest --capture tonight 'broker-1/*.txt'", judges=True)(ingest)
+    verb(app, "report", "txn-analysis report --format json -o report.json")(report)
+
+
+def _is_short_run(paths: list[str]) -> bool:
+    """Whether starting fast matters more than running fast; paths that do not exist are refused here, before Spark."""
+    from txn_analysis.ingest.sources import find_files  # noqa: PLC0415 not needed for --help
+
+    return sum(file.size_bytes for file in find_files(paths)) < _SHORT_RUN_BYTES
+
+
+def _deliver(report: AuditReport, request: Request, settings: Settings, form: TextOrJson) -> int:
+    # Not needed for --help.
+    from txn_analysis.report.json_report import json_report  # noqa: PLC0415
+    from txn_analysis.report.style import print_styled  # noqa: PLC0415
+    from txn_analysis.report.text_report import report_lines, text_report  # noqa: PLC0415
+
+    if form is TextOrJson.JSON:
+        emit(json_report(report), request.output)
+    elif is_terminal(request.output):
+        lines = report_lines(report, _terminal_width(), _options(settings))
+        emit_styled(lambda stream: print_styled(lines, stream))
+    else:
+        emit(text_report(report, options=_options(settings)), request.output)
+    return report.exit_code(settings.fail_on, exit_zero=settings.exit_zero)
+
+
+def _options(settings: Settings) -> str:
+    """What the commands in the report need to find the same warehouse."""
+    is_default = settings.warehouse == type(settings).model_fields["warehouse"].default
+    return "" if is_default else f" --warehouse {shell_word(settings.warehouse)}"
+
+
+def _terminal_width() -> int:
+    narrowest, widest = _WIDTHS
+    return min(max(shutil.get_terminal_size().columns, narrowest), widest)

@@ -1,0 +1,50 @@
+"""The command line `txn-analysis`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from txn_analysis import __version__
+from txn_analysis.cli import audit_verbs, plan_verb, query_verbs
+
+app = typer.Typer(
+    name="txn-analysis",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+
+@app.callback(invoke_without_command=True, epilog="\b\nExample:\n  txn-analysis audit segments/ transaction-state/")
+def txn_analysis(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    """Find hanging Kafka transactions in files copied off the brokers, and what would end them.
+
+    Nothing here connects to a broker. The report goes to stdout, everything else to stderr. Exit codes: 0 nothing
+    hangs, 1 something does, 2 something could not be read or done, 130 interrupted.
+    """
+    if version:
+        print(f"txn-analysis {__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+    else:
+        return
+    raise typer.Exit
+
+
+for _verbs in (audit_verbs, query_verbs, plan_verb):
+    _verbs.add_to(app)
+
+
+def main() -> None:
+    """The entry point; ends the process with the exit code of the verb."""
+    app(prog_name="txn-analysis")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""The options that every verb takes, declared once."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from txn_analysis.judge.verdicts import Verdict  # noqa: TC001 typer reads the annotations
+
+if TYPE_CHECKING:
+    from txn_analysis.config import Settings
+
+# Flags that decide how a run judges. Verbs that only read a finished run take them, and say that they change nothing.
+JUDGING = (
+    "as_of",
+    "capture",
+    "transaction_max_timeout_ms",
+    "transaction_state_partitions",
+    "transaction_state_complete",
+    "state_copied_last",
+    "max_clock_skew_ms",
+    "transactional_id_expiration_ms",
+    "skip_unrecognised",
+)
+_NOT_SETTINGS = frozenset({"as_of", "config", "output", "debug"})
+
+
+class TextOrJson(StrEnum):
+    """How a report or an answer is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+Format = Annotated[TextOrJson, typer.Option("--format", help="How to print it.")]
+RunId = Annotated[str | None, typer.Option("--run", metavar="RUN_ID", help="A run; by default the cluster's last one.")]
+Paths = Annotated[list[str], typer.Argument(metavar="PATH", help="Files, folders or globs; copied off the brokers.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The shared options as given; None where a flag was not, so that environment and file can speak."""
+
+    warehouse: Annotated[
+        str | None,
+        typer.Option("--warehouse", metavar="DIR", help="Folder or URI of the Delta tables. [txn-warehouse]"),
+    ] = None
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", metavar="NAME", help="Whose files these are. [default]")
+    ] = None
+    capture: Annotated[
+        str | None, typer.Option("--capture", metavar="NAME", help="Join several calls into one capture of this name.")
+    ] = None
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            "--as-of",
+            metavar="TIME",
+            help="When the files were copied: ISO 8601, or epoch ms. [the newest broker's timestamp in them]",
+        ),
+    ] = None
+    transaction_max_timeout_ms: Annotated[
+        int | None,
+        typer.Option(
+            "--transaction-max-timeout-ms", metavar="N", help="The brokers' transaction.max.timeout.ms. [900000]"
+        ),
+    ] = None
+    transaction_state_partitions: Annotated[
+        int | None,
+        typer.Option("--transaction-state-partitions", metavar="N", help="Partitions of __transaction_state. [50]"),
+    ] = None
+    transaction_state_complete: Annotated[
+        bool | None,
+        typer.Option(
+            "--transaction-state-complete/--no-transaction-state-complete",
+            help="Your word that no record of __transaction_state is missing.",
+        ),
+    ] = None
+    state_copied_last: Annotated[
+        bool | None,
+        typer.Option(
+            "--state-copied-last/--no-state-copied-last",
+            help="Your word that the logs were copied first and __transaction_state last, from the leaders.",
+        ),
+    ] = None
+    max_clock_skew_ms: Annotated[
+        int | None, typer.Option("--max-clock-skew-ms", metavar="N", help="How far brokers' clocks may differ. [1000]")
+    ] = None
+    transactional_id_expiration_ms: Annotated[
+        int | None,
+        typer.Option(
+            "--transactional-id-expiration-ms",
+            metavar="N",
+            help="The brokers' transactional.id.expiration.ms. [604800000]",
+        ),
+    ] = None
+    skip_unrecognised: Annotated[
+        bool | None,
+        typer.Option("--skip-unrecognised/--no-skip-unrecognised", help="Go on without files that are not understood."),
+    ] = None
+    fail_on: Annotated[
+        Verdict | None, typer.Option("--fail-on", help="Exit with 1 from this verdict on. [hanging]")
+    ] = None
+    exit_zero: Annotated[
+        bool | None, typer.Option("--exit-zero/--no-exit-zero", help="Exit with 0 whatever is found.")
+    ] = None
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all. [stdout]")
+    ] = None
+    config: Annotated[
+        str | None, typer.Option("--config", metavar="FILE", help="Settings from FILE; environment and flags beat it.")
+    ] = None
+    master: Annotated[str | None, typer.Option("--master", metavar="URL", help="Spark master. [local[*]]")] = None
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False
+
+    def settings(self) -> Settings:
+        """The effective settings: flags beat the environment, which beats the file.
+
+        Raises:
+            ConfigError: a name is unknown or a value is out of range.
+        """
+        # Pydantic is not needed for --help.
+        import os  # noqa: PLC0415
+
+        from txn_analysis.config import load_settings  # noqa: PLC0415
+
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        flags: dict[str, object] = {n: v for n, v in values.items() if n not in _NOT_SETTINGS and v is not None}
+        return load_settings(self.config, os.environ, flags | {"as_of_ms": self.as_of})
+
+    def judging_flags(self) -> list[str]:
+        """The given flags that only a new run could follow."""
+        return ["--" + name.replace("_", "-") for name in JUDGING if getattr(self, name) is not None]

@@ -1,0 +1,37 @@
+"""The Spark session of one command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from txn_analysis.report.progress import progress_on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.config import Settings
+    from txn_analysis.report.progress import Progress
+
+
+def progress() -> Progress:
+    """The progress display for stderr."""
+    return progress_on(sys.stderr, is_dumb=os.environ.get("TERM") == "dumb")
+
+
+@contextmanager
+def spark_session(settings: Settings, *, is_short_run: bool = True) -> Iterator[SparkSession]:
+    """A session for the length of the command, stopped on every way out."""
+    # Spark takes a second to import; --help must not.
+    from txn_analysis.session import session  # noqa: PLC0415
+
+    with progress().stage("start Spark"):
+        spark = session(settings.master, is_short_run=is_short_run)
+    try:
+        yield spark
+    finally:
+        spark.stop()

@@ -1,0 +1,164 @@
+"""Evidence: which rows of the input tables one run rests on.
+
+A run judges one capture, with the captures before it (by their brokers' clocks) behind it. Nothing of a later capture
+is ever seen, whatever order they were fed in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from txn_analysis.errors import WarehouseError
+from txn_analysis.tables import LOG_PIECES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
+from txn_analysis.tables._schema import BOOLEAN, INT, STRING
+from txn_analysis.tables.inputs import SECTION
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from txn_analysis.tables import Table
+    from txn_analysis.warehouse import Warehouse
+
+Row = dict[str, Any]
+
+_RANKED = StructType(
+    [StructField("input_id", STRING), StructField("ingest_id", STRING), StructField("capture_rank", INT)]
+)
+_SECTIONS = StructType(
+    [
+        StructField("input_id", STRING),
+        StructField("capture_rank", INT),
+        *SECTION.fields,
+        StructField("is_end_proven", BOOLEAN),
+        StructField("input_problem", STRING),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The captures of one run and their inputs.
+
+    `captures[0]` is judged, the others lie behind it, newest first. `inputs` are rows of the inputs table, as many as
+    there are files, each with its `capture_rank`: 0 for the judged capture, 1 for the one before it, and so on.
+    """
+
+    warehouse: Warehouse
+    cluster: str
+    captures: tuple[str, ...]
+    newest_moment_ms: int | None
+    inputs: tuple[Row, ...]
+
+    @property
+    def capture(self) -> str:
+        """The capture that is judged."""
+        return self.captures[0]
+
+    @property
+    def sections(self) -> DataFrame:
+        """One row per section: its fields, its input and rank, and what is known of its end."""
+        rows = [row for item in self.inputs if item["kind"] is not None for row in _section_rows(item)]
+        return self.warehouse.spark.createDataFrame(rows, _SECTIONS)
+
+    def of(self, table: Table) -> DataFrame:
+        """The rows of a content table that are evidence, with their `capture_rank` (the newest capture's)."""
+        ranks: dict[tuple[str, str], int] = {}
+        for item in sorted(self.inputs, key=lambda i: -int(i["capture_rank"])):
+            ranks[item["input_id"], item["ingest_id"]] = item["capture_rank"]
+        known = self.warehouse.spark.createDataFrame([(*key, rank) for key, rank in ranks.items()], _RANKED)
+        ingests = sorted({ingest_id for _, ingest_id in ranks})
+        rows = self.warehouse.read(table).where(F.col("ingest_id").isin(ingests))
+        return rows.join(F.broadcast(known), ["input_id", "ingest_id"])
+
+    @property
+    def pieces(self) -> DataFrame:
+        """Rows of `log_pieces`."""
+        return self.of(LOG_PIECES)
+
+    @property
+    def snapshots(self) -> DataFrame:
+        """Rows of `producer_snapshots`."""
+        return self.of(PRODUCER_SNAPSHOTS)
+
+    def states(self, partition_count: int) -> DataFrame:
+        """Rows of `transaction_states`; console records get the partition that their id hashes to.
+
+        `record_order` sorts the records of one id: dumped ones by offset, whichever capture they are from; console
+        exports, which have no offsets, by capture and arrival. Within one capture a dump counts after an export.
+        """
+        dumps = [i["capture_rank"] for i in self.inputs for s in i["sections"] or () if s["kind"] == "state"]
+        is_console = F.col("state_partition").isNull()
+        age = F.when(is_console, F.col("capture_rank")).otherwise(F.lit(min(dumps, default=0)))
+        hashed = state_partition_of(F.col("transactional_id_hash"), partition_count)
+        return (
+            self.of(TRANSACTION_STATES)
+            .withColumn("is_console", is_console)
+            .withColumn(
+                "record_order", F.struct(-age, ~F.col("is_console"), F.coalesce("offset", "ordinal"), "ordinal")
+            )
+            .withColumn("hashed_partition", hashed)
+            .withColumn("state_partition", F.coalesce("state_partition", "hashed_partition"))
+        )
+
+
+def _section_rows(item: Row) -> list[tuple[Any, ...]]:
+    """A section's end is proven where the next one really begins; what is wrong with a file is wrong at its end."""
+    sections = item["sections"]
+    starts_proven = [s["is_start_proven"] for s in sections[1:]] + [True]
+    problems = [None] * (len(sections) - 1) + [item["problem"]]
+    return [
+        (item["input_id"], item["capture_rank"], *[s[n] for n in SECTION.names], is_end_proven, problem)
+        for s, is_end_proven, problem in zip(sections, starts_proven, problems, strict=True)
+    ]
+
+
+def state_partition_of(hashed: Column, partition_count: int) -> Column:
+    """The partition of `__transaction_state` for a Java string hash; `abs(MIN_VALUE)` is 0 (Kafka's `Utils.abs`)."""
+    positive = F.when(hashed == F.lit(-(2**31)), F.lit(0)).otherwise(F.abs(hashed))
+    return (positive % F.lit(partition_count)).cast("int")
+
+
+def evidence_of(warehouse: Warehouse, cluster: str, capture: str | None = None) -> Evidence:
+    """The evidence for judging one capture: itself, and every capture of the cluster that is older.
+
+    A capture's moment is the newest timestamp that a broker's clock wrote in it. Without a name the newest capture is
+    judged.
+
+    Raises:
+        WarehouseError: the cluster has no such capture.
+    """
+    inputs = _inputs(warehouse, cluster)
+    moments = _moments(inputs)
+    names = sorted(moments, key=lambda name: (moments[name] is not None, moments[name] or 0, name))
+    if not names or (capture is not None and capture not in moments):
+        wanted = f"no capture {capture}" if capture else "no capture"
+        raise WarehouseError(f"{warehouse.root}: cluster {cluster} has {wanted} yet. Run `txn-analysis ingest` first.")
+    judged = capture or names[-1]
+    return _evidence(warehouse, cluster, tuple(reversed(names[: names.index(judged) + 1])), inputs)
+
+
+def evidence_of_run(warehouse: Warehouse, run: Row) -> Evidence:
+    """The evidence that a run had, from its row of `runs`; captures that were fed later are not among it."""
+    captures = (run["capture"], *reversed(run["earlier_captures"] or []))
+    return _evidence(warehouse, run["cluster"], captures, _inputs(warehouse, run["cluster"]))
+
+
+def _inputs(warehouse: Warehouse, cluster: str) -> list[Row]:
+    return [row.asDict(recursive=True) for row in warehouse.inputs(cluster).collect()]
+
+
+def _moments(inputs: list[Row]) -> dict[str, int | None]:
+    moments: dict[str, int | None] = {}
+    for item in inputs:
+        known = [ms for ms in (moments.get(item["capture"]), item["newest_moment_ms"]) if ms is not None]
+        moments[item["capture"]] = max(known, default=None)
+    return moments
+
+
+def _evidence(warehouse: Warehouse, cluster: str, captures: tuple[str, ...], inputs: list[Row]) -> Evidence:
+    ranked = tuple(i | {"capture_rank": captures.index(i["capture"])} for i in inputs if i["capture"] in captures)
+    return Evidence(warehouse, cluster, captures, _moments(inputs)[captures[0]], ranked)

@@ -1,0 +1,191 @@
+"""Reads the body of a section through a sliding window, and says which of its bytes were not understood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+Row = dict[str, Any]
+
+WINDOW_BYTES = 4 << 20
+# A record of `__transaction_state` is at most `message.max.bytes`, 1 MiB by default; its text is a few times that.
+MAX_RECORD_BYTES = 16 << 20
+
+CUT_SHORT = "the text ends inside a line"
+LINE_TOO_LONG = "a line longer than any that Kafka's tools print"
+
+
+class Readable(Protocol):
+    """The text of an input, read by byte offset."""
+
+    def read(self, start: int, end: int) -> bytes:
+        """The bytes from `start` to `end`, cut at the end of the text."""
+        ...
+
+
+class Span(Protocol):
+    """The body of a section: where it lies in its input's text, and what file it is of."""
+
+    @property
+    def partition(self) -> int:
+        """Partition of the dumped file; -1 in a console export."""
+        ...
+
+    @property
+    def topic(self) -> str:
+        """Topic of the dumped file."""
+        ...
+
+    @property
+    def file_base_offset(self) -> int:
+        """The offset in the dumped file's name."""
+        ...
+
+    @property
+    def grammar(self) -> str:
+        """Span of tool versions that print such lines."""
+        ...
+
+    @property
+    def text_start_bytes(self) -> int:
+        """First byte of the body."""
+        ...
+
+    @property
+    def text_end_bytes(self) -> int:
+        """The byte after the body."""
+        ...
+
+
+@dataclass(frozen=True)
+class Reject:
+    """A span of an input's text that was not understood. Every byte of a body that is in no reject was parsed."""
+
+    offset_bytes: int
+    length_bytes: int
+    reason: str
+
+
+def merged(items: Iterable[Row | Reject]) -> Iterator[Row | Reject]:
+    """The same items, with adjoining rejects of one reason as one, so that garbage costs no row a line."""
+    pending: Reject | None = None
+    for item in items:
+        if not isinstance(item, Reject):
+            yield item
+        elif (
+            pending
+            and pending.offset_bytes + pending.length_bytes == item.offset_bytes
+            and pending.reason == item.reason
+        ):
+            pending = Reject(pending.offset_bytes, pending.length_bytes + item.length_bytes, item.reason)
+        else:
+            if pending:
+                yield pending
+            pending = item
+    if pending:
+        yield pending
+
+
+class Window:
+    """The unread part of a body; holds one window of it and the record that is being read, no more.
+
+    All lengths count from the place that is read next, so that they stay right when the window moves on.
+    """
+
+    def __init__(self, text: Readable, start: int, end: int) -> None:
+        self._text = text
+        self._end = end
+        self._data = b""
+        self._at = 0
+        self._data_start = start
+        self._is_at_end_of_text = False
+
+    @property
+    def offset(self) -> int:
+        """Byte offset in the input of what is read next."""
+        return self._data_start + self._at
+
+    @property
+    def remaining(self) -> int:
+        """Bytes from here to the end of the body."""
+        return self._end - self.offset
+
+    @property
+    def held(self) -> int:
+        """Bytes from here that can be seen without reading on."""
+        return len(self._data) - self._at
+
+    @property
+    def is_last(self) -> bool:
+        """Nothing of the body is left to be read from the input."""
+        return self._is_at_end_of_text or self.held >= self.remaining
+
+    def grow(self) -> bool:
+        """Reads one more window; False where the body ends, or where what is held is longer than any record."""
+        if self.is_last or self.held >= MAX_RECORD_BYTES:
+            return False
+        start = self._data_start + len(self._data)
+        more = self._text.read(start, min(start + WINDOW_BYTES, self._end))
+        self._is_at_end_of_text = not more
+        self._data, self._data_start, self._at = self._data[self._at :] + more, self.offset, 0
+        return bool(more)
+
+    def need(self, length: int) -> None:
+        """Reads on until `length` bytes are held, or the body ends."""
+        while self.held < length and self.grow():
+            pass
+
+    def peek(self, start: int, end: int) -> bytes:
+        """What is held of the bytes `start` to `end`."""
+        return self._data[self._at + start : self._at + end]
+
+    def find(self, needle: bytes, start: int, end: int) -> int:
+        """Where `needle` stands between `start` and `end` in what is held; -1 where it does not."""
+        found = self._data.find(needle, self._at + start, self._at + end)
+        return found - self._at if found >= 0 else -1
+
+    def starts_with(self, prefix: bytes, start: int) -> bool:
+        """Whether what is held has `prefix` at `start`."""
+        return self._data.startswith(prefix, self._at + start)
+
+    def line_end(self, start: int = 0) -> int:
+        """Length up to and with the first newline at or after `start`; 0 where the body or the patience ends before."""
+        searched = start
+        while True:
+            found = self._data.find(b"\n", self._at + searched)
+            if found >= 0:
+                return found + 1 - self._at
+            searched = max(start, self.held)
+            if not self.grow():
+                return 0
+
+    def advance(self, length: int) -> None:
+        """Moves on."""
+        self._at += length
+
+    def reject(self, length: int, reason: str) -> Reject:
+        """Moves on past `length` bytes that were not understood."""
+        rejected = Reject(self.offset, length, reason)
+        self._at += length
+        return rejected
+
+    def reject_line(self, reason: str) -> Reject:
+        """Moves on past the line that is next, however long; past the rest of the body where no newline follows."""
+        length = self.line_end()
+        if length:
+            return self.reject(length, reason)
+        start, is_cut = self.offset, self.is_last
+        while not length and not self.is_last:
+            self.advance(self.held)
+            length = self.line_end()
+        self.advance(length or self.remaining)
+        return Reject(start, self.offset - start, CUT_SHORT if is_cut else LINE_TOO_LONG)
+
+    def reject_rest(self, reason: str) -> Reject:
+        """Moves to the end of the body."""
+        start = self.offset
+        self._data, self._data_start, self._at = b"", self._end, 0
+        return Reject(start, self._end - start, reason)

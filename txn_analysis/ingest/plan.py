@@ -1,0 +1,284 @@
+"""Plan: what each input is, which sections it has, and which byte ranges of them the scan reads.
+
+Plan, scan, link: a dump is cut along its `Dumping …` sections and then by bytes, so that one file of any size is read
+by many tasks; the scan parses each range for itself, and the position chain links them again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from txn_analysis.errors import InputError
+from txn_analysis.ingest.recognise import CONSOLE_JSON, CONSOLE_TEXT, Refusal, recognise
+from txn_analysis.ingest.sections import LOG, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
+from txn_analysis.ingest.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED
+from txn_analysis.ingest.survey_job import pack, survey_files
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.ingest.recognise import Recognition
+    from txn_analysis.ingest.sources import SourceFile
+    from txn_analysis.ingest.survey import ChunkFacts, SectionMark, TrailerMark
+    from txn_analysis.ingest.survey_job import FileSurvey
+
+KIND_NAMES = {
+    LOG: "log_dump",
+    STATE: "transaction_state_dump",
+    SNAPSHOT: "snapshot_dump",
+    TXNINDEX: "aborted_txn_dump",
+    CONSOLE_TEXT: "transaction_state_console",
+    CONSOLE_JSON: "transaction_state_console",
+}
+NO_PARTITION = -1  # a console export does not say which partitions of __transaction_state it covers
+_COPY_AGAIN = "Copy the file again, or pass --skip-unrecognised"
+_SHOWN_PROBLEMS = 3
+_TASKS_PER_CORE = 3
+
+
+@dataclass(frozen=True)
+class Section:
+    """One `Dumping …` section of an input, or the whole text of a console export.
+
+    `kind` is log, state (a segment of __transaction_state with decoded records), snapshot, txnindex, console_text or
+    console_json. [text_start_bytes, text_end_bytes) is the body, without the lines before it and the trailer after it;
+    `torn_bytes` is what the trailer says of an incomplete last batch. Where `is_start_proven` is False, the section can
+    be text inside a record of the section before.
+    """
+
+    index: int
+    kind: str
+    dump_path: str
+    topic: str
+    partition: int
+    file_base_offset: int
+    text_start_bytes: int
+    text_end_bytes: int
+    torn_bytes: int
+    is_start_proven: bool
+    grammar: str
+
+
+@dataclass(frozen=True)
+class PlannedInput:
+    """One input. `kind` joins the contract's names of its sections' kinds by `+`; NULL where nothing was recognised.
+
+    `problem` is why the file, or a part of it, cannot be read: `byte N: what is wrong. What to do`.
+    """
+
+    path: str
+    input_id: str
+    kind: str | None
+    grammar: str | None
+    compression: str | None
+    size_bytes: int
+    text_bytes: int
+    problem: str | None
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True)
+class ScanRange:
+    """Bytes [start, end) of one section's body, for one task to parse."""
+
+    path: str
+    compression: str | None
+    input_id: str
+    section: Section
+    start: int
+    end: int
+
+
+def plan_inputs(spark: SparkSession, files: list[SourceFile]) -> list[PlannedInput]:
+    """What each file is, by reading all of its bytes once; a content given twice is planned once, by its first path."""
+    planned: dict[str, PlannedInput] = {}
+    for survey in survey_files(spark, sorted(files)):
+        plan = plan_text(survey)
+        planned.setdefault(plan.input_id, plan)
+    return list(planned.values())
+
+
+def check_inputs(planned: Sequence[PlannedInput], skip_unrecognised: bool) -> None:
+    """Ends the run before any verdict where an input, or a part of one, is not understood.
+
+    Raises:
+        InputError: one line `PATH: byte N: what is wrong. What to do` for each such input, unless they are to be skipped.
+    """
+    problems = [f"{plan.path}: {plan.problem}" for plan in planned if plan.problem is not None]
+    if problems and not skip_unrecognised:
+        raise InputError(problems)
+
+
+def split_ranges(
+    inputs: Sequence[PlannedInput], kinds: Collection[str], range_bytes: int, parallelism: int
+) -> list[list[ScanRange]]:
+    """The bodies of all sections of these kinds as tasks: lists of ranges, in text order, of about the same size each.
+
+    Bodies of kind `log` are cut at multiples of `range_bytes` from their start; all others are one range, and all
+    ranges of a compressed input stay in one task, as its text can only be read from the front. Asked for `log` and
+    `state` together, `state` is cut like `log`. Empty bodies have no range.
+    """
+    cut_kinds = {LOG, STATE} if LOG in kinds else set()
+    units: list[list[ScanRange]] = []
+    for plan in inputs:
+        ranges = [
+            ScanRange(plan.path, plan.compression, plan.input_id, section, start, end)
+            for section in plan.sections
+            if section.kind in kinds
+            for start, end in _cut(section, range_bytes if section.kind in cut_kinds else None)
+        ]
+        units += [ranges] if plan.compression and ranges else [[part] for part in ranges]
+    sizes = [sum(part.end - part.start for part in unit) for unit in units]
+    group_count = max(1, parallelism * _TASKS_PER_CORE, -(-sum(sizes) // range_bytes))
+    return [[part for unit in group for part in unit] for group in pack(units, sizes, group_count)]
+
+
+def _cut(section: Section, range_bytes: int | None) -> list[tuple[int, int]]:
+    start, end = section.text_start_bytes, section.text_end_bytes
+    step = range_bytes or max(1, end - start)
+    return [(at, min(at + step, end)) for at in range(start, end, step)]
+
+
+def plan_text(survey: FileSurvey) -> PlannedInput:
+    """The plan of one input from what its chunks say; nothing is read here."""
+    chunks, failure = survey.chunks, survey.failure
+    recognition = chunks[0].recognition if chunks else recognise(b"", 0)
+    text_bytes = chunks[-1].end if chunks else 0
+    sections: list[Section] = []
+    problems: list[tuple[int, str]] = []
+    if failure is not None:
+        problems.append((failure.offset, f"{failure.reason}. {_COPY_AGAIN}"))
+    elif recognition is None or isinstance(recognition, Refusal):
+        problems.append((0, str(recognition)))
+    elif recognition.kind in {CONSOLE_TEXT, CONSOLE_JSON}:
+        sections, problems = _console_sections(recognition, chunks, text_bytes)
+    else:
+        sections, problems = _dump_sections(recognition, chunks, text_bytes)
+    return PlannedInput(
+        path=survey.source.path,
+        input_id=_input_id(chunks, "" if failure is None else failure.reason),
+        kind="+".join(dict.fromkeys(KIND_NAMES[section.kind] for section in sections)) or None,
+        grammar="+".join(dict.fromkeys(section.grammar for section in sections)) or None,
+        compression=survey.compression,
+        size_bytes=survey.source.size_bytes,
+        text_bytes=text_bytes,
+        problem=_joined(problems),
+        sections=tuple(sections),
+    )
+
+
+def _input_id(chunks: Sequence[ChunkFacts], failure: str) -> str:
+    """A fingerprint of the text alone: the same text under another name, or compressed, is the same input."""
+    digest = blake2b(b"".join(chunk.digest for chunk in chunks), digest_size=DIGEST_BYTES)
+    digest.update(failure.encode())
+    return digest.hexdigest()
+
+
+def _joined(problems: list[tuple[int, str]]) -> str | None:
+    shown = [f"byte {at}: {what}" for at, what in sorted(problems)[:_SHOWN_PROBLEMS]]
+    if len(problems) > _SHOWN_PROBLEMS:
+        shown.append(f"and {len(problems) - _SHOWN_PROBLEMS} more such places in this file")
+    return "; ".join(shown) or None
+
+
+def _torn_at(chunks: Sequence[ChunkFacts], text_bytes: int) -> int | None:
+    """Where a last line without a newline begins; None where the text ends with a newline."""
+    last_newline = next((c.last_newline for c in reversed(chunks) if c.last_newline is not None), -1)
+    return last_newline + 1 if last_newline + 1 < text_bytes else None
+
+
+def _torn_problem(at: int) -> tuple[int, str]:
+    return at, f"the text ends inside this line. {_COPY_AGAIN}"
+
+
+def _console_sections(
+    recognition: Recognition, chunks: Sequence[ChunkFacts], text_bytes: int
+) -> tuple[list[Section], list[tuple[int, str]]]:
+    # The JSON formatter writes no newline after an object, so only the object itself tells whether it is whole.
+    torn_at = chunks[-1].cut_object if recognition.kind == CONSOLE_JSON else _torn_at(chunks, text_bytes)
+    section = Section(
+        index=0,
+        kind=recognition.kind,
+        dump_path="",
+        topic=STATE_TOPIC,
+        partition=NO_PARTITION,
+        file_base_offset=0,
+        text_start_bytes=0,
+        text_end_bytes=text_bytes if torn_at is None else torn_at,
+        torn_bytes=0,
+        is_start_proven=True,
+        grammar=recognition.grammar or "",
+    )
+    return [section], [] if torn_at is None else [_torn_problem(torn_at)]
+
+
+def _dump_sections(
+    recognition: Recognition, chunks: Sequence[ChunkFacts], text_bytes: int
+) -> tuple[list[Section], list[tuple[int, str]]]:
+    torn_at = _torn_at(chunks, text_bytes)
+    text_end = text_bytes if torn_at is None else torn_at
+    problems = [] if torn_at is None else [_torn_problem(torn_at)]
+    marks = _believed_marks(recognition.start, chunks)
+    if not marks or marks[0][0].start != recognition.start:
+        what = "this `Dumping` line names no file that kafka-dump-log dumps, or its header line is missing"
+        problems.append((recognition.start, f"{what}. Dump the file again by its own name"))
+    trailers = {trailer.end: trailer for chunk in chunks for trailer in chunk.trailers}
+    sections: list[Section] = []
+    ends = [mark.start for mark, _ in marks[1:]] + [text_end]
+    for (mark, is_proven), end in zip(marks, ends, strict=True):
+        if mark.refusal is not None:
+            problems.append((mark.start, str(mark.refusal)))
+        elif mark.body is None:
+            problems.append((mark.start, f"the dump ends before this section's header line. {_COPY_AGAIN}"))
+        else:
+            sections.append(_section(len(sections), mark, end, trailers.get(end), is_proven=is_proven))
+    return sections, problems
+
+
+def _believed_marks(first: int, chunks: Sequence[ChunkFacts]) -> list[tuple[SectionMark, bool]]:
+    """The section starts of a dump, and whether each is proven.
+
+    A line that can stand inside a record and begins nothing readable is left in the section before, as its text.
+    """
+    believed: list[tuple[SectionMark, bool]] = []
+    reach_before = 0  # of the large records in the chunks before
+    for chunk in chunks:
+        for mark in chunk.marks:
+            is_hidden = mark.anchor > 0 and reach_before > mark.anchor
+            follows_state = bool(believed) and believed[-1][1] and _is_decoded(believed[-1][0])
+            is_proven = mark.proof == PROVEN or (mark.proof == PROVEN_IF_DECODED and follows_state)
+            is_proven = mark.start == first or (is_proven and not is_hidden)
+            if is_proven or (mark.body is not None and mark.start > first):
+                believed.append((mark, is_proven))
+        reach_before = max(reach_before, chunk.reach)
+    return believed
+
+
+def _is_decoded(mark: SectionMark) -> bool:
+    return mark.file is not None and mark.file.topic == STATE_TOPIC
+
+
+def _section(index: int, mark: SectionMark, end: int, trailer: TrailerMark | None, *, is_proven: bool) -> Section:
+    assert mark.file is not None
+    assert mark.body is not None
+    name = re.split(r"[/\\]", mark.dump_path)[-1]
+    has_trailer = trailer is not None and trailer.start >= mark.body_start and trailer.file_name == name
+    body_end = trailer.start if trailer is not None and has_trailer else max(end, mark.body_start)
+    return Section(
+        index=index,
+        kind=mark.body.kind,
+        dump_path=mark.dump_path,
+        topic=mark.file.topic,
+        partition=mark.file.partition,
+        file_base_offset=mark.file.base_offset,
+        text_start_bytes=mark.body_start,
+        text_end_bytes=body_end,
+        torn_bytes=trailer.torn_bytes if trailer is not None and has_trailer else 0,
+        is_start_proven=is_proven,
+        grammar=mark.body.grammar,
+    )

@@ -1,0 +1,121 @@
+"""Scan: byte ranges of dumped segments become rows of `log_batches`, inside the tasks that hold them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from txn_analysis.ingest.batch_lines import ABSENT, Candidates, Lines, read_batch_lines
+from txn_analysis.ingest.grammar import BATCH_LINE_START
+from txn_analysis.ingest.position_chain import follow_chain
+from txn_analysis.ingest.record_lines import proven_bytes, read_markers
+from txn_analysis.tables import LOG_BATCHES
+
+if TYPE_CHECKING:
+    from txn_analysis.ingest.batch_lines import Array
+    from txn_analysis.ingest.plan import ScanRange
+    from txn_analysis.ingest.text import Text
+
+_LOOK_AHEAD_BYTES = 1 << 20
+
+
+def scan_range(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
+    """The batches whose lines begin in this range of a section's body.
+
+    A range owns whole batches: it begins at the first batch line at or after its start and ends before the first one
+    at or after its end, so that a batch, its record lines and its end marker are always read by the same task.
+    """
+    section = part.section
+    is_first = part.start == section.text_start_bytes
+    start = part.start if is_first else _next_batch_line(text, part.start, section.text_end_bytes)
+    end = _next_batch_line(text, part.end, section.text_end_bytes)
+    lines = Lines.of(text.read(start, end))
+    found = read_batch_lines(lines)
+    if not len(found):
+        return _empty()
+    chain = follow_chain(found, starts_segment=is_first)
+    batches = found.take(chain.chosen)
+    columns = batches.columns
+    text_bytes = (
+        _whole_regions(lines, batches.line)
+        if section.kind == "state"  # its records are proven where they are decoded
+        else proven_bytes(lines, batches.line, columns["base_offset"], columns["last_offset"], columns["record_count"])
+    )
+    place = {
+        "ingest_id": pa.repeat(pa.scalar(ingest_id), len(batches)),
+        "input_id": pa.repeat(pa.scalar(part.input_id), len(batches)),
+        "section_index": pa.repeat(pa.scalar(section.index, pa.int32()), len(batches)),
+        "topic": pa.repeat(pa.scalar(section.topic), len(batches)),
+        "partition": pa.repeat(pa.scalar(section.partition, pa.int32()), len(batches)),
+        "is_contested": pa.array(chain.is_contested),
+        "text_start_bytes": pa.array(lines.starts[batches.line] + start),
+        "text_bytes": pa.array(text_bytes),
+    }
+    arrays = place | _batch_columns(columns) | _marker_columns(lines, batches)
+    schema = LOG_BATCHES.arrow_schema
+    return pa.RecordBatch.from_arrays([arrays[f.name].cast(f.type) for f in schema], schema=schema)
+
+
+def _empty() -> pa.RecordBatch:
+    schema = LOG_BATCHES.arrow_schema
+    return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
+
+
+def _next_batch_line(text: Text, at: int, limit: int) -> int:
+    """The first place at or after `at` where a line begins like a batch line; `limit` where none does before it."""
+    needle = b"\n" + BATCH_LINE_START
+    at -= 1  # the newline before a line that begins exactly at `at`
+    while at < limit:
+        window = text.read(at, min(at + _LOOK_AHEAD_BYTES + len(needle), limit))
+        found = window.find(needle)
+        if found >= 0:
+            return at + found + 1
+        at += _LOOK_AHEAD_BYTES
+    return limit
+
+
+def _whole_regions(lines: Lines, batch_line: Array) -> Array:
+    bounds = np.append(lines.starts[batch_line], len(lines.data))
+    return np.diff(bounds)
+
+
+def _known(values: Array) -> pa.Array:
+    """The values with Kafka's -1 as NULL."""
+    return pa.array(values, mask=values == ABSENT)
+
+
+def _batch_columns(c: dict[str, Array]) -> dict[str, pa.Array]:
+    has_type = c["timestamp_type"] != "NoTimestampType"
+    return {
+        "base_offset": pa.array(c["base_offset"]),
+        "last_offset": pa.array(c["last_offset"]),
+        "record_count": _known(c["record_count"]),
+        "producer_id": _known(c["producer_id"]),
+        "producer_epoch": _known(c["producer_epoch"]),
+        "base_sequence": _known(c["base_sequence"]),
+        "last_sequence": _known(c["last_sequence"]),
+        "is_transactional": pa.array(c["is_transactional"]),
+        "is_control": pa.array(c["is_control"]),
+        "position": pa.array(c["position"]),
+        "size_bytes": pa.array(c["size"]),
+        "max_timestamp_ms": _known(c["max_timestamp"]),
+        "timestamp_type": pa.array(c["timestamp_type"], pa.string(), mask=~has_type),
+        "leader_epoch": _known(c["leader_epoch"]),
+        "delete_horizon_ms": _known(c["delete_horizon"]),
+        "codec": pa.array(c["codec"], pa.string()),
+        "crc": pa.array(c["crc"]),
+        "is_valid": pa.array(c["is_valid"]),
+    }
+
+
+def _marker_columns(lines: Lines, batches: Candidates) -> dict[str, pa.Array]:
+    control = np.flatnonzero(batches.columns["is_control"])
+    words = np.full(len(batches), None, object)
+    epochs = np.full(len(batches), ABSENT, np.int64)
+    if len(control):
+        words[control], epochs[control] = read_markers(
+            lines, batches.line[control], batches.columns["base_offset"][control]
+        )
+    return {"marker": pa.array(words, pa.string()), "coordinator_epoch": _known(epochs)}

@@ -1,0 +1,123 @@
+"""Random access by byte offset to the text of an input, plain or compressed, with bounded memory."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from typing import IO, TYPE_CHECKING, Self, cast
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+GZIP = "gzip"
+ZSTD = "zstd"
+_MAGIC = {b"\x1f\x8b": GZIP, b"\x28\xb5\x2f\xfd": ZSTD}
+MAGIC_BYTES = max(len(magic) for magic in _MAGIC)
+
+_STEP_BYTES = 1 << 20
+# A reader that looks back for the line before, or re-reads the chunk it is in, must not start the stream again.
+_KEPT_BYTES = 16 << 20
+
+
+class TextError(Exception):
+    """A compressed stream that is cut or damaged; `offset` is the byte of the text up to which it can be read."""
+
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(offset, reason)
+        self.offset = offset
+        self.reason = reason
+
+
+def detect_compression(head: bytes) -> str | None:
+    """`gzip` or `zstd` by the first bytes of a file, never by its name; None for anything else."""
+    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+
+
+class Text:
+    """The text of one file. `read` takes offsets into the text, not into the compressed file."""
+
+    def __init__(self, path: str, compression: str | None) -> None:
+        self._path = path
+        self._compression = compression
+        self._stream = _open_stream(path, compression)
+        self._kept = bytearray()  # the last text that the compressed stream gave
+        self._kept_start = 0
+
+    def read(self, start: int, end: int) -> bytes:
+        """The text from byte `start` to byte `end`, cut at the end of the text.
+
+        Raises:
+            TextError: the compressed stream is cut or damaged before `end`.
+        """
+        if self._compression is None:
+            self._stream.seek(start)
+            return self._stream.read(max(0, end - start))
+        if start < self._kept_start:
+            self._reopen()
+        pieces: list[bytes] = []
+        while True:
+            kept_end = self._kept_start + len(self._kept)
+            if start < min(end, kept_end):
+                piece = bytes(self._kept[start - self._kept_start : end - self._kept_start])
+                pieces.append(piece)
+                start += len(piece)
+            if start >= end or not self._advance(min(_STEP_BYTES, end - kept_end) if end > kept_end else _STEP_BYTES):
+                return b"".join(pieces)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _reopen(self) -> None:
+        self._stream.close()
+        self._stream = _open_stream(self._path, self._compression)
+        self._kept.clear()
+        self._kept_start = 0
+
+    def _advance(self, size_bytes: int) -> bool:
+        """Moves on by up to `size_bytes` of text, and drops what is too far behind; False at the end of the text."""
+        offset = self._kept_start + len(self._kept)
+        try:
+            piece = self._stream.read(size_bytes)
+        # Arrow reports a damaged zstd stream as OSError, and so does gzip a bad header or checksum.
+        except (OSError, EOFError, zlib.error) as error:
+            raise TextError(
+                offset, f"the {self._compression} stream is cut or damaged ({_first_line(error)})"
+            ) from error
+        self._kept += piece
+        surplus = len(self._kept) - _KEPT_BYTES
+        if surplus >= _STEP_BYTES:
+            del self._kept[:surplus]
+            self._kept_start += surplus
+        return bool(piece)
+
+
+def open_text(path: str, compression: str | None) -> Text:
+    """Opens the text of a file; `compression` is what `detect_compression` said of its first bytes.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    return Text(path, compression)
+
+
+def _open_stream(path: str, compression: str | None) -> IO[bytes]:
+    if compression == GZIP:
+        return cast("IO[bytes]", gzip.open(path, "rb"))  # reads the members of a joined file one after another
+    if compression == ZSTD:
+        return cast("IO[bytes]", pa.input_stream(path, compression=ZSTD, buffer_size=_STEP_BYTES))
+    return open(path, "rb")
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__

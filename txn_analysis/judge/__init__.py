@@ -1,0 +1,1 @@
+"""Judge: open transactions against the coordinator's state; facts, then rules, then a verdict."""

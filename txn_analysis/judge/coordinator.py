@@ -1,0 +1,203 @@
+"""The coordinator's side of the join: current state per transactional id, and the history behind open transactions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from txn_analysis.judge.history import OpenData, history_facts
+from txn_analysis.judge.state_coverage import StateEvidence, StateSection, state_coverage
+from txn_analysis.reconstruct.segments import is_hole
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
+from txn_analysis.warehouse import in_parallel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+
+    from txn_analysis.config import Settings
+    from txn_analysis.evidence import Evidence
+
+STATE_TOPIC = "__transaction_state"
+_MISPLACED = (
+    "transactional ids lie in partitions that their hash does not give: "
+    "mislabelled dumps, or another partition count than stated"
+)
+CANDIDATE_KEY = ("topic", "partition", "producer_id")
+FACTS = StructType(
+    [
+        StructField("topic", STRING),
+        StructField("partition", INT),
+        StructField("producer_id", BIGINT),
+        StructField("transactional_id", STRING),
+        StructField("state_partition", INT),
+        StructField("coordinator_state", STRING),
+        StructField("coordinator_producer_id", BIGINT),
+        StructField("coordinator_producer_epoch", INT),
+        StructField("coordinator_start_ms", BIGINT),
+        StructField("coordinator_update_ms", BIGINT),
+        StructField("coordinator_timeout_ms", BIGINT),
+        StructField("coordinator_txn_epoch", INT),
+        StructField("is_listed", BOOLEAN),
+        StructField("runs_under_producer_id", BOOLEAN),
+        StructField("is_producer_live", BOOLEAN),
+        StructField("state_epoch", INT),
+        StructField("recorded_after_ms", BIGINT),
+        StructField("has_prepare_since_marker", BOOLEAN),
+    ]
+)
+_HISTORY_COLUMNS = (
+    "transactional_id",
+    "state_partition",
+    "state",
+    "is_tombstone",
+    "producer_id",
+    "previous_producer_id",
+    "next_producer_id",
+    "producer_epoch",
+    "timeout_ms",
+    "topic_partitions",
+    "last_update_ms",
+    "recorded_ms",
+    "start_ms",
+)
+
+
+def current_states(states: DataFrame) -> DataFrame:
+    """One row per transactional id: its last record in offset order; tombstoned ids are kept and marked."""
+    known = states.where(F.col("transactional_id").isNotNull())
+    record = F.struct(*[c for c in _HISTORY_COLUMNS if c != "transactional_id"])
+    latest = known.groupBy("transactional_id").agg(F.max_by(record, "record_order").alias("record"))
+    return latest.select("transactional_id", "record.*")
+
+
+def coordinator_facts(candidates: DataFrame, states: DataFrame, max_clock_skew_ms: int) -> DataFrame:
+    """What the coordinator knows of open transactions.
+
+    In:  `candidates`, open rows of `transactions`; `states`, the records that are evidence.
+    Out: one row per candidate whose producer id some transactional id has, or had in any earlier record. Where several
+         ids had it, the one whose transaction lists the partition, then the one that runs under the producer id, then
+         the one that was updated last.
+    """
+    known = states.where(F.col("transactional_id").isNotNull())
+    wanted = candidates.select(*CANDIDATE_KEY, "last_marker_ms")
+    named = F.explode(F.array_compact(F.array("producer_id", "previous_producer_id", "next_producer_id")))
+    ids = known.select("transactional_id", named.alias("producer_id")).join(
+        F.broadcast(wanted.select("producer_id").distinct()), "producer_id", "left_semi"
+    )
+    asked = wanted.join(ids.distinct(), "producer_id")
+    history = known.join(F.broadcast(asked.select("transactional_id").distinct()), "transactional_id", "left_semi")
+    history = history.select(*_HISTORY_COLUMNS, "record_order")
+    # Under a name of its own: both sides come from the same records, and Spark could not tell the columns apart.
+    asker = asked.withColumnRenamed("transactional_id", "asked_id").groupBy("asked_id")
+    facts = history.groupBy("transactional_id").cogroup(asker).applyInArrow(_reader(max_clock_skew_ms), FACTS)
+    best = F.struct(
+        "is_listed", "runs_under_producer_id", F.coalesce("coordinator_update_ms", F.lit(0)), "transactional_id"
+    )
+    columns = [c for c in FACTS.names if c not in CANDIDATE_KEY]
+    chosen = facts.groupBy(*CANDIDATE_KEY).agg(F.max_by(F.struct(*columns), best).alias("fact"))
+    return chosen.select(*CANDIDATE_KEY, "fact.*")
+
+
+def _reader(max_clock_skew_ms: int) -> Callable[[pa.Table, pa.Table], pa.Table]:
+    schema = to_arrow_schema(FACTS)
+
+    def read(history: pa.Table, asked: pa.Table) -> pa.Table:
+        # The same record may be evidence from several captures and copies; its order is its identity.
+        records = list({tuple(r["record_order"].values()): r for r in history.to_pylist()}.items())
+        in_order = [record for _, record in sorted(records, key=lambda item: item[0])]
+        rows = []
+        for data in asked.to_pylist():
+            place = {name: data[name] for name in CANDIDATE_KEY}
+            facts = history_facts(in_order, OpenData(**place, last_marker_ms=data["last_marker_ms"]), max_clock_skew_ms)
+            rows.append(place | facts)
+        return pa.Table.from_pylist(rows, schema=schema)
+
+    return read
+
+
+def state_evidence(states: DataFrame, evidence: Evidence, health: DataFrame, settings: Settings) -> StateEvidence:
+    """How much of `__transaction_state` the judged capture holds, and whether it can belong to the logs.
+
+    In: `states`, the records that are evidence; `health`, rows of `partition_health` of the run. Collects one row per
+    state file and partition.
+    """
+    count = settings.transaction_state_partitions
+    sections, console, problems, is_foreign = in_parallel(
+        lambda: _state_sections(states, evidence.sections),
+        lambda: _console_sections(states),
+        lambda: _log_problems(health),
+        lambda: _is_foreign(states, evidence.pieces),
+    )
+    misfits = []
+    if any(s.misplaced_count for s in sections):
+        misfits.append(_MISPLACED)
+    if is_foreign:
+        misfits.append("not one producer of the logs' ended transactions occurs in __transaction_state")
+    return StateEvidence(state_coverage(count, sections, problems, console), count, misfits)
+
+
+def _log_problems(health: DataFrame) -> dict[int, list[str]]:
+    """What breaks the logs of the state partitions; holes are compaction, or are counted between their files."""
+    rows = health.where(F.col("topic") == STATE_TOPIC).select("partition", "problems").collect()
+    return {row["partition"]: [p["reason"] for p in row["problems"] if not is_hole(p["reason"])] for row in rows}
+
+
+def _is_foreign(states: DataFrame, pieces: DataFrame) -> bool:
+    """Transactions ended in the logs, and the state knows none of their producers."""
+    producers = pieces.select(F.explode("producers").alias("producer")).where("producer.marker_offset IS NOT NULL")
+    ended = producers.select("producer.producer_id").distinct()
+    named = F.explode(F.array_compact(F.array("producer_id", "previous_producer_id", "next_producer_id")))
+    known = states.select(named.alias("producer_id"), F.lit(True).alias("is_known")).distinct()
+    counts = ended.join(known, "producer_id", "left").agg(F.count("*"), F.count("is_known")).collect()[0]
+    return bool(counts[0] > 0 and counts[1] == 0)
+
+
+def _state_sections(states: DataFrame, sections: DataFrame) -> list[StateSection]:
+    """The dumped state files of the judged capture, summed up; as many rows as there are files."""
+    moment = F.greatest("recorded_ms", "last_update_ms")
+    summed = (
+        states.where("NOT is_console AND capture_rank = 0")
+        .groupBy("input_id", "section_index")
+        .agg(
+            F.min("offset").alias("first_offset"),
+            F.max("offset").alias("last_offset"),
+            F.min_by(moment, "offset").alias("first_ms"),
+            F.max(F.when(F.col("is_after_gap"), moment)).alias("gap_ms"),
+            F.max(moment).alias("moment_ms"),
+            F.count_if("is_undecodable").alias("undecodable_count"),
+            F.count_if(F.col("state_partition") != F.col("hashed_partition")).alias("misplaced_count"),
+        )
+    )
+    files = sections.where("kind = 'state' AND capture_rank = 0")
+    joined = files.join(summed, ["input_id", "section_index"], "left").fillna(
+        0, ["undecodable_count", "misplaced_count"]
+    )
+    names = [c for c in StateSection.__dataclass_fields__ if c != "state_partition"]
+    return [
+        StateSection(**row.asDict())
+        for row in joined.select(F.col("partition").alias("state_partition"), *names).collect()
+    ]
+
+
+def _console_sections(states: DataFrame) -> dict[int, StateSection]:
+    """What a console export of the judged capture holds, by the partition that each id hashes to."""
+    found = (
+        states.where("is_console AND capture_rank = 0")
+        .groupBy("state_partition")
+        .agg(F.max("last_update_ms").alias("moment_ms"), F.count_if("is_undecodable").alias("undecodable_count"))
+    )
+    rows = found.collect()
+    lost = sum(row["undecodable_count"] for row in rows if row["state_partition"] is None)
+    return {
+        row["state_partition"]: StateSection(
+            row["state_partition"], 0, None, None, None, None, row["moment_ms"], row["undecodable_count"] + lost, 0
+        )
+        for row in rows
+        if row["state_partition"] is not None
+    }

@@ -1,0 +1,282 @@
+"""The answers of `kafka-transactions.sh`, from the tables of one run, under that tool's column names.
+
+Three things differ from the tool, because files cannot know them, or prove more:
+
+* `Coordinator` and `CoordinatorId` name the partition of `__transaction_state` whose leader is the coordinator, such as
+  `__transaction_state-3`, where the tool prints the number of that broker.
+* Durations are against the moment of the copy (`as_of_ms`), not the wall clock.
+* `find_hanging` lists the run's hanging findings, which need more proof than the tool asks for, and adds the columns
+  `TransactionalId` and `Rule`.
+
+What is unknown is None, and null in JSON. In text it is what the tool prints there: `-1` or `None`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.evidence import evidence_of_run
+from txn_analysis.judge.coordinator import current_states
+from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.report.answer import MINUS_ONE, Answer, Column
+from txn_analysis.report.escape import escape
+from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, RUNS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+
+    from txn_analysis.tables import Table
+    from txn_analysis.warehouse import Warehouse
+
+_MS_PER_MIN = 60_000
+_PRODUCER_FIELDS = (
+    "producer_id",
+    "producer_epoch",
+    "coordinator_epoch",
+    "last_sequence",
+    "last_timestamp_ms",
+    "txn_start_offset",
+)
+_RUNNING = ("Ongoing", "PrepareCommit", "PrepareAbort")
+
+FIND_HANGING = (
+    Column("Topic"),
+    Column("Partition"),
+    Column("ProducerId"),
+    Column("ProducerEpoch", MINUS_ONE),
+    Column("CoordinatorEpoch", MINUS_ONE),
+    Column("StartOffset"),
+    Column("LastTimestamp", MINUS_ONE),
+    Column("Duration(min)"),
+    Column("TransactionalId"),
+    Column("Rule"),
+)
+LIST = (Column("TransactionalId"), Column("Coordinator"), Column("ProducerId"), Column("TransactionState"))
+DESCRIBE = (
+    Column("CoordinatorId"),
+    Column("TransactionalId"),
+    Column("ProducerId"),
+    Column("ProducerEpoch", MINUS_ONE),
+    Column("TransactionState"),
+    Column("TransactionTimeoutMs"),
+    Column("CurrentTransactionStartTimeMs"),
+    Column("TransactionDurationMs"),
+    Column("TopicPartitions"),
+)
+DESCRIBE_PRODUCERS = (
+    Column("ProducerId"),
+    Column("ProducerEpoch", MINUS_ONE),
+    Column("LatestCoordinatorEpoch", MINUS_ONE),
+    Column("LastSequence", MINUS_ONE),
+    Column("LastTimestamp", MINUS_ONE),
+    Column("CurrentTransactionStartOffset"),
+)
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which rows are wanted; None, or an empty tuple, asks for all.
+
+    `transactional_id_pattern` must match the whole id, as Kafka's does. `duration_ms` asks for what has lasted longer
+    than that (strictly). `state_partition` is a partition of `__transaction_state`.
+    """
+
+    topic: str | None = None
+    partition: int | None = None
+    states: tuple[str, ...] = ()
+    producer_ids: tuple[int, ...] = ()
+    duration_ms: int | None = None
+    transactional_id_pattern: str | None = None
+    state_partition: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses what could only give a wrong answer.
+
+        Raises:
+            ConfigError: a partition without its topic, or a pattern that is no regular expression.
+        """
+        if self.partition is not None and self.topic is None:
+            raise ConfigError("--partition needs --topic")
+        if self.transactional_id_pattern is not None:
+            try:
+                re.compile(self.transactional_id_pattern)
+            except re.error as error:
+                raise ConfigError(f"--transactional-id-pattern is not a regular expression: {error}") from error
+
+    def has_id(self, transactional_id: str | None) -> bool:
+        """Whether the id is wanted; an unknown id matches no pattern."""
+        if self.transactional_id_pattern is None:
+            return True
+        return transactional_id is not None and bool(re.fullmatch(self.transactional_id_pattern, transactional_id))
+
+
+@dataclass(frozen=True)
+class RunTables:
+    """The tables as one finished run left them."""
+
+    warehouse: Warehouse
+    run: Row
+
+    @property
+    def as_of_ms(self) -> int | None:
+        """The moment at which the files were copied."""
+        as_of_ms: int | None = self.run["as_of_ms"]
+        return as_of_ms
+
+    def rows(self, table: Table) -> DataFrame:
+        """The run's rows of a result table."""
+        return self.warehouse.read(table).where(F.col("run_id") == self.run["run_id"])
+
+    def findings(self) -> DataFrame:
+        """The run's rows of `findings`."""
+        return self.rows(FINDINGS)
+
+    def health(self) -> DataFrame:
+        """The run's rows of `partition_health`."""
+        return self.rows(PARTITION_HEALTH)
+
+    def current_states(self) -> DataFrame:
+        """The last record of every transactional id, as far as the run could see."""
+        partition_count = json.loads(self.run["parameters"])["transaction_state_partitions"]
+        return current_states(evidence_of_run(self.warehouse, self.run).states(partition_count))
+
+
+def run_tables(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> RunTables:
+    """The tables of a run; of the cluster's last one where none is named.
+
+    Raises:
+        WarehouseError: there is no such run.
+    """
+    wanted = run_id or warehouse.latest_run(cluster)
+    run = warehouse.read(RUNS).where(F.col("run_id") == wanted).first()
+    if run is None:
+        raise WarehouseError(f"no run {escape(wanted)} in this warehouse; without --run the last one is used")
+    return RunTables(warehouse, run)
+
+
+def find_hanging(findings: DataFrame, filters: Filters) -> Answer:
+    """The hanging findings; `Duration(min)` is whole minutes since the last write, as Kafka's."""
+    rows = findings.where(F.col("verdict") == Verdict.HANGING.value)
+    rows = _where_producer(_where_place(rows, filters), filters)
+    if filters.duration_ms is not None:
+        rows = rows.where(F.col("idle_ms") > filters.duration_ms)
+    found = rows.orderBy("topic", "partition", "txn_start_offset", "producer_id").collect()
+    return Answer(FIND_HANGING, tuple(_hanging_row(row) for row in found if filters.has_id(row["transactional_id"])))
+
+
+def list_transactions(states: DataFrame, as_of_ms: int | None, filters: Filters) -> Answer:
+    """The transactional ids with their current state; removed ones are not listed, as Kafka's tool does.
+
+    A `duration_ms` keeps running transactions whose start is known; `topic` and `partition` keep those that list it.
+    """
+    rows = _where_producer(_known(states), filters)
+    if filters.states:
+        rows = rows.where(F.col("state").isin(*filters.states))
+    if filters.state_partition is not None:
+        rows = rows.where(F.col("state_partition") == filters.state_partition)
+    if filters.topic is not None:
+        rows = rows.where(F.exists("topic_partitions", lambda listed: _is_wanted(listed, filters)))
+    if filters.duration_ms is not None:
+        duration_ms = F.lit(as_of_ms).cast("bigint") - F.col("start_ms")
+        rows = rows.where(F.col("state").isin(*_RUNNING) & (duration_ms > filters.duration_ms))
+    found = rows.select("transactional_id", "state_partition", "producer_id", "state").orderBy("transactional_id")
+    return Answer(
+        LIST,
+        tuple(
+            (row["transactional_id"], _coordinator(row), row["producer_id"], row["state"])
+            for row in found.collect()
+            if filters.has_id(row["transactional_id"])
+        ),
+    )
+
+
+def describe(states: DataFrame, as_of_ms: int | None, transactional_id: str) -> Answer:
+    """One transactional id; start and duration only while a transaction is running.
+
+    Raises:
+        WarehouseError: the run saw no such id, or its last record removes it.
+    """
+    row = states.where(F.col("transactional_id") == transactional_id).first()
+    if row is None or row["is_tombstone"]:
+        why = "was removed (tombstone)" if row is not None else "is in no record that this run saw"
+        raise WarehouseError(f"transactional id {escape(transactional_id)} {why}; `txn-analysis list` shows all ids")
+    start_ms = row["start_ms"] if row["state"] in _RUNNING else None
+    duration_ms = None if start_ms is None or as_of_ms is None else as_of_ms - start_ms
+    listed = sorted((p["topic"], p["partition"]) for p in row["topic_partitions"] or [])
+    described = (
+        _coordinator(row),
+        row["transactional_id"],
+        row["producer_id"],
+        row["producer_epoch"],
+        row["state"],
+        row["timeout_ms"],
+        start_ms,
+        duration_ms,
+        [f"{topic}-{partition}" for topic, partition in listed],
+    )
+    return Answer(DESCRIBE, (described,))
+
+
+def describe_producers(health: DataFrame, topic: str, partition: int) -> Answer:
+    """The producers of one partition at the end of its log, by producer id.
+
+    Raises:
+        WarehouseError: the run saw nothing of the partition.
+    """
+    row = health.where((F.col("topic") == topic) & (F.col("partition") == partition)).select("producers").first()
+    if row is None:
+        raise WarehouseError(
+            f"this run saw nothing of {escape(topic)}-{partition}; `txn-analysis report` says what it saw"
+        )
+    producers = sorted(row["producers"] or [], key=lambda producer: int(producer["producer_id"]))
+    return Answer(
+        DESCRIBE_PRODUCERS, tuple(tuple(producer[name] for name in _PRODUCER_FIELDS) for producer in producers)
+    )
+
+
+def _hanging_row(row: Row) -> tuple[Any, ...]:
+    idle_ms = row["idle_ms"]
+    return (
+        row["topic"],
+        row["partition"],
+        row["producer_id"],
+        row["producer_epoch"],
+        row["coordinator_epoch"],
+        row["txn_start_offset"],
+        row["last_timestamp_ms"],
+        None if idle_ms is None else idle_ms // _MS_PER_MIN,
+        row["transactional_id"],
+        row["rule"],
+    )
+
+
+def _known(states: DataFrame) -> DataFrame:
+    # A Dead id is being removed: Kafka's coordinator leaves it out as well.
+    return states.where(~F.col("is_tombstone") & (F.coalesce("state", F.lit("")) != "Dead"))
+
+
+def _where_place(rows: DataFrame, filters: Filters) -> DataFrame:
+    if filters.topic is not None:
+        rows = rows.where(F.col("topic") == filters.topic)
+    if filters.partition is not None:
+        rows = rows.where(F.col("partition") == filters.partition)
+    return rows
+
+
+def _where_producer(rows: DataFrame, filters: Filters) -> DataFrame:
+    return rows.where(F.col("producer_id").isin(*filters.producer_ids)) if filters.producer_ids else rows
+
+
+def _is_wanted(listed: Any, filters: Filters) -> Any:
+    is_topic = listed["topic"] == filters.topic
+    return is_topic if filters.partition is None else is_topic & (listed["partition"] == filters.partition)
+
+
+def _coordinator(row: Row) -> str | None:
+    return None if row["state_partition"] is None else f"__transaction_state-{row['state_partition']}"

@@ -1,0 +1,1 @@
+"""Reconstruct: batches fold into pieces, pieces and snapshots link into the state of each partition."""

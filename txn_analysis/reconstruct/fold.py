@@ -1,0 +1,170 @@
+"""Fold: batches of contiguous text become pieces, inside the task that holds them.
+
+A piece keeps, of each producer, the fragment before its first end marker (which may continue an earlier piece), the
+fragment after its last one (which may go on in a later piece), and the transactions in between. Rules of Kafka's
+`ProducerStateManager`: transactions are keyed by producer id alone, and any COMMIT or ABORT marker ends them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.reconstruct.arrays import NONE, Array, at, lists, max_of, next_index, nullable, previous_index
+from txn_analysis.reconstruct.fragments import Rows, fragments_of, producers_of, transactions_of
+from txn_analysis.tables import LOG_PIECES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# Their batches are written by brokers themselves, so that every timestamp is a broker's.
+BROKER_WRITTEN_TOPICS = ("__consumer_offsets", "__transaction_state")
+FOLD_COLUMNS = (
+    "ingest_id",
+    "input_id",
+    "section_index",
+    "topic",
+    "partition",
+    "base_offset",
+    "last_offset",
+    "record_count",
+    "producer_id",
+    "producer_epoch",
+    "last_sequence",
+    "is_transactional",
+    "is_control",
+    "marker",
+    "coordinator_epoch",
+    "position",
+    "size_bytes",
+    "max_timestamp_ms",
+    "timestamp_type",
+    "leader_epoch",
+    "crc",
+    "is_valid",
+    "is_contested",
+    "text_start_bytes",
+    "text_bytes",
+)
+
+
+def fold(batches: pa.Table, cuts: Mapping[tuple[str, int], Sequence[int]]) -> pa.RecordBatch:
+    """The pieces of some batches.
+
+    Args:
+        batches: rows of `log_batches` (FOLD_COLUMNS), contiguous stretches of any number of sections.
+        cuts: offsets of a partition at which pieces must end, so that producer snapshots and copies of the
+            partition can be compared there.
+
+    Returns:
+        Rows of `log_pieces`.
+    """
+    batches = batches.sort_by([("input_id", "ascending"), ("section_index", "ascending"), ("position", "ascending")])
+    rows = _rows(batches, cuts)
+    arrays = _places(batches, rows) | _facts(rows)
+    fragments, groups = fragments_of(rows)
+    arrays["producers"] = producers_of(rows, fragments, groups)
+    arrays["transactions"] = transactions_of(rows, fragments)
+    schema = LOG_PIECES.arrow_schema
+    return pa.RecordBatch.from_arrays([arrays[f.name].cast(f.type) for f in schema], schema=schema)
+
+
+def _rows(batches: pa.Table, cuts: Mapping[tuple[str, int], Sequence[int]]) -> Rows:
+    numbers = {
+        name: pc.fill_null(batches[name].cast(pa.int64()), NONE).to_numpy()
+        for name in FOLD_COLUMNS
+        if pa.types.is_integer(batches.schema.field(name).type)
+    }
+    flags = {n: batches[n].to_numpy() for n in ("is_transactional", "is_control", "is_valid", "is_contested")}
+    is_other_control = pc.fill_null(pc.invert(pc.is_in(batches["marker"], pa.array(["COMMIT", "ABORT"]))), False)
+    is_other_control = pc.and_(is_other_control, pc.is_valid(batches["marker"])).to_numpy()
+    is_append_time = pc.fill_null(pc.equal(batches["timestamp_type"], "LogAppendTime"), False).to_numpy()
+    is_append_time |= pc.is_in(batches["topic"], pa.array(BROKER_WRITTEN_TOPICS)).to_numpy()
+    has_producer = numbers["producer_id"] != NONE
+    flags["is_marker"] = flags["is_control"] & has_producer & ~is_other_control & (numbers["record_count"] > 0)
+    flags["is_data"] = flags["is_transactional"] & ~flags["is_control"] & has_producer
+    flags["is_moment"] = (flags["is_marker"] | is_append_time) & (numbers["max_timestamp_ms"] != NONE)
+    section = batches["input_id"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
+    starts = np.ones(len(section), bool)
+    starts[1:] = (section[1:] != section[:-1]) | (numbers["section_index"][1:] != numbers["section_index"][:-1])
+    _cut(starts, batches, numbers["base_offset"], cuts)
+    marker = batches["marker"].to_numpy()
+    return Rows(numbers | flags | {"marker": marker}, np.cumsum(starts) - 1, np.flatnonzero(starts))
+
+
+def _cut(starts: Array, batches: pa.Table, base: Array, cuts: Mapping[tuple[str, int], Sequence[int]]) -> None:
+    firsts = np.flatnonzero(starts)
+    for first, stop in zip(firsts, np.append(firsts[1:], len(starts)), strict=True):
+        place = (batches["topic"][int(first)].as_py(), batches["partition"][int(first)].as_py())
+        for cut in cuts.get(place, ()):
+            row = first + int(np.searchsorted(base[first:stop], cut))
+            if row < stop:
+                starts[row] = True
+
+
+def _places(batches: pa.Table, rows: Rows) -> dict[str, pa.Array]:
+    first = pa.array(rows.first_row)
+    names = ("ingest_id", "input_id", "section_index", "topic", "partition")
+    return {name: batches[name].take(first).combine_chunks() for name in names}
+
+
+def _facts(rows: Rows) -> dict[str, pa.Array]:
+    first, last = rows.first_row, np.append(rows.first_row[1:], len(rows.piece)) - 1
+    inside = np.ones(len(rows.piece), bool)
+    inside[first] = False
+    before = np.arange(len(rows.piece)) - 1
+    is_break = inside & (rows["position"] != (rows["position"] + rows["size_bytes"])[before])
+    is_break |= inside & (rows["base_offset"] <= rows["last_offset"][before])
+    is_hole = inside & (rows["base_offset"] > rows["last_offset"][before] + 1)
+    moment = np.where(rows["is_moment"], rows["max_timestamp_ms"], NONE)
+    positive = np.where(rows["max_timestamp_ms"] > 0, rows["max_timestamp_ms"], NONE)
+    records = np.where(rows["is_control"] | (rows["record_count"] < 0), 0, rows["record_count"])
+    marker_seen = np.where(rows["is_marker"], np.where(rows["coordinator_epoch"] != NONE, 1, 0), NONE)
+    printed = max_of(marker_seen, first)
+    contested = np.where(rows["is_contested"], -rows["base_offset"], NONE)
+    return {
+        "first_position": pa.array(rows["position"][first]),
+        "end_position": pa.array((rows["position"] + rows["size_bytes"])[last]),
+        "first_offset": pa.array(rows["base_offset"][first]),
+        "last_offset": pa.array(rows["last_offset"][last]),
+        "text_start_bytes": pa.array(rows["text_start_bytes"][first]),
+        "text_end_bytes": pa.array((rows["text_start_bytes"] + rows["text_bytes"])[last]),
+        "text_gaps": _text_gaps(rows, inside),
+        "has_position_break": pa.array(np.logical_or.reduceat(is_break, first)),
+        "last_hole_offset": nullable(max_of(np.where(is_hole, rows["base_offset"] - 1, NONE), first)),
+        "last_invalid_offset": nullable(max_of(np.where(rows["is_valid"], NONE, rows["last_offset"]), first)),
+        "contested_offset": nullable(np.where(max_of(contested, first) == NONE, NONE, -max_of(contested, first))),
+        "is_marker_printed": pa.array(printed > 0, mask=printed == NONE),
+        "record_count": pa.array(np.add.reduceat(records, first)),
+        "size_bytes": pa.array(np.add.reduceat(rows["size_bytes"], first)),
+        "first_moment_ms": nullable(at(moment, next_index(rows["is_moment"], first, rows.piece))),
+        "last_moment_ms": nullable(at(moment, previous_index(rows["is_moment"], last, rows.piece))),
+        "max_moment_ms": nullable(max_of(moment, first)),
+        "last_timestamp_ms": nullable(at(positive, previous_index(positive != NONE, last, rows.piece))),
+        "max_timestamp_ms": nullable(max_of(positive, first)),
+        "leader_epoch": nullable(max_of(rows["leader_epoch"], first)),
+        "content_digest": pa.array(np.add.reduceat(_digest(rows), first).view(np.int64)),
+    }
+
+
+def _text_gaps(rows: Rows, inside: Array) -> pa.Array:
+    before = np.arange(len(rows.piece)) - 1
+    end_before = (rows["text_start_bytes"] + rows["text_bytes"])[before]
+    gap = np.flatnonzero(inside & (rows["text_start_bytes"] > end_before))
+    spans = pa.StructArray.from_arrays(
+        [pa.array(end_before[gap]), pa.array((rows["text_start_bytes"] - end_before)[gap])],
+        ["offset_bytes", "length_bytes"],
+    )
+    return lists(spans, rows.piece[gap], len(rows.first_row))
+
+
+def _digest(rows: Rows) -> Array:
+    """A digest of each batch's own content, independent of where and by which tool it was dumped."""
+    mixed = np.full(len(rows.piece), 0x9E3779B97F4A7C15, np.uint64)
+    for name in ("base_offset", "last_offset", "record_count", "producer_id", "producer_epoch", "crc", "is_control"):
+        mixed = (mixed ^ rows[name].astype(np.int64).view(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(29)
+    return mixed

@@ -1,0 +1,223 @@
+"""Link: the pieces, sections and snapshots of one partition become its open transactions and its health.
+
+Pure Python over a handful of rows per partition; Spark only brings the rows together (`reconstruct.partitions`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from txn_analysis.reconstruct.producer_state import OpenTransaction, ProducerEntry, ProducerState
+from txn_analysis.reconstruct.segments import TO_THE_END, PartitionLog, Problem, partition_log, segments_of
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One producer snapshot file; it stands for everything below `offset`."""
+
+    offset: int
+    capture_rank: int
+    rows: list[Row]
+
+
+@dataclass(frozen=True)
+class LinkedPartition:
+    """What is known of one partition: its health, its transactions that are open or span pieces, the pieces used."""
+
+    health: Row
+    transactions: list[Row]
+    used_pieces: list[Row]
+
+
+def link_partition(
+    sections: list[Row], pieces: list[Row], snapshot_rows: list[Row], as_of_ms: int | None
+) -> LinkedPartition:
+    """Follow the log of one partition from its first known state to its end.
+
+    Args:
+        sections: one row per `Dumping …` section of the partition, with `capture_rank` (0 is the judged capture),
+            `is_end_proven` and `input_problem`; snapshot sections included.
+        pieces: rows of `log_pieces` of those sections.
+        snapshot_rows: rows of `producer_snapshots` of those sections.
+        as_of_ms: moment of the capture; timestamps after it are not credible. None if no broker's clock speaks.
+    """
+    log = partition_log(segments_of([s for s in sections if s["kind"] != "snapshot"], pieces))
+    snapshots = _snapshots([s for s in sections if s["kind"] == "snapshot"], snapshot_rows)
+    base = _base_snapshot(log, snapshots)
+    log = _above(log, base)
+    state = _start(log, base)
+    problems = [*log.problems, *_follow(log, state, [s for s in snapshots if base is None or s.offset > base.offset])]
+    if base is not None and log.first_offset is not None and base.offset < log.first_offset:
+        problems.append(
+            Problem(log.first_offset - 1, f"offsets {base.offset} to {log.first_offset - 1} are in no file")
+        )
+    is_in_capture = any(s["capture_rank"] == 0 for s in sections)
+    if not is_in_capture:
+        problems.append(Problem(TO_THE_END, "the partition is not in this capture"))
+    health = _health(log, state, problems, base, as_of_ms) | {"is_in_capture": is_in_capture}
+    opened = [_open_row(e, e.open, problems, base) for e in state.entries.values() if e.open]
+    used = [{n: p[n] for n in ("input_id", "section_index", "first_position")} for p in log.pieces]
+    return LinkedPartition(health, opened + [_ended_row(row) for row in state.ended], used)
+
+
+def _snapshots(sections: list[Row], rows: list[Row]) -> list[Snapshot]:
+    by_section: dict[tuple[str, int], list[Row]] = {}
+    for row in rows:
+        by_section.setdefault((row["input_id"], row["section_index"]), []).append(row)
+    found = [
+        Snapshot(s["file_base_offset"], s["capture_rank"], by_section.get((s["input_id"], s["section_index"]), []))
+        for s in sections
+    ]
+    return sorted(found, key=lambda s: (s.offset, -s.capture_rank))
+
+
+def _base_snapshot(log: PartitionLog, snapshots: list[Snapshot]) -> Snapshot | None:
+    """The newest snapshot below the first batch; one that stands right above a gap replaces what is older."""
+    first = log.first_offset
+    if first is None:
+        return max(snapshots, key=lambda s: (s.offset, -s.capture_rank), default=None)
+    judged_first = min((s.first_offset for s in log.segments if s.capture_rank == 0), default=first)
+    if log.after_gap and judged_first > max(log.after_gap.values()):
+        exact = [s for s in snapshots if s.offset == judged_first]
+        if exact:
+            return exact[-1]
+    return max((s for s in snapshots if s.offset <= first), key=lambda s: (s.offset, -s.capture_rank), default=None)
+
+
+def _above(log: PartitionLog, base: Snapshot | None) -> PartitionLog:
+    """Leave out what a snapshot in the middle makes unnecessary: older files that do not reach up to it."""
+    if base is None or log.first_offset is None or base.offset <= log.first_offset:
+        return log
+    kept = PartitionLog(
+        [s for s in log.segments if s.first_offset >= base.offset],
+        [p for p in log.pieces if p["first_offset"] >= base.offset],
+    )
+    kept.problems = [p for p in log.problems if p.offset >= base.offset]
+    kept.after_gap = {first: last for first, last in log.after_gap.items() if last >= base.offset}
+    return kept
+
+
+def _start(log: PartitionLog, base: Snapshot | None) -> ProducerState:
+    first = log.first_offset
+    if base is not None:
+        state = ProducerState(is_start_known=first is None or base.offset >= first)
+        state.load_snapshot(base.rows, is_adjacent=state.is_start_known)
+        if not state.is_start_known and first is not None:
+            state.last_gap_offset = first - 1
+        return state
+    begins = (
+        log.segments[0].section["file_base_offset"] == 0 and (not log.pieces or log.pieces[0]["first_position"] == 0)
+        if log.segments
+        else False
+    )
+    state = ProducerState(is_start_known=bool(begins))
+    state.has_holes = bool(log.pieces) and log.pieces[0]["first_offset"] > 0 and bool(begins)
+    return state
+
+
+def _follow(log: PartitionLog, state: ProducerState, snapshots: list[Snapshot]) -> list[Problem]:
+    """Apply every piece; at each snapshot's offset the two witnesses are compared."""
+    problems: list[Problem] = []
+    waiting = list(snapshots)
+    for piece in log.pieces:
+        problems += _compare(state, waiting, piece["first_offset"])
+        if piece["first_offset"] in log.after_gap:
+            state.last_gap_offset = log.after_gap[piece["first_offset"]]
+        state.apply(piece)
+        waiting = [s for s in waiting if s.offset > piece["last_offset"]]
+    end = log.end_offset
+    problems += _compare(state, waiting, end) if end is not None else []
+    beyond = [s.offset for s in waiting if end is not None and s.offset > end and s.capture_rank == 0]
+    if beyond and end is not None:
+        problems.append(
+            Problem(TO_THE_END, f"a snapshot stands for offsets up to {max(beyond) - 1}, the log ends at {end - 1}")
+        )
+    return problems
+
+
+def _compare(state: ProducerState, waiting: list[Snapshot], offset: int) -> list[Problem]:
+    met = [s for s in waiting if s.offset == offset]
+    return [Problem(TO_THE_END, reason) for s in met for reason in state.witness(s.rows, s.offset)]
+
+
+def _open_row(entry: ProducerEntry, txn: OpenTransaction, problems: list[Problem], base: Snapshot | None) -> Row:
+    proven_from = max(txn.start_offset, base.offset) if base is not None else txn.start_offset
+    return _transaction_row(txn) | {
+        "outcome": "open",
+        "producer_epoch": entry.producer_epoch,
+        "coordinator_epoch": entry.coordinator_epoch,
+        "coordinator_epoch_basis": entry.coordinator_epoch_basis,
+        "last_marker_ms": entry.marker_timestamp_ms,
+        "evidence_gaps": sorted({p.reason for p in problems if p.offset >= proven_from}),
+    }
+
+
+def _ended_row(ended: Row) -> Row:
+    return _transaction_row(ended["transaction"]) | {
+        "outcome": ended["end_marker"] or "ended",
+        "end_offset": ended["end_offset"],
+        "end_timestamp_ms": ended["end_timestamp_ms"],
+        "end_producer_epoch": ended["end_epoch"],
+        "coordinator_epoch": ended["end_coordinator_epoch"],
+        "coordinator_epoch_basis": "unknown" if ended["end_coordinator_epoch"] is None else "marker",
+    }
+
+
+def _transaction_row(txn: OpenTransaction) -> Row:
+    return {
+        "producer_id": txn.producer_id,
+        "txn_start_offset": txn.start_offset,
+        "is_txn_start_exact": txn.is_start_exact,
+        "first_producer_epoch": txn.first_epoch,
+        "max_producer_epoch": txn.max_epoch,
+        "last_offset": txn.last_offset,
+        "last_sequence": txn.last_sequence,
+        "record_count": txn.record_count,
+        "size_bytes": txn.size_bytes,
+        "last_timestamp_ms": txn.last_timestamp_ms,
+        "first_appended_before_ms": txn.first_before_ms,
+        "appended_after_ms": txn.last_after_ms,
+        "appended_before_ms": txn.last_before_ms,
+    }
+
+
+def _health(
+    log: PartitionLog, state: ProducerState, problems: list[Problem], base: Snapshot | None, as_of_ms: int | None
+) -> Row:
+    opened = sorted((e.open for e in state.entries.values() if e.open), key=lambda txn: txn.start_offset)
+    oldest = opened[0] if opened else None
+    end = log.end_offset if log.end_offset is not None else (base.offset if base else None)
+    return {
+        "first_offset": log.first_offset,
+        "end_offset": end,
+        "last_stable_offset": oldest.start_offset if oldest else end,
+        "open_transaction_count": len(opened),
+        "hidden_record_count": oldest.hidden_record_count if oldest else 0,
+        "hidden_bytes": oldest.hidden_bytes if oldest else 0,
+        "log_bytes": sum(p["size_bytes"] for p in log.pieces),
+        "snapshot_offset": base.offset if base else None,
+        "last_moment_ms": state.last_moment_ms,
+        "last_credible_timestamp_ms": _last_credible(log, as_of_ms),
+        "leader_epoch": max((p["leader_epoch"] for p in log.pieces if p["leader_epoch"] is not None), default=None),
+        "problems": [p._asdict() for p in sorted(set(problems))],
+        "producers": [_producer_row(entry) for _, entry in sorted(state.entries.items())],
+    }
+
+
+def _last_credible(log: PartitionLog, as_of_ms: int | None) -> int | None:
+    seen = [p[name] for p in log.pieces for name in ("max_timestamp_ms", "last_timestamp_ms")]
+    return max((ms for ms in seen if ms is not None and (as_of_ms is None or ms <= as_of_ms)), default=None)
+
+
+def _producer_row(entry: ProducerEntry) -> Row:
+    return {
+        "producer_id": entry.producer_id,
+        "producer_epoch": entry.producer_epoch,
+        "coordinator_epoch": entry.coordinator_epoch,
+        "last_sequence": entry.last_sequence,
+        "last_timestamp_ms": entry.last_timestamp_ms,
+        "txn_start_offset": entry.open.start_offset if entry.open else None,
+    }

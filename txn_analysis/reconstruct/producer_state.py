@@ -1,0 +1,226 @@
+"""What a broker keeps of each producer of a partition, rebuilt from pieces and snapshots in offset order.
+
+Mirrors Kafka's `ProducerStateManager`: an entry per producer id, one open transaction per entry, closed by any end
+marker of that producer id whatever its epoch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Row = dict[str, Any]
+
+
+@dataclass
+class OpenTransaction:
+    """A transaction with data after its producer's last end marker, as far as the log has been followed."""
+
+    producer_id: int
+    start_offset: int
+    is_start_exact: bool
+    first_epoch: int | None = None
+    max_epoch: int | None = None
+    last_offset: int | None = None
+    last_sequence: int | None = None
+    record_count: int | None = None
+    size_bytes: int | None = None
+    last_timestamp_ms: int | None = None
+    first_before_ms: int | None = None
+    last_after_ms: int | None = None
+    last_before_ms: int | None = None
+    hidden_record_count: int | None = None
+    hidden_bytes: int | None = None
+
+    def extend(self, fragment: Row, moment_before_ms: int | None) -> None:
+        """Take in the data of a later fragment of the same transaction."""
+        self.first_epoch = self.first_epoch if self.first_epoch is not None else fragment["first_epoch"]
+        self.max_epoch = max(e for e in (self.max_epoch, fragment["max_epoch"], 0) if e is not None)
+        self.last_offset, self.last_sequence = fragment["last_offset"], fragment["last_sequence"]
+        self.last_timestamp_ms = fragment["last_timestamp_ms"]
+        self.last_after_ms = fragment["last_after_ms"] or moment_before_ms
+        self.last_before_ms = fragment["last_before_ms"]
+        for name in ("record_count", "size_bytes"):
+            known = getattr(self, name)
+            setattr(self, name, None if known is None else known + fragment[name])
+
+
+@dataclass
+class ProducerEntry:
+    """One producer's state on one partition, as `describe-producers` shows it, and where its parts come from."""
+
+    producer_id: int
+    producer_epoch: int | None = None
+    last_sequence: int | None = None
+    last_timestamp_ms: int | None = None
+    coordinator_epoch: int | None = None
+    coordinator_epoch_basis: str = "unknown"
+    marker_offset: int | None = None
+    marker_timestamp_ms: int | None = None
+    open: OpenTransaction | None = None
+
+
+@dataclass
+class ProducerState:
+    """All entries of one partition while its log is followed.
+
+    `is_start_known` says that nothing before the first piece can matter: the log begins there, or a snapshot stands
+    for what is below. `last_gap_offset` is the last offset that no file holds, so far.
+    """
+
+    is_start_known: bool
+    entries: dict[int, ProducerEntry] = field(default_factory=dict)
+    ended: list[Row] = field(default_factory=list)
+    last_moment_ms: int | None = None
+    last_gap_offset: int | None = None
+    has_holes: bool = False
+
+    def load_snapshot(self, rows: list[Row], *, is_adjacent: bool) -> None:
+        """Begin with the state that a producer snapshot holds; not adjacent means that batches are missing after it."""
+        for row in rows:
+            entry = self._entry(row["producer_id"])
+            entry.producer_epoch, entry.last_sequence = row["producer_epoch"], row["last_sequence"]
+            entry.last_timestamp_ms = row["last_timestamp_ms"]
+            if is_adjacent:
+                _take_coordinator_epoch(entry, row)
+            if row["current_txn_start_offset"] is not None:
+                entry.open = OpenTransaction(
+                    row["producer_id"],
+                    row["current_txn_start_offset"],
+                    is_start_exact=True,
+                    first_epoch=None,
+                    max_epoch=row["producer_epoch"],
+                    last_offset=row["last_offset"],
+                    last_sequence=row["last_sequence"],
+                    last_timestamp_ms=row["last_timestamp_ms"],
+                )
+
+    def apply(self, piece: Row) -> None:
+        """Follow the log through one more piece."""
+        touched = {p["producer_id"] for p in piece["producers"] if p["lead"]["start_offset"] is not None}
+        self._bound_by_moments(piece, touched)
+        self.has_holes |= piece["last_hole_offset"] is not None
+        for producer in piece["producers"]:
+            self._apply_producer(producer)
+        self.last_moment_ms = piece["last_moment_ms"] or self.last_moment_ms
+
+    def _bound_by_moments(self, piece: Row, touched: set[int]) -> None:
+        """Any broker-clock moment of this piece comes after what earlier pieces left open."""
+        for entry in self.entries.values():
+            if entry.open is None:
+                continue
+            entry.open.first_before_ms = entry.open.first_before_ms or piece["first_moment_ms"]
+            if entry.producer_id not in touched:
+                entry.open.last_before_ms = entry.open.last_before_ms or piece["first_moment_ms"]
+            if entry.open.hidden_record_count is not None and entry.open.hidden_bytes is not None:
+                entry.open.hidden_record_count += piece["record_count"]
+                entry.open.hidden_bytes += piece["size_bytes"]
+
+    def _apply_producer(self, producer: Row) -> None:
+        entry = self._entry(producer["producer_id"])
+        lead, tail = producer["lead"], producer["tail"]
+        if lead["start_offset"] is not None:
+            if entry.open:
+                entry.open.extend(lead, self.last_moment_ms)
+            else:
+                entry.open = self._opened(entry, lead, is_exact=self._is_exact(entry))
+        if lead["end_offset"] is not None:
+            self._end(entry, lead)
+        if tail is not None and tail["start_offset"] is not None and tail["end_offset"] is None:
+            entry.open = self._opened(entry, tail, is_exact=True)
+        if producer["marker_offset"] is not None:
+            entry.marker_offset = producer["marker_offset"]
+            entry.marker_timestamp_ms = producer["marker_timestamp_ms"]
+            entry.coordinator_epoch = producer["marker_coordinator_epoch"]
+            entry.coordinator_epoch_basis = "unknown" if entry.coordinator_epoch is None else "marker"
+        # Markers alone leave the last data batch cached, unless they change the epoch.
+        is_same_epoch = producer["is_one_epoch"] and producer["first_batch_epoch"] == entry.producer_epoch
+        if producer["last_sequence"] is not None or not is_same_epoch:
+            entry.last_sequence = producer["last_sequence"]
+        entry.producer_epoch = producer["producer_epoch"]
+        entry.last_timestamp_ms = producer["last_timestamp_ms"]
+
+    def _entry(self, producer_id: int) -> ProducerEntry:
+        if producer_id not in self.entries:
+            is_whole = self.is_start_known and self.last_gap_offset is None and not self.has_holes
+            basis = "none_seen" if is_whole else "unknown"
+            self.entries[producer_id] = ProducerEntry(producer_id, coordinator_epoch_basis=basis)
+        return self.entries[producer_id]
+
+    def _is_exact(self, entry: ProducerEntry) -> bool:
+        gap = self.last_gap_offset
+        if entry.marker_offset is not None and (gap is None or entry.marker_offset > gap):
+            return True
+        return self.is_start_known and gap is None
+
+    def _opened(self, entry: ProducerEntry, fragment: Row, *, is_exact: bool) -> OpenTransaction:
+        opened = OpenTransaction(
+            entry.producer_id, fragment["start_offset"], is_start_exact=is_exact, record_count=0, size_bytes=0
+        )
+        opened.extend(fragment, self.last_moment_ms)
+        opened.first_before_ms = fragment["first_before_ms"]
+        opened.hidden_record_count = fragment["hidden_record_count"]
+        opened.hidden_bytes = fragment["hidden_bytes"]
+        return opened
+
+    def _end(self, entry: ProducerEntry, fragment: Row) -> None:
+        if entry.open:
+            marker = {name: fragment[name] for name in fragment if name.startswith("end_")}
+            self.ended.append(marker | {"transaction": entry.open, "producer_id": entry.producer_id})
+        entry.open = None
+
+    def witness(self, rows: list[Row], offset: int) -> list[str]:
+        """Compare with a producer snapshot of this very offset, and learn from it what the log did not show.
+
+        Returns:
+            One line for each disagreement; none where both witnesses agree. A producer that the snapshot no longer
+            has is no disagreement while nothing of it is open: brokers forget idle producers.
+        """
+        found = [(row["producer_id"], *differs) for row in rows if (differs := self._witness_producer(row))]
+        in_snapshot = {row["producer_id"] for row in rows}
+        found += [
+            (entry.producer_id, "open start", None, entry.open.start_offset)
+            for entry in self.entries.values()
+            if entry.open and entry.producer_id not in in_snapshot
+        ]
+        return [
+            f"snapshot {offset}, producer {producer}: {what} is {theirs} there and {ours} in the log"
+            for producer, what, theirs, ours in found
+        ]
+
+    def _witness_producer(self, row: Row) -> tuple[str, int | None, int | None] | None:
+        """What differs, in the snapshot and in the log; None where they agree."""
+        entry = self.entries.get(row["producer_id"])
+        if entry is None:
+            if self.is_start_known and row["current_txn_start_offset"] is not None:
+                return "open start", row["current_txn_start_offset"], None
+            if not self.is_start_known:
+                self.load_snapshot([row], is_adjacent=True)
+            return None
+        if entry.producer_epoch != row["producer_epoch"]:
+            return "producer epoch", row["producer_epoch"], entry.producer_epoch
+        if entry.coordinator_epoch_basis == "unknown":
+            _take_coordinator_epoch(entry, row)
+        elif entry.coordinator_epoch != row["coordinator_epoch"]:
+            return "coordinator epoch", row["coordinator_epoch"], entry.coordinator_epoch
+        return _witness_start(entry, row["current_txn_start_offset"])
+
+
+def _witness_start(entry: ProducerEntry, start: int | None) -> tuple[str, int | None, int | None] | None:
+    txn = entry.open
+    if txn is None or start is None:
+        ours = txn.start_offset if txn else None
+        return None if start == ours else ("open start", start, ours)
+    if start < txn.start_offset and not txn.is_start_exact:
+        txn.record_count = txn.size_bytes = txn.hidden_record_count = txn.hidden_bytes = None
+        txn.start_offset = start
+    elif start != txn.start_offset:
+        return "open start", start, txn.start_offset
+    txn.is_start_exact = True
+    return None
+
+
+def _take_coordinator_epoch(entry: ProducerEntry, row: Row) -> None:
+    """A snapshot without a coordinator epoch has seen no marker of this producer on the partition."""
+    entry.coordinator_epoch = row["coordinator_epoch"]
+    entry.coordinator_epoch_basis = "none_seen" if entry.coordinator_epoch is None else "snapshot"

@@ -1,0 +1,48 @@
+"""A table of answers, printed as `kafka-transactions.sh` prints its own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from txn_analysis.report.escape import escape
+
+NONE = "None"
+MINUS_ONE = "-1"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column; `absent` is what Kafka's tool prints where there is no value."""
+
+    name: str
+    absent: str = NONE
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Rows in the order of `columns`; None where something is unknown or does not apply."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def text(self) -> str:
+        """Cells padded to their column and followed by a tab, the header first; ids are escaped, unlike Kafka's."""
+        table = [[column.name for column in self.columns]]
+        table += [[_cell(value, c) for value, c in zip(row, self.columns, strict=True)] for row in self.rows]
+        widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+        lines = ("".join(cell.ljust(width) + "\t" for cell, width in zip(row, widths, strict=True)) for row in table)
+        return "\n".join(lines) + "\n"
+
+    def json(self) -> str:
+        """A list of objects, ASCII only; lists stay lists."""
+        names = [column.name for column in self.columns]
+        rows = [dict(zip(names, row, strict=True)) for row in self.rows]
+        return json.dumps(rows, indent=2, ensure_ascii=True) + "\n"
+
+
+def _cell(value: Any, column: Column) -> str:
+    if value is None:
+        return column.absent
+    return escape(",".join(value) if isinstance(value, list) else str(value))

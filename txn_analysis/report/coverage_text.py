@@ -1,0 +1,98 @@
+"""The end of the text report: what was read, what was not, and how the moment of the copy was found."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from txn_analysis.report.escape import clip, escape
+from txn_analysis.report.style import Line, rule_line
+from txn_analysis.report.words import count, iso_utc, listed, size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.report.model import AuditReport, PartitionItem
+
+_LABEL_WIDTH = 18
+_MOST_LINES = 20
+_MOST_PROBLEMS = 3
+_BASES = {
+    "given": "given with --as-of",
+    "newest_broker_timestamp": "the newest timestamp of a broker's clock in the capture",
+}
+
+
+def coverage_lines(report: AuditReport, width: int) -> Iterator[Line]:
+    """What the answer rests on."""
+    yield rule_line("What was read", width)
+    for label, text in _statements(report):
+        yield from _labelled(label, text, width)
+
+
+def _statements(report: AuditReport) -> Iterator[tuple[str, str]]:
+    yield from _inputs(report)
+    yield from _partitions(report)
+    yield from _transaction_state(report)
+    yield from _time(report)
+
+
+def _inputs(report: AuditReport) -> Iterator[tuple[str, str]]:
+    coverage = report.coverage
+    total = sum(item.size_bytes for item in report.inputs)
+    text = f"{size(coverage.parsed_bytes)} of text parsed, {size(coverage.rejected_bytes)} rejected"
+    yield "inputs", f"{count(len(report.inputs), 'file')}, {size(total)}; {text}"
+    yield from _capped("not understood", [f"{clip(s.path, 200)}: {escape(s.problem)}" for s in coverage.skipped_inputs])
+    partly = [item for item in report.inputs if item.rejected_bytes and item.problem is None]
+    yield from _capped("rejected", [f"{clip(item.path, 200)}: {size(item.rejected_bytes)}" for item in partly])
+
+
+def _partitions(report: AuditReport) -> Iterator[tuple[str, str]]:
+    coverage = report.coverage
+    yield "partitions", f"{coverage.partitions_seen} in this capture"
+    if coverage.partitions_missing:
+        missing = [escape(name) for name in coverage.partitions_missing]
+        yield "", f"not in it, though an earlier capture has them: {listed(missing, _MOST_LINES)}"
+    broken = [f"{escape(item.topic_partition)}: {_problems(item)}" for item in report.partitions if item.problems]
+    yield from _capped("not whole", broken)
+
+
+def _problems(item: PartitionItem) -> str:
+    places = ["" if p.offset is None else f"offset {p.offset}: " for p in item.problems]
+    reasons = [place + escape(p.reason) for place, p in zip(places, item.problems, strict=True)]
+    more = len(reasons) - _MOST_PROBLEMS
+    return "; ".join(reasons[:_MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _transaction_state(report: AuditReport) -> Iterator[tuple[str, str]]:
+    state = report.coverage.transaction_state
+    seen, expected = state.get("seen", 0), state.get("expected", "?")
+    yield "transaction state", f"{seen} of {expected} partitions of __transaction_state"
+    missing = state.get("missing") or []
+    if missing:
+        yield "", f"missing: {listed([str(number) for number in missing], _MOST_LINES)}"
+    yield from _capped("", [escape(str(problem)) for problem in state.get("problems") or []])
+
+
+def _time(report: AuditReport) -> Iterator[tuple[str, str]]:
+    run = report.run
+    basis = "no broker's clock speaks in the capture: give --as-of" if run.as_of_ms is None else ""
+    yield "copied at", f"{iso_utc(run.as_of_ms)}, {basis or _BASES.get(run.as_of_basis or '', 'origin unknown')}"
+    captures = f"capture {escape(run.capture)} of cluster {escape(run.cluster)}"
+    earlier = f", with {count(len(run.earlier_captures), 'earlier capture')} behind it" if run.earlier_captures else ""
+    yield "run", f"{escape(run.run_id)}: {captures}{earlier}"
+    settings = ", ".join(f"{name} {value}" for name, value in sorted(run.parameters.items()) if value is not None)
+    yield "judged with", escape(settings)
+
+
+def _capped(label: str, texts: list[str]) -> Iterator[tuple[str, str]]:
+    for index, text in enumerate(texts[:_MOST_LINES]):
+        yield (label if index == 0 else ""), text
+    if len(texts) > _MOST_LINES:
+        yield "", f"and {len(texts) - _MOST_LINES} more; `--format json` lists them all"
+
+
+def _labelled(label: str, text: str, width: int) -> Iterator[Line]:
+    first, indent = label.ljust(_LABEL_WIDTH), " " * _LABEL_WIDTH
+    parts = textwrap.wrap(text, width, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)
+    return (Line(part) for part in parts)

@@ -1,0 +1,112 @@
+"""One finding as a person reads it: what, where, since when, why, what it blocks, what to do."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from txn_analysis.report.escape import clip, escape, shell_word
+from txn_analysis.report.style import Line
+from txn_analysis.report.words import count, duration, iso_utc, size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.report.model import AuditReport, FindingItem, PartitionItem
+
+_LABEL_WIDTH = 9
+_ID_WIDTH = 200
+_INDENT = "   "
+_RULE_MEANINGS = {
+    "unknown_producer": "no transactional id has, or ever had, this producer id",
+    "partition_not_in_transaction": "the coordinator knows the id, but its transaction is without this partition",
+}
+
+
+def block_lines(report: AuditReport, finding: FindingItem, number: int, width: int, options: str) -> Iterator[Line]:
+    """The block of one hanging transaction; `options` complete the command that shows the plan."""
+    yield Line(f"{number}. {_what(finding)}", "bold red")
+    yield from _labelled("where", _where(finding), width)
+    yield from _labelled("since", _since(finding), width)
+    yield from _labelled("why", f"{finding.rule}: {_RULE_MEANINGS.get(finding.rule, 'see the evidence')}", width)
+    for fact in finding.evidence:
+        yield from _labelled("", f"- {escape(fact)}", width)
+    yield from _labelled("blocks", _blocks(finding, _partition_of(report, finding)), width)
+    yield from _labelled(
+        "do", f"txn-analysis abort-plan{_run_option(report)}{options} --format commands", width, "bold"
+    )
+    yield from _labelled("", _advice(finding), width)
+
+
+def why_line(finding: FindingItem) -> str:
+    """What is missing where the verdict is inconclusive, else why it was given; for one line of a table."""
+    if finding.missing_evidence:
+        return "missing: " + escape("; ".join(finding.missing_evidence))
+    return escape("; ".join(finding.evidence)) or "-"
+
+
+def _what(finding: FindingItem) -> str:
+    transactional_id = finding.transactional_id
+    shown = "" if transactional_id is None else clip(transactional_id, _ID_WIDTH)
+    named = f"transactional id {shown}" if shown else "no transactional id"
+    epoch = "" if finding.producer_epoch is None else f", epoch {finding.producer_epoch}"
+    return f"{escape(finding.topic_partition)}: producer id {finding.producer_id}{epoch}, {named}"
+
+
+def _where(finding: FindingItem) -> str:
+    last = "?" if finding.last_offset is None else finding.last_offset
+    records = "record count unknown" if finding.record_count is None else count(finding.record_count, "record")
+    exact = "" if finding.is_txn_start_exact else "; it may have begun earlier, in files that are gone"
+    return f"offsets {finding.txn_start_offset} to {last}, {records}, {size(finding.size_bytes)}{exact}"
+
+
+def _since(finding: FindingItem) -> str:
+    basis = " (judged by the brokers' clocks)" if finding.lateness_basis == "broker_clock" else ""
+    return (
+        f"last write {iso_utc(finding.last_timestamp_ms)}, idle {duration(finding.idle_ms)}{basis}; by the brokers' "
+        f"clocks after {iso_utc(finding.appended_after_ms)} and before {iso_utc(finding.appended_before_ms)}"
+    )
+
+
+def _partition_of(report: AuditReport, finding: FindingItem) -> PartitionItem | None:
+    place = (finding.topic, finding.partition)
+    return next((item for item in report.partitions if (item.topic, item.partition) == place), None)
+
+
+def _blocks(finding: FindingItem, partition: PartitionItem | None) -> str:
+    if partition is None:
+        return "unknown: nothing else is known of the partition"
+    if not finding.blocks_partition:
+        stable = partition.last_stable_offset
+        return f"nothing yet: the last stable offset is held at {stable} by another open transaction"
+    hidden = partition.hidden_record_count
+    records = "an unknown number of records" if hidden is None else count(hidden, "record")
+    return (
+        f"the last stable offset stays at {finding.txn_start_offset}: {records} ({size(partition.hidden_bytes)}) "
+        "hidden from read_committed consumers, and compaction stops there"
+    )
+
+
+def _advice(finding: FindingItem) -> str:
+    start = "looks the start up on the broker again" if finding.is_txn_start_exact else "cannot look the start up"
+    text = f"the command that it prints {start}; the lines above it say what to check, and from when on to send it"
+    if not finding.is_producer_live or finding.transactional_id is None:
+        return text
+    describe = f"kafka-transactions.sh describe --transactional-id {shell_word(finding.transactional_id)}"
+    return (
+        f"{text}. FIRST end the producer: it has a transaction in progress under this producer id. A fresh "
+        f"`{describe}` must not list {escape(finding.topic_partition)}"
+    )
+
+
+def _run_option(report: AuditReport) -> str:
+    return f" --run {shell_word(report.run.run_id)}"
+
+
+def _labelled(label: str, text: str, width: int, style: str = "") -> Iterator[Line]:
+    """`text` wrapped beside its label."""
+    indent = _INDENT + " " * _LABEL_WIDTH
+    first = _INDENT + label.ljust(_LABEL_WIDTH)
+    # A hyphen is part of a topic-partition or an option, never a place to break a line.
+    parts = textwrap.wrap(text, width, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)
+    return (Line(part, style) for part in parts)

@@ -1,0 +1,220 @@
+"""The report of one run as data; text and JSON are renderings of it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict
+
+from txn_analysis.judge.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+SCHEMA_VERSION = 1
+
+
+class _Item(BaseModel):
+    # The rows of the tables have more columns than the report shows.
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class RunItem(_Item):
+    """What was asked, and of which evidence. `as_of_ms` is None where no broker's clock speaks."""
+
+    run_id: str
+    cluster: str
+    capture: str
+    earlier_captures: tuple[str, ...] = ()
+    as_of_ms: int | None
+    as_of_basis: str | None
+    parameters: dict[str, Any]
+    verdict_counts: dict[str, int]
+
+
+class InputItem(_Item):
+    """One file of the capture; `problem` says why it, or its end, was not understood."""
+
+    path: str
+    kind: str | None
+    grammar: str | None
+    size_bytes: int
+    parsed_bytes: int
+    rejected_bytes: int
+    problem: str | None
+
+
+class PartitionProblem(_Item):
+    """Where a partition's evidence is not whole; `offset` is None where it has no place in the log."""
+
+    offset: int | None
+    reason: str
+
+
+class PartitionItem(_Item):
+    """One partition's log; hidden counts are from the last stable offset on, None where some are gone."""
+
+    topic: str
+    partition: int
+    is_in_capture: bool
+    first_offset: int | None
+    end_offset: int | None
+    last_stable_offset: int | None
+    open_transaction_count: int
+    hidden_record_count: int | None
+    hidden_bytes: int | None
+    problems: tuple[PartitionProblem, ...] = ()
+
+    @property
+    def topic_partition(self) -> str:
+        """Kafka's own spelling, such as `orders-3`."""
+        return f"{self.topic}-{self.partition}"
+
+
+class FindingItem(_Item):
+    """One open transaction with its verdict; the columns of `findings`."""
+
+    finding_id: str | None
+    verdict: Verdict
+    rule: str
+    topic: str
+    partition: int
+    producer_id: int
+    producer_epoch: int | None
+    coordinator_epoch: int | None
+    coordinator_epoch_basis: str
+    txn_start_offset: int
+    is_txn_start_exact: bool
+    last_offset: int | None
+    record_count: int | None
+    size_bytes: int | None
+    last_timestamp_ms: int | None
+    idle_ms: int | None
+    lateness_basis: str | None
+    late_by_ms: int | None
+    appended_after_ms: int | None
+    appended_before_ms: int | None
+    transactional_id: str | None
+    state_partition: int | None
+    coordinator_state: str | None
+    coordinator_producer_id: int | None
+    coordinator_producer_epoch: int | None
+    coordinator_start_ms: int | None
+    coordinator_update_ms: int | None
+    coordinator_timeout_ms: int | None
+    is_producer_live: bool | None
+    blocks_partition: bool
+    evidence: tuple[str, ...]
+    missing_evidence: tuple[str, ...]
+
+    @property
+    def topic_partition(self) -> str:
+        """Kafka's own spelling, such as `orders-3`."""
+        return f"{self.topic}-{self.partition}"
+
+
+class SkippedInput(_Item):
+    """One input that was not, or not wholly, understood; present only with `--skip-unrecognised`."""
+
+    path: str
+    problem: str
+
+
+class Coverage(_Item):
+    """How much of the truth the run could see.
+
+    `transaction_state` is what was seen of `__transaction_state`, as the run recorded it. `partitions_missing` are
+    partitions that an earlier capture of the cluster holds and this one does not.
+    """
+
+    transaction_state: dict[str, Any]
+    partitions_seen: int
+    partitions_missing: tuple[str, ...]
+    parsed_bytes: int
+    rejected_bytes: int
+    skipped_inputs: tuple[SkippedInput, ...]
+
+
+class AuditReport(_Item):
+    """Everything that a run answered. Findings: worst verdict first, then topic, partition, start offset."""
+
+    schema_version: int = SCHEMA_VERSION
+    run: RunItem
+    inputs: tuple[InputItem, ...]
+    coverage: Coverage
+    partitions: tuple[PartitionItem, ...]
+    findings: tuple[FindingItem, ...]
+
+    @property
+    def hanging(self) -> tuple[FindingItem, ...]:
+        """The findings that an abort marker would repair."""
+        return tuple(finding for finding in self.findings if finding.verdict is Verdict.HANGING)
+
+    def exit_code(self, fail_on: Verdict = Verdict.HANGING, *, exit_zero: bool = False) -> int:
+        """1 where a finding is at or above `fail_on`, else 0. What could not be audited raises instead."""
+        is_bad = any(finding.verdict.severity >= fail_on.severity for finding in self.findings)
+        return int(is_bad and not exit_zero)
+
+
+def build_report(
+    run: Mapping[str, Any],
+    inputs: Iterable[Mapping[str, Any]],
+    health: Iterable[Mapping[str, Any]],
+    findings: Iterable[Mapping[str, Any]],
+) -> AuditReport:
+    """The report of one run from its rows, as plain dictionaries.
+
+    Args:
+        run: its row of `runs`.
+        inputs: the rows of `inputs` of the captures it read.
+        health: its rows of `partition_health`.
+        findings: its rows of `findings`.
+    """
+    input_items = sorted((InputItem.model_validate(row) for row in inputs), key=lambda item: item.path)
+    partitions = sorted(
+        (PartitionItem.model_validate({**row, "problems": row["problems"] or ()}) for row in health),
+        key=lambda item: (item.topic, item.partition),
+    )
+    finding_items = sorted((FindingItem.model_validate(row) for row in findings), key=_worst_first)
+    return AuditReport(
+        run=_run_item(run),
+        inputs=tuple(input_items),
+        coverage=_coverage(run, input_items, partitions),
+        partitions=tuple(partitions),
+        findings=tuple(finding_items),
+    )
+
+
+def _worst_first(finding: FindingItem) -> tuple[int, str, int, int, int]:
+    return (
+        -finding.verdict.severity,
+        finding.topic,
+        finding.partition,
+        finding.txn_start_offset,
+        finding.producer_id,
+    )
+
+
+def _run_item(run: Mapping[str, Any]) -> RunItem:
+    return RunItem.model_validate(
+        {
+            **run,
+            "earlier_captures": run["earlier_captures"] or (),
+            "parameters": json.loads(run["parameters"]),
+            "verdict_counts": {verdict.value: (run["verdict_counts"] or {}).get(verdict, 0) for verdict in Verdict},
+        }
+    )
+
+
+def _coverage(run: Mapping[str, Any], inputs: list[InputItem], partitions: list[PartitionItem]) -> Coverage:
+    return Coverage(
+        transaction_state=json.loads(run["state_coverage"]),
+        partitions_seen=sum(item.is_in_capture for item in partitions),
+        partitions_missing=tuple(item.topic_partition for item in partitions if not item.is_in_capture),
+        parsed_bytes=sum(item.parsed_bytes for item in inputs),
+        rejected_bytes=sum(item.rejected_bytes for item in inputs),
+        skipped_inputs=tuple(
+            SkippedInput(path=item.path, problem=item.problem) for item in inputs if item.problem is not None
+        ),
+    )

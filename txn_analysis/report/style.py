@@ -1,0 +1,31 @@
+"""Lines of a text report, and how a terminal shows them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Line(NamedTuple):
+    """One line of plain text, and the rich style that a terminal may give it."""
+
+    text: str
+    style: str = ""
+
+
+def rule_line(title: str, width: int) -> Line:
+    """A heading, drawn across the page."""
+    return Line(f"-- {title} ".ljust(width, "-"), "bold")
+
+
+def print_styled(lines: Iterable[Line], stream: TextIO) -> None:
+    """Print lines on a terminal, in colour unless NO_COLOR says otherwise."""
+    # Only a terminal pays for this import.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    console = Console(file=stream, highlight=False, soft_wrap=True)
+    for line in lines:
+        console.print(Text(line.text, style=line.style))

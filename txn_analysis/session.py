@@ -1,0 +1,163 @@
+"""The one place that starts Spark: quiet, with Delta, in UTC, and bound to this machine where it runs locally."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas import functions as arrow_functions
+
+from txn_analysis.delta_jars import DELTA_COORDINATES, delta_jars, jars_folder, resolve_jars
+from txn_analysis.errors import MissingToolError
+from txn_analysis.jdk import check_jdk
+
+DEFAULT_MASTER = "local[*]"
+
+_DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+_JVM_NOISE = b"WARNING: Using incubator modules:"  # Java says it at every start of Spark, and has no switch for it
+
+_OPTIONS = {
+    "spark.sql.extensions": _DELTA_EXTENSION,
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.catalogImplementation": "in-memory",  # tables are addressed by path; no Hive metastore in the cwd
+    "spark.sql.warehouse.dir": tempfile.gettempdir(),  # never used, but made where it is missing: by default in the cwd
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.python.worker.reuse": "true",
+    # Off, building a plan takes a sixth of the time: otherwise every Column call also looks up its line of Python.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.databricks.delta.snapshotPartitions": "1",  # 50 by default: 50 tasks to read a log of a few files
+    "spark.ui.showConsoleProgress": "false",
+    "spark.ui.enabled": "false",
+}
+_LOCAL_OPTIONS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    "spark.sql.shuffle.partitions": "4",  # what is shuffled grows with producers, not with batches
+}
+# A short run is over before Java's optimising compiler or Spark's generated code would pay: both are left out, and
+# plans are not revised between stages. Measured on a 1 MiB audit, two cores: 49 s becomes 28 s.
+_SHORT_RUN_OPTIONS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "2",
+}
+# Without the optimising compiler the code cache is 48 MiB by default, which Spark and Delta fill.
+_SHORT_RUN_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseSerialGC")
+
+
+def session(master: str | None = None, app_name: str = "txn-analysis", *, is_short_run: bool = False) -> SparkSession:
+    """The Spark session to work in: the active one, the one of `spark-submit`, or a new one.
+
+    Options given to `spark-submit`, or by `PYSPARK_SUBMIT_ARGS`, win over the defaults of this module.
+
+    Args:
+        master: where to run, `local[*]` if None; not used where Spark is running already, or under `spark-submit`.
+        app_name: the name in Spark's own listings.
+        is_short_run: start fast instead of running fast; for inputs of some megabytes. Costs on gigabytes.
+
+    Raises:
+        MissingToolError: no usable JDK, no Delta jars, or the running Spark has no Delta.
+    """
+    _allow_arrow_without_pandas()
+    if SparkContext._active_spark_context is not None:
+        return _with_delta(SparkSession.builder.getOrCreate())
+    is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    options = _OPTIONS | {"spark.app.name": app_name}
+    if not is_submitted:
+        options |= _launch_options(master or DEFAULT_MASTER, is_short_run=is_short_run)
+        _launch_jvm(options)
+    SparkContext._ensure_initialized()
+    conf = SparkConf()
+    for key, value in options.items():
+        conf.setIfMissing(key, value)
+    if not is_submitted:
+        conf.setMaster(options["spark.master"])
+    _check_delta_is_loadable()
+    return _with_delta(SparkSession.builder.config(conf=conf).getOrCreate())
+
+
+def _allow_arrow_without_pandas() -> None:
+    # PySpark 4.2 refuses mapInArrow and applyInArrow where pandas is not installed, though only the functions that hand
+    # out pandas frames use it (the check is in `pandas_udf`, through which all of them pass).
+    if find_spec("pandas") is None:
+        arrow_functions.require_minimum_pandas_version = lambda: None  # type: ignore[attr-defined]  # imported there
+
+
+def _launch_options(master: str, *, is_short_run: bool) -> dict[str, str]:
+    """What can only be said when the JVM starts, and depends on where it runs."""
+    jars = _jars()
+    log4j = Path(__file__).with_name("log4j2.properties").as_uri()
+    java_options = [f"-Dlog4j2.configurationFile={log4j}"]
+    if is_short_run:
+        java_options += _SHORT_RUN_JAVA
+    is_local = master == "local" or master.startswith("local[")
+    return {
+        "spark.master": master,
+        "spark.jars": ",".join(map(str, jars)),
+        "spark.driver.extraJavaOptions": " ".join(java_options),
+        **(_LOCAL_OPTIONS if is_local else {}),
+        **(_SHORT_RUN_OPTIONS if is_short_run else {}),
+    }
+
+
+def _jars() -> list[Path]:
+    folder = jars_folder(os.environ)
+    jars = delta_jars(folder)
+    if not jars:
+        print(f"fetching the Delta jars once, into {folder}", file=sys.stderr, flush=True)
+        jars = resolve_jars(folder)
+    return jars
+
+
+def _launch_jvm(options: dict[str, str]) -> None:
+    """Start the JVM, unless this process has one, with its stderr passed on but for the known noise."""
+    if SparkContext._gateway is not None:
+        return
+    check_jdk(os.environ)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list(options.items()))
+    read_end, write_end = os.pipe()
+    threading.Thread(target=_pass_on, args=(read_end,), name="spark-stderr", daemon=True).start()
+    try:
+        gateway = launch_gateway(conf, {"stderr": write_end})
+    finally:
+        os.close(write_end)
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
+def _pass_on(read_end: int) -> None:
+    with open(read_end, "rb") as lines:
+        for line in lines:
+            if not line.startswith(_JVM_NOISE):
+                sys.stderr.write(line.decode("utf-8", "replace"))
+                sys.stderr.flush()
+
+
+def _check_delta_is_loadable() -> None:
+    # Spark only warns about an extension that it cannot load, and fails much later, at the first table.
+    jvm = SparkContext._jvm
+    if jvm is None or not jvm.org.apache.spark.util.Utils.classIsLoadable(_DELTA_EXTENSION):
+        raise MissingToolError(f"spark-submit was started without Delta: add --packages {DELTA_COORDINATES}")
+
+
+def _with_delta(spark: SparkSession) -> SparkSession:
+    if _DELTA_EXTENSION not in (spark.conf.get("spark.sql.extensions", "") or ""):
+        raise MissingToolError(
+            "the running Spark session has no Delta: start it with"
+            f" spark.sql.extensions={_DELTA_EXTENSION} and {DELTA_COORDINATES}, or let txn-analysis start it"
+        )
+    return spark

@@ -1,0 +1,37 @@
+"""`abort_plan`: the end markers that a run recommends."""
+
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array
+
+ABORT_PLAN = Table(
+    name="abort_plan",
+    grain="one abort marker for one partition that one run recommends",
+    key=("run_id", "topic", "partition", "producer_id"),
+    columns=(
+        Col("run_id", STRING, "the run", nullable=False),
+        Col("finding_id", STRING, "the finding it would repair", nullable=False),
+        Col("plan_fingerprint", STRING, "digest over all records of the plan", nullable=False),
+        Col("topic", STRING, "topic", nullable=False),
+        Col("partition", INT, "partition", nullable=False),
+        Col("producer_id", BIGINT, "producer id", nullable=False),
+        Col("producer_epoch", INT, "epoch of the producer's last batch here", nullable=False),
+        Col("coordinator_epoch", INT, "epoch to send: 0 where none was seen; NULL where it is unknown"),
+        Col("coordinator_epoch_basis", STRING, "marker, snapshot, none_seen or unknown", nullable=False),
+        Col("transaction_result", BOOLEAN, "false: abort. Never a commit", nullable=False),
+        Col("transaction_version", INT, "0: the legacy epoch rule, which accepts an equal epoch", nullable=False),
+        Col("txn_start_offset", BIGINT, "start of the open transaction", nullable=False),
+        Col("is_txn_start_exact", BOOLEAN, "an executor can look it up on the broker", nullable=False),
+        Col("rule", STRING, "the rule that found it hanging", nullable=False),
+        Col("evidence", array(STRING), "the facts that the rule used", nullable=False),
+        Col("transactional_id", STRING, "id that has, or had, this producer id; NULL if none is known"),
+        Col("not_before_ms", BIGINT, "not to be executed before this time", nullable=False),
+        Col("not_after_ms", BIGINT, "not to be executed after this time", nullable=False),
+        Col("producer_is_live", BOOLEAN, "the producer id has a transaction in progress elsewhere", nullable=False),
+        Col("precondition", STRING, "what an executor must check first, in words", nullable=False),
+    ),
+    partition_by=("run_id",),
+    checks={
+        "only_aborts": "transaction_result = false",
+        "legacy_epoch_rule": "transaction_version = 0",
+        "epochs_not_negative": "producer_epoch >= 0 AND coalesce(coordinator_epoch, 0) >= 0",
+    },
+)

@@ -1,0 +1,50 @@
+"""`findings`: one verdict for each open transaction."""
+
+from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array
+
+FINDINGS = Table(
+    name="findings",
+    grain="one open transaction in one run",
+    key=("run_id", "topic", "partition", "producer_id", "txn_start_offset"),
+    columns=(
+        Col("run_id", STRING, "the run", nullable=False),
+        Col("finding_id", STRING, "stable over runs: digest of cluster, partition, producer id and start"),
+        Col("verdict", STRING, "in_progress, coordinated, inconclusive, suspect or hanging", nullable=False),
+        Col("rule", STRING, "name of the first rule that matched", nullable=False),
+        Col("topic", STRING, "topic", nullable=False),
+        Col("partition", INT, "partition", nullable=False),
+        Col("producer_id", BIGINT, "producer id", nullable=False),
+        Col("producer_epoch", INT, "epoch of the producer's last batch here, by offset"),
+        Col("coordinator_epoch", INT, "of the producer's last end marker here; NULL if none or unknown"),
+        Col("coordinator_epoch_basis", STRING, "marker, snapshot, none_seen or unknown", nullable=False),
+        Col("txn_start_offset", BIGINT, "start of the open transaction", nullable=False),
+        Col("is_txn_start_exact", BOOLEAN, "nothing that is missing could hold an earlier batch", nullable=False),
+        Col("last_offset", BIGINT, "last offset of its last data batch"),
+        Col("record_count", BIGINT, "its records; NULL where some are gone"),
+        Col("size_bytes", BIGINT, "bytes of its batches; NULL where some are gone"),
+        Col("last_timestamp_ms", BIGINT, "the producer's last timestamp"),
+        Col("idle_ms", BIGINT, "as_of_ms - last_timestamp_ms"),
+        Col("lateness_basis", STRING, "last_timestamp or broker_clock; NULL without any credible clock"),
+        Col("late_by_ms", BIGINT, "how far beyond transaction.max.timeout.ms + 300000; negative if not late"),
+        Col("appended_after_ms", BIGINT, "broker-clock lower bound of its last append"),
+        Col("appended_before_ms", BIGINT, "broker-clock upper bound of its last append"),
+        Col("transactional_id", STRING, "id that has, or had, this producer id; NULL if none is known"),
+        Col("state_partition", INT, "partition of `__transaction_state` that holds the id"),
+        Col("coordinator_state", STRING, "the id's current state, Tombstone included; NULL if none is known"),
+        Col("coordinator_producer_id", BIGINT, "the id's current producer id"),
+        Col("coordinator_producer_epoch", INT, "the id's current producer epoch"),
+        Col("coordinator_start_ms", BIGINT, "start of the id's current transaction"),
+        Col("coordinator_update_ms", BIGINT, "last change of the id's state"),
+        Col("coordinator_timeout_ms", BIGINT, "timeout of the id's transactions"),
+        Col("is_producer_live", BOOLEAN, "the coordinator has a transaction in progress under this producer id"),
+        Col("blocks_partition", BOOLEAN, "its start is the last stable offset", nullable=False),
+        Col("evidence", array(STRING), "the facts that the rule used, in words", nullable=False),
+        Col("missing_evidence", array(STRING), "what would be needed for an answer", nullable=False),
+    ),
+    partition_by=("run_id",),
+    checks={
+        "known_verdict": "verdict IN (" + ", ".join(f"'{v.value}'" for v in Verdict) + ")",
+        "epochs_not_negative": "coalesce(producer_epoch, 0) >= 0 AND coalesce(coordinator_epoch, 0) >= 0",
+    },
+)

@@ -1,0 +1,38 @@
+"""`partition_health`: what is known of each partition's log, and what its open transactions block."""
+
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
+
+PRODUCER = struct(
+    producer_id=BIGINT,
+    producer_epoch=INT,
+    coordinator_epoch=INT,
+    last_sequence=INT,
+    last_timestamp_ms=BIGINT,
+    txn_start_offset=BIGINT,
+)
+
+PARTITION_HEALTH = Table(
+    name="partition_health",
+    grain="one partition in one run",
+    key=("run_id", "topic", "partition"),
+    columns=(
+        Col("run_id", STRING, "the run", nullable=False),
+        Col("topic", STRING, "topic", nullable=False),
+        Col("partition", INT, "partition", nullable=False),
+        Col("is_in_capture", BOOLEAN, "the capture itself holds files of this partition", nullable=False),
+        Col("first_offset", BIGINT, "first offset that is covered by batches"),
+        Col("end_offset", BIGINT, "offset after the last one seen"),
+        Col("last_stable_offset", BIGINT, "smallest open start, or the end of the log where none is open"),
+        Col("open_transaction_count", INT, "open transactions", nullable=False),
+        Col("hidden_record_count", BIGINT, "data records from the last stable offset on; NULL where some are gone"),
+        Col("hidden_bytes", BIGINT, "bytes of the log from the last stable offset on; NULL where some are gone"),
+        Col("log_bytes", BIGINT, "bytes of the log that were seen", nullable=False),
+        Col("snapshot_offset", BIGINT, "producer snapshot that stands for what is below; NULL if none was needed"),
+        Col("last_moment_ms", BIGINT, "last broker-clock timestamp by offset; NULL without one"),
+        Col("last_credible_timestamp_ms", BIGINT, "largest positive batch timestamp not after as_of"),
+        Col("leader_epoch", INT, "largest partition leader epoch seen"),
+        Col("problems", array(struct(offset=BIGINT, reason=STRING)), "where its evidence is not whole, and why"),
+        Col("producers", array(PRODUCER), "producer state at the end, as describe-producers prints it"),
+    ),
+    partition_by=("run_id",),
+)

@@ -1,0 +1,24 @@
+"""`runs`: what was asked, of which evidence, and how it came out."""
+
+from txn_analysis.tables._schema import BIGINT, COUNTS, INT, STRING, Col, Table, array
+
+RUNS = Table(
+    name="runs",
+    grain="one run",
+    key=("run_id",),
+    columns=(
+        Col("run_id", STRING, "digest of the evidence and the parameters", nullable=False),
+        Col("run_number", BIGINT, "order of first completion in this warehouse", nullable=False),
+        Col("cluster", STRING, "the cluster's name", nullable=False),
+        Col("capture", STRING, "the capture that was judged", nullable=False),
+        Col("earlier_captures", array(STRING), "captures behind it, oldest first"),
+        Col("as_of_ms", BIGINT, "moment at which the files were copied; NULL without any broker's clock"),
+        Col("as_of_basis", STRING, "given, or newest_broker_timestamp"),
+        Col("parameters", STRING, "the effective settings, as JSON", nullable=False),
+        Col("input_count", INT, "inputs of the capture", nullable=False),
+        Col("table_versions", COUNTS, "Delta version of each table that was read"),
+        Col("verdict_counts", COUNTS, "findings by verdict"),
+        Col("state_coverage", STRING, "what was seen of `__transaction_state`, as JSON", nullable=False),
+        Col("outcome", STRING, "clean or findings", nullable=False),
+    ),
+)

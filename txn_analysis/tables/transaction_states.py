@@ -1,0 +1,34 @@
+"""`transaction_states`: the coordinator's own log, `__transaction_state`."""
+
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
+
+TRANSACTION_STATES = Table(
+    name="transaction_states",
+    grain="one record of `__transaction_state`, tombstones and undecodable records included",
+    key=("input_id", "section_index", "ordinal"),
+    columns=(
+        Col("ingest_id", STRING, "the ingest that read the content", nullable=False),
+        Col("input_id", STRING, "fingerprint of the input", nullable=False),
+        Col("section_index", INT, "`Dumping …` section; 0 in a console export", nullable=False),
+        Col("ordinal", BIGINT, "order in the section; byte offset of the record's text", nullable=False),
+        Col("state_partition", INT, "partition of `__transaction_state`; NULL in a console export"),
+        Col("offset", BIGINT, "offset of the record; NULL in a console export"),
+        Col("recorded_ms", BIGINT, "broker's time of the append; NULL in a console export"),
+        Col("is_after_gap", BOOLEAN, "the offset just before is not in the same file; NULL at a file's start"),
+        Col("transactional_id", STRING, "transactional id; NULL if the record could not be decoded"),
+        Col("transactional_id_hash", INT, "Java's String.hashCode of the id"),
+        Col("is_tombstone", BOOLEAN, "the id was removed (expired)", nullable=False),
+        Col("is_undecodable", BOOLEAN, "the tool could not decode the record", nullable=False),
+        Col("state", STRING, "Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit, CompleteAbort, …"),
+        Col("producer_id", BIGINT, "producer id"),
+        Col("previous_producer_id", BIGINT, "producer id before a rotation; NULL if none"),
+        Col("next_producer_id", BIGINT, "producer id after a rotation; NULL if none"),
+        Col("producer_epoch", INT, "producer epoch"),
+        Col("timeout_ms", BIGINT, "the transaction's timeout"),
+        Col("topic_partitions", array(struct(topic=STRING, partition=INT)), "sorted; empty if none"),
+        Col("last_update_ms", BIGINT, "coordinator's time of the change"),
+        Col("start_ms", BIGINT, "coordinator's time of the transaction's start; NULL if none or not printed"),
+        Col("client_transaction_version", INT, "transaction version of the client; NULL if not printed"),
+    ),
+    partition_by=("ingest_id",),
+)

@@ -1,0 +1,38 @@
+"""`transactions`: every transaction on every partition, as the broker would have kept it."""
+
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array
+
+TRANSACTIONS = Table(
+    name="transactions",
+    grain="one transaction on one partition in one run, ended or open",
+    key=("run_id", "topic", "partition", "producer_id", "txn_start_offset"),
+    columns=(
+        Col("run_id", STRING, "the run", nullable=False),
+        Col("topic", STRING, "topic", nullable=False),
+        Col("partition", INT, "partition", nullable=False),
+        Col("producer_id", BIGINT, "producer id, the key of an open transaction", nullable=False),
+        Col("txn_start_offset", BIGINT, "base offset of its first data batch", nullable=False),
+        Col("is_txn_start_exact", BOOLEAN, "nothing that is missing could hold an earlier batch", nullable=False),
+        Col("outcome", STRING, "open, COMMIT, ABORT, or ended where the dump does not say which", nullable=False),
+        Col("end_offset", BIGINT, "offset of its end marker; NULL while open"),
+        Col("end_timestamp_ms", BIGINT, "broker's time of the end marker"),
+        Col("first_producer_epoch", INT, "producer epoch of its first data batch"),
+        Col("max_producer_epoch", INT, "largest producer epoch of its data batches"),
+        Col("producer_epoch", INT, "epoch of the producer's last batch here, by offset"),
+        Col("end_producer_epoch", INT, "producer epoch of its end marker"),
+        Col("coordinator_epoch", INT, "open: of the producer's last end marker here; ended: of its own"),
+        Col("coordinator_epoch_basis", STRING, "marker, snapshot, none_seen or unknown"),
+        Col("last_offset", BIGINT, "last offset of its last data batch"),
+        Col("last_sequence", INT, "sequence of its last record"),
+        Col("record_count", BIGINT, "records in its data batches; NULL where some of them are gone"),
+        Col("size_bytes", BIGINT, "bytes of its data batches; NULL where some of them are gone"),
+        Col("last_timestamp_ms", BIGINT, "the producer's last timestamp; client's clock under CreateTime"),
+        Col("first_appended_before_ms", BIGINT, "broker-clock upper bound of its first append"),
+        Col("appended_after_ms", BIGINT, "broker-clock lower bound of its last append"),
+        Col("appended_before_ms", BIGINT, "broker-clock upper bound of its last append"),
+        Col("last_marker_ms", BIGINT, "broker's time of the producer's last end marker here; NULL if none"),
+        Col("evidence_gaps", array(STRING), "why the log is not proven whole from the start on; empty if it is"),
+    ),
+    partition_by=("run_id",),
+    checks={"start_not_negative": "txn_start_offset >= 0"},
+)
