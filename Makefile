@@ -9,7 +9,7 @@ CAPTURE := data/cases/kafka-4.2/capture-1
 CODE := txn_analysis jobs tests
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format golden setup clean
+.PHONY: help demo test check docs format golden setup clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -32,6 +32,9 @@ format: $(READY) ## Format the code, and mend what lint can mend
 
 golden: $(READY) ## Write the expected reports anew; read the diff before committing it
 	@$(BIN)/python -m pytest -m golden --update-golden
+
+docs: $(READY) ## Write docs/tables.md from the schemas
+	@$(BIN)/python -m txn_analysis.tables > docs/tables.md
 
 setup: $(READY) ## Only the set-up: .venv/ and .jars/
 

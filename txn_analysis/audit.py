@@ -162,14 +162,13 @@ class Judged:
 
 def judge(run: Run) -> Judged:
     """The verdict on every open transaction of a reconstructed run, and the plan for those that hang."""
-    settings = run.settings
-    states = run.evidence.states(settings.transaction_state_partitions).persist()
-    opened = _dicts(run.rows(TRANSACTIONS).where(F.col("outcome") == "open"))
-    state = state_evidence(states, run.evidence, run.rows(PARTITION_HEALTH), settings)
-    findings = _findings(run, opened, states, state)
-    states.unpersist()
-    plan = [record.model_dump() for record in abort_plan(findings, settings, run.as_of_ms)]
-    return Judged(run, findings, plan, _run_row(run, state, Counter(row["verdict"] for row in findings)))
+    warehouse = run.warehouse
+    (state, findings), table_versions, run_number = in_parallel(
+        partial(_judged, run), partial(warehouse.versions, EVIDENCE_TABLES), partial(warehouse.run_number, run.run_id)
+    )
+    plan = [record.model_dump() for record in abort_plan(findings, run.settings, run.as_of_ms)]
+    row = _run_row(run, state, Counter(finding["verdict"] for finding in findings))
+    return Judged(run, findings, plan, row | {"table_versions": table_versions, "run_number": run_number})
 
 
 def find_hanging(spark: SparkSession, settings: Settings) -> Run:
@@ -188,14 +187,17 @@ def plan_aborts(spark: SparkSession, settings: Settings) -> Run:
     return run
 
 
-def _findings(
-    run: Run, open_rows: list[dict[str, Any]], states: DataFrame, state: StateEvidence
-) -> list[dict[str, Any]]:
-    settings = run.settings
-    opened = run.warehouse.rows(open_rows, TRANSACTIONS)
+def _judged(run: Run) -> tuple[StateEvidence, list[dict[str, Any]]]:
+    """The coordinator's coverage, and rows of `findings`."""
+    settings, warehouse, health = run.settings, run.warehouse, run.rows(PARTITION_HEALTH)
+    states = run.evidence.states(settings.transaction_state_partitions).persist()
+    opened = warehouse.rows(_dicts(run.rows(TRANSACTIONS).where(F.col("outcome") == "open")), TRANSACTIONS)
+    state = state_evidence(states, run.evidence, health, settings)
     known = coordinator_facts(opened, states, settings.max_clock_skew_ms)
-    rows = facts(run.warehouse.spark, opened, run.rows(PARTITION_HEALTH), known, state, settings, run.as_of_ms)
-    return [_finding(row, run) for row in _dicts(rows.withColumn("rule", first_rule()))]
+    rows = facts(warehouse.spark, opened, health, known, state, settings, run.as_of_ms).withColumn("rule", first_rule())
+    findings = [_finding(row, run) for row in _dicts(rows)]
+    states.unpersist()
+    return state, findings
 
 
 def _finding(row: dict[str, Any], run: Run) -> dict[str, Any]:
@@ -206,7 +208,7 @@ def _finding(row: dict[str, Any], run: Run) -> dict[str, Any]:
 
 
 def _run_row(run: Run, state: StateEvidence, verdict_counts: Counter[str]) -> dict[str, Any]:
-    warehouse, settings = run.warehouse, run.settings
+    settings = run.settings
     coverage = {
         "expected": state.expected_count,
         "seen": state.seen_count,
@@ -215,7 +217,6 @@ def _run_row(run: Run, state: StateEvidence, verdict_counts: Counter[str]) -> di
     }
     return {
         "run_id": run.run_id,
-        "run_number": warehouse.run_number(run.run_id),
         "cluster": settings.cluster,
         "capture": run.evidence.capture,
         "earlier_captures": list(reversed(run.evidence.captures[1:])),
@@ -223,7 +224,6 @@ def _run_row(run: Run, state: StateEvidence, verdict_counts: Counter[str]) -> di
         "as_of_basis": "given" if settings.as_of_ms is not None else "newest_broker_timestamp",
         "parameters": json.dumps(settings.model_dump(mode="json", include=set(_JUDGING)), sort_keys=True),
         "input_count": sum(item["capture_rank"] == 0 for item in run.evidence.inputs),
-        "table_versions": warehouse.versions(EVIDENCE_TABLES),
         "verdict_counts": dict(verdict_counts),
         "state_coverage": json.dumps(coverage, sort_keys=True),
         "outcome": "findings" if verdict_counts[Verdict.HANGING.value] else "clean",

@@ -144,7 +144,7 @@ class RunTables:
     def current_states(self) -> DataFrame:
         """The last record of every transactional id, as far as the run could see."""
         partition_count = json.loads(self.run["parameters"])["transaction_state_partitions"]
-        return current_states(evidence_of_run(self.warehouse, self.run).states(partition_count))
+        return current_states(evidence_of_run(self.warehouse, self.run.asDict()).states(partition_count))
 
 
 def run_tables(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> RunTables:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
@@ -24,14 +24,13 @@ if TYPE_CHECKING:
 
     from txn_analysis.tables import Table
 
-Result = TypeVar("Result")
 _MOST_AT_ONCE = 8
 
 # Keys come first in every table; statistics on them are what file skipping needs.
 _INDEXED_COLUMNS = "6"
 
 
-def in_parallel(*actions: Callable[[], Result]) -> list[Result]:
+def in_parallel(*actions: Callable[[], Any]) -> list[Any]:
     """What some independent actions return: small Spark jobs mostly wait for the driver, not for each other."""
     with ThreadPoolExecutor(min(len(actions), _MOST_AT_ONCE) or 1) as pool:
         return list(pool.map(lambda action: action(), actions))

@@ -95,7 +95,9 @@ class Case:
         return (str(self.partitions), self.misfits, tuple(sorted(self.settings.items())), self.as_of_ms)
 
     def run_settings(self) -> Settings:
-        return Settings.model_validate({"transaction_state_partitions": 4, "max_clock_skew_ms": SKEW_MS} | self.settings)
+        return Settings.model_validate(
+            {"transaction_state_partitions": 4, "max_clock_skew_ms": SKEW_MS} | self.settings
+        )
 
 
 def listed(state: str, **changes: Any) -> Row:

@@ -27,9 +27,11 @@ from tests.judge.cases import (
     with_partition,
 )
 from txn_analysis.judge.coordinator import FACTS
-from txn_analysis.judge.facts import StateEvidence, facts
-from txn_analysis.judge.rules import RULES, judged
+from txn_analysis.judge.facts import facts
+from txn_analysis.judge.rules import RULES, VERDICTS, first_rule
+from txn_analysis.judge.state_coverage import StateEvidence
 from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.judge.words import evidence, missing_evidence
 from txn_analysis.tables import PARTITION_HEALTH, TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -384,10 +386,9 @@ def _judge(spark: SparkSession, cases: list[Case]) -> dict[str, dict[str, object
     health = _frame(spark, (HEALTH | c.health | places[c.name] for c in cases), PARTITION_HEALTH.schema)
     known = _frame(spark, (KNOWN | c.known | places[c.name] for c in cases if c.known is not None), FACTS)
     state = StateEvidence(list(first.partitions), 4, list(first.misfits))
-    judgement = facts(spark, opened, health, known, state, first.run_settings(), first.as_of_ms).withColumns(judged())
+    rows = facts(spark, opened, health, known, state, first.run_settings(), first.as_of_ms)
     names = {place["topic"]: name for name, place in places.items()}
-    wanted = judgement.select("topic", "verdict", "rule", "evidence", "missing_evidence").collect()
-    return {names[row["topic"]]: row.asDict() for row in wanted}
+    return {names[row["topic"]]: row.asDict(recursive=True) for row in rows.withColumn("rule", first_rule()).collect()}
 
 
 def _frame(spark: SparkSession, rows: Iterable[dict[str, object]], schema: StructType) -> DataFrame:
@@ -425,6 +426,7 @@ def test_the_order_and_verdicts_are_the_contracts() -> None:
 def test_inconclusive_says_what_is_missing_and_the_others_what_they_rest_on(
     fired: dict[str, dict[str, object]],
 ) -> None:
-    for row in fired.values():
-        words = "missing_evidence" if row["verdict"] == Verdict.INCONCLUSIVE else "evidence"
-        assert row[words], row
+    for name, row in fired.items():
+        is_inconclusive = VERDICTS[str(row["rule"])] is Verdict.INCONCLUSIVE
+        assert bool(missing_evidence(row)) == is_inconclusive, name
+        assert is_inconclusive or evidence(row), name

@@ -127,7 +127,7 @@ def play(actions: list[Action], cluster: Cluster) -> Cluster:
 
 def random_actions(seed: int, count: int) -> list[Action]:
     """A story that depends on its seed only, for long runs outside of hypothesis."""
-    source = random.Random(seed)  # noqa: S311 - reproducible test data, no secret
+    source = random.Random(seed)
     return [Action(source.choice(KINDS), *(source.randrange(12) for _ in range(3))) for _ in range(count)]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from txn_analysis.ingest.plan import ScanRange, Section
 
 from tests.oracle.broker import ProducerEntry, replay
 from tests.oracle.dump_writer import Tool, log_section
+from txn_analysis.ingest.plan import ScanRange, Section
 from txn_analysis.ingest.scan_batches import scan_range
 from txn_analysis.ingest.text import Text
 from txn_analysis.reconstruct.fold import fold
@@ -50,7 +50,7 @@ def sections_and_text(history: History, tool: Tool) -> tuple[list[Section], byte
     return sections, text
 
 
-def section_row(section: Section, rank: int = 0) -> Row:
+def section_row(section: Section, *, rank: int = 0, input_id: str = INPUT) -> Row:
     """A section as reconstruction gets it from `inputs`."""
     names = (
         "kind",
@@ -64,7 +64,7 @@ def section_row(section: Section, rank: int = 0) -> Row:
     )
     row = {name: getattr(section, name) for name in names}
     return row | {
-        "input_id": INPUT,
+        "input_id": input_id,
         "section_index": section.index,
         "capture_rank": rank,
         "is_end_proven": True,
@@ -72,13 +72,15 @@ def section_row(section: Section, rank: int = 0) -> Row:
     }
 
 
-def pieces_of(sections: Sequence[Section], text: bytes, *, range_bytes: int, cuts: Sequence[int] = ()) -> list[Row]:
+def pieces_of(
+    sections: Sequence[Section], text: bytes, *, range_bytes: int, cuts: Sequence[int] = (), input_id: str = INPUT
+) -> list[Row]:
     """Rows of `log_pieces`, each range scanned and folded by itself."""
     pieces: list[Row] = []
     for section in sections:
         for start in range(section.text_start_bytes, section.text_end_bytes, range_bytes):
             end = min(start + range_bytes, section.text_end_bytes)
-            batches = scan_range(MemoryText(text), ScanRange("path", None, INPUT, section, start, end), "ingest")
+            batches = scan_range(MemoryText(text), ScanRange("path", None, input_id, section, start, end), "ingest")
             if batches.num_rows:
                 at = {(section.topic, section.partition): sorted(cuts)}
                 pieces += fold(pa.Table.from_batches([batches]), at).to_pylist()

@@ -118,6 +118,7 @@ def input_file(**columns: Any) -> Row:
         "kind": "log",
         "grammar": "3.2+",
         "size_bytes": 48_000,
+        "text_bytes": 48_000,
         "parsed_bytes": 48_000,
         "rejected_bytes": 0,
         "problem": None,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from txn_analysis.ingest.recognise import NOISE_LINE
-from txn_analysis.ingest.sections import LOG, STATE_TOPIC, DumpedFile, parse_dump_path, read_header
+from txn_analysis.ingest.sections import DECODED_TOPICS, DumpedFile, parse_dump_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +21,8 @@ LOOK_BACK_BYTES = 1 << 20
 _MAX_GROWTH = 3  # bytes that one byte of a record can take in the dump: U+FFFD stands for a byte that is not UTF-8
 _REPLACEMENT = "\ufffd".encode()
 _RECORD_HEAD_BYTES = 1 << 16
+_LABEL_BYTES = 128  # at most, around key and value, also where a decoder prints them
+_STUCK, _UNMEASURED = 0, -1
 
 _TOKENS = rb"(?: [A-Za-z]+: [A-Za-z0-9-]+)*?"
 _BATCH = re.compile(
@@ -36,15 +38,19 @@ _RECORD = re.compile(
 )
 _CONTROL_END = re.compile(rb" (?:endTxnMarker: \w+ coordinatorEpoch: -?\d+|controlType: \w+\(\d+\)[^\n]*)\n")
 _FIXED_LINE = re.compile(
-    rb"(?:producerId: -?\d+ producerEpoch: [^\n]*|version: \d+ producerId: [^\n]*|Found \d+ invalid bytes at the end of [^\n]*"
+    rb"(?:producerId: -?\d+ producerEpoch: [^\n]*|version: \d+ producerId: [^\n]*"
+    rb"|Found \d+ invalid bytes at the end of [^\n]*"
     rb"|offset: \d+ position: \d+|timestamp: -?\d+ offset: -?\d+|[^\n]* is empty\.|[^\n]* passed sanity check\.)\n"
 )
-_DUMPING = re.compile(rb"Dumping ([^\n]*)\n")
+_DUMPING = re.compile(
+    rb"Dumping ([^\n]*)\n(?:(?:(?:Log s|S)tarting offset: \d+|Snapshot end offset: [^\n]*|KRaft bootstrap snapshot)\n)?"
+)
 _ANCHOR = re.compile(
-    rb"\n(?=baseOffset: \d|\| offset: \d|offset: \d+ position: |Dumping |producerId: -?\d+ producerEpoch: |version: \d+ pr)"
+    rb"\n(?=baseOffset: \d|\| offset: \d|offset: \d+ position: |Dumping "
+    rb"|producerId: -?\d+ producerEpoch: |version: \d+ producerId: )"
 )
 
-# The decoder's own forms. An id in the text form may hold anything, but its length is that of the key less 4 bytes; the
+# The decoders' own forms. An id in the text form may hold anything, but its length is that of the key less 4 bytes; the
 # JSON form has no raw newline.
 _STATE_KEY = re.compile(rb" key: (?:transaction_metadata::)?transactionalId=")
 _STATE_VALUE = re.compile(
@@ -102,8 +108,10 @@ class StartProver:
         walk = replace(self._walk, at=0)
         while walk.at < len(text):
             step = _step(text, walk)
+            if step == _UNMEASURED:
+                step = _after_unmeasured(text, walk)
             if isinstance(step, int):
-                self._is_stuck = step == 0
+                self._is_stuck = step == _STUCK
                 self._blocked_until = origin + step
                 break
             walk = step
@@ -138,28 +146,28 @@ def printed_reach(text: bytes) -> list[tuple[int, int]]:
 def _step(text: bytes, walk: _Walk) -> _Walk | int:
     """The walk after its next line or record.
 
-    Or, where `text` ends first, the place before which nothing can be a line of the dump; 0 where no line of a dump
-    stands here.
+    Or, where `text` ends first, the place before which nothing can be a line of the dump; `_STUCK` where no line of a
+    dump stands here, and `_UNMEASURED` where a record does not say how long its text is.
     """
     if batch := _BATCH.match(text, walk.at):
         return _step_batch(text, walk, batch)
     if legacy := _LEGACY_BATCH.match(text, walk.at):
-        return replace(walk, at=legacy.end(), due=None, next_position=None) if walk.due in {0, None} else 0
+        return replace(walk, at=legacy.end(), due=None, next_position=None) if walk.due in {0, None} else _STUCK
     if record := _RECORD.match(text, walk.at):
         return _step_record(text, walk, record)
     if walk.due not in {0, None}:
-        return 0
+        return _STUCK
     if dumping := _DUMPING.match(text, walk.at):
-        return _step_section(text, dumping)
+        return _step_section(dumping)
     fixed = _FIXED_LINE.match(text, walk.at) or NOISE_LINE.match(text, walk.at)
-    return replace(walk, at=fixed.end()) if fixed else 0
+    return replace(walk, at=fixed.end()) if fixed else _STUCK
 
 
 def _step_batch(text: bytes, walk: _Walk, batch: re.Match[bytes]) -> _Walk | int:
     base, last, count, position, size = (int(group) for group in batch.groups())
     is_chained = walk.next_position is None or (position == walk.next_position and base > walk.last_offset)
     if walk.due not in {0, None} or not is_chained:
-        return 0
+        return _STUCK
     is_deep = walk.is_deep or (count > 0 and text.startswith(b"| ", batch.end()))
     return replace(
         walk,
@@ -173,10 +181,12 @@ def _step_batch(text: bytes, walk: _Walk, batch: re.Match[bytes]) -> _Walk | int
 
 def _step_record(text: bytes, walk: _Walk, record: re.Match[bytes]) -> _Walk | int:
     if walk.due == 0:
-        return 0
+        return _STUCK
     end = _record_end(text, record, is_decoded=walk.is_decoded)
-    if end is None or end > len(text):
-        return end or 0
+    if end is None:
+        return _STUCK if record[3] else _UNMEASURED
+    if end > len(text):
+        return end
     return replace(walk, at=end, due=walk.due and walk.due - 1, has_bare_record=not record[3])
 
 
@@ -200,6 +210,35 @@ def _record_end(text: bytes, record: re.Match[bytes], *, is_decoded: bool) -> in
     return at + 1 if at >= len(text) or text.startswith(b"\n", at) else None
 
 
+def _after_unmeasured(text: bytes, walk: _Walk) -> _Walk | int:
+    """The walk at the first line after an unmeasured record that stands in no record, whatever the lines say.
+
+    If a record hid that line, its own line would stand between, and it could reach that far. So each line on the way
+    that looks like a record line, real or not, moves the end of the stretch out. The place that is reached is returned
+    where it lies behind the end of `text`.
+    """
+    reach, has_bare_record, is_decoded = walk.at, True, walk.is_decoded
+    at: int | None = walk.at
+    while at is not None and (at < reach or at == walk.at):
+        if record := _RECORD.match(text, at):
+            end = _record_end(text, record, is_decoded=is_decoded) or _reach(record)
+            reach, has_bare_record = max(reach, end), not record[3]
+        elif text.startswith(b"| offset: ", at):
+            reach = max(reach, at + LOOK_BACK_BYTES)
+        is_decoded = is_decoded and not text.startswith(b"Dumping ", at)
+        found = _ANCHOR.search(text, at)
+        at = found.end() if found else None
+    if at is None and reach > len(text):
+        return reach
+    at = len(text) if at is None else at
+    return _Walk(at, due=None, is_decoded=is_decoded, has_bare_record=has_bare_record)
+
+
+def _reach(record: re.Match[bytes]) -> int:
+    sizes = sum(max(0, int(size)) for size in record.group(1, 2))
+    return record.end() + _MAX_GROWTH * sizes + _LABEL_BYTES
+
+
 def _decoded_end(text: bytes, at: int, key_bytes: int) -> int | None:
     if json := _STATE_JSON.match(text, at):
         return json.end()
@@ -208,12 +247,7 @@ def _decoded_end(text: bytes, at: int, key_bytes: int) -> int | None:
     return value.end() if value else None
 
 
-def _step_section(text: bytes, dumping: re.Match[bytes]) -> _Walk:
+def _step_section(dumping: re.Match[bytes]) -> _Walk:
     file = parse_dump_path(dumping[1].decode(errors="replace"))
-    at = dumping.end()
-    if not isinstance(file, DumpedFile):
-        return _Walk(at, due=None)
-    if file.kind == LOG:
-        at = read_header(text, at, file.base_offset) or at
-    is_decoded = file.topic == STATE_TOPIC
-    return _Walk(at, due=None, is_decoded=is_decoded)
+    is_decoded = isinstance(file, DumpedFile) and file.topic in DECODED_TOPICS
+    return _Walk(dumping.end(), due=None, is_decoded=is_decoded)

@@ -115,7 +115,9 @@ def _read_content(
     size = sum(p.text_bytes for p in planned)
     with progress.stage("scan", f"{size / 2**20:.1f} MiB"):
         logs = partial(_write_batches, warehouse, planned, content, settings)
-        small = [partial(_write_records, warehouse, planned, content, t, kinds) for t, kinds in _RECORD_TABLES]
+        small = [
+            partial(_write_records, warehouse, planned, content, settings, t, kinds) for t, kinds in _RECORD_TABLES
+        ]
         in_parallel(logs, *small)
     with progress.stage("fold"):
         if any(s.kind in _LOG_KINDS for p in planned for s in p.sections):
@@ -135,10 +137,15 @@ def _write_batches(warehouse: Warehouse, planned: list[PlannedInput], content: _
 
 
 def _write_records(
-    warehouse: Warehouse, planned: list[PlannedInput], content: _Content, table: Table, kinds: frozenset[str]
+    warehouse: Warehouse,
+    planned: list[PlannedInput],
+    content: _Content,
+    settings: Settings,
+    table: Table,
+    kinds: frozenset[str],
 ) -> None:
     spark = warehouse.spark
-    tasks = split_ranges(planned, kinds, 1, spark.sparkContext.defaultParallelism)  # their sections are never cut
+    tasks = split_ranges(planned, kinds, settings.range_bytes, spark.sparkContext.defaultParallelism)
     if not tasks:
         return
     read = records_of_sections(spark, tasks, table, content.ingest_id).persist()

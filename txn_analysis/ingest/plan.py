@@ -7,13 +7,13 @@ by many tasks; the scan parses each range for itself, and the position chain lin
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import InputError
 from txn_analysis.ingest.recognise import CONSOLE_JSON, CONSOLE_TEXT, Refusal, recognise
-from txn_analysis.ingest.sections import LOG, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
+from txn_analysis.ingest.sections import DECODED_TOPICS, LOG, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
 from txn_analysis.ingest.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED
 from txn_analysis.ingest.survey_job import pack, survey_files
 
@@ -96,18 +96,29 @@ class ScanRange:
 
 def plan_inputs(spark: SparkSession, files: list[SourceFile]) -> list[PlannedInput]:
     """What each file is, by reading all of its bytes once; a content given twice is planned once, by its first path."""
-    planned: dict[str, PlannedInput] = {}
+    same: dict[str, list[PlannedInput]] = {}
     for survey in survey_files(spark, sorted(files)):
         plan = plan_text(survey)
-        planned.setdefault(plan.input_id, plan)
-    return list(planned.values())
+        same.setdefault(plan.input_id, []).append(plan)
+    return [_planned_once(plans) for plans in same.values()]
+
+
+def _planned_once(plans: list[PlannedInput]) -> PlannedInput:
+    """The first of inputs with the same content; if it is not understood, its problem names the others too."""
+    first, *others = plans
+    if first.problem is None or not others:
+        return first
+    names = [plan.path for plan in others[:_SHOWN_PROBLEMS]]
+    if len(others) > _SHOWN_PROBLEMS:
+        names.append(f"{len(others) - _SHOWN_PROBLEMS} more")
+    return replace(first, problem=f"{first.problem} (the same: {', '.join(names)})")
 
 
 def check_inputs(planned: Sequence[PlannedInput], skip_unrecognised: bool) -> None:
     """Ends the run before any verdict where an input, or a part of one, is not understood.
 
     Raises:
-        InputError: one line `PATH: byte N: what is wrong. What to do` for each such input, unless they are to be skipped.
+        InputError: one line `PATH: byte N: what is wrong. What to do` for each such input, unless to be skipped.
     """
     problems = [f"{plan.path}: {plan.problem}" for plan in planned if plan.problem is not None]
     if problems and not skip_unrecognised:
@@ -161,7 +172,7 @@ def plan_text(survey: FileSurvey) -> PlannedInput:
         sections, problems = _dump_sections(recognition, chunks, text_bytes)
     return PlannedInput(
         path=survey.source.path,
-        input_id=_input_id(chunks, "" if failure is None else failure.reason),
+        input_id=_input_id(survey),
         kind="+".join(dict.fromkeys(KIND_NAMES[section.kind] for section in sections)) or None,
         grammar="+".join(dict.fromkeys(section.grammar for section in sections)) or None,
         compression=survey.compression,
@@ -172,10 +183,14 @@ def plan_text(survey: FileSurvey) -> PlannedInput:
     )
 
 
-def _input_id(chunks: Sequence[ChunkFacts], failure: str) -> str:
-    """A fingerprint of the text alone: the same text under another name, or compressed, is the same input."""
-    digest = blake2b(b"".join(chunk.digest for chunk in chunks), digest_size=DIGEST_BYTES)
-    digest.update(failure.encode())
+def _input_id(survey: FileSurvey) -> str:
+    """A fingerprint of the text alone: the same text under another name, or compressed, is the same input.
+
+    What could not be read to its end is no other file's equal, so its name takes the place of the rest of its text.
+    """
+    digest = blake2b(b"".join(chunk.digest for chunk in survey.chunks), digest_size=DIGEST_BYTES)
+    if survey.failure is not None:
+        digest.update(survey.source.path.encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 
@@ -229,7 +244,7 @@ def _dump_sections(
         problems.append((recognition.start, f"{what}. Dump the file again by its own name"))
     trailers = {trailer.end: trailer for chunk in chunks for trailer in chunk.trailers}
     sections: list[Section] = []
-    ends = [mark.start for mark, _ in marks[1:]] + [text_end]
+    ends = [*(mark.start for mark, _ in marks[1:]), text_end][: len(marks)]
     for (mark, is_proven), end in zip(marks, ends, strict=True):
         if mark.refusal is not None:
             problems.append((mark.start, str(mark.refusal)))
@@ -250,8 +265,8 @@ def _believed_marks(first: int, chunks: Sequence[ChunkFacts]) -> list[tuple[Sect
     for chunk in chunks:
         for mark in chunk.marks:
             is_hidden = mark.anchor > 0 and reach_before > mark.anchor
-            follows_state = bool(believed) and believed[-1][1] and _is_decoded(believed[-1][0])
-            is_proven = mark.proof == PROVEN or (mark.proof == PROVEN_IF_DECODED and follows_state)
+            follows_decoded = bool(believed) and believed[-1][1] and _is_decoded(believed[-1][0])
+            is_proven = mark.proof == PROVEN or (mark.proof == PROVEN_IF_DECODED and follows_decoded)
             is_proven = mark.start == first or (is_proven and not is_hidden)
             if is_proven or (mark.body is not None and mark.start > first):
                 believed.append((mark, is_proven))
@@ -260,7 +275,7 @@ def _believed_marks(first: int, chunks: Sequence[ChunkFacts]) -> list[tuple[Sect
 
 
 def _is_decoded(mark: SectionMark) -> bool:
-    return mark.file is not None and mark.file.topic == STATE_TOPIC
+    return mark.file is not None and mark.file.topic in DECODED_TOPICS
 
 
 def _section(index: int, mark: SectionMark, end: int, trailer: TrailerMark | None, *, is_proven: bool) -> Section:

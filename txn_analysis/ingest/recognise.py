@@ -52,7 +52,9 @@ NOISE_LINE = re.compile(
     rb"|Indexed offset: \d+, found log offset: \d+|Non-consecutive offsets in [^\n]*|  \d+ is followed by \d+|)\n"
 )
 
-_CONSOLE_TEXT = re.compile(rb"(?s)(.{1,32767}?)::(?:TransactionMetadata\(transactionalId=\1, producerId=|NULL\n)")
+_CONSOLE_TEXT = re.compile(
+    rb"(?s)(.{1,32767}?)::TransactionMetadata\(transactionalId=\1, producerId=|[^\n]{1,32767}::NULL\n"
+)
 _CONSOLE_JSON = re.compile(rb'\s*\{"key":(?:null|\{"(version|type)":\d+,"data":)')
 _DEFAULT_FORMATTER = re.compile(
     rb"(?:(?:CreateTime|LogAppendTime):-?\d+|NO_TIMESTAMP|Partition:\d+|Offset:\d+|NO_HEADERS)\t"
@@ -73,20 +75,7 @@ def recognise(head: bytes, text_bytes: int) -> Recognition | Refusal:
     start = _after_noise(head)
     if head.startswith(b"Dumping ", start):
         return _recognised_dump(head, start)
-    if json := _CONSOLE_JSON.match(head, start):
-        return Recognition(CONSOLE_JSON, start, "3.9" if json[1] == b"version" else "4.0+")
-    if _DEFAULT_FORMATTER.match(head, start):
-        return Refusal(
-            "an export of the default formatter, which prints the records of __transaction_state as raw bytes",
-            "Export again with --formatter kafka.coordinator.transaction.TransactionLog$TransactionLogMessageFormatter"
-            " (0.11 to 3.9) or org.apache.kafka.tools.consumer.TransactionLogMessageFormatter (3.9 and newer)",
-        )
-    binary = _binary_refusal(head, text_bytes)
-    if binary is not None:
-        return binary
-    if _CONSOLE_TEXT.match(head, start):
-        return Recognition(CONSOLE_TEXT, start, "0.11-3.9")
-    return _text_refusal(head, start)
+    return _recognised_export(head, start) or _binary_refusal(head, text_bytes) or _text_refusal(head, start)
 
 
 def _after_noise(head: bytes) -> int:
@@ -101,6 +90,20 @@ def _recognised_dump(head: bytes, start: int) -> Recognition | Refusal:
     if newline and line.endswith(b"\r"):
         return Refusal("lines end in CR LF, as Windows writes them", "Change them to LF: tr -d '\\r' < FILE > NEW_FILE")
     return Recognition(DUMP, start)
+
+
+def _recognised_export(head: bytes, start: int) -> Recognition | Refusal | None:
+    if json := _CONSOLE_JSON.match(head, start):
+        return Recognition(CONSOLE_JSON, start, "3.9" if json[1] == b"version" else "4.0+")
+    if _CONSOLE_TEXT.match(head, start):
+        return Recognition(CONSOLE_TEXT, start, "0.11-3.9")
+    if _DEFAULT_FORMATTER.match(head, start):
+        return Refusal(
+            "an export of the default formatter, which prints the records of __transaction_state as raw bytes",
+            "Export again with --formatter kafka.coordinator.transaction.TransactionLog$TransactionLogMessageFormatter"
+            " (0.11 to 3.9) or org.apache.kafka.tools.consumer.TransactionLogMessageFormatter (3.9 and newer)",
+        )
+    return None
 
 
 def _binary_refusal(head: bytes, text_bytes: int) -> Refusal | None:
@@ -146,7 +149,7 @@ def _broker_binary(head: bytes, text_bytes: int) -> str | None:
 def _text_refusal(head: bytes, start: int) -> Refusal:
     if _DUMP_LINE.match(head, start):
         return Refusal(
-            "it begins in the middle of a dump: which partition the lines belong to stands in the `Dumping` line before",
+            "it begins inside a dump, after the `Dumping` line that says which partition it is of",
             "Give it the whole text of kafka-dump-log, from its first line on",
         )
     if _CHECKPOINT.match(head) or _BROKER_FILE.match(head):

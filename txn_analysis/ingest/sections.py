@@ -12,6 +12,7 @@ from txn_analysis.ingest.grammar import BATCH_GRAMMARS, LEGACY_BATCH
 from txn_analysis.ingest.recognise import NOISE_LINE, Refusal
 
 STATE_TOPIC = "__transaction_state"
+DECODED_TOPICS = frozenset({STATE_TOPIC, "__consumer_offsets"})  # brokers write their records, the tool decodes them
 LOG, STATE, SNAPSHOT, TXNINDEX = "log", "state", "snapshot", "txnindex"
 EMPTY = "empty"
 OLD_DEEP = "2.1-deep"
@@ -49,9 +50,9 @@ class Body:
 
 
 def parse_dump_path(path: str) -> DumpedFile | Refusal | None:
-    """The partition and file of a dumped path; None where the name is not one that a broker gives to a file.
+    r"""The partition and file of a dumped path; None where the name is not one that a broker gives to a file.
 
-    Topic and partition stand only in the parent folder, split at its last `-`. Both `/` and `\\` separate folders.
+    Topic and partition stand only in the parent folder, split at its last `-`. Both `/` and `\` separate folders.
     """
     *folders, name = re.split(r"[/\\]", path)
     file = _FILE_NAME.fullmatch(name)
@@ -91,7 +92,8 @@ def read_header(text: bytes, at: int, base_offset: int) -> int | None:
 
 
 _PRE_2_1_BATCH = re.compile(
-    rb"baseOffset: \d+ lastOffset: \d+ (?:count: \d+ )?baseSequence: (?![^\n]* isControl: )[^\n]*"
+    rb"baseOffset: \d+ lastOffset: \d+ (?:count: \d+ )?baseSequence: -?\d+ lastSequence: -?\d+ producerId: -?\d+ "
+    rb"producerEpoch: -?\d+ partitionLeaderEpoch: -?\d+ isTransactional: \w+ position: \d+ \w+: -?\d+ isvalid: [^\n]*"
 )
 _OLD_RECORD = re.compile(
     rb"offset: \d+ position: \d+ (?:\w+: -?\d+) isvalid: \w+ keysize: -?\d+ valuesize: -?\d+ magic: [012] "
@@ -101,7 +103,8 @@ _WITHOUT_METADATA = re.compile(rb"(?:\| key: | payload: |\n)")
 _FULL_BATCH = re.compile(rb"(?m)^baseOffset: \d+ lastOffset: \d+ count: [1-9][^\n]*\n")
 _SNAPSHOT_LINE = re.compile(
     rb"producerId: -?\d+ producerEpoch: -?\d+ coordinatorEpoch: -?\d+ currentTxnFirstOffset: "
-    rb"(?:(?P<scala>None|Some\(\d+\))|OptionalLong(?:\.empty|\[\d+\])) (?P<time>lastTimestamp: -?\d+ )?(?:firstSequence: [^\n]*)?"
+    rb"(?:(?P<scala>None|Some\(\d+\))|OptionalLong(?:\.empty|\[\d+\])) "
+    rb"(?P<time>lastTimestamp: -?\d+ )?(?:firstSequence: [^\n]*)?"
 )
 _TXNINDEX_LINE = re.compile(rb"version: \d+ producerId: \d+ firstOffset: \d+ lastOffset: \d+ lastStableOffset: \d+")
 

@@ -134,10 +134,11 @@ def _surveyor(
         for batch in batches:
             for task in batch.column(0).to_pylist():
                 for piece in tasks[task]:
-                    rows = [(piece.file, start, pickle.dumps(facts)) for start, facts in survey_piece(piece)]
-                    columns = [pa.array(column, f.type) for column, f in zip(zip(*rows), _ARROW_SCHEMA, strict=False)]
-                    if columns:
-                        yield pa.RecordBatch.from_arrays(columns, schema=_ARROW_SCHEMA)
+                    rows = [
+                        {"file": piece.file, "start": start, "facts": pickle.dumps(facts)}
+                        for start, facts in survey_piece(piece)
+                    ]
+                    yield pa.RecordBatch.from_pylist(rows, schema=_ARROW_SCHEMA)
 
     return survey
 

@@ -63,7 +63,7 @@ class Text:
                 piece = bytes(self._kept[start - self._kept_start : end - self._kept_start])
                 pieces.append(piece)
                 start += len(piece)
-            if start >= end or not self._advance(min(_STEP_BYTES, end - kept_end) if end > kept_end else _STEP_BYTES):
+            if start >= end or not self._advance(min(_STEP_BYTES, end - kept_end)):
                 return b"".join(pieces)
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class Text:
             ) from error
         self._kept += piece
         surplus = len(self._kept) - _KEPT_BYTES
-        if surplus >= _STEP_BYTES:
+        if surplus >= _KEPT_BYTES:  # rarely, as what is kept moves to the front then
             del self._kept[:surplus]
             self._kept_start += surplus
         return bool(piece)

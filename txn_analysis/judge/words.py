@@ -142,4 +142,5 @@ def evidence(row: Row) -> list[str]:
 
 def missing_evidence(row: Row) -> list[str]:
     """What would be needed for an answer; empty where there is one."""
-    return [fact for fact in MISSING.get(row["rule"], lambda _: [])(row) if fact is not None]
+    words = MISSING.get(row["rule"])
+    return [fact for fact in words(row) if fact is not None] if words else []

@@ -114,7 +114,8 @@ class PartitionLog:
     @property
     def end_offset(self) -> int | None:
         """The offset after the last one of any file."""
-        return max((s.end_offset for s in self.segments), default=None)
+        ends = [s.end_offset for s in self.segments if not s.pieces] + [p["last_offset"] + 1 for p in self.pieces[-1:]]
+        return max(ends, default=None)
 
 
 def segments_of(sections: list[Row], pieces: list[Row]) -> list[Segment]:
@@ -139,7 +140,7 @@ def partition_log(segments: list[Segment]) -> PartitionLog:
 
 
 def _one_capture(copies: list[Segment]) -> PartitionLog:
-    log = PartitionLog(segments=copies)
+    log = PartitionLog()
     bounds = sorted({s.first_offset for s in copies} | {s.end_offset for s in copies})
     truncated: set[int] = set()
     for start, stop in pairwise(bounds):
@@ -155,9 +156,8 @@ def _one_capture(copies: list[Segment]) -> PartitionLog:
         log.problems += [problem] if problem else []
         log.pieces += [p for p in chosen.pieces if start <= p["first_offset"] < stop]
     used = {id(p) for p in log.pieces}
-    for segment in copies:
-        if not segment.pieces or any(id(p) in used for p in segment.pieces):
-            log.problems += segment.problems()
+    log.segments = [s for s in copies if not s.pieces or any(id(p) in used for p in s.pieces)]
+    log.problems += [problem for s in log.segments for problem in s.problems()]
     _find_gaps(log)
     return log
 
@@ -169,17 +169,23 @@ def _choose_copy(covering: list[Segment], start: int, stop: int) -> tuple[Segmen
     truncated (KIP-101); the same leader epoch with different content cannot be resolved.
     """
     parts = [(s, [p for p in s.pieces if start <= p["first_offset"] < stop]) for s in covering]
-    if len({sum(p["content_digest"] for p in pieces) % 2**64 for _, pieces in parts}) == 1:
-        return covering[0], [], None
+    # Of copies that agree, the one that prints its end markers says more.
+    parts.sort(key=lambda part: -sum(p["is_marker_printed"] is True for p in part[1]))
+    if len({_content(pieces) for _, pieces in parts}) == 1:
+        return parts[0][0], [], None
     epochs = [
         max((p["leader_epoch"] for p in pieces if p["leader_epoch"] is not None), default=-1) for _, pieces in parts
     ]
     best = max(epochs)
     winners = [p for p, epoch in zip(parts, epochs, strict=True) if epoch == best]
     losers = [s for (s, _), epoch in zip(parts, epochs, strict=True) if epoch < best]
-    is_resolved = len({sum(p["content_digest"] for p in pieces) % 2**64 for _, pieces in winners}) == 1
+    is_resolved = len({_content(pieces) for _, pieces in winners}) == 1
     problem = None if is_resolved else Problem(TO_THE_END, f"copies differ between offsets {start} and {stop - 1}")
     return winners[0][0], losers, problem
+
+
+def _content(pieces: list[Row]) -> int:
+    return int(sum(p["content_digest"] for p in pieces) % 2**64)
 
 
 def _behind(earlier: PartitionLog, log: PartitionLog) -> PartitionLog:

@@ -40,6 +40,7 @@ class InputItem(_Item):
     kind: str | None
     grammar: str | None
     size_bytes: int
+    text_bytes: int
     parsed_bytes: int
     rejected_bytes: int
     problem: str | None

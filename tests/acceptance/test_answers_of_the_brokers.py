@@ -1,0 +1,88 @@
+"""`describe-producers` and the plan, held against what the brokers themselves answered when the captures were made."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.captures import CASES, run_audit
+from txn_analysis.advise.abort_plan import AbortRecord
+from txn_analysis.advise.renderings import write_txn_markers
+from txn_analysis.queries import run_tables
+from txn_analysis.tables import ABORT_PLAN
+from txn_analysis.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+CAPTURES = ("kafka-2.8/capture-1", "kafka-4.2/capture-3", "kafka-4.2-edge/capture-1", "kafka-4.2-tv2/capture-1")
+COLUMNS = (
+    ("ProducerId", "producer_id"),
+    ("ProducerEpoch", "producer_epoch"),
+    ("LatestCoordinatorEpoch", "coordinator_epoch"),
+    ("LastSequence", "last_sequence"),
+    ("LastTimestamp", "last_timestamp_ms"),
+    ("CurrentTransactionStartOffset", "txn_start_offset"),
+)
+
+
+def brokers_answer(file: Path) -> list[dict[str, int | None]]:
+    """The tool's table; its -1 and None mean that there is no such value."""
+    header, *lines = [[cell.strip() for cell in line.split("\t")] for line in file.read_text().splitlines()]
+    names = dict(COLUMNS)
+    rows = [{names[h]: cell for h, cell in zip(header, line, strict=True) if h} for line in lines]
+    known = [{n: None if c in {"-1", "None"} else int(c) for n, c in row.items()} for row in rows]
+    return sorted(known, key=lambda row: row["producer_id"] or 0)
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_producers_are_what_the_brokers_said(spark: SparkSession, warehouse: str, capture: str) -> None:
+    """No difference needs explaining: nothing was written between these captures and the brokers' answers."""
+    folder = CASES / capture
+    cluster = f"brokers' answers for {capture}"
+    run_audit(spark, warehouse, [str(folder / "segments"), str(folder / "transaction-state")], cluster=cluster)
+    health = (
+        run_tables(Warehouse(spark, warehouse), cluster).health().select("topic", "partition", "producers").collect()
+    )
+    found = {f"{row['topic']}-{row['partition']}": [p.asDict() for p in row["producers"]] for row in health}
+    answers = sorted((folder / "oracle").glob("producers-*.txt"))
+    assert answers
+    for file in answers:
+        assert found[file.stem.removeprefix("producers-")] == brokers_answer(file), file.name
+
+
+def plan_of(spark: SparkSession, warehouse: str, cluster: str) -> list[AbortRecord]:
+    run = run_tables(Warehouse(spark, warehouse), cluster).rows(ABORT_PLAN).collect()
+    return [AbortRecord.model_validate(row.asDict(recursive=True)) for row in run]
+
+
+def test_the_plan_holds_what_hangs_and_nothing_that_is_pending(spark: SparkSession, warehouse: str) -> None:
+    folder = CASES / "kafka-4.2/capture-1"
+    run_audit(spark, warehouse, [str(folder / "segments"), str(folder / "transaction-state")], cluster="plan")
+    text, left_out = write_txn_markers(plan_of(spark, warehouse, "plan"), api_version=1)
+    assert left_out == []
+    assert json.loads(text) == {
+        "markers": [
+            _marker(3, "payments", 0),
+            _marker(1002, "orders", 0),
+            _marker(1004, "ledger.events", 1),
+            _marker(987654321, "orders", 2, epoch=3),
+        ]
+    }
+    brokers = "".join(file.read_text() for file in (folder / "oracle").glob("find-hanging-*.txt"))
+    assert len(re.findall(r"^(?:orders|payments|ledger\.events)\s", brokers, re.MULTILINE)) == 4
+
+
+def _marker(producer_id: int, topic: str, partition: int, *, epoch: int = 0) -> dict[str, Any]:
+    return {
+        "producerId": producer_id,
+        "producerEpoch": epoch,
+        "transactionResult": False,
+        "topics": [{"name": topic, "partitionIndexes": [partition]}],
+        "coordinatorEpoch": 0,
+    }
