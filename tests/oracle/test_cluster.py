@@ -16,7 +16,7 @@ from tests.oracle.recipes import LONG_AGO_MS, ORDERS, PAYMENTS, RECIPES, Client,
 from tests.oracle.stories import clusters, copies, play, random_actions
 
 QUICK = settings(max_examples=60, deadline=None, derandomize=True, database=None)
-# Kafka: TransactionState.validPreviousStates
+# Which states Kafka lets precede each one (`TransactionState.validPreviousStates`).
 LEGAL_BEFORE: dict[str, set[str | None]] = {
     "Empty": {None, "Empty", "CompleteCommit", "CompleteAbort"},
     "Ongoing": {"Ongoing", "Empty", "CompleteCommit", "CompleteAbort"},
