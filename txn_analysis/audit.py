@@ -108,9 +108,8 @@ def audit(
         judged = judge(run)
     with progress.stage("write"):
         in_parallel(*[partial(run.replace, frame, table) for frame, table in judged.tables()])
-        health = _dicts(run.rows(PARTITION_HEALTH).drop("producers"))
     own = [item for item in run.evidence.inputs if item["capture_rank"] == 0]
-    return build_report(judged.run_row, own, health, judged.findings)
+    return build_report(judged.run_row, own, judged.health, judged.findings)
 
 
 def start_run(spark: SparkSession, settings: Settings) -> Run:
@@ -146,10 +145,11 @@ def reconstruct(spark: SparkSession, settings: Settings) -> Run:
 class Judged:
     """The answers of one run as rows: its findings, its abort plan, and its own row of `runs`.
 
-    As many as transactions are open, so they are held here and written once.
+    As many as transactions are open, so they are held here and written once; `health` is one row per partition.
     """
 
     run: Run
+    health: list[dict[str, Any]]
     findings: list[dict[str, Any]]
     plan: list[dict[str, Any]]
     run_row: dict[str, Any]
@@ -162,13 +162,31 @@ class Judged:
 
 def judge(run: Run) -> Judged:
     """The verdict on every open transaction of a reconstructed run, and the plan for those that hang."""
-    warehouse = run.warehouse
-    (state, findings), table_versions, run_number = in_parallel(
-        partial(_judged, run), partial(warehouse.versions, EVIDENCE_TABLES), partial(warehouse.run_number, run.run_id)
+    warehouse, settings = run.warehouse, run.settings
+    opened, health = in_parallel(
+        partial(_dicts, run.rows(TRANSACTIONS).where(F.col("outcome") == "open")),
+        partial(_dicts, run.rows(PARTITION_HEALTH).drop("producers")),
     )
-    plan = [record.model_dump() for record in abort_plan(findings, run.settings, run.as_of_ms)]
-    row = _run_row(run, state, Counter(finding["verdict"] for finding in findings))
-    return Judged(run, findings, plan, row | {"table_versions": table_versions, "run_number": run_number})
+    state, known = _coordinator(run, opened, health)
+    partitions = warehouse.rows(health, PARTITION_HEALTH)
+    rows = facts(warehouse.rows(opened, TRANSACTIONS), partitions, known, state, settings, run.as_of_ms)
+    findings = [_finding(row, run) for row in _dicts(rows.withColumn("rule", first_rule()))]
+    plan = [record.model_dump() for record in abort_plan(findings, settings, run.as_of_ms)]
+    return Judged(run, health, findings, plan, _run_row(run, state, Counter(row["verdict"] for row in findings)))
+
+
+def _coordinator(
+    run: Run, opened: list[dict[str, Any]], health: list[dict[str, Any]]
+) -> tuple[StateEvidence, DataFrame]:
+    """The coordinator's coverage, and what it knows of each open transaction."""
+    settings, spark = run.settings, run.warehouse.spark
+    states = run.evidence.states(settings.transaction_state_partitions).persist()
+    facts_known = coordinator_facts(run.warehouse.rows(opened, TRANSACTIONS), states, settings.max_clock_skew_ms)
+    state, known = in_parallel(
+        partial(state_evidence, states, run.evidence, health, settings), partial(_dicts, facts_known)
+    )
+    states.unpersist()
+    return state, spark.createDataFrame([tuple(row.values()) for row in known], facts_known.schema)
 
 
 def find_hanging(spark: SparkSession, settings: Settings) -> Run:
@@ -185,19 +203,6 @@ def plan_aborts(spark: SparkSession, settings: Settings) -> Run:
     plan = [record.model_dump() for record in abort_plan(findings, settings, run.as_of_ms)]
     run.replace(run.warehouse.rows(plan, ABORT_PLAN), ABORT_PLAN)
     return run
-
-
-def _judged(run: Run) -> tuple[StateEvidence, list[dict[str, Any]]]:
-    """The coordinator's coverage, and rows of `findings`."""
-    settings, warehouse, health = run.settings, run.warehouse, run.rows(PARTITION_HEALTH)
-    states = run.evidence.states(settings.transaction_state_partitions).persist()
-    opened = warehouse.rows(_dicts(run.rows(TRANSACTIONS).where(F.col("outcome") == "open")), TRANSACTIONS)
-    state = state_evidence(states, run.evidence, health, settings)
-    known = coordinator_facts(opened, states, settings.max_clock_skew_ms)
-    rows = facts(warehouse.spark, opened, health, known, state, settings, run.as_of_ms).withColumn("rule", first_rule())
-    findings = [_finding(row, run) for row in _dicts(rows)]
-    states.unpersist()
-    return state, findings
 
 
 def _finding(row: dict[str, Any], run: Run) -> dict[str, Any]:
@@ -217,6 +222,7 @@ def _run_row(run: Run, state: StateEvidence, verdict_counts: Counter[str]) -> di
     }
     return {
         "run_id": run.run_id,
+        "run_number": run.warehouse.run_number(run.run_id),
         "cluster": settings.cluster,
         "capture": run.evidence.capture,
         "earlier_captures": list(reversed(run.evidence.captures[1:])),
@@ -224,6 +230,7 @@ def _run_row(run: Run, state: StateEvidence, verdict_counts: Counter[str]) -> di
         "as_of_basis": "given" if settings.as_of_ms is not None else "newest_broker_timestamp",
         "parameters": json.dumps(settings.model_dump(mode="json", include=set(_JUDGING)), sort_keys=True),
         "input_count": sum(item["capture_rank"] == 0 for item in run.evidence.inputs),
+        "table_versions": run.warehouse.versions(EVIDENCE_TABLES),
         "verdict_counts": dict(verdict_counts),
         "state_coverage": json.dumps(coverage, sort_keys=True),
         "outcome": "findings" if verdict_counts[Verdict.HANGING.value] else "clean",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from delta.tables import DeltaTable
@@ -41,7 +42,8 @@ class Warehouse:
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         self.spark = spark
-        self.root = root.rstrip("/")
+        # Delta takes a relative path for the name of a table.
+        self.root = root.rstrip("/") if "://" in root else str(Path(root).absolute())
 
     def path(self, table: Table) -> str:
         """Where a table lies."""
@@ -73,12 +75,16 @@ class Warehouse:
 
     def versions(self, tables: Sequence[Table]) -> dict[str, int]:
         """The newest version of some tables, by name."""
-        return dict(
-            zip([t.name for t in tables], in_parallel(*[partial(self._version, t) for t in tables]), strict=True)
-        )
+        return {table.name: self._version(table) for table in tables}
 
     def _version(self, table: Table) -> int:
-        return int(DeltaTable.forPath(self.spark, self.path(table)).history(1).collect()[0]["version"])
+        # Delta's own log object: asking by DESCRIBE HISTORY is a Spark job for each table.
+        log = self.spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]  # a JVM is running
+        return int(log.forTable(self.spark._jsparkSession, self.path(table)).unsafeVolatileSnapshot().version())
+
+    def is_new(self, table: Table) -> bool:
+        """Nothing was ever written to the table; a cheap answer that saves a Spark job on a first run."""
+        return self._version(table) == 0
 
     def replace(self, frame: DataFrame, table: Table, **slice_of: str) -> None:
         """Make `frame` the whole content of one slice of the table, such as `run_id="…"`."""
@@ -109,6 +115,8 @@ class Warehouse:
 
     def run_number(self, run_id: str) -> int:
         """The number of a run: its own where it was completed before, else the next one."""
+        if self.is_new(RUNS):
+            return 1
         numbers = {row["run_id"]: row["run_number"] for row in self.read(RUNS).select("run_id", "run_number").collect()}
         return int(numbers.get(run_id, max(numbers.values(), default=0) + 1))
 

@@ -386,7 +386,7 @@ def _judge(spark: SparkSession, cases: list[Case]) -> dict[str, dict[str, object
     health = _frame(spark, (HEALTH | c.health | places[c.name] for c in cases), PARTITION_HEALTH.schema)
     known = _frame(spark, (KNOWN | c.known | places[c.name] for c in cases if c.known is not None), FACTS)
     state = StateEvidence(list(first.partitions), 4, list(first.misfits))
-    rows = facts(spark, opened, health, known, state, first.run_settings(), first.as_of_ms)
+    rows = facts(opened, health, known, state, first.run_settings(), first.as_of_ms)
     names = {place["topic"]: name for name, place in places.items()}
     return {names[row["topic"]]: row.asDict(recursive=True) for row in rows.withColumn("rule", first_rule()).collect()}
 

@@ -70,14 +70,14 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
         InputError: a file is missing, unreadable or not understood (unless `skip_unrecognised`).
     """
     with progress.stage("plan"):
-        planned = plan_inputs(warehouse.spark, find_files(paths))
+        files = find_files(paths)
+        # Delta takes seconds to get ready; the tables are made while the inputs are read for the first time.
+        planned, _ = in_parallel(partial(plan_inputs, warehouse.spark, files), warehouse.create)
         check_inputs(planned, settings.skip_unrecognised)
         if not any(p.sections for p in planned):
             raise InputError(["nothing to read: none of the inputs was recognised"])
-    with progress.stage("prepare"):
-        warehouse.create()
     capture = settings.capture or "capture-" + _digest(p.input_id for p in planned)[:12]
-    held = [row.asDict() for row in warehouse.read(INPUTS).drop("sections").collect()]
+    held = [] if warehouse.is_new(INPUTS) else [r.asDict() for r in warehouse.read(INPUTS).drop("sections").collect()]
     known = {row["input_id"]: row for row in held if row["kind"] is not None}
     new = [p for p in planned if p.input_id not in known]
     content = _read_content(warehouse, new, settings, progress) if new else _Content(_digest(iter(())))
@@ -151,12 +151,12 @@ def _write_records(
     read = records_of_sections(spark, tasks, table, content.ingest_id).persist()
     is_reject = F.col("reject_reason").isNotNull()
     warehouse.replace(read.where(~is_reject), table, ingest_id=content.ingest_id)
-    spans = ["input_id", "section_index", *[f.name for f in REJECT_FIELDS]]
-    content.rejects += [RejectedSpan(*row) for row in read.where(is_reject).select(*spans).collect()]
-    if table is TRANSACTION_STATES:
-        newest = read.groupBy("input_id").agg(F.max(F.greatest("last_update_ms", "recorded_ms")))
-        for input_id, moment_ms in newest.collect():
-            content.saw(input_id, moment_ms)
+    span = F.struct("input_id", "section_index", *[f.name for f in REJECT_FIELDS])
+    moment = F.greatest("last_update_ms", "recorded_ms") if table is TRANSACTION_STATES else F.lit(None)
+    found = read.groupBy("input_id").agg(F.max(moment), F.collect_list(F.when(is_reject, span)))
+    for input_id, moment_ms, spans in found.collect():
+        content.saw(input_id, moment_ms)
+        content.rejects += [RejectedSpan(*reject) for reject in spans]
     read.unpersist()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import functions as F
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from txn_analysis.config import Settings
     from txn_analysis.evidence import Evidence
+
+Row = dict[str, Any]
 
 STATE_TOPIC = "__transaction_state"
 _MISPLACED = (
@@ -121,19 +123,23 @@ def _reader(max_clock_skew_ms: int) -> Callable[[pa.Table, pa.Table], pa.Table]:
     return read
 
 
-def state_evidence(states: DataFrame, evidence: Evidence, health: DataFrame, settings: Settings) -> StateEvidence:
+def state_evidence(states: DataFrame, evidence: Evidence, health: list[Row], settings: Settings) -> StateEvidence:
     """How much of `__transaction_state` the judged capture holds, and whether it can belong to the logs.
 
     In: `states`, the records that are evidence; `health`, rows of `partition_health` of the run. Collects one row per
-    state file and partition.
+    state file.
     """
     count = settings.transaction_state_partitions
-    sections, console, problems, is_foreign = in_parallel(
-        lambda: _state_sections(states, evidence.sections),
-        lambda: _console_sections(states),
-        lambda: _log_problems(health),
+    kinds = {
+        section["kind"] for item in evidence.inputs if not item["capture_rank"] for section in item["sections"] or ()
+    }
+    is_console = bool(kinds & {"console_text", "console_json"})
+    sections, console, is_foreign = in_parallel(
+        lambda: _state_sections(states, evidence.sections) if "state" in kinds else [],
+        lambda: _console_sections(states) if is_console else {},
         lambda: _is_foreign(states, evidence.pieces),
     )
+    problems = _log_problems(health)
     misfits = []
     if any(s.misplaced_count for s in sections):
         misfits.append(_MISPLACED)
@@ -142,10 +148,13 @@ def state_evidence(states: DataFrame, evidence: Evidence, health: DataFrame, set
     return StateEvidence(state_coverage(count, sections, problems, console), count, misfits)
 
 
-def _log_problems(health: DataFrame) -> dict[int, list[str]]:
+def _log_problems(health: list[Row]) -> dict[int, list[str]]:
     """What breaks the logs of the state partitions; holes are compaction, or are counted between their files."""
-    rows = health.where(F.col("topic") == STATE_TOPIC).select("partition", "problems").collect()
-    return {row["partition"]: [p["reason"] for p in row["problems"] if not is_hole(p["reason"])] for row in rows}
+    return {
+        row["partition"]: [p["reason"] for p in row["problems"] if not is_hole(p["reason"])]
+        for row in health
+        if row["topic"] == STATE_TOPIC
+    }
 
 
 def _is_foreign(states: DataFrame, pieces: DataFrame) -> bool:

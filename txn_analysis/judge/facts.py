@@ -15,7 +15,7 @@ from txn_analysis.judge.coordinator import CANDIDATE_KEY
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, array, struct
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
     from txn_analysis.config import Settings
     from txn_analysis.judge.state_coverage import StateEvidence
@@ -34,7 +34,6 @@ _HOLDER = struct(
 
 
 def facts(
-    spark: SparkSession,
     opened: DataFrame,
     health: DataFrame,
     coordinator: DataFrame,
@@ -55,7 +54,9 @@ def facts(
         "last_moment_ms",
         "last_credible_timestamp_ms",
     )
-    holders = spark.createDataFrame([tuple(p.as_row()[n] for n in _HOLDER.names) for p in state.partitions], _HOLDER)
+    holders = opened.sparkSession.createDataFrame(
+        [tuple(p.as_row()[n] for n in _HOLDER.names) for p in state.partitions], _HOLDER
+    )
     holder = holders.select("state_partition", F.struct("*").alias("holder"))
     rows = opened.drop("run_id").join(partition, place).join(coordinator, list(CANDIDATE_KEY), "left")
     rows = rows.join(F.broadcast(holder), "state_partition", "left")
