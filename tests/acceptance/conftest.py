@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
+
+from tests.acceptance.captures import Variant, run_audit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.report.model import AuditReport
 
 
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tmp_path_factory.mktemp("warehouse"))
+
+
+@pytest.fixture(scope="session")
+def audit_of(spark: SparkSession, warehouse: str) -> Callable[[Variant], AuditReport]:
+    """Audits a capture, each variant once, into a cluster named after it."""
+    reports: dict[str, AuditReport] = {}
+
+    def audited(variant: Variant) -> AuditReport:
+        if variant.name not in reports:
+            settings = dict(variant.settings)
+            reports[variant.name] = run_audit(spark, warehouse, variant.paths, cluster=variant.name, **settings)
+        return reports[variant.name]
+
+    return audited

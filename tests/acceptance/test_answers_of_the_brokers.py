@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.acceptance.captures import CASES, run_audit
+from tests.acceptance.captures import CASES, VARIANTS, Variant
 from txn_analysis.advise.abort_plan import AbortRecord
 from txn_analysis.advise.renderings import write_txn_markers
 from txn_analysis.queries import run_tables
@@ -16,11 +16,15 @@ from txn_analysis.tables import ABORT_PLAN
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-CAPTURES = ("kafka-2.8/capture-1", "kafka-4.2/capture-3", "kafka-4.2-edge/capture-1", "kafka-4.2-tv2/capture-1")
+    from txn_analysis.report.model import AuditReport
+
+DUMPED = [v for v in VARIANTS if "segments" in v.parts and "transaction-state" in v.parts]
+ANSWERED = [v for v in DUMPED if list((CASES / v.capture / "oracle").glob("producers-*.txt"))]
 COLUMNS = (
     ("ProducerId", "producer_id"),
     ("ProducerEpoch", "producer_epoch"),
@@ -40,19 +44,16 @@ def brokers_answer(file: Path) -> list[dict[str, int | None]]:
     return sorted(known, key=lambda row: row["producer_id"] or 0)
 
 
-@pytest.mark.parametrize("capture", CAPTURES)
-def test_producers_are_what_the_brokers_said(spark: SparkSession, warehouse: str, capture: str) -> None:
+@pytest.mark.parametrize("variant", ANSWERED, ids=lambda v: v.capture)
+def test_producers_are_what_the_brokers_said(
+    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport], variant: Variant
+) -> None:
     """No difference needs explaining: nothing was written between these captures and the brokers' answers."""
-    folder = CASES / capture
-    cluster = f"brokers' answers for {capture}"
-    run_audit(spark, warehouse, [str(folder / "segments"), str(folder / "transaction-state")], cluster=cluster)
-    health = (
-        run_tables(Warehouse(spark, warehouse), cluster).health().select("topic", "partition", "producers").collect()
-    )
+    audit_of(variant)
+    tables = run_tables(Warehouse(spark, warehouse), variant.name)
+    health = tables.health().select("topic", "partition", "producers").collect()
     found = {f"{row['topic']}-{row['partition']}": [p.asDict() for p in row["producers"]] for row in health}
-    answers = sorted((folder / "oracle").glob("producers-*.txt"))
-    assert answers
-    for file in answers:
+    for file in sorted((CASES / variant.capture / "oracle").glob("producers-*.txt")):
         assert found[file.stem.removeprefix("producers-")] == brokers_answer(file), file.name
 
 
@@ -61,10 +62,12 @@ def plan_of(spark: SparkSession, warehouse: str, cluster: str) -> list[AbortReco
     return [AbortRecord.model_validate(row.asDict(recursive=True)) for row in run]
 
 
-def test_the_plan_holds_what_hangs_and_nothing_that_is_pending(spark: SparkSession, warehouse: str) -> None:
-    folder = CASES / "kafka-4.2/capture-1"
-    run_audit(spark, warehouse, [str(folder / "segments"), str(folder / "transaction-state")], cluster="plan")
-    text, left_out = write_txn_markers(plan_of(spark, warehouse, "plan"), api_version=1)
+def test_the_plan_holds_what_hangs_and_nothing_that_is_pending(
+    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]
+) -> None:
+    variant = next(v for v in DUMPED if v.capture == "kafka-4.2/capture-1" and "segments" in v.parts)
+    audit_of(variant)
+    text, left_out = write_txn_markers(plan_of(spark, warehouse, variant.name), api_version=1)
     assert left_out == []
     assert json.loads(text) == {
         "markers": [
@@ -74,7 +77,7 @@ def test_the_plan_holds_what_hangs_and_nothing_that_is_pending(spark: SparkSessi
             _marker(987654321, "orders", 2, epoch=3),
         ]
     }
-    brokers = "".join(file.read_text() for file in (folder / "oracle").glob("find-hanging-*.txt"))
+    brokers = "".join(file.read_text() for file in (CASES / variant.capture / "oracle").glob("find-hanging-*.txt"))
     assert len(re.findall(r"^(?:orders|payments|ledger\.events)\s", brokers, re.MULTILINE)) == 4
 
 

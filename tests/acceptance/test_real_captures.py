@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.acceptance.captures import VARIANTS, Variant, by_place, rows_of, run_audit
+from tests.acceptance.captures import VARIANTS, Variant, by_place, rows_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from collections.abc import Callable
 
     from txn_analysis.report.model import AuditReport
 
 
 @pytest.fixture(scope="module", params=VARIANTS, ids=lambda v: v.name)
-def audited(request: pytest.FixtureRequest, spark: SparkSession, warehouse: str) -> tuple[Variant, AuditReport]:
+def audited(request: pytest.FixtureRequest, audit_of: Callable[[Variant], AuditReport]) -> tuple[Variant, AuditReport]:
     variant: Variant = request.param
-    return variant, run_audit(spark, warehouse, variant.paths, cluster=variant.name, **dict(variant.settings))
+    return variant, audit_of(variant)
 
 
 def test_findings_are_exactly_the_expected_rows(audited: tuple[Variant, AuditReport]) -> None:
