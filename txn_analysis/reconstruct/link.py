@@ -202,7 +202,7 @@ def _health(
         "last_moment_ms": state.last_moment_ms,
         "last_credible_timestamp_ms": _last_credible(log, as_of_ms),
         "leader_epoch": max((p["leader_epoch"] for p in log.pieces if p["leader_epoch"] is not None), default=None),
-        "problems": [p._asdict() for p in sorted(set(problems))],
+        "problems": [_problem_row(p) for p in sorted(set(problems))],
         "producers": [_producer_row(entry) for _, entry in sorted(state.entries.items())],
     }
 
@@ -210,6 +210,10 @@ def _health(
 def _last_credible(log: PartitionLog, as_of_ms: int | None) -> int | None:
     seen = [p[name] for p in log.pieces for name in ("max_timestamp_ms", "last_timestamp_ms")]
     return max((ms for ms in seen if ms is not None and (as_of_ms is None or ms <= as_of_ms)), default=None)
+
+
+def _problem_row(problem: Problem) -> Row:
+    return {"offset": None if problem.offset == TO_THE_END else problem.offset, "reason": problem.reason}
 
 
 def _producer_row(entry: ProducerEntry) -> Row:

@@ -31,7 +31,11 @@ PARTITION_HEALTH = Table(
         Col("last_moment_ms", BIGINT, "last broker-clock timestamp by offset; NULL without one"),
         Col("last_credible_timestamp_ms", BIGINT, "largest positive batch timestamp not after as_of"),
         Col("leader_epoch", INT, "largest partition leader epoch seen"),
-        Col("problems", array(struct(offset=BIGINT, reason=STRING)), "where its evidence is not whole, and why"),
+        Col(
+            "problems",
+            array(struct(offset=BIGINT, reason=STRING)),
+            "where its evidence is not whole, and why; offset NULL where it spoils the log to its end",
+        ),
         Col("producers", array(PRODUCER), "producer state at the end, as describe-producers prints it"),
     ),
     partition_by=("run_id",),
