@@ -23,7 +23,7 @@ from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.judge.words import evidence, missing_evidence
 from txn_analysis.reconstruct.partitions import linked_partitions, partition_health, transactions
 from txn_analysis.report.model import build_report
-from txn_analysis.report.progress import SilentProgress
+from txn_analysis.report.progress import silent
 from txn_analysis.tables import (
     ABORT_PLAN,
     FINDINGS,
@@ -88,7 +88,7 @@ class Run:
 
 def ingest(spark: SparkSession, paths: Sequence[str], settings: Settings, progress: Progress | None = None) -> Ingested:
     """Read files into the input tables; see `txn_analysis.ingest.ingest.ingest`."""
-    return read_inputs(Warehouse(spark, settings.warehouse), paths, settings, progress or SilentProgress())
+    return read_inputs(Warehouse(spark, settings.warehouse), paths, settings, progress or silent())
 
 
 def audit(
@@ -99,7 +99,7 @@ def audit(
     Raises:
         InputError: an input was not understood; nothing is judged then.
     """
-    progress = progress or SilentProgress()
+    progress = progress or silent()
     ingested = ingest(spark, paths, settings, progress)
     settings = settings.model_copy(update={"capture": ingested.capture})
     with progress.stage("reconstruct"):
@@ -171,8 +171,9 @@ def judge(run: Run) -> Judged:
     partitions = warehouse.rows(health, PARTITION_HEALTH)
     rows = facts(warehouse.rows(opened, TRANSACTIONS), partitions, known, state, settings, run.as_of_ms)
     findings = [_finding(row, run) for row in _dicts(rows.withColumn("rule", first_rule()))]
-    plan = [record.model_dump() for record in abort_plan(findings, settings, run.as_of_ms)]
-    return Judged(run, health, findings, plan, _run_row(run, state, Counter(row["verdict"] for row in findings)))
+    return Judged(
+        run, health, findings, _plan(run, findings), _run_row(run, state, Counter(row["verdict"] for row in findings))
+    )
 
 
 def _coordinator(
@@ -199,10 +200,13 @@ def find_hanging(spark: SparkSession, settings: Settings) -> Run:
 def plan_aborts(spark: SparkSession, settings: Settings) -> Run:
     """Write `abort_plan` of a judged run: one row per hanging transaction, and nothing else."""
     run = start_run(spark, settings)
-    findings = [row.asDict(recursive=True) for row in run.rows(FINDINGS).collect()]
-    plan = [record.model_dump() for record in abort_plan(findings, settings, run.as_of_ms)]
+    plan = _plan(run, _dicts(run.rows(FINDINGS)))
     run.replace(run.warehouse.rows(plan, ABORT_PLAN), ABORT_PLAN)
     return run
+
+
+def _plan(run: Run, findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [record.model_dump() for record in abort_plan(findings, run.settings, run.as_of_ms)]
 
 
 def _finding(row: dict[str, Any], run: Run) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from hashlib import blake2b
@@ -78,11 +78,16 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
             raise InputError(["nothing to read: none of the inputs was recognised"])
     capture = settings.capture or "capture-" + _digest(p.input_id for p in planned)[:12]
     held = [] if warehouse.is_new(INPUTS) else [r.asDict() for r in warehouse.read(INPUTS).drop("sections").collect()]
-    known = {row["input_id"]: row for row in held if row["kind"] is not None}
-    new = [p for p in planned if p.input_id not in known]
-    content = _read_content(warehouse, new, settings, progress) if new else _Content(_digest(iter(())))
+    # Content that was not recognised then, and is now, must be read after all.
+    known = {(row["input_id"], row["kind"]): row for row in held}
+    new = [p for p in planned if (p.input_id, p.kind) not in known]
+    content = _read_content(warehouse, new, settings, progress) if new else _Content(ingest_id="")
     with progress.stage("account"):
-        rows = [_input_row(p, settings.cluster, capture, content, known.get(p.input_id)) for p in planned]
+        rejected = content.rejected_bytes()
+        rows = [
+            _input_row(p, settings.cluster, capture, content, rejected[p.input_id], known.get((p.input_id, p.kind)))
+            for p in planned
+        ]
         already = {r["input_id"] for r in held if (r["cluster"], r["capture"]) == (settings.cluster, capture)}
         fresh = [r for r in rows if r["input_id"] not in already]
         if fresh:
@@ -102,6 +107,13 @@ class _Content:
     ingest_id: str
     rejects: list[RejectedSpan] = field(default_factory=list)
     moments_ms: dict[str, int] = field(default_factory=dict)
+
+    def rejected_bytes(self) -> Counter[str]:
+        """Bytes that were not understood, by input."""
+        counts: Counter[str] = Counter()
+        for reject in self.rejects:
+            counts[reject.input_id] += reject.length_bytes
+        return counts
 
     def saw(self, input_id: str, moment_ms: int | None) -> None:
         if moment_ms is not None:
@@ -214,10 +226,9 @@ def _overlapping(batches: DataFrame) -> dict[tuple[str, int], set[int]]:
 
 
 def _input_row(
-    planned: PlannedInput, cluster: str, capture: str, content: _Content, known: dict[str, Any] | None
+    planned: PlannedInput, cluster: str, capture: str, content: _Content, rejected: int, known: dict[str, Any] | None
 ) -> dict[str, Any]:
     """One row of `inputs`; content that was read before keeps what was found then."""
-    rejected = sum(r.length_bytes for r in content.rejects if r.input_id == planned.input_id)
     read = {
         "ingest_id": content.ingest_id,
         "parsed_bytes": planned.text_bytes - rejected,

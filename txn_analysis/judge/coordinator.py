@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
+from txn_analysis.ingest.sections import STATE_TOPIC
 from txn_analysis.judge.history import OpenData, history_facts
 from txn_analysis.judge.state_coverage import StateEvidence, StateSection, state_coverage
 from txn_analysis.reconstruct.segments import is_hole
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-STATE_TOPIC = "__transaction_state"
 _MISPLACED = (
     "transactional ids lie in partitions that their hash does not give: "
     "mislabelled dumps, or another partition count than stated"
