@@ -16,9 +16,9 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.evidence import Evidence, evidence_of
 from txn_analysis.ingest.ingest import Ingested
 from txn_analysis.ingest.ingest import ingest as read_inputs
-from txn_analysis.judge.coordinator import coordinator_facts, state_evidence
+from txn_analysis.judge.coordinator import CANDIDATE_KEY, coordinator_facts, state_evidence
 from txn_analysis.judge.facts import facts
-from txn_analysis.judge.rules import VERDICTS, first_rule
+from txn_analysis.judge.rules import first_rule
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.judge.words import evidence, missing_evidence
 from txn_analysis.reconstruct.partitions import linked_partitions, partition_health, transactions
@@ -78,8 +78,8 @@ class Run:
         return self.evidence.warehouse
 
     def rows(self, table: Table) -> DataFrame:
-        """The run's own rows of a result table."""
-        return self.warehouse.read(table).where(F.col("run_id") == self.run_id)
+        """The run's own rows of a result table, whether the run is complete or not."""
+        return self.warehouse.read_uncommitted(table).where(F.col("run_id") == self.run_id)
 
     def replace(self, frame: DataFrame, table: Table) -> None:
         """Make `frame` the run's rows of a result table."""
@@ -107,7 +107,7 @@ def audit(
     with progress.stage("judge"):
         judged = judge(run)
     with progress.stage("write"):
-        in_parallel(*[partial(run.replace, frame, table) for frame, table in judged.tables()])
+        judged.write()
     own = [item for item in run.evidence.inputs if item["capture_rank"] == 0]
     return build_report(judged.run_row, own, judged.health, judged.findings)
 
@@ -132,10 +132,10 @@ def _digest(basis: Any) -> str:
 def reconstruct(spark: SparkSession, settings: Settings) -> Run:
     """Write `transactions` and `partition_health` of the run for a capture."""
     run = start_run(spark, settings)
-    linked = linked_partitions(run.evidence, run.as_of_ms).persist()
+    linked = linked_partitions(run.evidence, run.as_of_ms)
     in_parallel(
         lambda: run.replace(partition_health(linked, run.run_id), PARTITION_HEALTH),
-        lambda: run.replace(transactions(linked, run.evidence, run.run_id), TRANSACTIONS),
+        lambda: run.replace(transactions(linked, run.run_id), TRANSACTIONS),
     )
     linked.unpersist()
     return run
@@ -154,23 +154,28 @@ class Judged:
     plan: list[dict[str, Any]]
     run_row: dict[str, Any]
 
-    def tables(self) -> list[tuple[DataFrame, Table]]:
-        """The rows as frames, with the tables they belong to."""
-        rows = ((self.findings, FINDINGS), (self.plan, ABORT_PLAN), ([self.run_row], RUNS))
-        return [(self.run.warehouse.rows(found, table), table) for found, table in rows]
+    def write(self) -> None:
+        """Write findings and plan, then the row of `runs`, with which everything of the run begins to count."""
+        warehouse = self.run.warehouse
+        in_parallel(
+            lambda: self.run.replace(warehouse.rows(self.findings, FINDINGS), FINDINGS),
+            lambda: self.run.replace(warehouse.rows(self.plan, ABORT_PLAN), ABORT_PLAN),
+        )
+        warehouse.commit_run(self.run_row)
 
 
 def judge(run: Run) -> Judged:
     """The verdict on every open transaction of a reconstructed run, and the plan for those that hang."""
-    warehouse, settings = run.warehouse, run.settings
     opened, health = in_parallel(
         partial(_dicts, run.rows(TRANSACTIONS).where(F.col("outcome") == "open")),
         partial(_dicts, run.rows(PARTITION_HEALTH).drop("producers")),
     )
     state, known = _coordinator(run, opened, health)
-    partitions = warehouse.rows(health, PARTITION_HEALTH)
-    rows = facts(warehouse.rows(opened, TRANSACTIONS), partitions, known, state, settings, run.as_of_ms)
-    findings = [_finding(row, run) for row in _dicts(rows.withColumn("rule", first_rule()))]
+    partitions = {(row["topic"], row["partition"]): row for row in health}
+    findings = [
+        _finding(row, partitions[row["topic"], row["partition"]], known.get(_candidate(row)), state, run)
+        for row in opened
+    ]
     return Judged(
         run, health, findings, _plan(run, findings), _run_row(run, state, Counter(row["verdict"] for row in findings))
     )
@@ -178,28 +183,45 @@ def judge(run: Run) -> Judged:
 
 def _coordinator(
     run: Run, opened: list[dict[str, Any]], health: list[dict[str, Any]]
-) -> tuple[StateEvidence, DataFrame]:
-    """The coordinator's coverage, and what it knows of each open transaction."""
-    settings, spark = run.settings, run.warehouse.spark
+) -> tuple[StateEvidence, dict[tuple[Any, ...], dict[str, Any]]]:
+    """The coordinator's coverage, and what it knows of open transactions, by their `CANDIDATE_KEY`."""
+    settings = run.settings
     states = run.evidence.states(settings.transaction_state_partitions).persist()
     facts_known = coordinator_facts(run.warehouse.rows(opened, TRANSACTIONS), states, settings.max_clock_skew_ms)
     state, known = in_parallel(
-        partial(state_evidence, states, run.evidence, health, settings), partial(_dicts, facts_known)
+        partial(state_evidence, states, run.evidence, health, settings), lambda: _dicts(facts_known) if opened else []
     )
     states.unpersist()
-    return state, spark.createDataFrame([tuple(row.values()) for row in known], facts_known.schema)
+    return state, {_candidate(row): row for row in known}
+
+
+def _candidate(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in CANDIDATE_KEY)
 
 
 def find_hanging(spark: SparkSession, settings: Settings) -> Run:
-    """Write `findings` of a reconstructed run, and the row of `runs` that says what they rest on."""
+    """Write `findings` and `abort_plan` of a reconstructed run, and complete it with its row of `runs`.
+
+    Raises:
+        WarehouseError: the capture was not reconstructed with these settings; nothing open would look like all is well.
+    """
     run = start_run(spark, settings)
-    in_parallel(*[partial(run.replace, frame, t) for frame, t in judge(run).tables() if t is not ABORT_PLAN])
+    judged = judge(run)
+    if not judged.health and any(s["kind"] == "log" for item in run.evidence.inputs for s in item["sections"] or ()):
+        raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not reconstructed. Run jobs/reconstruct.py first.")
+    judged.write()
     return run
 
 
 def plan_aborts(spark: SparkSession, settings: Settings) -> Run:
-    """Write `abort_plan` of a judged run: one row per hanging transaction, and nothing else."""
+    """Write `abort_plan` of a complete run anew: one row per hanging transaction, and nothing else.
+
+    Raises:
+        WarehouseError: the capture was not judged with these settings.
+    """
     run = start_run(spark, settings)
+    if run.warehouse.read(RUNS).where(F.col("run_id") == run.run_id).isEmpty():
+        raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/find_hanging.py first.")
     plan = _plan(run, _dicts(run.rows(FINDINGS)))
     run.replace(run.warehouse.rows(plan, ABORT_PLAN), ABORT_PLAN)
     return run
@@ -209,24 +231,28 @@ def _plan(run: Run, findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [record.model_dump() for record in abort_plan(findings, run.settings, run.as_of_ms)]
 
 
-def _finding(row: dict[str, Any], run: Run) -> dict[str, Any]:
+def _finding(
+    opened: dict[str, Any],
+    partition: dict[str, Any],
+    coordinator: dict[str, Any] | None,
+    state: StateEvidence,
+    run: Run,
+) -> dict[str, Any]:
+    """The row of `findings` of one open transaction; see `judge.facts.facts` for what it is judged by."""
+    row = facts(opened, partition, coordinator, state, run.settings, run.as_of_ms)
     place = (run.settings.cluster, row["topic"], row["partition"], row["producer_id"], row["txn_start_offset"])
-    words = {"evidence": evidence(row), "missing_evidence": missing_evidence(row)}
-    judged = row | words | {"run_id": run.run_id, "finding_id": _digest(place), "verdict": VERDICTS[row["rule"]].value}
+    rule = first_rule(row)
+    judged = row | {"rule": rule.name, "verdict": rule.verdict.value}
+    judged |= {"evidence": evidence(judged), "missing_evidence": missing_evidence(judged)}
+    judged |= {"run_id": run.run_id, "finding_id": _digest(place)}
     return {name: judged[name] for name in FINDINGS.schema.names}
 
 
 def _run_row(run: Run, state: StateEvidence, verdict_counts: Counter[str]) -> dict[str, Any]:
     settings = run.settings
-    coverage = {
-        "expected": state.expected_count,
-        "seen": state.seen_count,
-        "missing": [p.state_partition for p in state.partitions if not p.is_seen],
-        "problems": state.gaps(holes_waived=settings.transaction_state_complete),
-    }
+    coverage = state.coverage(holes_waived=settings.transaction_state_complete)
     return {
         "run_id": run.run_id,
-        "run_number": run.warehouse.run_number(run.run_id),
         "cluster": settings.cluster,
         "capture": run.evidence.capture,
         "earlier_captures": list(reversed(run.evidence.captures[1:])),

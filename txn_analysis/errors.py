@@ -27,3 +27,7 @@ class WarehouseError(AuditError):
 
 class MissingToolError(AuditError):
     """The machine lacks something that Spark needs, such as a JDK or the Delta jars."""
+
+
+class AccountingError(AuditError):
+    """The bytes of an input do not add up: a fault of this program, so that nothing is judged on it."""

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.tables import LOG_PIECES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
-from txn_analysis.tables._schema import BOOLEAN, INT, STRING
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
 from txn_analysis.tables.inputs import SECTION
 
 if TYPE_CHECKING:
@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _RANKED = StructType(
-    [StructField("input_id", STRING), StructField("ingest_id", STRING), StructField("capture_rank", INT)]
+    [
+        StructField("input_id", STRING),
+        StructField("ingest_id", STRING),
+        StructField("capture_rank", INT),
+        StructField("input_moment_ms", BIGINT),
+    ]
 )
 _SECTIONS = StructType(
     [
@@ -59,19 +64,26 @@ class Evidence:
         return self.captures[0]
 
     @property
-    def sections(self) -> DataFrame:
+    def section_rows(self) -> list[Row]:
         """One row per section: its fields, its input and rank, and what is known of its end."""
-        rows = [row for item in self.inputs if item["kind"] is not None for row in _section_rows(item)]
+        return [row for item in self.inputs if item["kind"] is not None for row in _section_rows(item)]
+
+    @property
+    def sections(self) -> DataFrame:
+        """The section rows as a frame."""
+        rows = [tuple(row[name] for name in _SECTIONS.names) for row in self.section_rows]
         return self.warehouse.spark.createDataFrame(rows, _SECTIONS)
 
     def of(self, table: Table) -> DataFrame:
-        """The rows of a content table that are evidence, with their `capture_rank` (the newest capture's)."""
-        ranks: dict[tuple[str, str], int] = {}
-        for item in sorted(self.inputs, key=lambda i: -int(i["capture_rank"])):
-            ranks[item["input_id"], item["ingest_id"]] = item["capture_rank"]
-        known = self.warehouse.spark.createDataFrame([(*key, rank) for key, rank in ranks.items()], _RANKED)
-        ingests = sorted({ingest_id for _, ingest_id in ranks})
-        rows = self.warehouse.read(table).where(F.col("ingest_id").isin(ingests))
+        """The rows of a content table that are evidence.
+
+        Each with its `capture_rank` (the newest capture's) and the newest moment of its input, 0 if there is none.
+        """
+        newest = {i["input_id"]: i for i in sorted(self.inputs, key=lambda i: -int(i["capture_rank"]))}
+        ranked = [(n, i["ingest_id"], i["capture_rank"], i["newest_moment_ms"] or 0) for n, i in newest.items()]
+        known = self.warehouse.spark.createDataFrame(ranked, _RANKED)
+        ingests = sorted({i["ingest_id"] for i in newest.values()})
+        rows = self.warehouse.read_uncommitted(table).where(F.col("ingest_id").isin(ingests))
         return rows.join(F.broadcast(known), ["input_id", "ingest_id"])
 
     @property
@@ -88,31 +100,37 @@ class Evidence:
         """Rows of `transaction_states`; console records get the partition that their id hashes to.
 
         `record_order` sorts the records of one id: dumped ones by offset, whichever capture they are from; console
-        exports, which have no offsets, by capture and arrival. Within one capture a dump counts after an export.
+        exports, which have no offsets, by capture, then by the newest moment of each export, then by arrival. Within
+        one capture a dump counts after an export.
         """
         dumps = [i["capture_rank"] for i in self.inputs for s in i["sections"] or () if s["kind"] == "state"]
         is_console = F.col("state_partition").isNull()
         age = F.when(is_console, F.col("capture_rank")).otherwise(F.lit(min(dumps, default=0)))
+        exported_in = F.when(is_console, F.col("input_id")).otherwise("")
+        # The offset alone says which dumped record it is: another copy has it at another place of its text.
+        arrival = F.when(is_console, F.col("ordinal")).otherwise(0).alias("arrival")
         hashed = state_partition_of(F.col("transactional_id_hash"), partition_count)
         return (
             self.of(TRANSACTION_STATES)
             .withColumn("is_console", is_console)
             .withColumn(
-                "record_order", F.struct(-age, ~F.col("is_console"), F.coalesce("offset", "ordinal"), "ordinal")
+                "record_order",
+                F.struct(-age, ~F.col("is_console"), F.coalesce("offset", "input_moment_ms"), exported_in, arrival),
             )
             .withColumn("hashed_partition", hashed)
             .withColumn("state_partition", F.coalesce("state_partition", "hashed_partition"))
         )
 
 
-def _section_rows(item: Row) -> list[tuple[Any, ...]]:
+def _section_rows(item: Row) -> list[Row]:
     """A section's end is proven where the next one really begins; what is wrong with a file is wrong at its end."""
     sections = item["sections"]
     starts_proven = [s["is_start_proven"] for s in sections[1:]] + [True]
     problems = [None] * (len(sections) - 1) + [item["problem"]]
     return [
-        (item["input_id"], item["capture_rank"], *[s[n] for n in SECTION.names], is_end_proven, problem)
-        for s, is_end_proven, problem in zip(sections, starts_proven, problems, strict=True)
+        {"input_id": item["input_id"], "capture_rank": item["capture_rank"], **section}
+        | {"is_end_proven": is_end_proven, "input_problem": problem}
+        for section, is_end_proven, problem in zip(sections, starts_proven, problems, strict=True)
     ]
 
 

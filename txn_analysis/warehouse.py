@@ -1,21 +1,29 @@
 """The Delta tables of one warehouse: the only module that reads or writes them.
 
 A slice of a table (the rows of one ingest or of one run) is always replaced as a whole, so that doing something again
-changes nothing. Rows of an ingest count as evidence only once `inputs` names that ingest, which is written last.
+changes nothing. Rows count only once they are committed, by the write that comes last: content rows by `inputs`, which
+names the ingest of each input, and result rows by `runs`. What a killed audit left behind is never read.
 """
 
 from __future__ import annotations
 
+import os
+import random
+import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from contextlib import nullcontext
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote, urlparse
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
 from txn_analysis.errors import WarehouseError
+from txn_analysis.one_writer import one_writer
+from txn_analysis.storage_errors import is_conflict, storage_error
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
 
 if TYPE_CHECKING:
@@ -25,10 +33,21 @@ if TYPE_CHECKING:
 
     from txn_analysis.tables import Table
 
+    Row = dict[str, Any]
+
+_Result = TypeVar("_Result")
+
 _MOST_AT_ONCE = 8
+_MOST_ATTEMPTS = 8
+_LONGEST_PAUSE_S = 0.5
 
 # Keys come first in every table; statistics on them are what file skipping needs.
 _INDEXED_COLUMNS = "6"
+
+# What reading an input found out; content that was read before keeps what was found then.
+_FOUND_BY_READING = ("ingest_id", "parsed_bytes", "rejected_bytes", "newest_moment_ms", "sections")
+_SAME_INPUT = "t.input_id = s.input_id AND t.cluster = s.cluster AND t.capture = s.capture"
+_READ_BY_ANOTHER = "t.input_id = s.input_id AND t.kind <=> s.kind AND NOT t.ingest_id <=> s.ingest_id"
 
 
 def in_parallel(*actions: Callable[[], Any]) -> list[Any]:
@@ -49,24 +68,61 @@ class Warehouse:
         """Where a table lies."""
         return f"{self.root}/{table.name}"
 
+    @cached_property
+    def _local_root(self) -> Path | None:
+        """The folder, if the warehouse is on a file system of this machine."""
+        jvm: Any = self.spark._jvm
+        conf = self.spark._jsparkSession.sessionState().newHadoopConf()
+        is_local = jvm.org.apache.hadoop.fs.Path(self.root).getFileSystem(conf).getScheme() == "file"
+        return Path(unquote(urlparse(self.root).path) if "://" in self.root else self.root) if is_local else None
+
     def create(self) -> None:
-        """Create the tables that are missing, with their comments and NOT NULL columns."""
-        missing = [t for t in ALL_TABLES if not DeltaTable.isDeltaTable(self.spark, self.path(t))]
-        in_parallel(*[partial(self._create, table) for table in missing])
+        """Create the tables that are missing, with their comments, NOT NULL columns and CHECK constraints.
+
+        Raises:
+            WarehouseError: the folder cannot be written, or a table is damaged.
+        """
+        if self._local_root:
+            _check_writable(self._local_root)
+        in_parallel(*[partial(self._create, table) for table in ALL_TABLES if not self._exists(table)])
+
+    def _exists(self, table: Table) -> bool:
+        return self._mapped(table, lambda: bool(DeltaTable.isDeltaTable(self.spark, self.path(table))))
 
     def _create(self, table: Table) -> None:
         builder = (
             DeltaTable.createIfNotExists(self.spark).location(self.path(table)).comment(f"One row is {table.grain}.")
         )
         builder = builder.addColumns(table.schema).partitionedBy(*table.partition_by)
-        builder.property("delta.dataSkippingNumIndexedCols", _INDEXED_COLUMNS).execute()
+        # As properties of the new table the constraints need no commits of their own; ALTER TABLE takes one for each.
+        for name, condition in table.checks.items():
+            builder = builder.property(f"delta.constraints.{name}", condition)
+        builder = builder.property("delta.dataSkippingNumIndexedCols", _INDEXED_COLUMNS)
+        self._write(table, builder.execute)
 
     def read(self, table: Table) -> DataFrame:
-        """The table as it is now.
+        """The committed rows of the table as it is now: what every verb and report may see.
 
         Raises:
             WarehouseError: there is no such warehouse.
         """
+        rows = self.read_uncommitted(table)
+        if "run_id" in table.partition_by:
+            return rows.join(F.broadcast(self.read_uncommitted(RUNS).select("run_id")), "run_id", "leftsemi")
+        if "ingest_id" in table.partition_by:
+            committed = self.read_uncommitted(INPUTS).select("input_id", "ingest_id")
+            return rows.join(F.broadcast(committed), ["ingest_id", "input_id"], "leftsemi")
+        return rows
+
+    def read_uncommitted(self, table: Table) -> DataFrame:
+        """All rows of the table as it is now: for an ingest or a run that reads its own slice before it commits.
+
+        Raises:
+            WarehouseError: there is no such warehouse.
+        """
+        return self._mapped(table, partial(self._load, table))
+
+    def _load(self, table: Table) -> DataFrame:
         try:
             return self.spark.read.format("delta").load(self.path(table))
         except AnalysisException as error:
@@ -78,47 +134,124 @@ class Warehouse:
         return {table.name: self._version(table) for table in tables}
 
     def _version(self, table: Table) -> int:
-        # Delta's own log object: asking by DESCRIBE HISTORY is a Spark job for each table.
-        log = self.spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]  # a JVM is running
-        return int(log.forTable(self.spark._jsparkSession, self.path(table)).unsafeVolatileSnapshot().version())
+        # Delta's own log object: asking by DESCRIBE HISTORY is a Spark job for each table. It is brought up to date
+        # first, since other processes commit as well.
+        jvm: Any = self.spark._jvm
+        log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self.spark._jsparkSession, self.path(table))
+        nothing = jvm.scala.Option.empty()
+        return self._mapped(table, lambda: int(log.update(False, nothing, nothing).version()))
 
     def is_new(self, table: Table) -> bool:
         """Nothing was ever written to the table; a cheap answer that saves a Spark job on a first run."""
         return self._version(table) == 0
 
     def replace(self, frame: DataFrame, table: Table, **slice_of: str) -> None:
-        """Make `frame` the whole content of one slice of the table, such as `run_id="…"`."""
+        """Make `frame` the whole content of one slice of the table, such as `run_id="…"`.
+
+        Raises:
+            WarehouseError: it cannot be written, or a row breaks a constraint of the table.
+        """
         predicate = " AND ".join(f"{column} = '{_quoted(value)}'" for column, value in slice_of.items())
         writer = (
             frame.select(*table.schema.names).write.format("delta").mode("overwrite").option("replaceWhere", predicate)
         )
-        self._write(writer, table)
+        self._write(table, lambda: writer.save(self.path(table)))
 
-    def append(self, frame: DataFrame, table: Table) -> None:
-        """Add rows to a table."""
-        self._write(frame.select(*table.schema.names).write.format("delta").mode("append"), table)
-
-    def rows(self, rows: Iterable[dict[str, Any]], table: Table) -> DataFrame:
+    def rows(self, rows: Iterable[Row], table: Table) -> DataFrame:
         """Rows made on the driver as a frame of the table's schema; absent columns are NULL."""
         names = table.schema.names
         return self.spark.createDataFrame([tuple(row.get(n) for n in names) for row in rows], table.schema)
 
-    def _write(self, writer: Any, table: Table) -> None:
+    def commit_inputs(self, inputs: Sequence[Row]) -> None:
+        """Name inputs with the ingest that read them: from now on that ingest's rows of them count.
+
+        An input that its capture holds already stays as it is. Where another ingest has read the same content in the
+        meantime, that one keeps counting, and ours never does.
+
+        Raises:
+            WarehouseError: it cannot be written, or other audits were faster every time.
+        """
+        for _ in range(_MOST_ATTEMPTS):
+            held = [] if self.is_new(INPUTS) else self._held(inputs)
+            known = {(row["input_id"], row["kind"]): {name: row[name] for name in _FOUND_BY_READING} for row in held}
+            places = {(row["cluster"], row["capture"], row["input_id"]) for row in held}
+            fresh = [
+                row | known.get((row["input_id"], row["kind"]), {})
+                for row in inputs
+                if (row["cluster"], row["capture"], row["input_id"]) not in places
+            ]
+            if not fresh or self._insert(fresh, INPUTS, f"({_SAME_INPUT}) OR ({_READ_BY_ANOTHER})") == len(fresh):
+                return
+        raise WarehouseError(_too_busy(self.path(INPUTS)))
+
+    def _held(self, inputs: Sequence[Row]) -> list[Row]:
+        wanted = F.col("input_id").isin([row["input_id"] for row in inputs])
+        names = ("cluster", "capture", "input_id", "kind", *_FOUND_BY_READING)
+        return [row.asDict() for row in self.read(INPUTS).where(wanted).select(*names).collect()]
+
+    def commit_run(self, run: Row) -> None:
+        """Write the row of a run, after all its other rows: from now on they count.
+
+        A run that was completed before keeps its number; a new one gets the next, which no other run has.
+
+        Raises:
+            WarehouseError: it cannot be written, or other audits were faster every time.
+        """
+        for _ in range(_MOST_ATTEMPTS):
+            numbers = {} if self.is_new(RUNS) else self._run_numbers()
+            if run["run_id"] in numbers:
+                numbered = run | {"run_number": numbers[run["run_id"]]}
+                return self.replace(self.rows([numbered], RUNS), RUNS, run_id=run["run_id"])
+            numbered = run | {"run_number": max(numbers.values(), default=0) + 1}
+            if self._insert([numbered], RUNS, "t.run_id = s.run_id OR t.run_number = s.run_number"):
+                return None
+        raise WarehouseError(_too_busy(self.path(RUNS)))
+
+    def _run_numbers(self) -> dict[str, int]:
+        return {row["run_id"]: row["run_number"] for row in self.read(RUNS).select("run_id", "run_number").collect()}
+
+    def _insert(self, rows: Sequence[Row], table: Table, unless: str) -> int:
+        """Insert the rows `s` for which no row `t` of the table meets a condition, and say how many those were.
+
+        The condition is part of the transaction: of two writers at once, the second sees the rows of the first.
+        """
+        source = self.rows(rows, table).alias("s")
+
+        def merge() -> int:
+            merged = DeltaTable.forPath(self.spark, self.path(table)).alias("t").merge(source, unless)
+            return int(merged.whenNotMatchedInsertAll().execute().collect()[0]["num_inserted_rows"])
+
+        return self._write(table, merge)
+
+    def _write(self, table: Table, write: Callable[[], _Result]) -> _Result:
+        """Do one whole write, and again where another writer committed in between."""
+        for attempt in range(_MOST_ATTEMPTS):
+            try:
+                return self._mapped(table, partial(self._alone, table, write))
+            except Exception as error:
+                if not is_conflict(error):
+                    raise
+                time.sleep(random.uniform(0, _LONGEST_PAUSE_S * (attempt + 1) / _MOST_ATTEMPTS))  # noqa: S311 no secret
+        raise WarehouseError(_too_busy(self.path(table)))
+
+    def _alone(self, table: Table, write: Callable[[], _Result]) -> _Result:
+        with one_writer(self.spark, self._local_root, table.name) if self._local_root else nullcontext():
+            return write()
+
+    def _mapped(self, table: Table, action: Callable[[], _Result]) -> _Result:
         try:
-            writer.save(self.path(table))
-        except AnalysisException as error:
-            raise WarehouseError(f"{self.path(table)}: cannot be written: {error.getMessage()}") from error
+            return action()
+        except WarehouseError:
+            raise
+        except Exception as error:
+            known = storage_error(error, self.path(table))
+            if known is None:
+                raise
+            raise known from error
 
     def inputs(self, cluster: str) -> DataFrame:
         """The inputs of one cluster, all captures."""
         return self.read(INPUTS).where(F.col("cluster") == cluster)
-
-    def run_number(self, run_id: str) -> int:
-        """The number of a run: its own where it was completed before, else the next one."""
-        if self.is_new(RUNS):
-            return 1
-        numbers = {row["run_id"]: row["run_number"] for row in self.read(RUNS).select("run_id", "run_number").collect()}
-        return int(numbers.get(run_id, max(numbers.values(), default=0) + 1))
 
     def latest_run(self, cluster: str) -> str:
         """The run that was completed last for a cluster.
@@ -130,6 +263,23 @@ class Warehouse:
         if newest is None or newest[0] is None:
             raise WarehouseError(f"{self.root}: no run of cluster {cluster} yet. Run `txn-analysis audit PATH…` first.")
         return str(newest[0])
+
+
+def _check_writable(root: Path) -> None:
+    """Refuses a folder that cannot be written before anything is read."""
+    nearest = next(folder for folder in (root, *root.parents) if os.path.lexists(folder))
+    if not nearest.is_dir():
+        raise WarehouseError(f"{root}: {nearest} is not a folder. Give another --warehouse")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        is_read_only = os.statvfs(nearest).f_flag & os.ST_RDONLY
+        what = "the file system is read-only" if is_read_only else "no permission to write here"
+        raise WarehouseError(
+            f"{nearest}: {what}. Earlier runs can still be read; give a --warehouse that can be written"
+        )
+
+
+def _too_busy(path: str) -> str:
+    return f"{path}: other audits kept writing here at the same time. Run the same command again"
 
 
 def _quoted(value: str) -> str:

@@ -25,8 +25,8 @@ VERSIONS = ("2.1.1", "2.2.2", "2.8.2", "3.1.2", "3.3.2", "3.7.2", "4.1.0", "4.2.
 PLACE = {"ingest_id", "input_id", "section_index", "ordinal", "text_start_bytes", "text_bytes"}
 # What a version does not print.
 NOT_PRINTED: dict[str, set[str]] = {
-    # Shallow dumps print neither the marker nor its coordinator epoch; a deep dump of 2.1 has no batch lines at all.
-    "shallow": {"marker", "coordinator_epoch"},
+    # Shallow dumps print no records, so no marker with its coordinator epoch; a deep dump of 2.1 has no batch lines.
+    "shallow": {"marker", "coordinator_epoch", "record_line_count"},
     # Before 4.1 the decoder leaves out the start time, and the tagged fields.
     "text state": {"start_ms", "client_transaction_version"},
     # Before 3.1 a producer without a cached batch has no timestamp.

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.report import rows
 from txn_analysis.errors import AuditError, InputError, WarehouseError
+from txn_analysis.ingest.ingest import Ingested
 from txn_analysis.report.model import AuditReport, build_report
 from txn_analysis.report.text_report import text_report
 
@@ -160,20 +160,14 @@ def test_reading_verbs_note_flags_without_effect(command: Callable[..., Done], l
     assert done.err.startswith("note: --state-copied-last, --max-clock-skew-ms: no effect here")
 
 
-@dataclass(frozen=True)
-class FakeIngested:
-    capture: str = "tonight"
-    input_count: int = 2
-    new_input_count: int = 1
-    text_bytes: int = 48_000
-    rejected_bytes: int = 0
-
-
 def test_ingest_says_what_it_read(command: Callable[..., Done], library: Library, dump: str) -> None:
-    library.returns("ingest", FakeIngested())
+    library.returns("ingest", Ingested("tonight", 2, 1, text_bytes=48_000, parsed_bytes=47_990, rejected_bytes=10))
     done = command("ingest", dump)
     assert done.code == 0
-    assert done.out == "capture tonight: 2 inputs, 1 new to the warehouse; 48.0 kB of text, 0 B rejected\n"
+    assert (
+        done.out
+        == "capture tonight: 2 inputs, 1 new to the warehouse; 47990 parsed + 10 rejected = 48000 bytes of text\n"
+    )
     assert json.loads(command("ingest", dump, "--format", "json").out)["input_count"] == 2
 
 

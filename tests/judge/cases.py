@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from txn_analysis.config import Settings
-from txn_analysis.judge.state_coverage import StatePartition
+from txn_analysis.judge.facts import facts
+from txn_analysis.judge.rules import first_rule
+from txn_analysis.judge.state_coverage import StateEvidence, StatePartition
 
 Row = dict[str, Any]
 
@@ -24,6 +26,9 @@ BOUND_MS = WRITTEN_MS + 1_000
 HOLDER = 2
 
 OPEN: Row = {
+    "run_id": "run",
+    "topic": "orders",
+    "partition": 0,
     "producer_id": 7,
     "txn_start_offset": 100,
     "is_txn_start_exact": True,
@@ -54,6 +59,8 @@ HEALTH: Row = {
     "last_credible_timestamp_ms": NOW_MS,
 }
 KNOWN: Row = {
+    "topic": "orders",
+    "partition": 0,
     "producer_id": 7,
     "transactional_id": "billing",
     "state_partition": HOLDER,
@@ -68,6 +75,7 @@ KNOWN: Row = {
     "runs_under_producer_id": True,
     "is_producer_live": False,
     "state_epoch": 3,
+    "first_recorded_ms": WRITTEN_MS - 60_000,
     "recorded_after_ms": WRITTEN_MS - 10_000,
     "has_prepare_since_marker": False,
 }
@@ -89,15 +97,17 @@ class Case:
     settings: Row = field(default_factory=dict)
     as_of_ms: int | None = NOW_MS
 
-    @property
-    def group(self) -> tuple[Any, ...]:
-        """What must be the same for cases that are judged in one frame."""
-        return (str(self.partitions), self.misfits, tuple(sorted(self.settings.items())), self.as_of_ms)
-
     def run_settings(self) -> Settings:
         return Settings.model_validate(
             {"transaction_state_partitions": 4, "max_clock_skew_ms": SKEW_MS} | self.settings
         )
+
+    def judged(self) -> Row:
+        """The facts of the case with the rule that fires."""
+        known = None if self.known is None else KNOWN | self.known
+        state = StateEvidence(list(self.partitions), 4, list(self.misfits))
+        row = facts(OPEN | self.open, HEALTH | self.health, known, state, self.run_settings(), self.as_of_ms)
+        return row | {"rule": first_rule(row).name}
 
 
 def listed(state: str, **changes: Any) -> Row:

@@ -1,16 +1,15 @@
-"""The coordinator's side as frames: last record wins, tombstones stay known, several ids for one producer id."""
+"""What the coordinator knows: last record wins, tombstones stay known, several ids for one producer id."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from chispa import assert_df_equality
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.evidence import state_partition_of
-from txn_analysis.judge.coordinator import coordinator_facts, current_states
+from txn_analysis.judge.coordinator import best_of, coordinator_facts, current_states, facts_of_id, in_order
 from txn_analysis.tables import TRANSACTION_STATES, TRANSACTIONS
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, struct
 
@@ -65,13 +64,11 @@ def test_the_last_record_in_offset_order_is_the_current_state(spark: SparkSessio
             record(9, "ledger", None, producer_id=None),
         )
     )
-    expected = spark.createDataFrame(
-        [("billing", "CompleteCommit", 7, False), ("ledger", None, None, True)],
-        "transactional_id string, state string, producer_id bigint, is_tombstone boolean",
-    )
-    assert_df_equality(
-        found.select(*expected.columns), expected, ignore_row_order=True, ignore_nullable=True, ignore_metadata=True
-    )
+    columns = ("transactional_id", "state", "producer_id", "is_tombstone")
+    assert {tuple(row) for row in found.select(*columns).collect()} == {
+        ("billing", "CompleteCommit", 7, False),
+        ("ledger", None, None, True),
+    }
 
 
 def test_what_is_known_of_each_producer_id(spark: SparkSession) -> None:
@@ -88,18 +85,69 @@ def test_what_is_known_of_each_producer_id(spark: SparkSession) -> None:
         ),
         max_clock_skew_ms=0,
     )
-    expected = spark.createDataFrame(
-        [
-            (7, "live", "Ongoing", True, True),  # of two ids, the one that lists the partition
-            (8, "rotated", "Empty", False, False),
-            (9, "expired", "Tombstone", False, False),
-        ],
-        "producer_id bigint, transactional_id string, coordinator_state string, is_listed boolean, "
-        "runs_under_producer_id boolean",
-    )
-    assert_df_equality(
-        facts.select(*expected.columns), expected, ignore_row_order=True, ignore_nullable=True, ignore_metadata=True
-    )
+    columns = ("producer_id", "transactional_id", "coordinator_state", "is_listed", "runs_under_producer_id")
+    assert {tuple(row) for row in facts.select(*columns).collect()} == {
+        (7, "live", "Ongoing", True, True),  # of two ids, the one that lists the partition
+        (8, "rotated", "Empty", False, False),
+        (9, "expired", "Tombstone", False, False),
+    }
+
+
+def fact(transactional_id: str, **changes: Any) -> dict[str, Any]:
+    """An id that had the producer id once, and was updated at 10."""
+    past = {"is_listed": False, "runs_under_producer_id": False, "coordinator_update_ms": 10}
+    return {"transactional_id": transactional_id} | past | changes
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param([fact("b", runs_under_producer_id=True, coordinator_update_ms=99)], id="listing-before-running"),
+        pytest.param([fact("b", coordinator_update_ms=99)], id="listing-before-updated-last"),
+        pytest.param([fact("z", is_listed=True, coordinator_update_ms=9)], id="both-list-it-updated-last"),
+        pytest.param([fact("z", is_listed=True, coordinator_update_ms=None)], id="an-unknown-update-is-the-oldest"),
+        pytest.param([fact("Z", is_listed=True)], id="the-last-id-by-code-point"),
+    ],
+)
+def test_the_id_that_counts_is_the_same_in_any_order(others: list[dict[str, Any]]) -> None:
+    listing = fact("a", is_listed=True)
+    assert best_of([listing, *others]) == best_of([*others, listing]) == listing
+
+
+def test_running_under_the_producer_id_counts_before_a_later_update() -> None:
+    running = fact("a", runs_under_producer_id=True)
+    assert best_of([fact("b", coordinator_update_ms=99), running]) == running
+
+
+def as_read(*records: dict[str, Any]) -> list[dict[str, Any]]:
+    """Records as Python gets them from a frame."""
+    optional = dict.fromkeys(("previous_producer_id", "next_producer_id", "start_ms"))
+    return [
+        optional
+        | r
+        | {
+            "topic_partitions": [{"topic": topic, "partition": number} for topic, number in r["topic_partitions"]],
+            "record_order": dict(zip(ORDER.names, r["record_order"], strict=True)),
+        }
+        for r in records
+    ]
+
+
+def test_the_history_of_an_id_is_told_in_order_and_once_for_every_transaction_asked_about() -> None:
+    records = as_read(record(9, "billing", "Ongoing"), record(3, "billing", "CompleteCommit"))
+    asked = [{"topic": "orders", "partition": p, "producer_id": 7, "last_marker_ms": None} for p in (0, 1)]
+    told = facts_of_id(records * 2, asked, max_clock_skew_ms=0)
+    assert [(f["partition"], f["coordinator_state"], f["is_listed"]) for f in told] == [
+        (0, "Ongoing", True),
+        (1, "Ongoing", False),
+    ]
+
+
+def test_copies_of_a_record_that_differ_are_both_kept_in_an_order_of_their_own() -> None:
+    one, other = as_read(record(3, "billing", "Ongoing"), record(3, "billing", "CompleteAbort"))
+    told = in_order([one, other, one])
+    assert told == in_order([other, one])
+    assert sorted(r["state"] for r in told) == ["CompleteAbort", "Ongoing"]
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ Changing an expectation here changes a verdict: it needs a line in the changelog
 
 from __future__ import annotations
 
-from itertools import groupby
-from typing import TYPE_CHECKING
+from copy import deepcopy
 
 import pytest
 
 from tests.judge.cases import (
+    ALL_SEEN,
     BOUND_MS,
     HEALTH,
     HOLDER,
@@ -26,19 +26,11 @@ from tests.judge.cases import (
     listed,
     with_partition,
 )
-from txn_analysis.judge.coordinator import FACTS
 from txn_analysis.judge.facts import facts
-from txn_analysis.judge.rules import RULES, VERDICTS, first_rule
+from txn_analysis.judge.rules import OTHERWISE, RULES, VERDICTS, first_rule
 from txn_analysis.judge.state_coverage import StateEvidence
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.judge.words import evidence, missing_evidence
-from txn_analysis.tables import PARTITION_HEALTH, TRANSACTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 WEEK_MS = 604_800_000
 GAP = ["offsets 3 to 5 are in no file"]
@@ -289,8 +281,23 @@ CASES = (
         partitions=with_partition(HOLDER, is_console=True),
     ),
     Case(
-        "a complete console export has none",
+        "a complete console export has none after the id's first record",
         "partition_not_in_transaction",
+        known={"recorded_after_ms": NOW_MS, "first_recorded_ms": WRITTEN_MS - 10_001 - SKEW_MS},
+        partitions=with_partition(HOLDER, is_console=True),
+        settings={"transaction_state_complete": True},
+    ),
+    Case(
+        "a complete console export may lack what compaction removed before the id's first record",
+        "log_may_end_early",
+        known={"recorded_after_ms": NOW_MS, "first_recorded_ms": WRITTEN_MS - 10_000 - SKEW_MS},
+        partitions=with_partition(HOLDER, is_console=True),
+        settings={"transaction_state_complete": True},
+    ),
+    Case(
+        "a complete console export, and the producer has no end marker",
+        "log_may_end_early",
+        open={"last_marker_ms": None},
         known={"recorded_after_ms": NOW_MS},
         partitions=with_partition(HOLDER, is_console=True),
         settings={"transaction_state_complete": True},
@@ -370,34 +377,21 @@ CASES = (
 )
 
 
-@pytest.fixture(scope="module")
-def fired(spark: SparkSession) -> dict[str, dict[str, object]]:
-    """Rule, verdict and words of every case, judged in one frame for each combination of settings."""
-    rows: dict[str, dict[str, object]] = {}
-    for _, group in groupby(sorted(CASES, key=lambda c: str(c.group)), key=lambda c: str(c.group)):
-        rows |= _judge(spark, list(group))
-    return rows
-
-
-def _judge(spark: SparkSession, cases: list[Case]) -> dict[str, dict[str, object]]:
-    first = cases[0]
-    places = {case.name: {"run_id": "run", "topic": f"t{i}", "partition": 0} for i, case in enumerate(cases)}
-    opened = _frame(spark, (OPEN | c.open | places[c.name] for c in cases), TRANSACTIONS.schema)
-    health = _frame(spark, (HEALTH | c.health | places[c.name] for c in cases), PARTITION_HEALTH.schema)
-    known = _frame(spark, (KNOWN | c.known | places[c.name] for c in cases if c.known is not None), FACTS)
-    state = StateEvidence(list(first.partitions), 4, list(first.misfits))
-    rows = facts(opened, health, known, state, first.run_settings(), first.as_of_ms)
-    names = {place["topic"]: name for name, place in places.items()}
-    return {names[row["topic"]]: row.asDict(recursive=True) for row in rows.withColumn("rule", first_rule()).collect()}
-
-
-def _frame(spark: SparkSession, rows: Iterable[dict[str, object]], schema: StructType) -> DataFrame:
-    return spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in rows], schema)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_rule_that_fires(case: Case) -> None:
+    assert case.judged()["rule"] == case.rule
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_rule_that_fires(fired: dict[str, dict[str, object]], case: Case) -> None:
-    assert fired[case.name]["rule"] == case.rule
+def test_inconclusive_says_what_is_missing_and_the_others_what_they_rest_on(case: Case) -> None:
+    row = case.judged()
+    is_inconclusive = VERDICTS[case.rule] is Verdict.INCONCLUSIVE
+    assert bool(missing_evidence(row)) == is_inconclusive
+    assert is_inconclusive or evidence(row)
+
+
+def test_no_two_cases_tell_the_same_story() -> None:
+    assert len({case.name for case in CASES}) == len(CASES)
 
 
 def test_every_rule_has_a_case() -> None:
@@ -423,10 +417,15 @@ def test_the_order_and_verdicts_are_the_contracts() -> None:
     ]
 
 
-def test_inconclusive_says_what_is_missing_and_the_others_what_they_rest_on(
-    fired: dict[str, dict[str, object]],
-) -> None:
-    for name, row in fired.items():
-        is_inconclusive = VERDICTS[str(row["rule"])] is Verdict.INCONCLUSIVE
-        assert bool(missing_evidence(row)) == is_inconclusive, name
-        assert is_inconclusive or evidence(row), name
+def test_a_condition_that_cannot_be_decided_matches_nothing() -> None:
+    undecided = dict.fromkeys(Case("the story itself", "").judged()) | {"is_late": True, "transactional_id": "billing"}
+    assert first_rule(undecided) is OTHERWISE
+
+
+def test_judging_changes_none_of_the_rows_it_is_given() -> None:
+    rows = deepcopy((OPEN, HEALTH, KNOWN, ALL_SEEN))
+    given = deepcopy(rows)
+    state = StateEvidence(list(rows[3]), 4, [])
+    row = facts(rows[0], rows[1], rows[2], state, Case("", "").run_settings(), NOW_MS)
+    first_rule(row)
+    assert rows == given

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from txn_analysis.judge.state_coverage import StatePartition, StateSection, state_coverage
+import pytest
+
+from txn_analysis.judge.state_coverage import StateEvidence, StatePartition, StateSection, state_coverage
 
 FIRST_FILE = StateSection(0, 0, 0, 99, first_ms=10, gap_ms=None, moment_ms=500, undecodable_count=0, misplaced_count=0)
 SECOND_FILE = replace(FIRST_FILE, file_base_offset=100, first_offset=100, last_offset=150, first_ms=510, moment_ms=900)
@@ -58,6 +60,64 @@ def test_an_empty_partition_is_seen_but_never_speaks() -> None:
 def test_decoder_errors_and_broken_batches_are_problems() -> None:
     partition = only(replace(FIRST_FILE, undecodable_count=2), problems={0: ["positions do not chain"]})
     assert partition.problems == ["2 records could not be decoded", "positions do not chain"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "such_as"),
+    [
+        pytest.param(("orders-tx",), ", such as 'orders-tx' (to 0)", id="one-id"),
+        pytest.param(("a", "b"), ", such as 'a' (to 1), 'b' (to 2)", id="two-ids"),
+        pytest.param(("x" * 81,), f", such as '{'x' * 80}...' (to 0)", id="a-long-id-is-cut"),
+        pytest.param(("polygenelubricants",), ", such as 'polygenelubricants' (to 0)", id="the-hash-that-has-no-abs"),
+        pytest.param((), "", id="no-id-known"),
+    ],
+)
+def test_ids_of_another_partition_are_named_with_the_partition_they_belong_to(
+    ids: tuple[str, ...], such_as: str
+) -> None:
+    mislabelled = replace(FIRST_FILE, state_partition=3, misplaced_count=5, misplaced_ids=ids)
+    partition = state_coverage(4, [mislabelled], {}, {})[3]
+    assert partition.problems == [f"5 records have ids that belong to another partition{such_as}"]
+    assert partition.misplaced_ids == ids
+
+
+def test_a_mislabelled_partition_names_the_first_few_ids_of_all_its_files() -> None:
+    files = [
+        replace(FIRST_FILE, misplaced_count=3, misplaced_ids=("b", "d", "\U0001f600")),
+        replace(SECOND_FILE, misplaced_count=2, misplaced_ids=("a", "b")),
+    ]
+    assert only(*files).misplaced_ids == ("a", "b", "d")
+
+
+def test_files_in_any_order_give_the_same_words() -> None:
+    copy = replace(FIRST_FILE, undecodable_count=1)
+    other = replace(FIRST_FILE, undecodable_count=2)
+    assert only(copy, other, SECOND_FILE) == only(SECOND_FILE, other, copy)
+
+
+def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> None:
+    sections = [FIRST_FILE, replace(SECOND_FILE, state_partition=1), replace(FIRST_FILE, state_partition=2)]
+    sections[2] = replace(sections[2], undecodable_count=2)
+    state = StateEvidence(state_coverage(4, sections, {}, {}), 4, [])
+    coverage = state.coverage(holes_waived=False)
+    told = {p["partition"]: (p["is_seen"], p["is_complete"], p["seen_to_ms"]) for p in coverage["partitions"]}
+    assert told == {0: (True, True, 500), 1: (True, False, 900), 2: (True, False, 500), 3: (False, False, None)}
+    assert [p["undecodable"] for p in coverage["partitions"]] == [0, 0, 2, 0]
+    assert coverage["partitions"][1]["holes"] == ["does not begin with its first file, but with 100"]
+    assert coverage["partitions"][2]["problems"] == ["2 records could not be decoded"]
+    assert (coverage["seen"], coverage["missing"]) == (3, [3])
+
+
+@pytest.mark.parametrize(
+    ("section", "is_complete"),
+    [
+        pytest.param(SECOND_FILE, True, id="holes-are"),
+        pytest.param(replace(SECOND_FILE, undecodable_count=1), False, id="decoder-errors-are-not"),
+    ],
+)
+def test_what_the_operators_word_waives(section: StateSection, is_complete: bool) -> None:
+    state = StateEvidence([only(section)], 1, [])
+    assert state.coverage(holes_waived=True)["partitions"][0]["is_complete"] is is_complete
 
 
 def test_a_console_export_covers_nothing_by_itself() -> None:

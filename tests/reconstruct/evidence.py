@@ -5,22 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tests.oracle.broker import ProducerEntry, replay
 from tests.oracle.dump_writer import Tool, log_section
 from txn_analysis.ingest.plan import ScanRange, Section
 from txn_analysis.ingest.scan_batches import scan_range
 from txn_analysis.ingest.text import Text
+from txn_analysis.reconstruct.copies import compare, cuts_of, pairs_to_compare
 from txn_analysis.reconstruct.fold import fold
 from txn_analysis.reconstruct.link import LinkedPartition, link_partition
+from txn_analysis.reconstruct.segments import segments_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tests.oracle.model import History
 
 Row = dict[str, Any]
 INPUT = "input"
+NO_CUTS: dict[tuple[str, int], Sequence[int]] = {}
 
 
 class MemoryText(Text):
@@ -72,19 +76,53 @@ def section_row(section: Section, *, rank: int = 0, input_id: str = INPUT) -> Ro
     }
 
 
-def pieces_of(
-    sections: Sequence[Section], text: bytes, *, range_bytes: int, cuts: Sequence[int] = (), input_id: str = INPUT
-) -> list[Row]:
-    """Rows of `log_pieces`, each range scanned and folded by itself."""
-    pieces: list[Row] = []
+def batches_of(
+    sections: Sequence[Section], text: bytes, *, range_bytes: int, input_id: str = INPUT
+) -> list[pa.RecordBatch]:
+    """Rows of `log_batches`, each range scanned by itself."""
+    found = []
     for section in sections:
         for start in range(section.text_start_bytes, section.text_end_bytes, range_bytes):
             end = min(start + range_bytes, section.text_end_bytes)
-            batches = scan_range(MemoryText(text), ScanRange("path", None, input_id, section, start, end), "ingest")
-            if batches.num_rows:
-                at = {(section.topic, section.partition): sorted(cuts)}
-                pieces += fold(pa.Table.from_batches([batches]), at).to_pylist()
-    return pieces
+            found.append(scan_range(MemoryText(text), ScanRange("path", None, input_id, section, start, end), "ingest"))
+    return [batches for batches in found if batches.num_rows]
+
+
+def folded(scanned: Sequence[pa.RecordBatch], cuts: Mapping[tuple[str, int], Sequence[int]] = NO_CUTS) -> list[Row]:
+    """Rows of `log_pieces`, each scanned range folded by itself."""
+    return [piece for part in scanned for piece in fold(pa.Table.from_batches([part]), cuts).to_pylist()]
+
+
+def with_offsets(rows: list[Row], pieces: list[Row]) -> list[Row]:
+    """The sections with the first and the end offset of their batches, as `inputs` has them."""
+    found = []
+    for row in rows:
+        own = [p for p in pieces if (p["input_id"], p["section_index"]) == (row["input_id"], row["section_index"])]
+        first = min((p["first_offset"] for p in own), default=None)
+        end = max((p["last_offset"] + 1 for p in own), default=None)
+        found.append(row | {"first_offset": first, "end_offset": end})
+    return found
+
+
+def linked(
+    rows: list[Row], scanned: Sequence[pa.RecordBatch], snapshot_rows: Sequence[Row] = (), as_of_ms: int | None = None
+) -> LinkedPartition:
+    """Cut where the evidence asks for it, compare the copies that differ, and link."""
+    rows = with_offsets(rows, folded(scanned))
+    pieces = folded(scanned, cuts_of(rows))
+    segments = segments_of([row for row in rows if row["kind"] != "snapshot"], pieces)
+    table = pa.Table.from_batches(scanned) if scanned else None
+    comparisons = {
+        pair: compare(*[_side(table, key, pair.start, pair.stop) for key in (pair.a, pair.b)])
+        for pair in pairs_to_compare(segments)
+    }
+    return link_partition(rows, pieces, list(snapshot_rows), comparisons, as_of_ms)
+
+
+def _side(table: pa.Table, key: tuple[str, int], start: int, stop: int) -> pa.Table:
+    is_own = pc.and_(pc.equal(table["input_id"], key[0]), pc.equal(table["section_index"], key[1]))
+    is_inside = pc.and_(pc.greater_equal(table["base_offset"], start), pc.less(table["base_offset"], stop))
+    return table.filter(pc.and_(is_own, is_inside))
 
 
 def snapshot_evidence(history: History, offset: int) -> tuple[Row, list[Row]]:
@@ -93,6 +131,8 @@ def snapshot_evidence(history: History, offset: int) -> tuple[Row, list[Row]]:
         "input_id": f"snapshot-{offset}",
         "section_index": 0,
         "kind": "snapshot",
+        "topic": history.topic,
+        "partition": history.partition,
         "file_base_offset": offset,
         "capture_rank": 0,
         "is_start_proven": True,
@@ -127,5 +167,5 @@ def link_history(
     kept = sections[from_segment:]
     taken = [snapshot_evidence(history, offset) for offset in snapshots]
     rows = [section_row(s) for s in kept] + [section for section, _ in taken]
-    pieces = pieces_of(kept, text, range_bytes=range_bytes, cuts=snapshots)
-    return link_partition(rows, pieces, [row for _, found in taken for row in found], None)
+    scanned = batches_of(kept, text, range_bytes=range_bytes)
+    return linked(rows, scanned, [row for _, found in taken for row in found])

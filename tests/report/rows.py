@@ -114,6 +114,7 @@ def health(**columns: Any) -> Row:
 def input_file(**columns: Any) -> Row:
     """A dump that was understood to its last byte."""
     return {
+        "input_id": "6446297582af04a2bb1337f7e0fbaded",
         "path": "segments/orders-2.txt",
         "kind": "log",
         "grammar": "3.2+",

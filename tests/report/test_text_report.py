@@ -93,6 +93,26 @@ def test_operators_word_is_repeated_where_it_was_taken() -> None:
     assert "your word was taken for --state-copied-last." in " ".join(text.split())
 
 
+def test_state_that_was_seen_in_part_is_told_from_what_is_missing() -> None:
+    seen = {"is_seen": True, "is_complete": True}
+    partitions = [
+        seen | {"partition": 0},
+        seen | {"partition": 1, "is_complete": False},
+        {"partition": 2, "is_seen": False, "is_complete": False},
+        seen | {"partition": 3, "is_complete": False},
+    ]
+    problem = f"__transaction_state-1: 2 records have ids that belong to another partition, such as '{EVIL}' (to 3)"
+    coverage = {"expected": 4, "seen": 3, "missing": [2], "problems": [problem], "partitions": partitions}
+    text = text_report(build_report(rows.run(state_coverage=json.dumps(coverage)), [], [], []), width=300)
+    shown = [line.strip() for line in text.split("transaction state ")[1].splitlines()[:4]]
+    assert shown == [
+        "3 of 4 partitions of __transaction_state",
+        "missing: 2",
+        "not complete: 1, 3",
+        problem.replace(EVIL, r"evil\n<b>&;$(rm -rf ~)\x1b[2J\u202e"),
+    ]
+
+
 def test_colours_change_no_word() -> None:
     report = one_of_each()
     stream = io.StringIO()

@@ -12,7 +12,7 @@ from txn_analysis.cli.output import emit, emit_styled, is_terminal
 from txn_analysis.cli.spark import progress, spark_session
 from txn_analysis.cli.verbs import verb
 from txn_analysis.report.escape import shell_word
-from txn_analysis.report.words import count, size
+from txn_analysis.report.words import count
 
 if TYPE_CHECKING:
     import typer
@@ -54,7 +54,7 @@ def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> 
         return 0
     emit(
         f"capture {ingested.capture}: {count(ingested.input_count, 'input')}, {ingested.new_input_count} new to the "
-        f"warehouse; {size(ingested.text_bytes)} of text, {size(ingested.rejected_bytes)} rejected\n",
+        f"warehouse; {ingested.account}\n",
         request.output,
     )
     return 0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from txn_analysis.errors import AuditError
 from txn_analysis.report.progress import progress_on
 
 if TYPE_CHECKING:
@@ -25,13 +26,28 @@ def progress() -> Progress:
 
 @contextmanager
 def spark_session(settings: Settings, *, is_short_run: bool = True) -> Iterator[SparkSession]:
-    """A session for the length of the command, stopped on every way out."""
+    """A session for the length of the command, stopped on every way out.
+
+    Raises:
+        WarehouseError: the disk was full, the warehouse damaged, a process of Spark killed, or the like.
+    """
     # Spark takes a second to import; --help must not.
+    from py4j.protocol import Py4JError  # noqa: PLC0415
+
     from txn_analysis.session import session  # noqa: PLC0415
+    from txn_analysis.storage_errors import storage_error  # noqa: PLC0415
 
     with progress().stage("start Spark"):
         spark = session(settings.master, is_short_run=is_short_run)
     try:
         yield spark
+    except AuditError:
+        raise
+    except Exception as error:
+        known = storage_error(error, settings.warehouse)
+        if known is None:
+            raise
+        raise known from error
     finally:
-        spark.stop()
+        with suppress(Py4JError, ConnectionError):  # there is nothing left to stop where Java was killed
+            spark.stop()

@@ -7,7 +7,7 @@ whatever does not fit exactly is read line by line with the same grammar's regul
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from txn_analysis.ingest.grammar import (
     BATCH_LINE_START,
     LEGACY_BATCH,
     LEGACY_BATCH_LINE_START,
+    RECORD_LINE_START,
     TIMESTAMP_TYPES,
     BatchGrammar,
 )
@@ -26,6 +27,8 @@ from txn_analysis.ingest.grammar import (
 Array = np.ndarray[Any, np.dtype[Any]]
 
 NEWLINE = 10
+_LINE_STARTS = (BATCH_LINE_START, RECORD_LINE_START, LEGACY_BATCH_LINE_START)
+_SPLIT_BYTES = 4 << 20
 ABSENT = -1  # Kafka's own word for "no producer", "no sequence", "no timestamp"; becomes NULL in the table
 _RANGES = {
     "base_offset": 2**63,
@@ -48,7 +51,11 @@ _FLAGS = ("is_transactional", "is_control", "is_valid")
 
 @dataclass(frozen=True)
 class Lines:
-    """The physical lines of a slice: `starts` and `ends` are byte offsets in `data`, newline excluded."""
+    """The physical lines of a slice that begin like a batch or record line, in file order.
+
+    `starts` and `ends` are byte offsets in `data`, newline excluded. Other lines are not kept, so that a slice of
+    nothing but newlines costs no memory beyond its own bytes.
+    """
 
     data: bytes
     starts: Array
@@ -57,34 +64,56 @@ class Lines:
     @classmethod
     def of(cls, data: bytes) -> Lines:
         """Split at newlines only; the last line may lack one."""
-        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == NEWLINE)
-        if data and not data.endswith(b"\n"):
-            ends = np.append(ends, len(data))
-        starts = np.empty_like(ends)
-        starts[:1] = 0
-        starts[1:] = ends[:-1] + 1
-        return cls(data, starts, ends)
+        raw = np.frombuffer(data, np.uint8)
+        starts: list[Array] = []
+        ends: list[Array] = []
+        next_start = 0
+        for at in range(0, len(data) + 1, _SPLIT_BYTES):
+            stop = min(at + _SPLIT_BYTES, len(data))
+            found_ends = np.flatnonzero(raw[at:stop] == NEWLINE) + at
+            if stop == len(data) and data and not data.endswith(b"\n"):
+                found_ends = np.append(found_ends, len(data))
+            if not len(found_ends):
+                continue
+            found_starts = np.append(next_start, found_ends[:-1] + 1)
+            next_start = int(found_ends[-1]) + 1
+            kept = np.sort(np.concatenate([_starting_with(raw, found_starts, found_ends, p) for p in _LINE_STARTS]))
+            starts.append(found_starts[kept])
+            ends.append(found_ends[kept])
+        none = np.empty(0, np.int64)
+        return cls(data, np.concatenate([none, *starts]), np.concatenate([none, *ends]))
+
+    @cached_property
+    def stops(self) -> Array:
+        """The byte after each line, its newline included."""
+        stops: Array = np.minimum(self.ends + 1, len(self.data))
+        return stops
 
     def starting_with(self, prefix: bytes) -> Array:
-        """Indexes of the lines that begin with `prefix`."""
-        found = np.flatnonzero(self.ends - self.starts >= len(prefix))
-        raw = np.frombuffer(self.data, np.uint8)
-        for k, byte in enumerate(prefix):
-            found = found[raw[self.starts[found] + k] == byte]
-        return found
+        """Indexes of the lines that begin with `prefix`, one of the beginnings of batch and record lines."""
+        return _starting_with(np.frombuffer(self.data, np.uint8), self.starts, self.ends, prefix)
 
     def joined(self, index: Array) -> bytes:
         """The lines at `index`, newlines included, as one buffer."""
-        if len(index) == len(self.starts):
+        starts, stops = self.starts[index], self.stops[index]
+        if int((stops - starts).sum()) == len(self.data):
             return self.data
-        keep = np.zeros(len(self.starts), bool)
-        keep[index] = True
-        stops = np.append(self.starts[1:], len(self.data))
-        return bytes(np.frombuffer(self.data, np.uint8)[np.repeat(keep, stops - self.starts)])
+        lengths = np.empty(2 * len(index) + 1, np.int64)  # what is left out before each line, and each line
+        lengths[0::2] = np.append(starts, len(self.data)) - np.append(0, stops)
+        lengths[1::2] = stops - starts
+        keep = np.arange(len(lengths)) % 2 == 1
+        return bytes(np.frombuffer(self.data, np.uint8)[np.repeat(keep, lengths)])
 
     def text(self, line: int) -> bytes:
         """One line without its newline."""
         return bytes(self.data[self.starts[line] : self.ends[line]])
+
+
+def _starting_with(raw: Array, starts: Array, ends: Array, prefix: bytes) -> Array:
+    found = np.flatnonzero(ends - starts >= len(prefix))
+    for k, byte in enumerate(prefix):
+        found = found[raw[starts[found] + k] == byte]
+    return found
 
 
 @dataclass(frozen=True)
@@ -120,7 +149,8 @@ def _read_columns(lines: Lines, index: Array) -> dict[str, Array] | None:
     first = lines.text(int(index[0]))
     grammar = next((g for g in BATCH_GRAMMARS if g.pattern.fullmatch(first)), None)
     text = lines.joined(index)
-    if grammar is None or b"\r" in text or not text.endswith(b"\n"):  # the column reader would end a line at \r
+    # The column reader would end a line at \r, and read 0x10 as a number. No label holds an x.
+    if grammar is None or not text.endswith(b"\n") or any(byte in text for byte in (b"\r", b"x", b"X")):
         return None
     try:
         read = csv.read_csv(pa.py_buffer(text), *_csv_options(grammar)).combine_chunks()
@@ -128,7 +158,10 @@ def _read_columns(lines: Lines, index: Array) -> dict[str, Array] | None:
         return None
     if read.num_rows != len(index) or not _has_labels(read, grammar):
         return None
-    return _columns_of(read)
+    columns = _columns_of(read)
+    crc = columns["crc"]
+    is_known = (columns["magic"] == 2).all() and ((crc >= 0) & (crc < _RANGES["crc"])).all()
+    return columns if is_known else None
 
 
 @lru_cache
@@ -253,9 +286,13 @@ def _legacy_row(groups: dict[str, bytes | None], codec: bytes | None) -> dict[st
 
 
 def _plausible(found: Candidates) -> Candidates:
-    """Leave out lines whose numbers no broker writes: offsets and sizes that run backwards, fields below -1."""
+    """Leave out lines whose numbers no broker writes: offsets and sizes that run backwards, fields below -1.
+
+    The largest offset is left out too: an offset after it would have no number.
+    """
     c = found.columns
     good = (c["base_offset"] >= 0) & (c["last_offset"] >= c["base_offset"]) & (c["position"] >= 0) & (c["size"] > 0)
+    good &= c["last_offset"] < np.iinfo(np.int64).max
     good &= c["record_count"].astype(np.int64) <= c["last_offset"] - c["base_offset"] + 1
     good &= c["position"] <= np.iinfo(np.int64).max - c["size"].astype(np.int64)
     for name in ("record_count", "producer_id", "producer_epoch", "base_sequence", "last_sequence", "leader_epoch"):

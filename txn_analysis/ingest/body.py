@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable, Iterator
 
 Row = dict[str, Any]
@@ -183,6 +184,15 @@ class Window:
             length = self.line_end()
         self.advance(length or self.remaining)
         return Reject(start, self.offset - start, CUT_SHORT if is_cut else LINE_TOO_LONG)
+
+    def plain_lines(self, structure: re.Pattern[bytes]) -> int:
+        """Length of the whole lines held here up to the next one where `structure` matches; that one may be the first.
+
+        `structure` matches at the newline before such a line.
+        """
+        found = structure.search(self._data, self._at)
+        end = found.start() if found else self._data.rfind(b"\n", self._at)
+        return max(0, end + 1 - self._at)
 
     def reject_rest(self, reason: str) -> Reject:
         """Moves to the end of the body."""

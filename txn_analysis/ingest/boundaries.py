@@ -24,11 +24,15 @@ _RECORD_HEAD_BYTES = 1 << 16
 _LABEL_BYTES = 128  # at most, around key and value, also where a decoder prints them
 _STUCK, _UNMEASURED = 0, -1
 
-_TOKENS = rb"(?: [A-Za-z]+: [A-Za-z0-9-]+)*?"
+# Every repetition has a bound that no line of the tool reaches; a client's text could keep another one busy for hours.
+_TOKENS = rb"(?: [A-Za-z]{1,32}: [A-Za-z0-9-]{1,32}){0,24}?"
 _BATCH = re.compile(
-    rb"baseOffset: (\d+) lastOffset: (\d+) count: (\d+)[^\n]*? position: (\d+) [^\n]*?size: (\d+) magic: [^\n]*\n"
+    rb"baseOffset: (\d{1,19}) lastOffset: (\d{1,19}) count: (\d{1,10})[^\n]{0,400}? position: (\d{1,19})"
+    rb" [^\n]{0,100}?size: (\d{1,10}) magic: [^\n]*\n"
 )
-_LEGACY_BATCH = re.compile(rb"offset: \d+ position: \d+ [^\n]*?(?<!key)(?<!value)size: \d+ magic: [01] [^\n]*\n")
+_LEGACY_BATCH = re.compile(
+    rb"offset: \d{1,19} position: \d{1,19} [^\n]{0,100}?(?<!key)(?<!value)size: \d{1,10} magic: [01] [^\n]*\n"
+)
 _RECORD = re.compile(
     rb"(?:\| )?offset: \d+"
     + _TOKENS
@@ -57,13 +61,12 @@ _STATE_VALUE = re.compile(
     rb" payload: (?:<DELETE>|producerId:-?\d+,producerEpoch:-?\d+,state=\w+,partitions=[\w.,() \[\]-]*,"
     rb"txnLastUpdateTimestamp=-?\d+,txnTimeoutMs=-?\d+)\n"
 )
-_STATE_JSON = re.compile(
-    rb' key: (?:\{"type":"\d+","data":\{[^\n]*\}\} payload: (?:<DELETE>|\{"version":"\d+","data":\{[^\n]*\}\})'
-    rb"|(?:Unknown record type|Error at offset) [^\n]*|unknown::version=-?\d+)\n"
-)
+_STATE_JSON = re.compile(rb' key: \{"type":"\d{1,5}","data":\{[^\n]*\n')
+_STATE_JSON_PAYLOAD = re.compile(rb'\}\} payload: (?:<DELETE>\n|\{"version":"\d{1,5}","data":\{)')
+_STATE_ERROR = re.compile(rb" key: (?:(?:Unknown record type|Error at offset) [^\n]*|unknown::version=-?\d{1,5})\n")
 _STATE_KEY_OVERHEAD_BYTES = 4  # version and length of the id (kafka-formats.md, 5.1)
 
-_PRINTED_SIZE = re.compile(rb"(?:alue|ey)[sS]ize: (\d{6,10})(?=[^\n]* (?:key|payload): )")
+_PRINTED_SIZE = re.compile(rb"(?:alue|ey)[sS]ize: (\d{6,10})(?!\d)")
 
 
 @dataclass(frozen=True)
@@ -137,10 +140,17 @@ def printed_reach(text: bytes) -> list[tuple[int, int]]:
 
     Such a record can hide the record line that it belongs to from a look back of 1 MiB.
     """
-    return [
-        (found.start(), found.start() + _RECORD_HEAD_BYTES + 2 * _MAX_GROWTH * int(found[1]))
-        for found in _PRINTED_SIZE.finditer(text)
-    ]
+    reaches = []
+    line_end = last_label = -1
+    for found in _PRINTED_SIZE.finditer(text):
+        if found.end() > line_end:
+            newline = text.find(b"\n", found.end())
+            line_end = newline if newline >= 0 else len(text)
+            last_label = max(text.rfind(label, found.end(), line_end) for label in (b" key: ", b" payload: "))
+        if last_label >= found.end():
+            reach = _RECORD_HEAD_BYTES + 2 * _MAX_GROWTH * int(found[1])
+            reaches.append((found.start(), found.start() + reach))
+    return reaches
 
 
 def _step(text: bytes, walk: _Walk) -> _Walk | int:
@@ -240,8 +250,11 @@ def _reach(record: re.Match[bytes]) -> int:
 
 
 def _decoded_end(text: bytes, at: int, key_bytes: int) -> int | None:
+    if error := _STATE_ERROR.match(text, at):
+        return error.end()
     if json := _STATE_JSON.match(text, at):
-        return json.end()
+        has_value = json[0].endswith((b"}}\n", b" payload: <DELETE>\n")) and _STATE_JSON_PAYLOAD.search(json[0])
+        return json.end() if has_value else None
     key = _STATE_KEY.match(text, at)
     value = _STATE_VALUE.match(text, key.end() + key_bytes - _STATE_KEY_OVERHEAD_BYTES) if key else None
     return value.end() if value else None

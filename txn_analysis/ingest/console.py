@@ -43,6 +43,7 @@ _JSON_SPACE = " \t\r\n"
 # Kafka expires no id that is in one of these states.
 _UNEXPIRABLE = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
 _UNKNOWN = "unknown"
+_NOT_A_RECORD = "not a record of a console export"
 
 
 def read_console_text(text: Readable, section: Span) -> Iterator[Row | Reject]:
@@ -83,6 +84,7 @@ class _ConsoleTextReader:
     def __init__(self, text: Readable, section: Span) -> None:
         self._window = Window(text, section.text_start_bytes, section.text_end_bytes)
         self._unexpirable: set[bytes] = set()  # digests of the ids that are in a transaction
+        self._clear_until = 0  # from the place that is next to this byte of the input no separator begins
 
     def items(self) -> Iterator[Row | Reject]:
         window = self._window
@@ -90,8 +92,11 @@ class _ConsoleTextReader:
             place = _place(window.offset)
             # Both ids and what surrounds them; a value may be longer, its line is read to its end where it is needed.
             window.need(2 * ID_MAX_BYTES + 256)
+            if empty := self._empty_lines():
+                yield window.reject(empty, _NOT_A_RECORD)
+                continue
             line = window.peek(0, window.line_end() or window.held)
-            readings = self._readings(line)
+            readings = [] if self._is_clear() else self._readings(line)
             is_simple_line = _TOMBSTONE.fullmatch(line) or _UNKNOWN_KEY.fullmatch(line)
             if len(readings) == 1 and not is_simple_line:
                 yield from self._record(place, readings[0])
@@ -100,6 +105,23 @@ class _ConsoleTextReader:
                 yield window.reject(max(r.length for r in readings), "an id that imitates the records around it")
             else:
                 yield from self._simple_line(place, line)
+
+    def _is_clear(self) -> bool:
+        """Whether no id that begins here can end in a separator, as none is near enough; asked once a window."""
+        window, here = self._window, self._window.offset
+        last = min(here + ID_MAX_BYTES + 1, here + window.held - len(_SEPARATOR) + 1)
+        if self._clear_until < last:
+            found = window.find(_SEPARATOR, max(self._clear_until - here, 0), window.held)
+            self._clear_until = here + found if found >= 0 else here + window.held - len(_SEPARATOR) + 1
+        return self._clear_until >= last
+
+    def _empty_lines(self) -> int:
+        """How many empty lines stand here of which none can begin an id."""
+        window = self._window
+        if not window.starts_with(b"\n", 0) or not self._is_clear():
+            return 0
+        held = window.peek(0, max(1, self._clear_until - window.offset - ID_MAX_BYTES))
+        return len(held) - len(held.lstrip(b"\n"))
 
     def _readings(self, line: bytes) -> list[_Reading]:
         """Every way to read a record here.
@@ -156,7 +178,7 @@ class _ConsoleTextReader:
         else:
             if not _NOISE.fullmatch(line):
                 yield undecodable_row(place)
-            reason = "removes an id that is in a transaction" if tombstone else "not a record of a console export"
+            reason = "removes an id that is in a transaction" if tombstone else _NOT_A_RECORD
             yield self._window.reject_line(reason)
 
 
@@ -219,7 +241,7 @@ def _decoded(held: bytes) -> str:
 def _no_json(window: Window) -> Iterator[Row | Reject]:
     line = window.peek(0, window.line_end() or window.held)
     if _NOISE.fullmatch(line):
-        yield window.reject(len(line), "not a record of a console export")
+        yield window.reject(len(line), _NOT_A_RECORD)
         return
     yield undecodable_row(_place(window.offset))
     yield window.reject_rest(CUT_SHORT if window.is_last and line.startswith(b'{"key"') else "not JSON from here on")

@@ -15,6 +15,8 @@ import pyarrow as pa
 BATCH_LINE_START = b"baseOffset: "
 RECORD_LINE_START = b"| offset: "
 LEGACY_BATCH_LINE_START = b"offset: "
+LAST_TIME_MS = 253_402_300_799_999
+"""9999-12-31T23:59:59.999Z. A later time is another unit or damage: it counts as none, and no sum with it overflows."""
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime", "NoTimestampType")
 
 INTEGER = rb"(-?\d{1,19})"
@@ -91,15 +93,16 @@ LEGACY_BATCH = re.compile(
 
 _MARKER_END = (
     rb" sequence: -1 headerKeys: \[\] (?:endTxnMarker: (?P<marker>COMMIT|ABORT) "
-    rb"coordinatorEpoch: (?P<coordinator_epoch>-?\d{1,10})|controlType: (?P<control_type>[A-Z_]+)\(\d+\).*)"
+    rb"coordinatorEpoch: (?P<coordinator_epoch>-1|\d{1,10})|controlType: (?P<control_type>[A-Z_]{1,64})\(\d+\).*)"
 )
 _TIMESTAMP = rb"(?:CreateTime|LogAppendTime|NoTimestampType): -?\d{1,19}"
 
 # The record line of a control batch: 2.2 to 2.7 and 3.0 on (which spell the sizes differently), and 2.8.
-# In the syntax of RE2, for Arrow: `\z` ends the text.
+# In the syntax of RE2, for Arrow: `\z` ends the text. An end marker's value is a version and the coordinator epoch.
+MARKER_VALUE_BYTES = 6
 MARKER_LINE = (
-    rb"\A\| offset: (?P<offset>\d{1,19}) (?:" + _TIMESTAMP + rb" key[sS]ize: 4 value[sS]ize: \d{1,10}|"
-    rb"isValid: (?:true|false) crc: (?:null|\d+) keySize: 4 valueSize: \d{1,10} "
+    rb"\A\| offset: (?P<offset>\d{1,19}) (?:" + _TIMESTAMP + rb" key[sS]ize: 4 value[sS]ize: (?P<value>\d{1,10})|"
+    rb"isValid: (?:true|false) crc: (?:null|\d+) keySize: 4 valueSize: (?P<value28>\d{1,10}) "
     + _TIMESTAMP
     + rb" baseOffset: \d+ lastOffset: \d+ baseSequence: -1 lastSequence: -1 producerEpoch: -?\d+ "
     rb"partitionLeaderEpoch: -?\d+ batchSize: \d+ magic: 2 compressType: [A-Za-z0-9]+ position: \d+)"
@@ -117,3 +120,5 @@ RECORD_PREFIX = re.compile(
     rb"partitionLeaderEpoch: -?\d+ batchSize: \d+ magic: 2 compressType: [A-Za-z0-9]+ position: \d+)"
     rb" sequence: -?\d{1,10} headerKeys: \["
 )
+# The same up to the first `]`, in the syntax of RE2; `head` is all of it.
+RECORD_HEAD = rb"\A(?P<head>" + RECORD_PREFIX.pattern + rb"[^\]]*\])"

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from hashlib import blake2b
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql import functions as F
 
 from txn_analysis.errors import InputError
-from txn_analysis.ingest.accounting import RejectedSpan, rejected_in_log, rejected_outside, unproven_spans
+from txn_analysis.ingest.accounting import (
+    RejectedSpan,
+    rejected_bytes,
+    rejected_in_log,
+    rejected_outside,
+    unproven_spans,
+)
 from txn_analysis.ingest.plan import PlannedInput, check_inputs, plan_inputs, split_ranges
 from txn_analysis.ingest.sources import find_files
 from txn_analysis.ingest.tasks import REJECT_FIELDS, batches_of_ranges, records_of_sections
-from txn_analysis.reconstruct.fold import FOLD_COLUMNS, fold
+from txn_analysis.reconstruct.partitions import folded_pieces
 from txn_analysis.tables import (
     ABORTED_TRANSACTIONS,
     INPUTS,
@@ -31,16 +35,26 @@ from txn_analysis.tables.inputs import SECTION
 from txn_analysis.warehouse import in_parallel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from pyspark.sql import DataFrame
+    from collections.abc import Iterator, Sequence
 
     from txn_analysis.config import Settings
     from txn_analysis.ingest.plan import Section
+    from txn_analysis.reconstruct.fold import SectionKey
     from txn_analysis.report.progress import Progress
     from txn_analysis.tables import Table
     from txn_analysis.warehouse import Warehouse
 
+_COUNTED = ("text", "parsed", "rejected")
+_PLACE_OF_PIECE = (
+    "input_id",
+    "section_index",
+    "text_start_bytes",
+    "text_end_bytes",
+    "text_gaps",
+    "first_offset",
+    "last_offset",
+    "max_moment_ms",
+)
 _LOG_KINDS = frozenset({"log", "state"})
 _RECORD_TABLES = (
     (TRANSACTION_STATES, frozenset({"state", "console_text", "console_json"})),
@@ -57,7 +71,13 @@ class Ingested:
     input_count: int
     new_input_count: int
     text_bytes: int
+    parsed_bytes: int
     rejected_bytes: int
+
+    @property
+    def account(self) -> str:
+        """One line that accounts for every byte of the inputs."""
+        return f"{self.parsed_bytes} parsed + {self.rejected_bytes} rejected = {self.text_bytes} bytes of text"
 
 
 def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progress: Progress) -> Ingested:
@@ -77,23 +97,33 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
         if not any(p.sections for p in planned):
             raise InputError(["nothing to read: none of the inputs was recognised"])
     capture = settings.capture or "capture-" + _digest(p.input_id for p in planned)[:12]
-    held = [] if warehouse.is_new(INPUTS) else [r.asDict() for r in warehouse.read(INPUTS).drop("sections").collect()]
+    held = _held(warehouse, planned)
     # Content that was not recognised then, and is now, must be read after all.
     known = {(row["input_id"], row["kind"]): row for row in held}
     new = [p for p in planned if (p.input_id, p.kind) not in known]
     content = _read_content(warehouse, new, settings, progress) if new else _Content(ingest_id="")
-    with progress.stage("account"):
-        rejected = content.rejected_bytes()
-        rows = [
-            _input_row(p, settings.cluster, capture, content, rejected[p.input_id], known.get((p.input_id, p.kind)))
-            for p in planned
-        ]
+    rejects = content.rejects_by_input()
+    rejected = {p.input_id: rejected_bytes(p, rejects[p.input_id]) for p in planned}
+    rows = [
+        _input_row(p, settings.cluster, capture, content, rejected[p.input_id], known.get((p.input_id, p.kind)))
+        for p in planned
+    ]
+    ingested = Ingested(capture, len(planned), len(new), *(sum(r[f"{n}_bytes"] for r in rows) for n in _COUNTED))
+    with progress.stage("account", ingested.account):
         already = {r["input_id"] for r in held if (r["cluster"], r["capture"]) == (settings.cluster, capture)}
         fresh = [r for r in rows if r["input_id"] not in already]
         if fresh:
-            warehouse.append(warehouse.rows(fresh, INPUTS), INPUTS)
-    sizes = (sum(r["text_bytes"] for r in rows), sum(r["rejected_bytes"] for r in rows))
-    return Ingested(capture, len(planned), len(new), *sizes)
+            warehouse.commit_inputs(fresh)
+    return ingested
+
+
+def _held(warehouse: Warehouse, planned: list[PlannedInput]) -> list[dict[str, Any]]:
+    """Rows of `inputs` that list any of these contents, of whatever cluster and capture."""
+    if warehouse.is_new(INPUTS):
+        return []
+    ids = warehouse.spark.createDataFrame([(p.input_id,) for p in planned], "input_id string")
+    rows = warehouse.read(INPUTS).join(F.broadcast(ids), "input_id", "left_semi")
+    return [row.asDict(recursive=True) for row in rows.collect()]
 
 
 def _digest(ids: Iterator[str]) -> str:
@@ -102,18 +132,21 @@ def _digest(ids: Iterator[str]) -> str:
 
 @dataclass
 class _Content:
-    """What reading new inputs found besides rows: the spans not understood, and each input's newest broker clock."""
+    """What reading new inputs found besides rows: the spans not understood, each input's newest broker clock, and the
+    first and the end offset of each section with batches.
+    """
 
     ingest_id: str
     rejects: list[RejectedSpan] = field(default_factory=list)
     moments_ms: dict[str, int] = field(default_factory=dict)
+    offsets: dict[SectionKey, tuple[int, int]] = field(default_factory=dict)
 
-    def rejected_bytes(self) -> Counter[str]:
-        """Bytes that were not understood, by input."""
-        counts: Counter[str] = Counter()
+    def rejects_by_input(self) -> dict[str, list[RejectedSpan]]:
+        """The spans that were not understood, by input."""
+        found: dict[str, list[RejectedSpan]] = defaultdict(list)
         for reject in self.rejects:
-            counts[reject.input_id] += reject.length_bytes
-        return counts
+            found[reject.input_id].append(reject)
+        return found
 
     def saw(self, input_id: str, moment_ms: int | None) -> None:
         if moment_ms is not None:
@@ -173,56 +206,22 @@ def _write_records(
 
 
 def _write_pieces(warehouse: Warehouse, planned: list[PlannedInput], content: _Content) -> None:
-    batches = warehouse.read(LOG_BATCHES).where(F.col("ingest_id") == content.ingest_id)
-    cuts = _cuts(batches, planned)
-
-    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part in parts:
-            if part.num_rows:
-                yield fold(pa.Table.from_batches([part]), cuts)
-
-    folded = batches.select(*FOLD_COLUMNS).mapInArrow(run, LOG_PIECES.schema)
+    of_ingest = F.col("ingest_id") == content.ingest_id
+    folded = folded_pieces(warehouse.read_uncommitted(LOG_BATCHES).where(of_ingest))
     warehouse.replace(folded, LOG_PIECES, ingest_id=content.ingest_id)
-    pieces = warehouse.read(LOG_PIECES).where(F.col("ingest_id") == content.ingest_id)
-    place = ("input_id", "section_index", "text_start_bytes", "text_end_bytes", "text_gaps", "max_moment_ms")
+    pieces = warehouse.read_uncommitted(LOG_PIECES).where(of_ingest).select(*_PLACE_OF_PIECE)
     by_section = defaultdict(list)
-    for row in pieces.select(*place).collect():
+    for row in pieces.collect():
         by_section[row["input_id"], row["section_index"]].append(row.asDict(recursive=True))
         content.saw(row["input_id"], row["max_moment_ms"])
+    content.offsets = {
+        key: (min(p["first_offset"] for p in found), max(p["last_offset"] for p in found) + 1)
+        for key, found in by_section.items()
+    }
     for p in planned:
         for s in p.sections:
             if s.kind == "log":
                 content.rejects += rejected_in_log(p, s, unproven_spans(s, by_section[p.input_id, s.index]))
-
-
-def _cuts(batches: DataFrame, planned: list[PlannedInput]) -> Mapping[tuple[str, int], Sequence[int]]:
-    """Where the pieces of a partition must end: at its snapshots, and where copies of its segments begin and end."""
-    cuts: dict[tuple[str, int], set[int]] = defaultdict(set)
-    file_count: dict[tuple[str, int], int] = defaultdict(int)
-    for section in (s for p in planned for s in p.sections):
-        place = (section.topic, section.partition)
-        file_count[place] += section.kind in _LOG_KINDS
-        if section.kind == "snapshot":
-            cuts[place].add(section.file_base_offset)
-    if any(count > 1 for count in file_count.values()):
-        for place, bounds in _overlapping(batches).items():
-            cuts[place] |= bounds
-    return {place: sorted(offsets) for place, offsets in cuts.items()}
-
-
-def _overlapping(batches: DataFrame) -> dict[tuple[str, int], set[int]]:
-    """Bounds of all files of the partitions that have copies; as many rows as there are files."""
-    files = batches.groupBy("topic", "partition", "input_id", "section_index").agg(
-        F.min("base_offset").alias("first"), (F.max("last_offset") + 1).alias("end")
-    )
-    spans: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
-    for row in files.collect():
-        spans[row["topic"], row["partition"]].append((row["first"], row["end"]))
-    return {
-        place: {offset for span in found for offset in span}
-        for place, found in spans.items()
-        if any(after[0] < before[1] for before, after in pairwise(sorted(found)))
-    }
 
 
 def _input_row(
@@ -235,14 +234,20 @@ def _input_row(
         "rejected_bytes": rejected,
         "newest_moment_ms": content.moments_ms.get(planned.input_id),
     }
+    sections = [_section_row(s, content.offsets.get((planned.input_id, s.index))) for s in planned.sections]
     if known:
         read = {name: known[name] for name in read}
+        sections = known["sections"]
     names = ("input_id", "path", "kind", "grammar", "compression", "size_bytes", "text_bytes", "problem")
-    sections = [_section_row(s) for s in planned.sections]
     place = {"cluster": cluster, "capture": capture, "sections": sections}
     return {name: getattr(planned, name) for name in names} | place | read
 
 
-def _section_row(section: Section) -> tuple[Any, ...]:
-    fields = asdict(section) | {"section_index": section.index}
-    return tuple(fields[name] for name in SECTION.names)
+def _section_row(section: Section, offsets: tuple[int, int] | None) -> dict[str, Any]:
+    first_offset, end_offset = offsets or (None, None)
+    fields = asdict(section) | {
+        "section_index": section.index,
+        "first_offset": first_offset,
+        "end_offset": end_offset,
+    }
+    return {name: fields[name] for name in SECTION.names}

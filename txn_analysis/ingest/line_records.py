@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from txn_analysis.ingest.body import Reject, Row, Window, merged
+from txn_analysis.ingest.grammar import LAST_TIME_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ _NONE = -1  # Kafka's word for "not known"
 # kafka-formats.md, 2.1: 1.1 to 3.0, 3.1 to 3.4 (lastTimestamp), 3.5 on (OptionalLong). A producer without a cached data
 # batch has no last part, and its line ends with the space before it.
 _SNAPSHOT_LINE = re.compile(
-    rb"producerId: (?P<producer_id>\d{1,19}) producerEpoch: (?P<producer_epoch>-?\d{1,5})"
+    rb"producerId: (?P<producer_id>\d{1,19}) producerEpoch: (?P<producer_epoch>\d{1,5})"
     rb" coordinatorEpoch: (?P<coordinator_epoch>-?\d{1,10}) currentTxnFirstOffset: "
     rb"(?:None|Some\((?P<scala_offset>\d{1,19})\)|OptionalLong\.empty|OptionalLong\[(?P<java_offset>\d{1,19})\]) "
     rb"(?:lastTimestamp: (?P<last_timestamp>-?\d{1,19}) )?"
@@ -93,7 +94,7 @@ def _snapshot_row(line: bytes, place: Row) -> Row | None:
         "producer_epoch": n["producer_epoch"],
         "coordinator_epoch": _known(n["coordinator_epoch"]),
         "current_txn_start_offset": _known(max(n["scala_offset"], n["java_offset"])),
-        "last_timestamp_ms": next(iter(times), None),
+        "last_timestamp_ms": next((time for time in times if time <= LAST_TIME_MS), None),
         "last_sequence": _known(n["last_sequence"]),
         "last_offset": _known(n["last_offset"]),
     }

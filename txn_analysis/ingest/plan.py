@@ -68,7 +68,8 @@ class Section:
 class PlannedInput:
     """One input. `kind` joins the contract's names of its sections' kinds by `+`; NULL where nothing was recognised.
 
-    `problem` is why the file, or a part of it, cannot be read: `byte N: what is wrong. What to do`.
+    `problem` is why the file, or a part of it, cannot be read: `byte N: what is wrong. What to do`. `same_paths` are
+    further files with the same content, which are not read.
     """
 
     path: str
@@ -80,6 +81,7 @@ class PlannedInput:
     text_bytes: int
     problem: str | None
     sections: tuple[Section, ...]
+    same_paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,18 +102,7 @@ def plan_inputs(spark: SparkSession, files: list[SourceFile]) -> list[PlannedInp
     for survey in survey_files(spark, sorted(files)):
         plan = plan_text(survey)
         same.setdefault(plan.input_id, []).append(plan)
-    return [_planned_once(plans) for plans in same.values()]
-
-
-def _planned_once(plans: list[PlannedInput]) -> PlannedInput:
-    """The first of inputs with the same content; if it is not understood, its problem names the others too."""
-    first, *others = plans
-    if first.problem is None or not others:
-        return first
-    names = [plan.path for plan in others[:_SHOWN_PROBLEMS]]
-    if len(others) > _SHOWN_PROBLEMS:
-        names.append(f"{len(others) - _SHOWN_PROBLEMS} more")
-    return replace(first, problem=f"{first.problem} (the same: {', '.join(names)})")
+    return [replace(first, same_paths=tuple(o.path for o in others)) for first, *others in same.values()]
 
 
 def check_inputs(planned: Sequence[PlannedInput], skip_unrecognised: bool) -> None:
@@ -120,9 +111,16 @@ def check_inputs(planned: Sequence[PlannedInput], skip_unrecognised: bool) -> No
     Raises:
         InputError: one line `PATH: byte N: what is wrong. What to do` for each such input, unless to be skipped.
     """
-    problems = [f"{plan.path}: {plan.problem}" for plan in planned if plan.problem is not None]
+    problems = [f"{plan.path}: {plan.problem}{_the_same(plan)}" for plan in planned if plan.problem is not None]
     if problems and not skip_unrecognised:
         raise InputError(problems)
+
+
+def _the_same(plan: PlannedInput) -> str:
+    names = list(plan.same_paths[:_SHOWN_PROBLEMS])
+    if len(plan.same_paths) > _SHOWN_PROBLEMS:
+        names.append(f"{len(plan.same_paths) - _SHOWN_PROBLEMS} more")
+    return f" (the same: {', '.join(names)})" if names else ""
 
 
 def split_ranges(

@@ -40,15 +40,18 @@ def follow_chain(found: Candidates, *, starts_segment: bool) -> Chain:
     cuts = np.flatnonzero(~is_linked) + 1
     starts, stops = np.append(0, cuts), np.append(cuts, len(found))
     runs = [
-        _Run(int(a), int(b), int(position[a]), int(end[b - 1]), int(base[a]), int(last[b - 1]))
-        for a, b in zip(starts, stops, strict=True)
+        _Run(number, int(a), int(b), int(position[a]), int(end[b - 1]), int(base[a]), int(last[b - 1]))
+        for number, (a, b) in enumerate(zip(starts, stops, strict=True))
     ]
     chosen = np.concatenate([np.arange(run.first, run.stop) for run in _choose(runs, starts_segment=starts_segment)])
-    return Chain(chosen, _contested(position, base, last, chosen))
+    return Chain(chosen, _contested(position, base, last, chosen, starts_segment=starts_segment))
 
 
 @dataclass(frozen=True)
 class _Run:
+    """Linked lines, by their indexes; `number` counts the runs of the slice in file order."""
+
+    number: int
     first: int
     stop: int
     position: int
@@ -70,25 +73,26 @@ def _choose(runs: list[_Run], *, starts_segment: bool) -> list[_Run]:
     by_position: dict[int, list[_Run]] = {}
     for run in runs:
         by_position.setdefault(run.position, []).append(run)
-    while True:
+    while True:  # ends grow from run to run, and nothing is looked at twice: damage everywhere costs no more time
         tail = chain[-1]
-        following = [r for r in by_position.get(tail.end, []) if r.first >= tail.stop and r.continues(tail)]
-        following = following or [r for r in runs if r.first >= tail.stop and r.may_resume(tail)]
-        if not following:
+        linked = (r for r in by_position.get(tail.end, []) if r.number > tail.number and r.continues(tail))
+        later = (runs[number] for number in range(tail.number + 1, len(runs)))
+        following = next(linked, None) or next((r for r in later if r.may_resume(tail)), None)
+        if following is None:
             return chain
-        chain.append(min(following, key=lambda run: run.first))
+        chain.append(following)
 
 
 def _before(runs: list[_Run], longest: _Run) -> list[_Run]:
     """The runs that lead up to `longest` without a break, then `longest` itself."""
     chain = [longest]
-    for run in reversed(runs):
-        if run.stop <= chain[0].first and chain[0].continues(run):
-            chain.insert(0, run)
-    return chain
+    for run in reversed(runs[: longest.number]):
+        if chain[-1].continues(run):
+            chain.append(run)
+    return chain[::-1]
 
 
-def _contested(position: Array, base: Array, last: Array, chosen: Array) -> Array:
+def _contested(position: Array, base: Array, last: Array, chosen: Array, *, starts_segment: bool) -> Array:
     """Chosen batches whose position another line claims from a place where the true line could stand."""
     contested = np.zeros(len(chosen), bool)
     is_chosen = np.zeros(len(position), bool)
@@ -96,7 +100,9 @@ def _contested(position: Array, base: Array, last: Array, chosen: Array) -> Arra
     place = {int(position[c]): k for k, c in enumerate(chosen.tolist())}
     for other in np.flatnonzero(~is_chosen).tolist():
         k: Any = place.get(int(position[other]))
+        if k is None:
+            continue
         # Nothing a client wrote can precede a segment's first batch, so that one is beyond doubt.
-        if k and other > chosen[k - 1] and base[other] > last[chosen[k - 1]]:
-            contested[k] = True
+        is_first = k == 0 and not starts_segment
+        contested[k] |= is_first or (k > 0 and other > chosen[k - 1] and base[other] > last[chosen[k - 1]])
     return contested

@@ -1,6 +1,8 @@
 """What stands between batch lines in a deep dump: end markers, and record lines that must be proven.
 
-No key, value or header leaves this module; it only measures them.
+A record line is its batch's own where the batch prints exactly as many as it counts, their offsets rise inside the
+batch, and what is printed of key and value fills the sizes that the line states (kafka-formats.md, 1.5). No key, value
+or header leaves this module; it only measures them.
 """
 
 from __future__ import annotations
@@ -12,110 +14,130 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.ingest.grammar import MARKER_LINE, RECORD_LINE_START, RECORD_PREFIX
+from txn_analysis.ingest.grammar import MARKER_LINE, MARKER_VALUE_BYTES
+from txn_analysis.ingest.record_sizes import read_heads
+from txn_analysis.ingest.record_walk import BatchRange, measure_lines, measure_records
+from txn_analysis.ingest.regions import Regions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from txn_analysis.ingest.batch_lines import Array, Lines
+    from txn_analysis.ingest.batch_lines import Array, Candidates, Lines
 
 NOT_PRINTED = -1
-_MAX_HEADER_ENDS = 64  # how many `]` of a record's header keys are tried as their end
+_INT32_MAX = 2**31 - 1
 
 
-def read_markers(lines: Lines, control_line: Array, base_offset: Array) -> tuple[Array, Array]:
+@dataclass(frozen=True)
+class Markers:
     """What the record line right after each control batch line says.
 
-    Returns:
-        The marker word (COMMIT, ABORT, the name of another control type, or None where it is not printed), and the
-        coordinator epoch (-1 where it is not printed). A record of another offset than its batch's is not believed.
+    `word` is COMMIT, ABORT or the name of another control type, None where it is not printed or not believed;
+    `coordinator_epoch` is -1 where it is not printed.
     """
-    words = np.full(len(control_line), None, object)
-    epochs = np.full(len(control_line), NOT_PRINTED, np.int64)
-    followed = np.flatnonzero(control_line + 1 < len(lines.starts))
-    read = pc.extract_regex(_as_arrow(lines, control_line[followed] + 1), MARKER_LINE.decode())
-    is_read = np.asarray(pc.is_valid(read), bool)
-    offset, marker, epoch, other = (pc.cast(field, pa.string()) for field in read.drop_null().flatten())
-    is_own = pc.cast(offset, pa.int64()).to_numpy() == base_offset[followed][is_read]
-    rows = followed[is_read][is_own]
-    word = pc.if_else(pc.equal(marker, ""), other, marker).to_numpy(zero_copy_only=False)
-    words[rows] = word[is_own]
-    number = pc.cast(pc.if_else(pc.equal(epoch, ""), str(NOT_PRINTED), epoch), pa.int64()).to_numpy()
-    epochs[rows] = number[is_own]
-    return words, epochs
+
+    word: Array
+    coordinator_epoch: Array
 
 
-def _as_arrow(lines: Lines, index: Array) -> pa.Array:
+def read_markers(lines: Lines, batches: Candidates) -> Markers:
+    """The end markers of batches, one entry for each batch.
+
+    A marker is believed only in a control batch of one record, with that batch's offset, a key of 4 bytes and, for an
+    end marker, a value of 6 (kafka-formats.md, 1.5, rule 6).
+    """
+    words = np.full(len(batches), None, object)
+    epochs = np.full(len(batches), NOT_PRINTED, np.int64)
+    rows = np.flatnonzero(batches.columns["is_control"] & (batches.columns["record_count"] == 1))
+    rows = rows[batches.line[rows] + 1 < len(lines.starts)]
+    rows = rows[lines.starts[batches.line[rows] + 1] == lines.stops[batches.line[rows]]]
+    if len(rows):
+        read = pc.extract_regex(as_arrow(lines, batches.line[rows] + 1), MARKER_LINE.decode())
+        rows = rows[np.asarray(pc.is_valid(read), bool)]
+        offset, value, value28, marker, epoch, other = (pc.cast(f, pa.string()) for f in read.drop_null().flatten())
+        sizes = pc.binary_join_element_wise(value, value28, "")
+        epoch = pc.cast(pc.if_else(pc.equal(epoch, ""), str(NOT_PRINTED), epoch), pa.int64())
+        own_offset = pc.cast(pa.array(batches.columns["base_offset"][rows]), pa.string())
+        is_believed = pc.and_(pc.equal(offset, own_offset), pc.less_equal(epoch, _INT32_MAX))
+        is_believed = pc.and_(is_believed, pc.or_(pc.equal(marker, ""), pc.equal(sizes, str(MARKER_VALUE_BYTES))))
+        kept = np.asarray(is_believed, bool)
+        words[rows[kept]] = pc.if_else(pc.equal(marker, ""), other, marker).to_numpy(zero_copy_only=False)[kept]
+        epochs[rows[kept]] = epoch.to_numpy()[kept]
+    return Markers(words, epochs)
+
+
+def as_arrow(lines: Lines, index: Array) -> pa.Array:
+    """Some lines, newlines included, as an Arrow column."""
     text = lines.joined(index)
-    sizes = (lines.ends - lines.starts)[index] + 1
     offsets = np.zeros(len(index) + 1, np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    offsets[-1:] = len(text)
+    np.cumsum(lines.stops[index] - lines.starts[index], out=offsets[1:])
     return pa.LargeBinaryArray.from_buffers(
         pa.large_binary(), len(index), [None, pa.py_buffer(offsets), pa.py_buffer(text)]
     )
 
 
-def proven_bytes(lines: Lines, batch_line: Array, base_offset: Array, last_offset: Array, count: Array) -> Array:
-    """Bytes of each batch line and of the record lines under it that are proven to be its records.
+@dataclass(frozen=True)
+class Proven:
+    """What is proven of each batch's text.
 
-    The usual case is one line a record, all of them whole: it is decided for all batches at once. Where text of a
-    record holds newlines, the record lines' own key and value sizes decide, record by record.
+    `text_bytes` is the length of its line and of its own record lines; `record_lines` is their number, -1 where the
+    slice prints no record line at all, or the batch does not say how many it has.
     """
-    bounds = np.append(lines.starts, len(lines.data))
-    stop_line = np.append(batch_line[1:], len(lines.starts))
-    own = bounds[batch_line + 1] - lines.starts[batch_line]
-    region = bounds[stop_line] - bounds[batch_line + 1]
-    is_record = np.zeros(len(lines.starts) + 1, np.int64)
-    is_record[lines.starting_with(RECORD_LINE_START) + 1] = 1
-    records = np.cumsum(is_record)
-    has_one_line_each = (records[stop_line] - records[batch_line + 1] == stop_line - batch_line - 1) & (
-        stop_line - batch_line - 1 == np.maximum(count, 0)
-    )
-    proven: Array = own + np.where(has_one_line_each, region, 0)
-    for k in np.flatnonzero(~has_one_line_each & (region > 0)).tolist():
-        text = lines.data[bounds[batch_line[k] + 1] : bounds[stop_line[k]]]
-        proven[k] += _measure_records(text, int(base_offset[k]), int(last_offset[k]), int(count[k]))
-    return proven
+
+    text_bytes: Array
+    record_lines: Array
 
 
 @dataclass(frozen=True)
-class _Sizes:
-    key: int
-    value: int
+class OwnRecords:
+    """Whether the text under each batch line is as many record lines as it counts, with offsets that rise inside it.
+
+    `is_whole`: they also fill their sizes. `is_credible`: they do, or something explains why not.
+    """
+
+    regions: Regions
+    is_whole: Array
+    is_credible: Array
 
 
-def _measure_records(text: bytes, base_offset: int, last_offset: int, count: int) -> int:
-    """Length of the longest prefix of `text` that reads as up to `count` records, each by its own sizes."""
-    at, before = 0, base_offset - 1
-    for _ in range(count):
-        match = RECORD_PREFIX.match(text, at)
-        if not match or not before < int(match["offset"]) <= last_offset:
-            return at
-        sizes = _Sizes(int(match["key"] or match["key28"]), int(match["value"] or match["value28"]))
-        end = next((e for close in _header_ends(text, match.end()) if (e := _record_end(text, close, sizes))), 0)
-        if not end:
-            return at
-        at, before = end, int(match["offset"])
-    return at
+def own_records(lines: Lines, batches: Candidates) -> OwnRecords:
+    """Judges the text under all batch lines at once, as far as a record is one line."""
+    regions = Regions.of(lines, batches)
+    is_plain = regions.is_plain(np.maximum(batches.columns["record_count"], 0))
+    count = np.where(is_plain, regions.record_count, 0)
+    batch = np.repeat(np.arange(len(batches)), count)
+    is_whole, is_credible = is_plain.copy(), is_plain.copy()
+    if len(batch):
+        first_row = np.cumsum(count) - count  # of each batch, among the lines that are judged
+        index = np.arange(len(batch)) - first_row[batch] + regions.first_record[batch]
+        heads = read_heads(as_arrow(lines, regions.records[index]))
+        before = np.append(-1, heads.offset[:-1])
+        before[first_row[count > 0]] = batches.columns["base_offset"][count > 0] - 1
+        is_inside = (heads.offset > before) & (heads.offset <= batches.columns["last_offset"][batch])
+        is_control = np.asarray(batches.columns["is_control"], bool)[batch]
+        is_whole[batch[~(is_inside & (heads.is_filled | is_control))]] = False
+        is_credible[batch[~(is_inside & (heads.is_credible | is_control))]] = False
+    return OwnRecords(regions, is_whole, is_credible)
 
 
-def _header_ends(text: bytes, start: int) -> Iterator[int]:
-    """Places right after each `]` that may close the header keys, which are printed raw."""
-    for _ in range(_MAX_HEADER_ENDS):
-        close = text.find(b"]", start)
-        if close < 0:
-            return
-        start = close + 1
-        yield start
+def prove_records(lines: Lines, batches: Candidates, markers: Markers, own: OwnRecords) -> Proven:
+    """Decides how much of the text under each batch line is its records.
 
-
-def _record_end(text: bytes, at: int, sizes: _Sizes) -> int:
-    """Where the record ends, newline included, if key and value fill their sizes; 0 if they do not."""
-    bare = at
-    for label, size in ((b" key: ", sizes.key), (b" payload: ", sizes.value)):
-        if size >= 0 and text.startswith(label, at):
-            at += len(label) + size
-    if text.startswith(b"\n", at) and at < len(text):
-        return at + 1
-    return bare + 1 if text.startswith(b"\n", bare) else 0
+    The usual case, one line a record and all of them whole, is decided in `own`. Where text of a record holds
+    newlines, the record lines' own key and value sizes decide, record by record.
+    """
+    regions, count = own.regions, np.maximum(batches.columns["record_count"], 0).astype(np.int64)
+    is_control = np.asarray(batches.columns["is_control"], bool)
+    is_read = ~is_control | np.array([word is not None for word in markers.word], bool) | (count == 0)
+    is_proven = own.is_credible & is_read
+    text_bytes = regions.start - lines.starts[batches.line] + np.where(is_proven, regions.length, 0)
+    found = np.where(is_proven, count, 0)
+    for k in np.flatnonzero(~is_proven & ~is_control & (regions.length > 0) & (count > 0)).tolist():
+        start, stop, batch = int(regions.start[k]), int(regions.stop[k]), BatchRange.of(batches, k)
+        measured = measure_records(lines.data, start, stop, batch)
+        if measured.record_count < batch.record_count:
+            measured = max(measured, measure_lines(lines.data[start:stop], batch), key=lambda m: m.record_count)
+        text_bytes[k] += measured.length
+        found[k] = measured.record_count
+    if not (regions.length > 0).any():
+        found[:] = NOT_PRINTED
+    found[batches.columns["record_count"] < 0] = NOT_PRINTED
+    return Proven(text_bytes, found)

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from txn_analysis.ingest.batch_lines import ABSENT, Candidates, Lines, read_batch_lines
-from txn_analysis.ingest.grammar import BATCH_LINE_START
+from txn_analysis.ingest.grammar import BATCH_LINE_START, LAST_TIME_MS
+from txn_analysis.ingest.inside_records import all_outside, outside_records
 from txn_analysis.ingest.position_chain import follow_chain
-from txn_analysis.ingest.record_lines import proven_bytes, read_markers
+from txn_analysis.ingest.record_lines import Proven, own_records, prove_records, read_markers
 from txn_analysis.tables import LOG_BATCHES
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from txn_analysis.ingest.plan import ScanRange
     from txn_analysis.ingest.text import Text
 
+MAX_TAIL_BYTES = 32 << 20  # the records of one batch, decompressed, that a task reads beyond its range
 _LOOK_AHEAD_BYTES = 1 << 20
 
 
@@ -25,35 +27,51 @@ def scan_range(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
     """The batches whose lines begin in this range of a section's body.
 
     A range owns whole batches: it begins at the first batch line at or after its start and ends before the first one
-    at or after its end, so that a batch, its record lines and its end marker are always read by the same task.
+    at or after its end, so that a batch, its record lines and its end marker are always read by the same task. Text
+    without any batch line that lies more than MAX_TAIL_BYTES behind a range is read by no task, and so not proven.
     """
     section = part.section
     is_first = part.start == section.text_start_bytes
-    start = part.start if is_first else _next_batch_line(text, part.start, section.text_end_bytes)
-    end = _next_batch_line(text, part.end, section.text_end_bytes)
+    last_line_end = min(part.end + len(BATCH_LINE_START), section.text_end_bytes)
+    start = part.start if is_first else _next_batch_line(text, part.start, last_line_end)
+    if start >= part.end:
+        return _empty()
+    end = _next_batch_line(text, part.end, min(section.text_end_bytes, part.end + MAX_TAIL_BYTES))
     lines = Lines.of(text.read(start, end))
     found = read_batch_lines(lines)
     if not len(found):
         return _empty()
-    chain = follow_chain(found, starts_segment=is_first)
-    batches = found.take(chain.chosen)
-    columns = batches.columns
-    text_bytes = (
-        _whole_regions(lines, batches.line)
-        if section.kind == "state"  # its records are proven where they are decoded
-        else proven_bytes(lines, batches.line, columns["base_offset"], columns["last_offset"], columns["record_count"])
+    # The records of a decoded section are proven, and counted, where they are decoded.
+    is_decoded = section.kind == "state"
+    ends_segment = end == section.text_end_bytes
+    own = None if is_decoded else own_records(lines, found)
+    standing = (
+        outside_records(lines, found, own, starts_segment=is_first, ends_segment=ends_segment)
+        if own
+        else all_outside(found)
     )
+    chain = follow_chain(standing.batches, starts_segment=is_first)
+    batches = standing.batches.take(chain.chosen)
+    columns = batches.columns
+    markers = read_markers(lines, batches)
+    if own and len(batches) < len(found):
+        own = own_records(lines, batches)
+    proven = prove_records(lines, batches, markers, own) if own else _whole_regions(lines, batches)
+    is_contested = chain.is_contested | standing.is_contested(chain.chosen, ends_segment=ends_segment)
     place = {
         "ingest_id": pa.repeat(pa.scalar(ingest_id), len(batches)),
         "input_id": pa.repeat(pa.scalar(part.input_id), len(batches)),
         "section_index": pa.repeat(pa.scalar(section.index, pa.int32()), len(batches)),
         "topic": pa.repeat(pa.scalar(section.topic), len(batches)),
         "partition": pa.repeat(pa.scalar(section.partition, pa.int32()), len(batches)),
-        "is_contested": pa.array(chain.is_contested),
+        "is_contested": pa.array(is_contested),
         "text_start_bytes": pa.array(lines.starts[batches.line] + start),
-        "text_bytes": pa.array(text_bytes),
+        "text_bytes": pa.array(proven.text_bytes),
+        "record_line_count": _known(proven.record_lines),
+        "marker": pa.array(markers.word, pa.string()),
+        "coordinator_epoch": _known(markers.coordinator_epoch),
     }
-    arrays = place | _batch_columns(columns) | _marker_columns(lines, batches)
+    arrays = place | _batch_columns(columns)
     schema = LOG_BATCHES.arrow_schema
     return pa.RecordBatch.from_arrays([arrays[f.name].cast(f.type) for f in schema], schema=schema)
 
@@ -76,14 +94,19 @@ def _next_batch_line(text: Text, at: int, limit: int) -> int:
     return limit
 
 
-def _whole_regions(lines: Lines, batch_line: Array) -> Array:
-    bounds = np.append(lines.starts[batch_line], len(lines.data))
-    return np.diff(bounds)
+def _whole_regions(lines: Lines, batches: Candidates) -> Proven:
+    bounds = np.append(lines.starts[batches.line], len(lines.data))
+    return Proven(np.diff(bounds), np.full(len(batches), ABSENT, np.int64))
 
 
 def _known(values: Array) -> pa.Array:
     """The values with Kafka's -1 as NULL."""
     return pa.array(values, mask=values == ABSENT)
+
+
+def _times(values: Array) -> pa.Array:
+    """The values with NULL for Kafka's -1, and for any other time that no calendar has; clients may send both."""
+    return pa.array(values, mask=(values < 0) | (values > LAST_TIME_MS))
 
 
 def _batch_columns(c: dict[str, Array]) -> dict[str, pa.Array]:
@@ -100,22 +123,11 @@ def _batch_columns(c: dict[str, Array]) -> dict[str, pa.Array]:
         "is_control": pa.array(c["is_control"]),
         "position": pa.array(c["position"]),
         "size_bytes": pa.array(c["size"]),
-        "max_timestamp_ms": _known(c["max_timestamp"]),
+        "max_timestamp_ms": _times(c["max_timestamp"]),
         "timestamp_type": pa.array(c["timestamp_type"], pa.string(), mask=~has_type),
         "leader_epoch": _known(c["leader_epoch"]),
-        "delete_horizon_ms": _known(c["delete_horizon"]),
+        "delete_horizon_ms": _times(c["delete_horizon"]),
         "codec": pa.array(c["codec"], pa.string()),
         "crc": pa.array(c["crc"]),
         "is_valid": pa.array(c["is_valid"]),
     }
-
-
-def _marker_columns(lines: Lines, batches: Candidates) -> dict[str, pa.Array]:
-    control = np.flatnonzero(batches.columns["is_control"])
-    words = np.full(len(batches), None, object)
-    epochs = np.full(len(batches), ABSENT, np.int64)
-    if len(control):
-        words[control], epochs[control] = read_markers(
-            lines, batches.line[control], batches.columns["base_offset"][control]
-        )
-    return {"marker": pa.array(words, pa.string()), "coordinator_epoch": _known(epochs)}

@@ -17,6 +17,7 @@ LOG, STATE, SNAPSHOT, TXNINDEX = "log", "state", "snapshot", "txnindex"
 EMPTY = "empty"
 OLD_DEEP = "2.1-deep"
 PARTITION_MAX = 2**31 - 1
+OFFSET_MAX = 2**63 - 2  # the offset after it must be a number too
 
 DUMP_TOOL_REMEDY = "Dump it again with kafka-dump-log 2.2 or newer (a newer tool reads the files of older brokers)"
 REMEDY_OLD_DEEP = "Dump again without --deep-iteration/--print-data-log, or with kafka-dump-log 2.2 or newer"
@@ -71,6 +72,8 @@ def parse_dump_path(path: str) -> DumpedFile | Refusal | None:
             f"the path {path!r} does not say which partition it is of",
             "Dump the file by a path with its folder, such as orders-0/00000000000000000000.log",
         )
+    if int(file[1]) > OFFSET_MAX:
+        return Refusal(f"{name} is not named after an offset", "Copy it from the broker again, under its own name")
     return DumpedFile(suffix, named[1], int(named[2]), int(file[1]))
 
 

@@ -100,7 +100,8 @@ def _folder_files(folder: str, problems: list[str]) -> Iterator[str]:
                 continue
             is_empty = False
             path = Path(parent) / name
-            if path.is_symlink() and (name in linked or not path.resolve().is_relative_to(root)):
+            # realpath, as Path.resolve raises where links go in a circle.
+            if path.is_symlink() and (name in linked or not Path(os.path.realpath(path)).is_relative_to(root)):
                 problems.append(f"{path}: a link out of the given folder, or to a folder. Name its target instead")
             else:
                 yield str(path)

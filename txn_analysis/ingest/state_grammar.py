@@ -30,6 +30,8 @@ OLD_RECORD = re.compile(
     rb" compresscodec: [A-Za-z0-9]+ producerId: -?\d{1,19} (?:producerEpoch: -?\d{1,5} )?sequence: -?\d{1,10}"
     rb" isTransactional: (?:true|false) headerKeys: \[\]"
 )
+# The newline before a line that a reader must look at; all other lines are alike to it.
+LINE_START = re.compile(rb"\n(?=\| offset: |baseOffset: |offset: )")
 CONTROL_SUFFIX = re.compile(rb" (?:endTxnMarker|controlType|LeaderChange|Snapshot\w+|KRaft\w+):? ?[^\n]*\n|\n")
 KEY = b" key: "
 PAYLOAD = b" payload: "

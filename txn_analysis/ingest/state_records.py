@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.ingest.batch_lines import read_batch_line
 from txn_analysis.ingest.body import CUT_SHORT, LINE_TOO_LONG, Reject, Row, Window, merged
-from txn_analysis.ingest.grammar import BATCH_LINE_START, RECORD_LINE_START
+from txn_analysis.ingest.grammar import BATCH_LINE_START, LAST_TIME_MS, RECORD_LINE_START
 from txn_analysis.ingest.state_grammar import (
     CONTROL_SUFFIX,
     DECODER_ERROR,
     KEY,
+    LINE_START,
     OLD_RECORD,
     PAYLOAD,
     RECORD,
@@ -47,7 +48,7 @@ OLD_DEEP = "2.1-deep"
 _OLD_RECORD_START = b"offset: "
 _KEY_HEAD_BYTES = 4  # record type and string length, int16 each, before the id
 _NULL_BYTES = -1
-_MAX_OFFSET = _MAX_MS = 2**63 - 1
+_MAX_OFFSET = 2**63 - 1
 
 _NOT_A_LINE = "not a line of a decoded __transaction_state dump"
 
@@ -179,7 +180,9 @@ class _StateReader:
         if not is_known and self._window.starts_with(start, 0) and self._window.line_end():
             self._is_adrift = True
             yield self._lost(self._place(None))
-        yield self._window.reject_line(_NOT_A_LINE)
+        # At least this line; with it those after it that cannot be anything else.
+        length = self._window.plain_lines(LINE_START)
+        yield self._window.reject(length, _NOT_A_LINE) if length else self._window.reject_line(_NOT_A_LINE)
 
     def _read_head(self) -> _Head | None:
         """The prefix of the record line that is next; None where none that fits its batch stands here."""
@@ -192,7 +195,7 @@ class _StateReader:
         groups = match.groupdict()
         offset, recorded_ms = int(groups["offset"]), int(groups["ms"])
         before = -1 if self._last_offset is None else self._last_offset
-        if not before < offset <= self._batch.last_offset or recorded_ms > _MAX_MS:
+        if not before < offset <= self._batch.last_offset or recorded_ms > LAST_TIME_MS:
             return None
         is_valid = self._batch.is_valid and groups.get("valid", b"true") == b"true"
         known_ms = recorded_ms if recorded_ms >= 0 else None

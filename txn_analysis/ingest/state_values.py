@@ -10,6 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.ingest.grammar import LAST_TIME_MS
 from txn_analysis.ingest.java_hash import java_hash
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ _FIELDS: dict[str, tuple[str, int, int, int | None]] = {
     "nextProducerEpoch": ("next_producer_epoch", _NONE, _INT16_MAX, _NONE),
     "transactionTimeoutMs": ("timeout_ms", 0, _INT32_MAX, None),
     "transactionStatus": ("status", 0, len(STATES) - 1, None),
-    "transactionLastUpdateTimestampMs": ("last_update_ms", _NONE, _INT64_MAX, None),
-    "transactionStartTimestampMs": ("start_ms", _NONE, _INT64_MAX, None),
+    "transactionLastUpdateTimestampMs": ("last_update_ms", _NONE, LAST_TIME_MS, None),
+    "transactionStartTimestampMs": ("start_ms", _NONE, LAST_TIME_MS, None),
     "clientTransactionVersion": ("client_transaction_version", _NONE, _INT16_MAX, _NONE),
 }
 _PARTITIONS = "transactionPartitions"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from txn_analysis.ingest.boundaries import StartProver, printed_reach
@@ -23,7 +25,7 @@ _PATH_BYTES = 1 << 12
 _LOOK_AHEAD_BYTES = _PATH_BYTES + HEAD_BYTES
 
 _DUMPING = b"\nDumping "
-_TRAILER = re.compile(rb"\nFound (\d{1,19}) invalid bytes at the end of ([^\n]{1,255})\n")
+_TRAILER = re.compile(rb"\nFound (\d{1,18}) invalid bytes at the end of ([^\n]{1,255})\n")
 _TRAILER_BYTES = 320
 # Inside a JSON text its quotes are escaped, so this begins an object wherever it stands.
 _CONSOLE_OBJECT = b'{"key":'
@@ -117,20 +119,23 @@ def _cut_object(read: Read, text_bytes: int) -> int | None:
         return None
     try:
         json.JSONDecoder().raw_decode(text[found:].decode())
-    except ValueError:  # also UnicodeDecodeError: the cut can fall within a character
+    except (ValueError, RecursionError):  # cut, also within a character; nested without end
         return start + found
     return None
 
 
 def _marks(read: Read, around: bytes, start: int, end: int, reach: list[tuple[int, int]]) -> tuple[SectionMark, ...]:
     marks = []
+    places = [start + place for place, _ in reach]
+    bounds = list(accumulate((start + bound for _, bound in reach), max))
     provers = StartProver(read, is_decoded=False), StartProver(read, is_decoded=True)
     found = around.find(_DUMPING)
     while 0 <= found < end - start:
         at = start + found
         mark = _mark(read, at, provers)
         if mark is not None:
-            is_hidden = any(start + place < mark.anchor < start + bound for place, bound in reach)
+            before = bisect_left(places, mark.anchor)
+            is_hidden = before > 0 and mark.anchor < bounds[before - 1]
             marks.append(replace(mark, proof=UNPROVEN) if is_hidden else mark)
         found = around.find(_DUMPING, found + 1)
     return tuple(marks)

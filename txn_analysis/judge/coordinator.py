@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,7 +12,12 @@ from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.ingest.sections import STATE_TOPIC
 from txn_analysis.judge.history import OpenData, history_facts
-from txn_analysis.judge.state_coverage import StateEvidence, StateSection, state_coverage
+from txn_analysis.judge.state_coverage import (
+    MOST_MISPLACED_IDS,
+    StateEvidence,
+    StateSection,
+    state_coverage,
+)
 from txn_analysis.reconstruct.segments import is_hole
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
 from txn_analysis.warehouse import in_parallel
@@ -30,6 +36,7 @@ _MISPLACED = (
     "transactional ids lie in partitions that their hash does not give: "
     "mislabelled dumps, or another partition count than stated"
 )
+_IS_MISPLACED = "state_partition != hashed_partition"
 CANDIDATE_KEY = ("topic", "partition", "producer_id")
 FACTS = StructType(
     [
@@ -50,9 +57,11 @@ FACTS = StructType(
         StructField("is_producer_live", BOOLEAN),
         StructField("state_epoch", INT),
         StructField("recorded_after_ms", BIGINT),
+        StructField("first_recorded_ms", BIGINT),
         StructField("has_prepare_since_marker", BOOLEAN),
     ]
 )
+COORDINATOR_FACTS = tuple(name for name in FACTS.names if name not in CANDIDATE_KEY)
 _HISTORY_COLUMNS = (
     "transactional_id",
     "state_partition",
@@ -82,45 +91,86 @@ def coordinator_facts(candidates: DataFrame, states: DataFrame, max_clock_skew_m
     """What the coordinator knows of open transactions.
 
     In:  `candidates`, open rows of `transactions`; `states`, the records that are evidence.
-    Out: one row per candidate whose producer id some transactional id has, or had in any earlier record. Where several
-         ids had it, the one whose transaction lists the partition, then the one that runs under the producer id, then
-         the one that was updated last.
+    Out: one row per candidate whose producer id some transactional id has, or had in any earlier record; see `best_of`
+         for the choice among several ids.
     """
     known = states.where(F.col("transactional_id").isNotNull())
     wanted = candidates.select(*CANDIDATE_KEY, "last_marker_ms")
     named = F.explode(F.array_compact(F.array("producer_id", "previous_producer_id", "next_producer_id")))
-    ids = known.select("transactional_id", named.alias("producer_id")).join(
-        F.broadcast(wanted.select("producer_id").distinct()), "producer_id", "left_semi"
+    asked = F.broadcast(wanted.select("producer_id").distinct().withColumnRenamed("producer_id", "asked_producer_id"))
+    # Under names of their own: both sides come from the same records, and Spark could not tell the columns apart.
+    ids = known.select(F.col("transactional_id").alias("asked_id"), named.alias("asked_producer_id"))
+    ids = ids.join(asked, "asked_producer_id", "left_semi").distinct()
+    history = known.join(F.broadcast(ids), F.col("transactional_id") == F.col("asked_id"))
+    history = history.select("asked_producer_id", *_HISTORY_COLUMNS, "record_order")
+    return (
+        history.groupBy("asked_producer_id")
+        .cogroup(wanted.groupBy("producer_id"))
+        .applyInArrow(_reader(max_clock_skew_ms), FACTS)
     )
-    asked = wanted.join(ids.distinct(), "producer_id")
-    history = known.join(F.broadcast(asked.select("transactional_id").distinct()), "transactional_id", "left_semi")
-    history = history.select(*_HISTORY_COLUMNS, "record_order")
-    # Under a name of its own: both sides come from the same records, and Spark could not tell the columns apart.
-    asker = asked.withColumnRenamed("transactional_id", "asked_id").groupBy("asked_id")
-    facts = history.groupBy("transactional_id").cogroup(asker).applyInArrow(_reader(max_clock_skew_ms), FACTS)
-    best = F.struct(
-        "is_listed", "runs_under_producer_id", F.coalesce("coordinator_update_ms", F.lit(0)), "transactional_id"
-    )
-    columns = [c for c in FACTS.names if c not in CANDIDATE_KEY]
-    chosen = facts.groupBy(*CANDIDATE_KEY).agg(F.max_by(F.struct(*columns), best).alias("fact"))
-    return chosen.select(*CANDIDATE_KEY, "fact.*")
 
 
 def _reader(max_clock_skew_ms: int) -> Callable[[pa.Table, pa.Table], pa.Table]:
     schema = to_arrow_schema(FACTS)
 
     def read(history: pa.Table, asked: pa.Table) -> pa.Table:
-        # The same record may be evidence from several captures and copies; its order is its identity.
-        records = list({tuple(r["record_order"].values()): r for r in history.to_pylist()}.items())
-        in_order = [record for _, record in sorted(records, key=lambda item: item[0])]
-        rows = []
-        for data in asked.to_pylist():
-            place = {name: data[name] for name in CANDIDATE_KEY}
-            facts = history_facts(in_order, OpenData(**place, last_marker_ms=data["last_marker_ms"]), max_clock_skew_ms)
-            rows.append(place | facts)
-        return pa.Table.from_pylist(rows, schema=schema)
+        """All records of the ids that had one producer id, and the open transactions of that producer id."""
+        by_id: defaultdict[str, list[Row]] = defaultdict(list)
+        for record in history.to_pylist():
+            by_id[record["transactional_id"]].append(record)
+        found: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
+        transactions = asked.to_pylist()
+        for records in by_id.values():
+            for fact in facts_of_id(records, transactions, max_clock_skew_ms):
+                found[tuple(fact[name] for name in CANDIDATE_KEY)].append(fact)
+        return pa.Table.from_pylist([best_of(rows) for rows in found.values()], schema=schema)
 
     return read
+
+
+def facts_of_id(records: list[Row], asked: list[Row], max_clock_skew_ms: int) -> list[Row]:
+    """What the history of one transactional id says about each open transaction that is asked about.
+
+    Args:
+        records: records of the id as rows of `transaction_states` with their `record_order`, in any order.
+        asked: open rows of `transactions` whose producer id the id has, or had.
+        max_clock_skew_ms: by how much two brokers' clocks may differ.
+    """
+    history = in_order(records)
+    facts = []
+    for data in asked:
+        place = {name: data[name] for name in CANDIDATE_KEY}
+        open_data = OpenData(**place, last_marker_ms=data["last_marker_ms"])
+        facts.append(place | history_facts(history, open_data, max_clock_skew_ms))
+    return facts
+
+
+def in_order(records: list[Row]) -> list[Row]:
+    """The records of one id, oldest first and each once: several captures and copies may hold the same one."""
+    by_order: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for record in records:
+        same_place = by_order[tuple(record["record_order"].values())]
+        if record not in same_place:
+            same_place.append(record)
+    # Copies that differ are broken evidence: none is lost, and which one comes last is never left to chance.
+    return [record for order in sorted(by_order) for record in sorted(by_order[order], key=repr)]
+
+
+def best_of(rows: list[Row]) -> Row:
+    """Of the facts of several ids about one open transaction, those that count.
+
+    The id whose transaction lists the partition, then the one that runs under the producer id, then the one that was
+    updated last.
+    """
+    return max(
+        rows,
+        key=lambda row: (
+            row["is_listed"],
+            row["runs_under_producer_id"],
+            row["coordinator_update_ms"] or 0,
+            row["transactional_id"],
+        ),
+    )
 
 
 def state_evidence(states: DataFrame, evidence: Evidence, health: list[Row], settings: Settings) -> StateEvidence:
@@ -180,18 +230,33 @@ def _state_sections(states: DataFrame, sections: DataFrame) -> list[StateSection
             F.max(F.when(F.col("is_after_gap"), moment)).alias("gap_ms"),
             F.max(moment).alias("moment_ms"),
             F.count_if("is_undecodable").alias("undecodable_count"),
-            F.count_if(F.col("state_partition") != F.col("hashed_partition")).alias("misplaced_count"),
+            F.count_if(F.expr(_IS_MISPLACED)).alias("misplaced_count"),
         )
     )
-    files = sections.where("kind = 'state' AND capture_rank = 0")
-    joined = files.join(summed, ["input_id", "section_index"], "left").fillna(
-        0, ["undecodable_count", "misplaced_count"]
-    )
-    names = [c for c in StateSection.__dataclass_fields__ if c != "state_partition"]
+    key = ["input_id", "section_index"]
+    named = (F.col("partition").alias("state_partition"), "file_base_offset", "end_offset")
+    files = sections.where("kind = 'state' AND capture_rank = 0").select(*key, *named)
+    joined = files.join(summed, key, "left").fillna(0, ["undecodable_count", "misplaced_count"])
+    rows = joined.collect()
+    ids = _misplaced_ids(states) if any(row["misplaced_count"] for row in rows) else {}
+    own = [name for name in joined.columns if name not in key]
     return [
-        StateSection(**row.asDict())
-        for row in joined.select(F.col("partition").alias("state_partition"), *names).collect()
+        StateSection(
+            **{name: row[name] for name in own},
+            misplaced_ids=ids.get((row["input_id"], row["section_index"]), ()),
+        )
+        for row in rows
     ]
+
+
+def _misplaced_ids(states: DataFrame) -> dict[tuple[str, int], tuple[str, ...]]:
+    """By file of the judged capture, the first ids (by code point) that Kafka's hash puts into another partition."""
+    misplaced = states.where("NOT is_console AND capture_rank = 0").where(_IS_MISPLACED)
+    ids = misplaced.select("input_id", "section_index", "transactional_id").distinct()
+    # One id may have all the records of a file, so the ids are told apart before the first few are taken.
+    first = F.array_sort(F.min_by("transactional_id", "transactional_id", MOST_MISPLACED_IDS))
+    rows = ids.groupBy("input_id", "section_index").agg(first.alias("ids")).collect()
+    return {(row["input_id"], row["section_index"]): tuple(row["ids"]) for row in rows}
 
 
 def _console_sections(states: DataFrame) -> dict[int, StateSection]:

@@ -94,6 +94,7 @@ def history_facts(history: list[Row], data: OpenData, max_clock_skew_ms: int) ->
         "is_producer_live": runs_under_it and last["state"] in LIVE,
         "state_epoch": last["producer_epoch"] if not is_tombstone and last["producer_id"] == data.producer_id else None,
         "recorded_after_ms": max(moments, default=None),
+        "first_recorded_ms": moment_ms(history[0]),
         "has_prepare_since_marker": bool(prepared),
     }
 

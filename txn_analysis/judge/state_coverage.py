@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from txn_analysis.ingest.java_hash import java_hash, state_partition
+from txn_analysis.ingest.sections import STATE_TOPIC
+
 Row = dict[str, Any]
+
+MOST_MISPLACED_IDS = 3
+_ID_WIDTH = 80  # an id may have 32,767 bytes, and stands in the words of every finding that it makes undecidable
 
 
 @dataclass(frozen=True)
 class StateSection:
     """One dumped file of one partition of `__transaction_state`, summed up; offsets are None where it is empty.
 
-    `gap_ms` is the moment of the last record that follows a hole inside the file (compaction).
+    `gap_ms` is the moment of the last record that follows a hole inside the file (compaction). `misplaced_count` counts
+    records whose id belongs to another partition by Kafka's hash; `misplaced_ids` are the first few of these ids.
+    `end_offset` is the offset after its last batch, which compaction may have left without a record.
     """
 
     state_partition: int
@@ -25,6 +33,8 @@ class StateSection:
     moment_ms: int | None
     undecodable_count: int
     misplaced_count: int
+    misplaced_ids: tuple[str, ...] = ()
+    end_offset: int | None = None
 
 
 @dataclass
@@ -43,10 +53,26 @@ class StatePartition:
     gap_ms: int | None = None
     problems: list[str] = field(default_factory=list)
     holes: list[str] = field(default_factory=list)
+    undecodable_count: int = 0
+    misplaced_ids: tuple[str, ...] = ()
 
-    def as_row(self) -> Row:
-        """The fields as a plain row."""
-        return asdict(self)
+    def gaps(self, *, holes_waived: bool) -> list[str]:
+        """What is missing in it, in words that name the partition."""
+        reasons = self.problems + ([] if holes_waived else self.holes)
+        return [f"{STATE_TOPIC}-{self.state_partition}: {reason}" for reason in reasons]
+
+    def coverage(self, *, holes_waived: bool) -> Row:
+        """What was seen of it and whether that is all, as plain data; ids are as they were found, not escaped."""
+        return {
+            "partition": self.state_partition,
+            "is_seen": self.is_seen,
+            "is_complete": self.is_seen and not self.gaps(holes_waived=holes_waived),
+            "seen_to_ms": self.moment_ms,
+            "undecodable": self.undecodable_count,
+            "misplaced_ids": list(self.misplaced_ids),
+            "problems": self.problems,
+            "holes": self.holes,
+        }
 
 
 @dataclass(frozen=True)
@@ -64,11 +90,21 @@ class StateEvidence:
 
     def gaps(self, *, holes_waived: bool) -> list[str]:
         """What is missing anywhere, in words; an unknown producer needs all of it."""
-        gaps = list(self.misfits)
-        for p in self.partitions:
-            reasons = p.problems + ([] if holes_waived else p.holes)
-            gaps += [f"__transaction_state-{p.state_partition}: {reason}" for reason in reasons]
-        return gaps
+        return [*self.misfits, *(gap for p in self.partitions for gap in p.gaps(holes_waived=holes_waived))]
+
+    def coverage(self, *, holes_waived: bool) -> Row:
+        """What was seen, in sum and by partition, as plain data; `problems` is whatever makes an answer doubtful."""
+        return {
+            "expected": self.expected_count,
+            "seen": self.seen_count,
+            "missing": [p.state_partition for p in self.partitions if not p.is_seen],
+            "problems": self.gaps(holes_waived=holes_waived),
+            "partitions": [p.coverage(holes_waived=holes_waived) for p in self.partitions if p.is_seen or p.problems],
+        }
+
+    def partition(self, number: int | None) -> StatePartition | None:
+        """The partition with this number; None where nothing is known of it."""
+        return next((p for p in self.partitions if p.state_partition == number), None)
 
     def oldest_moment_ms(self) -> int | None:
         """Up to when all partitions speak; None where one of them never does."""
@@ -88,13 +124,13 @@ def state_coverage(
         console: by partition (Kafka's hash of the ids), what a console export holds; it carries no chain.
     """
     found = {p: StatePartition(p) for p in range(count)}
-    for section in sorted(sections, key=lambda s: (s.state_partition, s.file_base_offset)):
+    ordered = sorted(sections, key=_in_file_order)
+    for section in ordered:
         partition = found.setdefault(section.state_partition, StatePartition(section.state_partition))
         partition.is_seen = True
-        _add_section(partition, section)
+        _add_section(partition, section, count)
     for number, partition in found.items():
-        files = [s for s in sections if s.state_partition == number]
-        _add_files(partition, files)
+        _add_files(partition, [s for s in ordered if s.state_partition == number])
         partition.problems += sorted(log_problems.get(number, []))
         if number >= count:
             partition.problems.append(f"there is no partition {number} in {count}")
@@ -105,25 +141,49 @@ def state_coverage(
     return [found[number] for number in sorted(found)]
 
 
-def _add_section(partition: StatePartition, section: StateSection) -> None:
+def _add_section(partition: StatePartition, section: StateSection, count: int) -> None:
     partition.moment_ms = _latest(partition.moment_ms, section.moment_ms)
     partition.gap_ms = _latest(partition.gap_ms, section.gap_ms)
+    _add_undecodable(partition, section)
+    if section.misplaced_count:
+        partition.problems.append(
+            f"{section.misplaced_count} records have ids that belong to another partition"
+            + _such_as(section.misplaced_ids, count)
+        )
+        known = {*partition.misplaced_ids, *section.misplaced_ids}
+        partition.misplaced_ids = tuple(sorted(known)[:MOST_MISPLACED_IDS])
+
+
+def _such_as(ids: tuple[str, ...], count: int) -> str:
+    """The ids with the partition that Kafka's hash gives them."""
+    shown = [name if len(name) <= _ID_WIDTH else f"{name[:_ID_WIDTH]}..." for name in ids]
+    homes = [state_partition(java_hash(name), count) for name in ids]
+    named = [f"'{name}' (to {home})" for name, home in zip(shown, homes, strict=True)]
+    return f", such as {', '.join(named)}" if named else ""
+
+
+def _add_undecodable(partition: StatePartition, section: StateSection) -> None:
+    partition.undecodable_count += section.undecodable_count
     if section.undecodable_count:
         partition.problems.append(f"{section.undecodable_count} records could not be decoded")
-    if section.misplaced_count:
-        partition.problems.append(f"{section.misplaced_count} records have ids that belong to another partition")
 
 
-def _add_files(partition: StatePartition, files: list[StateSection]) -> None:
-    ordered = sorted(files, key=lambda s: (s.file_base_offset, s.last_offset or -1))
+def _in_file_order(section: StateSection) -> tuple[int, int, int, str]:
+    # Copies may differ in nothing but what is wrong with them: whatever order they come in, the words are the same.
+    return section.state_partition, section.file_base_offset, _end(section), repr(section)
+
+
+def _add_files(partition: StatePartition, ordered: list[StateSection]) -> None:
     ends: list[tuple[int, StateSection]] = [(_end(s), s) for s in ordered]
     if ordered and ordered[0].file_base_offset != 0:
         partition.holes.append(f"does not begin with its first file, but with {ordered[0].file_base_offset}")
     if ordered and (ordered[0].first_offset or 0) > 0:
         partition.gap_ms = _latest(partition.gap_ms, ordered[0].first_ms)
-    for (end, _), (_, section) in pairwise(ends):
-        if section.file_base_offset > end:
-            partition.holes.append(f"offsets {end} to {section.file_base_offset - 1} are in no file")
+    for (end, before), (_, section) in pairwise(ends):
+        batches_end = max(end, before.end_offset or 0)
+        if section.file_base_offset > batches_end:
+            partition.holes.append(f"offsets {batches_end} to {section.file_base_offset - 1} are in no file")
+        # What compaction removed after the last record that is left is a gap of the histories all the same.
         if section.first_offset is not None and section.first_offset > end:
             partition.gap_ms = _latest(partition.gap_ms, section.first_ms)
 
@@ -141,8 +201,7 @@ def _add_console(found: dict[int, StatePartition], console: dict[int, StateSecti
             partition.holes.append("a console export does not say what it covers")
         if section is not None:
             partition.moment_ms = _latest(partition.moment_ms, section.moment_ms)
-            if section.undecodable_count:
-                partition.problems.append(f"{section.undecodable_count} records could not be decoded")
+            _add_undecodable(partition, section)
         partition.is_seen = True
 
 

@@ -7,6 +7,7 @@ fragment after its last one (which may go on in a later piece), and the transact
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,8 @@ from txn_analysis.tables import LOG_PIECES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+SectionKey = tuple[str, int]
+_NO_CUTS: Mapping[SectionKey, Sequence[int]] = MappingProxyType({})
 # Their batches are written by brokers themselves, so that every timestamp is a broker's.
 BROKER_WRITTEN_TOPICS = ("__consumer_offsets", "__transaction_state")
 FOLD_COLUMNS = (
@@ -46,23 +49,35 @@ FOLD_COLUMNS = (
     "crc",
     "is_valid",
     "is_contested",
+    "record_line_count",
     "text_start_bytes",
     "text_bytes",
 )
+_DIGESTED = (
+    "base_offset",
+    "last_offset",
+    "record_count",
+    "producer_id",
+    "producer_epoch",
+    "leader_epoch",
+    "crc",
+    "is_control",
+)
 
 
-def fold(batches: pa.Table, cuts: Mapping[tuple[str, int], Sequence[int]]) -> pa.RecordBatch:
+def fold(batches: pa.Table, cuts: Mapping[SectionKey, Sequence[int]] = _NO_CUTS) -> pa.RecordBatch:
     """The pieces of some batches.
 
     Args:
-        batches: rows of `log_batches` (FOLD_COLUMNS), contiguous stretches of any number of sections.
-        cuts: offsets of a partition at which pieces must end, so that producer snapshots and copies of the
-            partition can be compared there.
+        batches: rows of `log_batches` (FOLD_COLUMNS) of any number of sections. Wherever they do not follow one
+            another, by position and by offset, a new piece begins.
+        cuts: by input and section, the offsets at which pieces must end as well, so that producer snapshots and
+            copies of the partition can be compared there (`copies.cuts_of`).
 
     Returns:
         Rows of `log_pieces`.
     """
-    batches = batches.sort_by([("input_id", "ascending"), ("section_index", "ascending"), ("position", "ascending")])
+    batches = batches.sort_by([(name, "ascending") for name in ("input_id", "section_index", "text_start_bytes")])
     rows = _rows(batches, cuts)
     arrays = _places(batches, rows) | _facts(rows)
     fragments, groups = fragments_of(rows)
@@ -72,7 +87,7 @@ def fold(batches: pa.Table, cuts: Mapping[tuple[str, int], Sequence[int]]) -> pa
     return pa.RecordBatch.from_arrays([arrays[f.name].cast(f.type) for f in schema], schema=schema)
 
 
-def _rows(batches: pa.Table, cuts: Mapping[tuple[str, int], Sequence[int]]) -> Rows:
+def _rows(batches: pa.Table, cuts: Mapping[SectionKey, Sequence[int]]) -> Rows:
     numbers = {
         name: pc.fill_null(batches[name].cast(pa.int64()), NONE).to_numpy()
         for name in FOLD_COLUMNS
@@ -87,22 +102,25 @@ def _rows(batches: pa.Table, cuts: Mapping[tuple[str, int], Sequence[int]]) -> R
     flags["is_marker"] = flags["is_control"] & has_producer & ~is_other_control & (numbers["record_count"] > 0)
     flags["is_data"] = flags["is_transactional"] & ~flags["is_control"] & has_producer
     flags["is_moment"] = (flags["is_marker"] | is_append_time) & (numbers["max_timestamp_ms"] != NONE)
-    section = batches["input_id"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-    starts = np.ones(len(section), bool)
-    starts[1:] = (section[1:] != section[:-1]) | (numbers["section_index"][1:] != numbers["section_index"][:-1])
-    _cut(starts, batches, numbers["base_offset"], cuts)
+    starts = _piece_starts(batches, numbers, cuts)
     marker = batches["marker"].to_numpy()
     return Rows(numbers | flags | {"marker": marker}, np.cumsum(starts) - 1, np.flatnonzero(starts))
 
 
-def _cut(starts: Array, batches: pa.Table, base: Array, cuts: Mapping[tuple[str, int], Sequence[int]]) -> None:
-    firsts = np.flatnonzero(starts)
-    for first, stop in zip(firsts, np.append(firsts[1:], len(starts)), strict=True):
-        place = (batches["topic"][int(first)].as_py(), batches["partition"][int(first)].as_py())
-        for cut in cuts.get(place, ()):
-            row = first + int(np.searchsorted(base[first:stop], cut))
-            if row < stop:
-                starts[row] = True
+def _piece_starts(batches: pa.Table, numbers: Mapping[str, Array], cuts: Mapping[SectionKey, Sequence[int]]) -> Array:
+    section = batches["input_id"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
+    index, base = numbers["section_index"], numbers["base_offset"]
+    new_section = np.ones(len(section), bool)
+    new_section[1:] = (section[1:] != section[:-1]) | (index[1:] != index[:-1])
+    starts = new_section.copy()
+    starts[1:] |= numbers["position"][1:] != (numbers["position"] + numbers["size_bytes"])[:-1]
+    starts[1:] |= base[1:] <= numbers["last_offset"][:-1]
+    firsts = np.flatnonzero(new_section)
+    for first, stop in zip(firsts, np.append(firsts[1:], len(starts)), strict=True) if cuts else ():
+        key = (batches["input_id"][int(first)].as_py(), int(index[first]))
+        rows = first + np.searchsorted(base[first:stop], np.asarray(cuts.get(key, ()), np.int64))
+        starts[rows[rows < stop]] = True
+    return starts
 
 
 def _places(batches: pa.Table, rows: Rows) -> dict[str, pa.Array]:
@@ -116,14 +134,14 @@ def _facts(rows: Rows) -> dict[str, pa.Array]:
     inside = np.ones(len(rows.piece), bool)
     inside[first] = False
     before = np.arange(len(rows.piece)) - 1
-    is_break = inside & (rows["position"] != (rows["position"] + rows["size_bytes"])[before])
-    is_break |= inside & (rows["base_offset"] <= rows["last_offset"][before])
     is_hole = inside & (rows["base_offset"] > rows["last_offset"][before] + 1)
     moment = np.where(rows["is_moment"], rows["max_timestamp_ms"], NONE)
     positive = np.where(rows["max_timestamp_ms"] > 0, rows["max_timestamp_ms"], NONE)
     records = np.where(rows["is_control"] | (rows["record_count"] < 0), 0, rows["record_count"])
     marker_seen = np.where(rows["is_marker"], np.where(rows["coordinator_epoch"] != NONE, 1, 0), NONE)
     printed = max_of(marker_seen, first)
+    lacks_lines = (rows["record_line_count"] != NONE) & (rows["record_line_count"] < rows["record_count"])
+    lacking = np.where(lacks_lines, -rows["base_offset"], NONE)
     contested = np.where(rows["is_contested"], -rows["base_offset"], NONE)
     return {
         "first_position": pa.array(rows["position"][first]),
@@ -133,10 +151,11 @@ def _facts(rows: Rows) -> dict[str, pa.Array]:
         "text_start_bytes": pa.array(rows["text_start_bytes"][first]),
         "text_end_bytes": pa.array((rows["text_start_bytes"] + rows["text_bytes"])[last]),
         "text_gaps": _text_gaps(rows, inside),
-        "has_position_break": pa.array(np.logical_or.reduceat(is_break, first)),
         "last_hole_offset": nullable(max_of(np.where(is_hole, rows["base_offset"] - 1, NONE), first)),
         "last_invalid_offset": nullable(max_of(np.where(rows["is_valid"], NONE, rows["last_offset"]), first)),
         "contested_offset": nullable(np.where(max_of(contested, first) == NONE, NONE, -max_of(contested, first))),
+        "lacking_batch_count": pa.array(np.add.reduceat(lacks_lines.astype(np.int64), first)),
+        "lacking_offset": nullable(np.where(max_of(lacking, first) == NONE, NONE, -max_of(lacking, first))),
         "is_marker_printed": pa.array(printed > 0, mask=printed == NONE),
         "record_count": pa.array(np.add.reduceat(records, first)),
         "size_bytes": pa.array(np.add.reduceat(rows["size_bytes"], first)),
@@ -145,6 +164,7 @@ def _facts(rows: Rows) -> dict[str, pa.Array]:
         "max_moment_ms": nullable(max_of(moment, first)),
         "last_timestamp_ms": nullable(at(positive, previous_index(positive != NONE, last, rows.piece))),
         "max_timestamp_ms": nullable(max_of(positive, first)),
+        "first_leader_epoch": nullable(rows["leader_epoch"][first]),
         "leader_epoch": nullable(max_of(rows["leader_epoch"], first)),
         "content_digest": pa.array(np.add.reduceat(_digest(rows), first).view(np.int64)),
     }
@@ -164,7 +184,7 @@ def _text_gaps(rows: Rows, inside: Array) -> pa.Array:
 def _digest(rows: Rows) -> Array:
     """A digest of each batch's own content, independent of where and by which tool it was dumped."""
     mixed = np.full(len(rows.piece), 0x9E3779B97F4A7C15, np.uint64)
-    for name in ("base_offset", "last_offset", "record_count", "producer_id", "producer_epoch", "crc", "is_control"):
+    for name in _DIGESTED:
         mixed = (mixed ^ rows[name].astype(np.int64).view(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
         mixed ^= mixed >> np.uint64(29)
     return mixed

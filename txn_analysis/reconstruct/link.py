@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from txn_analysis.reconstruct.partition_log import Comparisons, PartitionLog, partition_log
 from txn_analysis.reconstruct.producer_state import OpenTransaction, ProducerEntry, ProducerState
-from txn_analysis.reconstruct.segments import TO_THE_END, PartitionLog, Problem, partition_log, segments_of
+from txn_analysis.reconstruct.segments import TO_THE_END, Problem, segments_of
 
 Row = dict[str, Any]
 
@@ -33,7 +34,7 @@ class LinkedPartition:
 
 
 def link_partition(
-    sections: list[Row], pieces: list[Row], snapshot_rows: list[Row], as_of_ms: int | None
+    sections: list[Row], pieces: list[Row], snapshot_rows: list[Row], comparisons: Comparisons, as_of_ms: int | None
 ) -> LinkedPartition:
     """Follow the log of one partition from its first known state to its end.
 
@@ -42,14 +43,16 @@ def link_partition(
             `is_end_proven` and `input_problem`; snapshot sections included.
         pieces: rows of `log_pieces` of those sections.
         snapshot_rows: rows of `producer_snapshots` of those sections.
+        comparisons: of all pairs that `copies.pairs_to_compare` names.
         as_of_ms: moment of the capture; timestamps after it are not credible. None if no broker's clock speaks.
     """
-    log = partition_log(segments_of([s for s in sections if s["kind"] != "snapshot"], pieces))
+    log = partition_log(segments_of([s for s in sections if s["kind"] != "snapshot"], pieces), comparisons)
     snapshots = _snapshots([s for s in sections if s["kind"] == "snapshot"], snapshot_rows)
     base = _base_snapshot(log, snapshots)
     log = _above(log, base)
     state = _start(log, base)
-    problems = [*log.problems, *_follow(log, state, [s for s in snapshots if base is None or s.offset > base.offset])]
+    witnesses = [s for s in snapshots if s is not base and (base is None or s.offset >= base.offset)]
+    problems = [*log.problems, *_follow(log, state, witnesses)]
     if base is not None and log.first_offset is not None and base.offset < log.first_offset:
         problems.append(
             Problem(log.first_offset - 1, f"offsets {base.offset} to {log.first_offset - 1} are in no file")
@@ -79,11 +82,9 @@ def _base_snapshot(log: PartitionLog, snapshots: list[Snapshot]) -> Snapshot | N
     first = log.first_offset
     if first is None:
         return max(snapshots, key=lambda s: (s.offset, -s.capture_rank), default=None)
-    judged_first = min((s.first_offset for s in log.segments if s.capture_rank == 0), default=first)
-    if log.after_gap and judged_first > max(log.after_gap.values()):
-        exact = [s for s in snapshots if s.offset == judged_first]
-        if exact:
-            return exact[-1]
+    exact = [s for s in snapshots if s.offset == max(log.after_gap, default=None)]
+    if exact:
+        return exact[-1]
     return max((s for s in snapshots if s.offset <= first), key=lambda s: (s.offset, -s.capture_rank), default=None)
 
 
@@ -121,21 +122,36 @@ def _start(log: PartitionLog, base: Snapshot | None) -> ProducerState:
 def _follow(log: PartitionLog, state: ProducerState, snapshots: list[Snapshot]) -> list[Problem]:
     """Apply every piece; at each snapshot's offset the two witnesses are compared."""
     problems: list[Problem] = []
-    waiting = list(snapshots)
+    waiting, recalled, before = list(snapshots), list(log.compacted_away), None
     for piece in log.pieces:
-        problems += _compare(state, waiting, piece["first_offset"])
+        recalled = _recall(state, recalled, piece["first_offset"])
         if piece["first_offset"] in log.after_gap:
             state.last_gap_offset = log.after_gap[piece["first_offset"]]
+        elif before is not None and piece["first_offset"] > before["last_offset"] + 1:
+            state.has_holes = True
+        problems += _compare(state, waiting, piece["first_offset"])
         state.apply(piece)
         waiting = [s for s in waiting if s.offset > piece["last_offset"]]
+        before = piece
     end = log.end_offset
-    problems += _compare(state, waiting, end) if end is not None else []
-    beyond = [s.offset for s in waiting if end is not None and s.offset > end and s.capture_rank == 0]
-    if beyond and end is not None:
+    if end is None:
+        return problems
+    _recall(state, recalled, end)
+    problems += _compare(state, waiting, end)
+    beyond = [s.offset for s in waiting if s.offset > end and s.capture_rank == 0]
+    if beyond:
         problems.append(
             Problem(TO_THE_END, f"a snapshot stands for offsets up to {max(beyond) - 1}, the log ends at {end - 1}")
         )
     return problems
+
+
+def _recall(state: ProducerState, recalled: list[tuple[int, list[Row]]], offset: int) -> list[tuple[int, list[Row]]]:
+    """Take in what other copies hold below `offset`, and this one lost to compaction; returns what is left."""
+    for until, pieces in recalled:
+        if until <= offset:
+            state.recall(pieces)
+    return [(until, pieces) for until, pieces in recalled if until > offset]
 
 
 def _compare(state: ProducerState, waiting: list[Snapshot], offset: int) -> list[Problem]:
@@ -201,14 +217,22 @@ def _health(
         "snapshot_offset": base.offset if base else None,
         "last_moment_ms": state.last_moment_ms,
         "last_credible_timestamp_ms": _last_credible(log, as_of_ms),
-        "leader_epoch": max((p["leader_epoch"] for p in log.pieces if p["leader_epoch"] is not None), default=None),
+        "first_leader_epoch": min(_known(log.pieces, "first_leader_epoch"), default=None),
+        "leader_epoch": max(_known(log.pieces, "leader_epoch"), default=None),
         "problems": [_problem_row(p) for p in sorted(set(problems))],
+        "witnesses": list(dict.fromkeys(log.witnesses + state.witnesses)),
+        "remarks": log.remarks,
         "producers": [_producer_row(entry) for _, entry in sorted(state.entries.items())],
     }
 
 
+def _known(pieces: list[Row], name: str) -> list[int]:
+    return [p[name] for p in pieces if p[name] is not None]
+
+
 def _last_credible(log: PartitionLog, as_of_ms: int | None) -> int | None:
-    seen = [p[name] for p in log.pieces for name in ("max_timestamp_ms", "last_timestamp_ms")]
+    """The largest timestamp of the log if it is credible, else the last one if that is; however the log was cut."""
+    seen = [max(_known(log.pieces, "max_timestamp_ms"), default=None), *_known(log.pieces, "last_timestamp_ms")[-1:]]
     return max((ms for ms in seen if ms is not None and (as_of_ms is None or ms <= as_of_ms)), default=None)
 
 

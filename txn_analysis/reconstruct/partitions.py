@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
+from txn_analysis.reconstruct.copies import (
+    COMPARED_COLUMNS,
+    LOG_KINDS,
+    SNAPSHOT_KIND,
+    Comparison,
+    Pair,
+    compare,
+    cuts_of,
+    overlapping,
+    pairs_to_compare,
+)
+from txn_analysis.reconstruct.fold import FOLD_COLUMNS, fold
 from txn_analysis.reconstruct.link import link_partition
-from txn_analysis.tables import PARTITION_HEALTH, TRANSACTIONS
+from txn_analysis.reconstruct.segments import segments_of
+from txn_analysis.tables import LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, TRANSACTIONS
 from txn_analysis.tables._schema import BIGINT, INT, STRING, array, struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql import DataFrame
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from txn_analysis.evidence import Evidence
+    from txn_analysis.reconstruct.fold import SectionKey
 
-_LOG_KINDS = ("log", "state", "snapshot")
 _PIECE_KEY = struct(input_id=STRING, section_index=INT, first_position=BIGINT)
 _OWN = ("run_id", "topic", "partition")
 LINKED = StructType(
@@ -32,32 +47,125 @@ LINKED = StructType(
         StructField("used_pieces", array(_PIECE_KEY)),
     ]
 )
+_SECTION_KEY = struct(input_id=STRING, section_index=INT)
+_PAIR = struct(start=BIGINT, stop=BIGINT, a=_SECTION_KEY, b=_SECTION_KEY)
+_SIDE = struct(pair=INT, side=STRING, input_id=STRING, section_index=INT, start=BIGINT, stop=BIGINT)
+_COMPARED = struct(
+    pair=INT,
+    conflict_offset=BIGINT,
+    a_leader_epoch=INT,
+    b_leader_epoch=INT,
+    a_lost_offset=BIGINT,
+    b_lost_offset=BIGINT,
+)
 
 
-def linked_partitions(evidence: Evidence, as_of_ms: int | None) -> DataFrame:
-    """One row per partition: its health, its transactions that are open or span pieces, and the pieces used."""
-    sections = evidence.sections.where(F.col("kind").isin(*_LOG_KINDS))
-    pieces = evidence.pieces.drop("transactions", "text_gaps")
-    items = _items(sections, "section", pieces, evidence.snapshots)
-    return items.groupBy("topic", "partition").applyInArrow(_linker(as_of_ms), LINKED)
+@dataclass(frozen=True)
+class Linked:
+    """The linked partitions of one run, and the pieces that they were linked from.
+
+    `partitions`: one row per partition: its health, its transactions that are open or span pieces, the pieces used.
+    """
+
+    partitions: DataFrame
+    pieces: DataFrame
+
+    def unpersist(self) -> None:
+        """Let go of what was kept for the tables that are made of it."""
+        self.partitions.unpersist()
+        self.pieces.unpersist()
 
 
-def _items(sections: DataFrame, section: str, pieces: DataFrame, snapshots: DataFrame) -> DataFrame:
+def linked_partitions(evidence: Evidence, as_of_ms: int | None) -> Linked:
+    """Bring the evidence of each partition together and link it."""
+    known = evidence.section_rows
+    pieces = _cut_pieces(evidence, cuts_of(known))
+    logs = evidence.sections.where(F.col("kind").isin(*LOG_KINDS))
+    small = pieces.drop("transactions", "text_gaps")
+    comparisons = _comparisons(evidence, logs, small) if overlapping(known) else {}
+    snapshots = evidence.sections.where(F.col("kind") == SNAPSHOT_KIND)
+    items = _items(section=logs.unionByName(snapshots), piece=small, snapshot=evidence.snapshots)
+    linked = items.groupBy("topic", "partition").applyInArrow(_linker(comparisons, as_of_ms), LINKED)
+    return Linked(linked.persist(), pieces)
+
+
+def _cut_pieces(evidence: Evidence, cuts: Mapping[SectionKey, Sequence[int]]) -> DataFrame:
+    """The pieces of the evidence; those of sections that must be cut are folded anew from their batches."""
+    if not cuts:
+        return evidence.pieces
+    keys = evidence.warehouse.spark.createDataFrame(sorted(cuts), _SECTION_KEY)
+    batches = evidence.of(LOG_BATCHES).join(F.broadcast(keys), keys.columns, "left_semi")
+    folded = folded_pieces(batches, cuts)
+    whole = evidence.pieces.select(*LOG_PIECES.schema.names).join(F.broadcast(keys), keys.columns, "left_anti")
+    return whole.unionByName(folded).persist()
+
+
+def folded_pieces(batches: DataFrame, cuts: Mapping[SectionKey, Sequence[int]] | None = None) -> DataFrame:
+    """Rows of `log_pieces` from rows of `log_batches`, folded in the tasks that read them."""
+
+    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for part in parts:
+            if part.num_rows:
+                yield fold(pa.Table.from_batches([part]), cuts or {})
+
+    return batches.select(*FOLD_COLUMNS).mapInArrow(run, LOG_PIECES.schema)
+
+
+def _comparisons(evidence: Evidence, logs: DataFrame, pieces: DataFrame) -> dict[Pair, Comparison]:
+    """Of all copies that differ somewhere, how; as many as there are such stretches of files."""
+    items = _items(section=logs, piece=pieces)
+    pairs = [
+        Pair(row["start"], row["stop"], tuple(row["a"]), tuple(row["b"]))
+        for row in items.groupBy("topic", "partition").applyInArrow(_find_pairs, _PAIR).collect()
+    ]
+    if not pairs:
+        return {}
+    sides = [
+        (number, side, *key, pair.start, pair.stop)
+        for number, pair in enumerate(pairs)
+        for side, key in (("a", pair.a), ("b", pair.b))
+    ]
+    wanted = F.broadcast(evidence.warehouse.spark.createDataFrame(sides, _SIDE))
+    batches = evidence.of(LOG_BATCHES).join(wanted, ["input_id", "section_index"])
+    batches = batches.where("base_offset >= start AND base_offset < stop").select("pair", "side", *COMPARED_COLUMNS)
+    rows = [row.asDict() for row in batches.groupBy("pair").applyInArrow(_compare_sides, _COMPARED).collect()]
+    return {pairs[row.pop("pair")]: Comparison(**row) for row in rows}
+
+
+def _find_pairs(table: pa.Table) -> pa.Table:
+    segments = segments_of(_present(table, "section"), _present(table, "piece"))
+    rows = [
+        {"start": p.start, "stop": p.stop}
+        | {side: dict(zip(_SECTION_KEY.names, key, strict=True)) for side, key in (("a", p.a), ("b", p.b))}
+        for p in pairs_to_compare(segments)
+    ]
+    return pa.Table.from_pylist(rows, schema=to_arrow_schema(_PAIR))
+
+
+def _compare_sides(table: pa.Table) -> pa.Table:
+    a, b = (table.filter(pc.equal(table["side"], side)) for side in ("a", "b"))
+    row = {"pair": table["pair"][0].as_py()} | asdict(compare(a, b))
+    return pa.Table.from_pylist([row], schema=to_arrow_schema(_COMPARED))
+
+
+def _items(**frames: DataFrame) -> DataFrame:
     """All evidence as one frame: a row holds a section, a piece or a row of a snapshot."""
-    frames = {section: sections, "piece": pieces, "snapshot": snapshots}
     packed = [
         frame.select("topic", "partition", F.struct(*frame.columns).alias(name)) for name, frame in frames.items()
     ]
-    joined = packed[0].unionByName(packed[1], allowMissingColumns=True)
-    return joined.unionByName(packed[2], allowMissingColumns=True)
+    return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), packed)
 
 
-def _linker(as_of_ms: int | None) -> Callable[[pa.Table], pa.Table]:
+def _present(table: pa.Table, name: str) -> list[dict[str, Any]]:
+    return [value for value in table[name].to_pylist() if value]
+
+
+def _linker(comparisons: Mapping[Pair, Comparison], as_of_ms: int | None) -> Callable[[pa.Table], pa.Table]:
     schema = to_arrow_schema(LINKED)
 
     def link(table: pa.Table) -> pa.Table:
-        columns = {name: [v for v in table[name].to_pylist() if v] for name in ("section", "piece", "snapshot")}
-        linked = link_partition(columns["section"], columns["piece"], columns["snapshot"], as_of_ms)
+        sections, pieces, snapshots = (_present(table, name) for name in ("section", "piece", "snapshot"))
+        linked = link_partition(sections, pieces, snapshots, comparisons, as_of_ms)
         row: dict[str, Any] = {
             "topic": table["topic"][0].as_py(),
             "partition": table["partition"][0].as_py(),
@@ -70,18 +178,18 @@ def _linker(as_of_ms: int | None) -> Callable[[pa.Table], pa.Table]:
     return link
 
 
-def partition_health(linked: DataFrame, run_id: str) -> DataFrame:
+def partition_health(linked: Linked, run_id: str) -> DataFrame:
     """The partition_health table of a run."""
-    return linked.select(F.lit(run_id).alias("run_id"), "topic", "partition", "health.*")
+    return linked.partitions.select(F.lit(run_id).alias("run_id"), "topic", "partition", "health.*")
 
 
-def transactions(linked: DataFrame, evidence: Evidence, run_id: str) -> DataFrame:
+def transactions(linked: Linked, run_id: str) -> DataFrame:
     """The transactions table of a run: those that linking decided, and those that lie inside one piece."""
-    decided = linked.select("topic", "partition", F.explode("transactions").alias("t")).select(
+    decided = linked.partitions.select("topic", "partition", F.explode("transactions").alias("t")).select(
         "topic", "partition", "t.*"
     )
-    used = linked.select(F.explode("used_pieces").alias("p")).select("p.*").distinct()
-    inside = evidence.pieces.join(used, used.columns, "left_semi").select(
+    used = linked.partitions.select(F.explode("used_pieces").alias("p")).select("p.*").distinct()
+    inside = linked.pieces.join(used, used.columns, "left_semi").select(
         "topic", "partition", F.explode("transactions").alias("t")
     )
     rows = decided.unionByName(_ended_inside(inside), allowMissingColumns=True)

@@ -73,7 +73,10 @@ class ProducerState:
     ended: list[Row] = field(default_factory=list)
     last_moment_ms: int | None = None
     last_gap_offset: int | None = None
+    has_batches: bool = False
     has_holes: bool = False
+    witnesses: list[str] = field(default_factory=list)
+    _recalled: dict[int, Row] = field(default_factory=dict)
 
     def load_snapshot(self, rows: list[Row], *, is_adjacent: bool) -> None:
         """Begin with the state that a producer snapshot holds; not adjacent means that batches are missing after it."""
@@ -83,6 +86,7 @@ class ProducerState:
             entry.last_timestamp_ms = row["last_timestamp_ms"]
             if is_adjacent:
                 _take_coordinator_epoch(entry, row)
+            entry.open = None
             if row["current_txn_start_offset"] is not None:
                 entry.open = OpenTransaction(
                     row["producer_id"],
@@ -99,6 +103,7 @@ class ProducerState:
         """Follow the log through one more piece."""
         touched = {p["producer_id"] for p in piece["producers"] if p["lead"]["start_offset"] is not None}
         self._bound_by_moments(piece, touched)
+        self.has_batches = True
         self.has_holes |= piece["last_hole_offset"] is not None
         for producer in piece["producers"]:
             self._apply_producer(producer)
@@ -129,10 +134,7 @@ class ProducerState:
         if tail is not None and tail["start_offset"] is not None and tail["end_offset"] is None:
             entry.open = self._opened(entry, tail, is_exact=True)
         if producer["marker_offset"] is not None:
-            entry.marker_offset = producer["marker_offset"]
-            entry.marker_timestamp_ms = producer["marker_timestamp_ms"]
-            entry.coordinator_epoch = producer["marker_coordinator_epoch"]
-            entry.coordinator_epoch_basis = "unknown" if entry.coordinator_epoch is None else "marker"
+            _take_marker(entry, producer)
         # Markers alone leave the last data batch cached, unless they change the epoch.
         is_same_epoch = producer["is_one_epoch"] and producer["first_batch_epoch"] == entry.producer_epoch
         if producer["last_sequence"] is not None or not is_same_epoch:
@@ -145,6 +147,8 @@ class ProducerState:
             is_whole = self.is_start_known and self.last_gap_offset is None and not self.has_holes
             basis = "none_seen" if is_whole else "unknown"
             self.entries[producer_id] = ProducerEntry(producer_id, coordinator_epoch_basis=basis)
+            if producer_id in self._recalled:
+                _take_marker(self.entries[producer_id], self._recalled[producer_id])
         return self.entries[producer_id]
 
     def _is_exact(self, entry: ProducerEntry) -> bool:
@@ -169,6 +173,15 @@ class ProducerState:
             self.ended.append(marker | {"transaction": entry.open, "producer_id": entry.producer_id})
         entry.open = None
 
+    def recall(self, pieces: list[Row]) -> None:
+        """Learn of end markers that compaction has removed here since another copy was made."""
+        for producer in (p for piece in pieces for p in piece["producers"] if p["marker_offset"] is not None):
+            self._recalled[producer["producer_id"]] = producer
+            entry = self.entries.get(producer["producer_id"])
+            is_missing = entry is not None and entry.coordinator_epoch_basis == "unknown"
+            if entry and is_missing and (entry.marker_offset or -1) < producer["marker_offset"]:
+                _take_marker(entry, producer)
+
     def witness(self, rows: list[Row], offset: int) -> list[str]:
         """Compare with a producer snapshot of this very offset, and learn from it what the log did not show.
 
@@ -178,32 +191,56 @@ class ProducerState:
         """
         found = [(row["producer_id"], *differs) for row in rows if (differs := self._witness_producer(row))]
         in_snapshot = {row["producer_id"] for row in rows}
-        found += [
-            (entry.producer_id, "open start", None, entry.open.start_offset)
-            for entry in self.entries.values()
-            if entry.open and entry.producer_id not in in_snapshot
-        ]
+        for entry in (e for e in self.entries.values() if e.open and e.producer_id not in in_snapshot):
+            if entry.open and self._is_before_gap(entry.open.start_offset):
+                entry.open = None
+            elif entry.open:
+                found.append((entry.producer_id, "open start", None, entry.open.start_offset))
+        if not found and self.has_batches:
+            self.witnesses.append(f"snapshot {offset} agrees with the batches below it")
         return [
             f"snapshot {offset}, producer {producer}: {what} is {theirs} there and {ours} in the log"
             for producer, what, theirs, ours in found
         ]
 
     def _witness_producer(self, row: Row) -> tuple[str, int | None, int | None] | None:
-        """What differs, in the snapshot and in the log; None where they agree."""
-        entry = self.entries.get(row["producer_id"])
-        if entry is None:
-            if self.is_start_known and row["current_txn_start_offset"] is not None:
-                return "open start", row["current_txn_start_offset"], None
-            if not self.is_start_known:
-                self.load_snapshot([row], is_adjacent=True)
+        """What differs, in the snapshot and in the log; None where they agree.
+
+        Where files are missing below it, or compaction removed the batches that the snapshot was made of, it knows
+        what the log does not.
+        """
+        entry, start = self.entries.get(row["producer_id"]), row["current_txn_start_offset"]
+        ours = entry.open.start_offset if entry and entry.open else None
+        if start != ours and (self._is_before_gap(start) or self._is_before_gap(ours)):
+            self.load_snapshot([row], is_adjacent=True)
             return None
-        if entry.producer_epoch != row["producer_epoch"]:
+        if entry is not None:
+            differs = self._witness_epochs(entry, row)
+            is_compacted_away = self.has_holes and entry.open is None
+            return differs or (None if is_compacted_away else _witness_start(entry, start))
+        if self.is_start_known and not self.has_holes and start is not None:
+            return "open start", start, None
+        if not self.is_start_known:
+            self.load_snapshot([row], is_adjacent=True)
+        return None
+
+    def _witness_epochs(self, entry: ProducerEntry, row: Row) -> tuple[str, int | None, int | None] | None:
+        if entry.producer_epoch != row["producer_epoch"] and not self._knows_more(row, entry, "producer_epoch"):
             return "producer epoch", row["producer_epoch"], entry.producer_epoch
-        if entry.coordinator_epoch_basis == "unknown":
+        entry.producer_epoch = row["producer_epoch"]
+        if entry.coordinator_epoch_basis == "unknown" or self._knows_more(row, entry, "coordinator_epoch"):
             _take_coordinator_epoch(entry, row)
         elif entry.coordinator_epoch != row["coordinator_epoch"]:
             return "coordinator epoch", row["coordinator_epoch"], entry.coordinator_epoch
-        return _witness_start(entry, row["current_txn_start_offset"])
+        return None
+
+    def _is_before_gap(self, offset: int | None) -> bool:
+        return offset is not None and self.last_gap_offset is not None and offset <= self.last_gap_offset
+
+    def _knows_more(self, row: Row, entry: ProducerEntry, name: str) -> bool:
+        theirs, ours = row[name], getattr(entry, name)
+        is_thinned = self.has_holes or self.last_gap_offset is not None
+        return is_thinned and theirs is not None and (ours is None or theirs > ours)
 
 
 def _witness_start(entry: ProducerEntry, start: int | None) -> tuple[str, int | None, int | None] | None:
@@ -218,6 +255,13 @@ def _witness_start(entry: ProducerEntry, start: int | None) -> tuple[str, int | 
         return "open start", start, txn.start_offset
     txn.is_start_exact = True
     return None
+
+
+def _take_marker(entry: ProducerEntry, producer: Row) -> None:
+    entry.marker_offset = producer["marker_offset"]
+    entry.marker_timestamp_ms = producer["marker_timestamp_ms"]
+    entry.coordinator_epoch = producer["marker_coordinator_epoch"]
+    entry.coordinator_epoch_basis = "unknown" if entry.coordinator_epoch is None else "marker"
 
 
 def _take_coordinator_epoch(entry: ProducerEntry, row: Row) -> None:

@@ -1,14 +1,14 @@
-"""The log of one partition, put together from the dumped segments of one capture and of those before it."""
+"""One dumped copy of one segment file: its pieces, and what is wrong inside it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 Row = dict[str, Any]
 
-_IN_NO_FILE = "are in no file"
+IN_NO_FILE = "are in no file"
 _HOLE_IN_FILE = "has no batch for offset"
 TO_THE_END = 2**63 - 1  # a problem that spoils everything after it, however long the log gets
 
@@ -22,7 +22,7 @@ class Problem(NamedTuple):
 
 def is_hole(reason: str) -> bool:
     """The problem is that offsets are missing, which compaction does as well."""
-    return reason.endswith(_IN_NO_FILE) or _HOLE_IN_FILE in reason
+    return reason.endswith(IN_NO_FILE) or _HOLE_IN_FILE in reason
 
 
 @dataclass
@@ -31,6 +31,11 @@ class Segment:
 
     section: Row
     pieces: list[Row]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Its input and section."""
+        return self.section["input_id"], self.section["section_index"]
 
     @property
     def capture_rank(self) -> int:
@@ -43,19 +48,24 @@ class Segment:
         return int(self.pieces[0]["first_offset"]) if self.pieces else int(self.section["file_base_offset"])
 
     @property
+    def covered_from(self) -> int:
+        """The offset in its name: a file holds all that is left from there on, even if compaction took its start."""
+        return min(int(self.section["file_base_offset"]), self.first_offset)
+
+    @property
     def end_offset(self) -> int:
         """The offset after its last batch."""
         return int(self.pieces[-1]["last_offset"]) + 1 if self.pieces else self.first_offset
 
-    def problems(self) -> list[Problem]:
-        """What is wrong inside this copy."""
+    def problems(self, used: list[Row]) -> list[Problem]:
+        """What is wrong inside this copy, as far as its `used` pieces reach; they are neighbours."""
         name = f"file {self.section['file_base_offset']}"
         found = [*self._text_problems(name)]
-        if self.pieces and self.pieces[0]["first_position"] != 0:
+        if used and self.pieces[0]["first_position"] != 0:
             found.append(Problem(self.end_offset - 1, f"{name} does not begin at position 0"))
-        for piece in self.pieces:
+        for piece in used:
             found += self._piece_problems(piece, name)
-        for before, piece in pairwise(self.pieces):
+        for before, piece in pairwise(used):
             if piece["first_position"] != before["end_position"] or piece["first_offset"] <= before["last_offset"]:
                 found.append(Problem(self.end_offset - 1, f"{name} lacks batches at position {before['end_position']}"))
             elif piece["first_offset"] != before["last_offset"] + 1:
@@ -78,8 +88,6 @@ class Segment:
 
     def _piece_problems(self, piece: Row, name: str) -> list[Problem]:
         found = []
-        if piece["has_position_break"]:
-            found.append(Problem(self.end_offset - 1, f"{name}: positions do not chain"))
         if piece["last_hole_offset"] is not None:
             found.append(Problem(piece["last_hole_offset"], f"{name} {_HOLE_IN_FILE} {piece['last_hole_offset']}"))
         if piece["last_invalid_offset"] is not None:
@@ -96,132 +104,13 @@ class Segment:
         return found
 
 
-@dataclass
-class PartitionLog:
-    """One log out of possibly many copies; pieces in offset order, problems in the order found."""
-
-    segments: list[Segment] = field(default_factory=list)
-    pieces: list[Row] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    # First offsets of pieces that follow offsets which no file holds.
-    after_gap: dict[int, int] = field(default_factory=dict)
-
-    @property
-    def first_offset(self) -> int | None:
-        """First offset of any file; None without files."""
-        return min((s.first_offset for s in self.segments), default=None)
-
-    @property
-    def end_offset(self) -> int | None:
-        """The offset after the last one of any file."""
-        ends = [s.end_offset for s in self.segments if not s.pieces] + [p["last_offset"] + 1 for p in self.pieces[-1:]]
-        return max(ends, default=None)
-
-
 def segments_of(sections: list[Row], pieces: list[Row]) -> list[Segment]:
-    """Each dumped copy of a segment file with its pieces, empty files included."""
-    found = {(s["input_id"], s["section_index"], s["capture_rank"]): Segment(s, []) for s in sections}
-    for piece in sorted(pieces, key=lambda p: int(p["first_position"])):
-        for rank in {s["capture_rank"] for s in sections}:
-            segment = found.get((piece["input_id"], piece["section_index"], rank))
-            if segment:
-                segment.pieces.append(piece)
-    return sorted(found.values(), key=lambda s: (s.first_offset, s.end_offset, s.section["input_id"]))
-
-
-def partition_log(segments: list[Segment]) -> PartitionLog:
-    """The log that the captures hold: the judged one first, then what earlier ones add below its first offset."""
-    log = PartitionLog()
-    for rank in sorted({s.capture_rank for s in segments}):
-        copies = [s for s in segments if s.capture_rank == rank]
-        one = _one_capture(copies)
-        log = one if not log.segments else _behind(one, log)
-    return log
-
-
-def _one_capture(copies: list[Segment]) -> PartitionLog:
-    log = PartitionLog()
-    bounds = sorted({s.first_offset for s in copies} | {s.end_offset for s in copies})
-    truncated: set[int] = set()
-    for start, stop in pairwise(bounds):
-        covering = [
-            s
-            for s in copies
-            if s.first_offset <= start and s.end_offset >= stop and s.pieces and id(s) not in truncated
-        ]
-        if not covering:
-            continue
-        chosen, losers, problem = _choose_copy(covering, start, stop)
-        truncated |= {id(s) for s in losers}
-        log.problems += [problem] if problem else []
-        log.pieces += [p for p in chosen.pieces if start <= p["first_offset"] < stop]
-    used = {id(p) for p in log.pieces}
-    log.segments = [s for s in copies if not s.pieces or any(id(p) in used for p in s.pieces)]
-    log.problems += [problem for s in log.segments for problem in s.problems()]
-    _find_gaps(log)
-    return log
-
-
-def _choose_copy(covering: list[Segment], start: int, stop: int) -> tuple[Segment, list[Segment], Problem | None]:
-    """The copy that is the log between two offsets.
-
-    Where copies differ, the one with the higher partition leader epoch is the log, and the tail of the others was
-    truncated (KIP-101); the same leader epoch with different content cannot be resolved.
-    """
-    parts = [(s, [p for p in s.pieces if start <= p["first_offset"] < stop]) for s in covering]
-    # Of copies that agree, the one that prints its end markers says more.
-    parts.sort(key=lambda part: -sum(p["is_marker_printed"] is True for p in part[1]))
-    if len({_content(pieces) for _, pieces in parts}) == 1:
-        return parts[0][0], [], None
-    epochs = [
-        max((p["leader_epoch"] for p in pieces if p["leader_epoch"] is not None), default=-1) for _, pieces in parts
-    ]
-    best = max(epochs)
-    winners = [p for p, epoch in zip(parts, epochs, strict=True) if epoch == best]
-    losers = [s for (s, _), epoch in zip(parts, epochs, strict=True) if epoch < best]
-    is_resolved = len({_content(pieces) for _, pieces in winners}) == 1
-    problem = None if is_resolved else Problem(TO_THE_END, f"copies differ between offsets {start} and {stop - 1}")
-    return winners[0][0], losers, problem
-
-
-def _content(pieces: list[Row]) -> int:
-    return int(sum(p["content_digest"] for p in pieces) % 2**64)
-
-
-def _behind(earlier: PartitionLog, log: PartitionLog) -> PartitionLog:
-    """Put what an earlier capture holds below the first offset in front of a log."""
-    first = log.first_offset
-    older = [s for s in earlier.segments if first is None or s.first_offset < first]
-    pieces = [p for p in earlier.pieces if first is None or p["last_offset"] < first]
-    if not pieces:
-        return log
-    joined = PartitionLog(older + log.segments, pieces + log.pieces)
-    spoiled_before = first if first is not None else TO_THE_END
-    joined.problems = [
-        p if p.offset < spoiled_before else Problem(spoiled_before - 1, p.reason) for p in earlier.problems
-    ]
-    joined.problems += log.problems
-    _find_gaps(joined)
-    return joined
-
-
-def _find_gaps(log: PartitionLog) -> None:
-    """Offsets between two files that neither holds; inside one file such a hole is compaction."""
-    base_of = {(s.section["input_id"], s.section["section_index"]): s.section["file_base_offset"] for s in log.segments}
-    log.problems = [p for p in log.problems if not p.reason.endswith(_IN_NO_FILE)]
-    log.after_gap = {}
-    for before, piece in pairwise(log.pieces):
-        place = (piece["input_id"], piece["section_index"])
-        if place == (before["input_id"], before["section_index"]) or piece["first_offset"] == before["last_offset"] + 1:
-            continue
-        if base_of[place] > before["last_offset"] + 1:
-            log.after_gap[piece["first_offset"]] = base_of[place] - 1
-        log.problems.append(_gap(before["last_offset"] + 1, piece["first_offset"] - 1))
-    end = log.pieces[-1]["last_offset"] + 1 if log.pieces else None
-    empty = max((s.first_offset for s in log.segments if not s.pieces), default=None)
-    if end is not None and empty is not None and empty > end:
-        log.problems.append(_gap(end, empty - 1))
-
-
-def _gap(first: int, last: int) -> Problem:
-    return Problem(last, f"offsets {first} to {last} {_IN_NO_FILE}")
+    """Each dumped copy of a segment file with its pieces, empty files included; content of several captures once."""
+    found: dict[tuple[str, int], Segment] = {}
+    for section in sorted(sections, key=lambda s: int(s["capture_rank"])):
+        segment = Segment(section, [])
+        found.setdefault(segment.key, segment)
+    for piece in sorted(pieces, key=lambda p: (p["first_position"], p["text_start_bytes"])):
+        segment = found[piece["input_id"], piece["section_index"]]
+        segment.pieces.append(piece)
+    return sorted(found.values(), key=lambda s: (s.first_offset, s.end_offset, s.key))

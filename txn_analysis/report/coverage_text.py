@@ -55,6 +55,10 @@ def _partitions(report: AuditReport) -> Iterator[tuple[str, str]]:
         yield "", f"not in it, though an earlier capture has them: {listed(missing, _MOST_LINES)}"
     broken = [f"{escape(item.topic_partition)}: {_problems(item)}" for item in report.partitions if item.problems]
     yield from _capped("not whole", broken)
+    if agreed := sum(bool(item.witnesses) for item in report.partitions):
+        yield "second witness", f"copies or producer snapshots agree with the log of {count(agreed, 'partition')}"
+    remarked = [item for item in report.partitions if item.remarks]
+    yield from _capped("remarks", [f"{escape(i.topic_partition)}: {escape('; '.join(i.remarks))}" for i in remarked])
 
 
 def _problems(item: PartitionItem) -> str:
@@ -71,6 +75,9 @@ def _transaction_state(report: AuditReport) -> Iterator[tuple[str, str]]:
     missing = state.get("missing") or []
     if missing:
         yield "", f"missing: {listed([str(number) for number in missing], _MOST_LINES)}"
+    partial = [p["partition"] for p in state.get("partitions") or [] if p["is_seen"] and not p["is_complete"]]
+    if partial:
+        yield "", f"not complete: {listed([str(number) for number in partial], _MOST_LINES)}"
     yield from _capped("", [escape(str(problem)) for problem in state.get("problems") or []])
 
 

@@ -1,15 +1,20 @@
 """Text from evidence, made safe to show.
 
 Transactional ids, paths and topic names were written by others. A newline in one can forge a line of the report, an
-escape sequence can rewrite the screen, and a bidirectional mark can swap what is read.
+escape sequence can rewrite the screen, and a bidirectional mark can swap what is read. There is one function for each
+place where such text is shown: terminal (`escape`), shell (`shell_word`), CSV, HTML, Prometheus and Markdown.
 """
 
 from __future__ import annotations
 
+import html
+import re
 import shlex
 
 _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _SHELL_NAMED = {"\\": "\\\\", "'": "\\'", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
+_FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_ASCII_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
 def escape(text: str) -> str:
@@ -37,6 +42,45 @@ def shell_word(text: str) -> str:
     if text.isprintable():
         return shlex.quote(text)
     return "$'" + "".join(_SHELL_NAMED.get(char) or _shell_escaped(char) for char in text) + "'"
+
+
+def csv_cell(text: str) -> str:
+    """`text` as one quoted cell of a CSV file (RFC 4180, 2.5 to 2.7), which no spreadsheet takes for a formula.
+
+    What does not print is shown escaped. A cell that begins like a formula, also in full-width characters, gets an
+    apostrophe in front, as OWASP's "CSV Injection" advises; spaces before do not hide the beginning.
+    """
+    shown = escape(text)
+    guard = "'" if shown.lstrip().startswith(_FORMULA_STARTS) else ""
+    return '"' + (guard + shown).replace('"', '""') + '"'
+
+
+def html_text(text: str) -> str:
+    """`text` inside an element or a quoted attribute of an HTML page.
+
+    Character references stand for `&`, `<`, `>` and both quotes (HTML Living Standard, 13.1.2.3 and 13.1.4). What does
+    not print is shown escaped, so that no bidirectional mark swaps what is read.
+    """
+    return html.escape(escape(text), quote=True)
+
+
+def prometheus_label(text: str) -> str:
+    r"""`text` as a label's value between its quotes, exactly, so that it joins with labels of other sources.
+
+    Only `\`, `"` and line feeds are escaped (Prometheus, "Text-based format"). The format is UTF-8; half a surrogate
+    pair, which UTF-8 has no bytes for, is shown as `\\ud800`.
+    """
+    whole = "".join(_numeric(char) if "\ud800" <= char <= "\udfff" else char for char in text)
+    return whole.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def markdown_text(text: str) -> str:
+    """`text` inside a line or a table's cell of a Markdown file, where nothing of it is markup.
+
+    Any ASCII punctuation may stand behind a backslash (CommonMark 0.31, 2.4), also a bar in a table's cell (GFM).
+    What does not print is shown escaped before, so that it is one line.
+    """
+    return _ASCII_PUNCTUATION.sub(r"\\\1", escape(text))
 
 
 def _escaped(char: str) -> str:

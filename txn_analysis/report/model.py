@@ -36,6 +36,7 @@ class RunItem(_Item):
 class InputItem(_Item):
     """One file of the capture; `problem` says why it, or its end, was not understood."""
 
+    input_id: str
     path: str
     kind: str | None
     grammar: str | None
@@ -54,7 +55,9 @@ class PartitionProblem(_Item):
 
 
 class PartitionItem(_Item):
-    """One partition's log; hidden counts are from the last stable offset on, None where some are gone."""
+    """One partition's log, and how far it was seen; hidden counts are from the last stable offset on, None where some
+    are gone. `problems` spoil the evidence, `witnesses` agree with it, `remarks` explain it.
+    """
 
     topic: str
     partition: int
@@ -65,7 +68,14 @@ class PartitionItem(_Item):
     open_transaction_count: int
     hidden_record_count: int | None
     hidden_bytes: int | None
+    log_bytes: int = 0
+    last_moment_ms: int | None = None
+    first_leader_epoch: int | None = None
+    leader_epoch: int | None = None
+    snapshot_offset: int | None = None
     problems: tuple[PartitionProblem, ...] = ()
+    witnesses: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def topic_partition(self) -> str:

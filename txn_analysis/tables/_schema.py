@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
 
@@ -52,6 +52,21 @@ class Col:
     nullable: bool = True
 
 
+def one_of(column: str, values: Iterable[str]) -> str:
+    """The condition that a column holds one of some plain words, or is NULL."""
+    return f"coalesce({column} IN (" + ", ".join(f"'{value}'" for value in values) + "), true)"
+
+
+def not_negative(*columns: str) -> str:
+    """The condition that no column holds a number below 0. Delta takes a condition that is NULL for a broken one."""
+    return " AND ".join(f"coalesce({column}, 0) >= 0" for column in columns)
+
+
+def in_order(first: str, last: str) -> str:
+    """The condition that two offsets are in order, as far as both are known."""
+    return f"coalesce({first} <= {last}, true)"
+
+
 @dataclass(frozen=True)
 class Table:
     """One Delta table of the warehouse.
@@ -65,6 +80,15 @@ class Table:
     columns: tuple[Col, ...]
     partition_by: tuple[str, ...] = ()
     checks: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def committed_by(self) -> str:
+        """Which of its rows count, in words; readers of the bare table must join in the same way."""
+        if "run_id" in self.partition_by:
+            return "A row counts only where `runs` has its `run_id`."
+        if "ingest_id" in self.partition_by:
+            return "A row counts only where `inputs` has its `ingest_id` and `input_id`."
+        return ""
 
     @cached_property
     def schema(self) -> StructType:

@@ -1,6 +1,9 @@
 """`abort_plan`: the end markers that a run recommends."""
 
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array
+from txn_analysis.judge.rules import RULES
+from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, not_negative, one_of
+from txn_analysis.tables.transactions import COORDINATOR_EPOCH_BASES
 
 ABORT_PLAN = Table(
     name="abort_plan",
@@ -32,6 +35,9 @@ ABORT_PLAN = Table(
     checks={
         "only_aborts": "transaction_result = false",
         "legacy_epoch_rule": "transaction_version = 0",
-        "epochs_not_negative": "producer_epoch >= 0 AND coalesce(coordinator_epoch, 0) >= 0",
+        "epochs_not_negative": not_negative("producer_epoch", "coordinator_epoch"),
+        "known_basis": one_of("coordinator_epoch_basis", COORDINATOR_EPOCH_BASES),
+        "hanging_rule": one_of("rule", (rule.name for rule in RULES if rule.verdict is Verdict.HANGING)),
+        "window_in_order": "not_before_ms < not_after_ms",
     },
 )

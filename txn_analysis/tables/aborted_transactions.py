@@ -1,6 +1,6 @@
 """`aborted_transactions`: the entries of transaction indexes."""
 
-from txn_analysis.tables._schema import BIGINT, INT, STRING, Col, Table
+from txn_analysis.tables._schema import BIGINT, INT, STRING, Col, Table, in_order
 
 ABORTED_TRANSACTIONS = Table(
     name="aborted_transactions",
@@ -18,4 +18,5 @@ ABORTED_TRANSACTIONS = Table(
         Col("last_stable_offset", BIGINT, "last stable offset after the marker", nullable=False),
     ),
     partition_by=("ingest_id",),
+    checks={"offsets_in_order": in_order("first_offset", "last_offset")},
 )

@@ -1,7 +1,9 @@
 """`findings`: one verdict for each open transaction."""
 
+from txn_analysis.judge.rules import OTHERWISE, RULES
 from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, not_negative, one_of
+from txn_analysis.tables.transactions import COORDINATOR_EPOCH_BASES
 
 FINDINGS = Table(
     name="findings",
@@ -44,7 +46,9 @@ FINDINGS = Table(
     ),
     partition_by=("run_id",),
     checks={
-        "known_verdict": "verdict IN (" + ", ".join(f"'{v.value}'" for v in Verdict) + ")",
-        "epochs_not_negative": "coalesce(producer_epoch, 0) >= 0 AND coalesce(coordinator_epoch, 0) >= 0",
+        "known_verdict": one_of("verdict", (verdict.value for verdict in Verdict)),
+        "known_rule": one_of("rule", (rule.name for rule in (*RULES, OTHERWISE))),
+        "known_basis": one_of("coordinator_epoch_basis", COORDINATOR_EPOCH_BASES),
+        "epochs_not_negative": not_negative("producer_epoch", "coordinator_epoch", "coordinator_producer_epoch"),
     },
 )

@@ -1,6 +1,6 @@
 """`inputs`: what was read, to the byte."""
 
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, not_negative, struct
 
 SECTION = struct(
     section_index=INT,
@@ -9,6 +9,8 @@ SECTION = struct(
     topic=STRING,
     partition=INT,
     file_base_offset=BIGINT,
+    first_offset=BIGINT,
+    end_offset=BIGINT,
     text_start_bytes=BIGINT,
     text_end_bytes=BIGINT,
     torn_bytes=BIGINT,
@@ -35,7 +37,14 @@ INPUTS = Table(
         Col("rejected_bytes", BIGINT, "bytes in `rejects`; parsed + rejected = text", nullable=False),
         Col("newest_moment_ms", BIGINT, "newest timestamp that a broker's clock wrote in it; NULL if none"),
         Col("problem", STRING, "why the file, or its end, was not understood; NULL where it was"),
-        Col("sections", array(SECTION), "the `Dumping …` sections in file order"),
+        Col(
+            "sections",
+            array(SECTION),
+            "the `Dumping …` sections in file order; first_offset and end_offset are those of its batches",
+        ),
     ),
-    checks={"every_byte_accounted": "parsed_bytes + rejected_bytes = text_bytes"},
+    checks={
+        "every_byte_accounted": "parsed_bytes + rejected_bytes = text_bytes",
+        "sizes_not_negative": not_negative("size_bytes", "parsed_bytes", "rejected_bytes"),
+    },
 )

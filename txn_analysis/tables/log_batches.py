@@ -1,6 +1,6 @@
 """`log_batches`: the record batches of every dumped segment."""
 
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, in_order, not_negative, one_of
 
 LOG_BATCHES = Table(
     name="log_batches",
@@ -33,12 +33,14 @@ LOG_BATCHES = Table(
         Col("crc", BIGINT, "checksum as printed"),
         Col("is_valid", BOOLEAN, "the tool found the checksum right", nullable=False),
         Col("is_contested", BOOLEAN, "another line of the dump claims the same position", nullable=False),
+        Col("record_line_count", INT, "record lines proven to be its own; NULL where none is printed, or not counted"),
         Col("text_start_bytes", BIGINT, "where its line begins in the input's text", nullable=False),
         Col("text_bytes", BIGINT, "bytes of its line and of its proven record lines", nullable=False),
     ),
     partition_by=("ingest_id",),
     checks={
-        "offsets_in_order": "base_offset <= last_offset",
-        "epochs_not_negative": "coalesce(producer_epoch, 0) >= 0 AND coalesce(coordinator_epoch, 0) >= 0",
+        "offsets_in_order": in_order("base_offset", "last_offset"),
+        "epochs_not_negative": not_negative("producer_epoch", "coordinator_epoch"),
+        "known_timestamp_type": one_of("timestamp_type", ("CreateTime", "LogAppendTime")),
     },
 )

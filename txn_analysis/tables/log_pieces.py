@@ -3,7 +3,7 @@
 Two neighbouring pieces combine to what one piece over both would say, so that only pieces are ever shuffled.
 """
 
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, in_order, struct
 
 FRAGMENT = struct(
     start_offset=BIGINT,
@@ -57,10 +57,11 @@ LOG_PIECES = Table(
         Col("text_start_bytes", BIGINT, "where its first batch line begins", nullable=False),
         Col("text_end_bytes", BIGINT, "where the proven text of its last batch ends", nullable=False),
         Col("text_gaps", array(struct(offset_bytes=BIGINT, length_bytes=BIGINT)), "text inside that nothing proves"),
-        Col("has_position_break", BOOLEAN, "the position chain is broken inside", nullable=False),
         Col("last_hole_offset", BIGINT, "last offset inside that no batch covers; compaction leaves such holes"),
         Col("last_invalid_offset", BIGINT, "last offset of the last batch whose checksum is wrong"),
         Col("contested_offset", BIGINT, "base offset of the first batch that two lines claim"),
+        Col("lacking_batch_count", BIGINT, "batches without proof of all their record lines", nullable=False),
+        Col("lacking_offset", BIGINT, "base offset of the first such batch"),
         Col("is_marker_printed", BOOLEAN, "end markers show their coordinator epoch; NULL without any marker"),
         Col("record_count", BIGINT, "data records", nullable=False),
         Col("size_bytes", BIGINT, "bytes of its batches", nullable=False),
@@ -69,10 +70,15 @@ LOG_PIECES = Table(
         Col("max_moment_ms", BIGINT, "largest broker-clock timestamp"),
         Col("last_timestamp_ms", BIGINT, "last positive timestamp by offset, any clock"),
         Col("max_timestamp_ms", BIGINT, "largest timestamp, any clock"),
+        Col("first_leader_epoch", INT, "partition leader epoch of its first batch"),
         Col("leader_epoch", INT, "largest partition leader epoch"),
         Col("content_digest", BIGINT, "sum of digests of its batches; the same in any copy of these offsets"),
         Col("producers", array(PRODUCER_EDGES), "every producer seen: first and last fragment, last epochs"),
         Col("transactions", array(ENDED_TRANSACTION), "transactions that certainly began and ended inside"),
     ),
     partition_by=("ingest_id",),
+    checks={
+        "offsets_in_order": in_order("first_offset", "last_offset"),
+        "positions_in_order": in_order("first_position", "end_position"),
+    },
 )

@@ -1,6 +1,6 @@
 """`partition_health`: what is known of each partition's log, and what its open transactions block."""
 
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, in_order, not_negative, struct
 
 PRODUCER = struct(
     producer_id=BIGINT,
@@ -29,14 +29,31 @@ PARTITION_HEALTH = Table(
         Col("log_bytes", BIGINT, "bytes of the log that were seen", nullable=False),
         Col("snapshot_offset", BIGINT, "producer snapshot that stands for what is below; NULL if none was needed"),
         Col("last_moment_ms", BIGINT, "last broker-clock timestamp by offset; NULL without one"),
-        Col("last_credible_timestamp_ms", BIGINT, "largest positive batch timestamp not after as_of"),
+        Col(
+            "last_credible_timestamp_ms",
+            BIGINT,
+            "largest positive batch timestamp, or else the last one, if not after as_of",
+        ),
+        Col("first_leader_epoch", INT, "smallest partition leader epoch seen"),
         Col("leader_epoch", INT, "largest partition leader epoch seen"),
         Col(
             "problems",
             array(struct(offset=BIGINT, reason=STRING)),
             "where its evidence is not whole, and why; offset NULL where it spoils the log to its end",
         ),
+        Col("witnesses", array(STRING), "copies and snapshots that were compared with its log, and agree"),
+        Col(
+            "remarks",
+            array(STRING),
+            "what explains its evidence without spoiling it: truncation, compaction, a torn tail",
+        ),
         Col("producers", array(PRODUCER), "producer state at the end, as describe-producers prints it"),
     ),
     partition_by=("run_id",),
+    checks={
+        "offsets_in_order": in_order("first_offset", "end_offset"),
+        "sizes_not_negative": not_negative(
+            "open_transaction_count", "hidden_record_count", "hidden_bytes", "log_bytes"
+        ),
+    },
 )

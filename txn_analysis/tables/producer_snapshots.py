@@ -1,6 +1,6 @@
 """`producer_snapshots`: the producer state that brokers wrote beside their segments."""
 
-from txn_analysis.tables._schema import BIGINT, INT, STRING, Col, Table
+from txn_analysis.tables._schema import BIGINT, INT, STRING, Col, Table, not_negative
 
 PRODUCER_SNAPSHOTS = Table(
     name="producer_snapshots",
@@ -22,4 +22,5 @@ PRODUCER_SNAPSHOTS = Table(
         Col("last_offset", BIGINT, "offset of its last data batch; NULL if not printed"),
     ),
     partition_by=("ingest_id",),
+    checks={"epochs_not_negative": not_negative("producer_epoch", "coordinator_epoch")},
 )

@@ -1,6 +1,6 @@
 """`runs`: what was asked, of which evidence, and how it came out."""
 
-from txn_analysis.tables._schema import BIGINT, COUNTS, INT, STRING, Col, Table, array
+from txn_analysis.tables._schema import BIGINT, COUNTS, INT, STRING, Col, Table, array, one_of
 
 RUNS = Table(
     name="runs",
@@ -21,4 +21,9 @@ RUNS = Table(
         Col("state_coverage", STRING, "what was seen of `__transaction_state`, as JSON", nullable=False),
         Col("outcome", STRING, "clean or findings", nullable=False),
     ),
+    checks={
+        "numbered_from_one": "run_number >= 1",
+        "known_outcome": one_of("outcome", ("clean", "findings")),
+        "known_basis": one_of("as_of_basis", ("given", "newest_broker_timestamp")),
+    },
 )

@@ -1,6 +1,6 @@
 """`transaction_states`: the coordinator's own log, `__transaction_state`."""
 
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, not_negative, struct
 
 TRANSACTION_STATES = Table(
     name="transaction_states",
@@ -31,4 +31,5 @@ TRANSACTION_STATES = Table(
         Col("client_transaction_version", INT, "transaction version of the client; NULL if not printed"),
     ),
     partition_by=("ingest_id",),
+    checks={"epochs_not_negative": not_negative("producer_epoch")},
 )

@@ -1,6 +1,19 @@
 """`transactions`: every transaction on every partition, as the broker would have kept it."""
 
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array
+from txn_analysis.tables._schema import (
+    BIGINT,
+    BOOLEAN,
+    INT,
+    STRING,
+    Col,
+    Table,
+    array,
+    in_order,
+    not_negative,
+    one_of,
+)
+
+COORDINATOR_EPOCH_BASES = ("marker", "snapshot", "none_seen", "unknown")
 
 TRANSACTIONS = Table(
     name="transactions",
@@ -34,5 +47,20 @@ TRANSACTIONS = Table(
         Col("evidence_gaps", array(STRING), "why the log is not proven whole from the start on; empty if it is"),
     ),
     partition_by=("run_id",),
-    checks={"start_not_negative": "txn_start_offset >= 0"},
+    checks={
+        "start_not_negative": "txn_start_offset >= 0",
+        "offsets_in_order": in_order("txn_start_offset", "last_offset")
+        + " AND "
+        + in_order("txn_start_offset", "end_offset"),
+        "epochs_not_negative": not_negative(
+            "first_producer_epoch",
+            "max_producer_epoch",
+            "producer_epoch",
+            "end_producer_epoch",
+            "coordinator_epoch",
+        ),
+        "known_outcome": one_of("outcome", ("open", "COMMIT", "ABORT", "ended")),
+        "known_basis": one_of("coordinator_epoch_basis", COORDINATOR_EPOCH_BASES),
+        "only_open_has_no_end": "(outcome = 'open') = (end_offset IS NULL)",
+    },
 )

@@ -1,0 +1,40 @@
+"""Console exports carry no offsets: which of two speaks last for an id is told by the brokers' clock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.oracle.model import StateRecord, StateValue
+from tests.oracle.state_writer import console_text
+from txn_analysis import audit
+from txn_analysis.config import Settings
+from txn_analysis.evidence import evidence_of
+from txn_analysis.judge.coordinator import current_states
+from txn_analysis.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+NOON_MS, MINUTE_MS = 1_795_230_000_000, 60_000
+
+
+def record(state: str, minute: int, *, name: str = "orders-tx", producer: int = 1) -> StateRecord:
+    partitions = (("orders", 0),) if state == "Ongoing" else ()
+    at_ms = NOON_MS + minute * MINUTE_MS
+    return StateRecord(name, StateValue(producer, 0, state, partitions, at_ms, 60_000, at_ms if partitions else None))
+
+
+def test_of_two_exports_in_one_capture_the_later_one_counts(
+    spark: SparkSession, warehouse: str, tmp_path: Path
+) -> None:
+    others = [record("Empty", 1, name=f"other-{number}", producer=100 + number) for number in range(50)]
+    earlier = [record("Ongoing", 0), *others, record("CompleteCommit", 2)]
+    (tmp_path / "a-later.txt").write_text(console_text([record("Ongoing", 5)]))
+    (tmp_path / "b-earlier.txt").write_text(console_text(earlier))
+    settings = Settings(warehouse=warehouse, cluster="two exports")
+    audit.ingest(spark, [str(tmp_path)], settings)
+    states = evidence_of(Warehouse(spark, warehouse), "two exports").states(4)
+    current = current_states(states).where("transactional_id = 'orders-tx'").collect()
+    assert [row["state"] for row in current] == ["Ongoing"]

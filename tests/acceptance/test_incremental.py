@@ -1,0 +1,102 @@
+"""What is fed bit by bit gives what feeding it at once gives, for the cost of what is new."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.acceptance.captures import PARAMETERS, VARIANTS, run_audit
+from tests.oracle.dump_writer import Tool, log_files
+from tests.oracle.model import Batch, History, Segment
+from txn_analysis import audit
+from txn_analysis.config import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from tests.acceptance.captures import Variant
+    from txn_analysis.report.model import AuditReport, PartitionItem
+
+VARIANT = next(v for v in VARIANTS if v.capture == "kafka-4.2/capture-3")
+SEED = 4
+
+
+def test_a_capture_that_arrives_in_several_calls_equals_the_whole(
+    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]
+) -> None:
+    files = sorted(str(file) for path in VARIANT.paths for file in Path(path).rglob("*") if file.is_file())
+    random.Random(SEED).shuffle(files)
+    third = len(files) // 3
+    parts = (files[:third], files[third : 2 * third], files[2 * third :])
+    settings = PARAMETERS | {"warehouse": warehouse, "cluster": "bit by bit", "capture": "tonight"}
+    for part in parts[:2]:
+        audit.ingest(spark, part, Settings.model_validate(settings))
+    report = run_audit(spark, warehouse, parts[2], cluster="bit by bit", capture="tonight")
+    whole = audit_of(VARIANT)
+    assert [f.model_dump(exclude={"finding_id"}) for f in report.findings] == [
+        f.model_dump(exclude={"finding_id"}) for f in whole.findings
+    ], f"files shuffled with seed {SEED}"
+    assert report.partitions == whole.partitions
+
+
+def test_content_that_is_known_is_not_read_again(
+    spark: SparkSession, warehouse: str, tmp_path: Path, audit_of: Callable[[Variant], AuditReport]
+) -> None:
+    audit_of(VARIANT)
+    known = sorted(file for path in VARIANT.paths for file in Path(path).rglob("*") if file.is_file())
+    (tmp_path / "another-name.txt").write_bytes(known[0].read_bytes())
+    settings = Settings.model_validate(PARAMETERS | {"warehouse": warehouse, "cluster": "known"})
+    ingested = audit.ingest(spark, [str(tmp_path)], settings)
+    assert (ingested.input_count, ingested.new_input_count) == (1, 0)
+
+
+def data(offset: int, count: int = 1, *, producer: int = 7, crc: int = 1) -> Batch:
+    return Batch(
+        offset, offset + count - 1, count, producer, 0, offset, is_transactional=True, max_timestamp_ms=1_000 + offset,
+        crc=crc, size_bytes=100 * count,
+    )  # fmt: skip
+
+
+def marker(offset: int, *, producer: int = 7, time_ms: int = 0) -> Batch:
+    ended = Batch(offset, offset, 1, producer, 0, None, is_transactional=True, is_control=True, marker="COMMIT")
+    return replace(ended, coordinator_epoch=5, max_timestamp_ms=time_ms or 1_000 + offset)
+
+
+def test_todays_files_are_compared_with_yesterdays(spark: SparkSession, warehouse: str, tmp_path: Path) -> None:
+    """One partition was rewritten by compaction since, one got a longer active segment, one contradicts itself."""
+    batches = (data(0, 3), marker(3), data(4, producer=8))
+    yesterday = {
+        "rewritten": batches,
+        "longer": batches,
+        "contradicting": (data(0), data(1), data(2)),
+    }
+    today = {
+        "rewritten": (data(0, 3), replace(marker(3), delete_horizon_ms=9_000, crc=2), data(4, producer=8)),
+        "longer": (*batches, marker(5, producer=8, time_ms=9_000)),
+        "contradicting": (data(0), data(1, crc=99), data(2)),
+    }
+    for night, logs in (("yesterday", yesterday), ("today", today)):
+        histories = [History(topic, 0, (Segment(0, found),)) for topic, found in logs.items()]
+        (tmp_path / night).mkdir()
+        for name, text in log_files(histories, Tool(deep=True)).items():
+            (tmp_path / night / name).write_bytes(text)
+    reports = [
+        run_audit(spark, warehouse, [str(tmp_path / night)], cluster="nights", capture=night)
+        for night in ("yesterday", "today")
+    ]
+    found = {p.topic: p for p in reports[1].partitions}
+    assert problems(found["rewritten"]) == []
+    assert (problems(found["longer"]), found["longer"].open_transaction_count) == ([], 0)
+    assert found["longer"].witnesses == ("copies agree up to offset 4",)
+    (reason,) = problems(found["contradicting"])
+    assert reason.startswith("copies differ from offset 1 on: inputs ")
+    contradicting = [i.input_id for r in reversed(reports) for i in r.inputs if "contradicting" in i.path]
+    assert reason.endswith(" and ".join(contradicting))
+
+
+def problems(partition: PartitionItem) -> list[str]:
+    return [problem.reason for problem in partition.problems]

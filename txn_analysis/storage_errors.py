@@ -1,0 +1,135 @@
+"""What Spark and Delta throw when storage fails them, in the words of the problem.
+
+The cause is looked for along the whole chain of Java exceptions: a full disk in a task arrives as a failed write of a
+failed stage. Whatever is not known here stays an error of the program, with its traceback.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JNetworkError
+
+from txn_analysis.errors import WarehouseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_INTACT = "What earlier runs wrote is intact"
+_AGAIN = "the same command can be run again, and starts over"
+
+# What Delta and Spark say of a table that lost files, or whose files were changed by something else.
+_DAMAGE = (
+    "FAILED_READ_FILE",
+    "DELTA_CHECKPOINT_",
+    "DELTA_FILE_",
+    "DELTA_INVALID_FORMAT",
+    "DELTA_LOG_",
+    "DELTA_MISSING_DELTA_TABLE",
+    "DELTA_MISSING_PART",
+    "DELTA_SCHEMA_NOT_SET",
+    "DELTA_STATE_RECOVER_ERROR",
+    "DELTA_TABLE_NOT_FOUND",
+    "DELTA_TRUNCATED_TRANSACTION_LOG",
+    "DELTA_VERSIONS_NOT_CONTIGUOUS",
+    "JsonParseException",
+)
+# The first problem whose sign is found anywhere along the chain: signs, what it is, what to do.
+_PROBLEMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (
+        ("No space left on device", "Disk quota exceeded", "File too large", "not enough space on the disk"),
+        "no space left on the disk",
+        f"{_INTACT}. Free some space: {_AGAIN}",
+    ),
+    (("Read-only file system",), "the file system is read-only", f"{_INTACT}. Give a --warehouse that can be written"),
+    (
+        ("Permission denied", "AccessControlException", "AccessDenied", "Operation not permitted"),
+        "permission denied",
+        f"{_INTACT}. Give yourself permission to write there, or another --warehouse",
+    ),
+    (
+        ("Not a directory", "Parent path is not a directory", "ParentNotDirectoryException"),
+        "a part of this path is a file, not a folder",
+        "Give another --warehouse",
+    ),
+    (
+        ("Mkdirs failed to create", "DELTA_CANNOT_CREATE_LOG_PATH"),
+        "folders cannot be made here",
+        f"{_INTACT}. Check that the disk is writable and not full: {_AGAIN}",
+    ),
+    (
+        _DAMAGE,
+        "the warehouse is damaged here",
+        "Restore this folder from a backup, or audit the files again into a new --warehouse",
+    ),
+    (
+        (
+            "Python worker exited unexpectedly",
+            "Python worker failed to connect back",
+            "PythonWorkerFactory.createWorker",
+        ),
+        "a Python worker of Spark died: killed, or out of memory",
+        f"{_INTACT}, and {_AGAIN}",
+    ),
+    (("OutOfMemoryError",), "Spark ran out of memory", f"{_INTACT}. Raise spark.driver.memory: {_AGAIN}"),
+)
+_LOST_JVM = f"Spark's Java process ended in the middle: killed, or out of memory. {_INTACT}, and {_AGAIN}"
+
+_FILE = re.compile(r"file:/*(/[^\s'`\"]+)")
+_CONSTRAINT = re.compile(r"CHECK constraint (\S+) (.*?) violated by row", re.DOTALL)
+_NOT_NULL = re.compile(r"NOT NULL constraint violated for column: (\S+?)\.?\s", re.DOTALL)
+
+
+def storage_error(error: BaseException, place: str) -> WarehouseError | None:
+    """The error that says what storage did to us; None if it is something else.
+
+    Args:
+        error: what was raised by a call into Spark.
+        place: the table or warehouse that was worked on; used where the exception names no file.
+    """
+    if isinstance(error, Py4JNetworkError | ConnectionRefusedError):
+        return WarehouseError(f"{place}: {_LOST_JVM}")
+    if is_conflict(error):
+        return None
+    chain = [*_java_chain(error)] or [f"{type(error).__name__}: {error}"]
+    text = "\n".join(chain)
+    if broken := _broken_constraint(text):
+        return WarehouseError(
+            f"{place}: a row breaks {broken}; nothing of its slice was written. A dump that is damaged or forged in an"
+            " unforeseen way can do that: please report it"
+        )
+    for signs, what, remedy in _PROBLEMS:
+        if any(sign in text for sign in signs):
+            return WarehouseError(f"{_place(text, place)}: {what}. {remedy}")
+    return None
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Another writer committed to the same table in between; doing the whole write again is right."""
+    return any(entry.startswith("io.delta.exceptions.") for entry in _java_chain(error))
+
+
+def _java_chain(error: BaseException) -> Iterator[str]:
+    """`class: message` of a Java exception and of its causes, outermost first; nothing for errors of Python."""
+    # PySpark's own exceptions keep the Java object in one place, Py4J's in another.
+    cause: Any = getattr(error, "_origin", None)
+    if cause is None:
+        cause = getattr(error, "java_exception", None)
+    while cause is not None:
+        yield f"{cause.getClass().getName()}: {cause.getMessage()}"
+        cause = cause.getCause()
+
+
+def _place(text: str, place: str) -> str:
+    """The file that the exception names, if it is of this warehouse; else the place as it is known here."""
+    named = _FILE.search(text)
+    return named[1].rstrip(".,") if named and named[1].startswith(place) else place
+
+
+def _broken_constraint(text: str) -> str | None:
+    if found := _CONSTRAINT.search(text):
+        return f"CHECK {found[1]}: {found[2]}"
+    if found := _NOT_NULL.search(text):
+        return f"NOT NULL of column {found[1]}"
+    return None
