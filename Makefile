@@ -9,7 +9,7 @@ CAPTURE := data/cases/kafka-4.2/capture-1
 CODE := txn_analysis jobs tests
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs format golden setup clean
+.PHONY: help demo test torture check docs format golden setup clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -20,6 +20,15 @@ demo: $(READY) ## Audit a real capture in data/ and print the report (about 30 s
 
 test: $(READY) ## Run every test
 	@$(BIN)/python -m pytest
+
+# What `make torture` does how often; a seed repeats a run.
+MUTATIONS ?= 2000
+LINES ?= 100000
+KILLS ?= 50
+SEED ?= 1
+
+torture: $(READY) ## Damaged inputs, missing evidence, kills: a table of figures (an hour; MUTATIONS=, LINES=, KILLS=, SEED=)
+	@$(BIN)/python -m tests.torture --mutations $(MUTATIONS) --lines $(LINES) --kills $(KILLS) --seed $(SEED)
 
 check: $(READY) ## Check format, lint and types
 	@$(BIN)/ruff format --check .

@@ -1,0 +1,84 @@
+"""The harness of the torture suite answers as the audit on Spark does, row by row."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.captures import PARAMETERS, VARIANTS, Variant, rows_of, run_audit
+from tests.torture.harness import Answer, audit_files
+from tests.torture.inputs import InputReader
+from tests.torture.mutations import Given, Mutator
+from tests.torture.subjects import real_cases, simulated
+from txn_analysis.config import Settings
+from txn_analysis.report.model import FindingItem, PartitionItem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.report.model import AuditReport
+
+# A simulated cluster with all kinds of damage, and a real case with captures behind the judged one.
+MUTATED = (("simulated", 3), ("simulated", 7), ("real", 2), ("real", 11))
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[InputReader]:
+    reader = InputReader.in_memory()
+    yield reader
+    reader.close()
+
+
+def as_reported(answer: Answer) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Findings and partitions of the harness as the report prints them."""
+    findings = [
+        FindingItem.model_validate(row | {"finding_id": None}).model_dump(mode="json") for row in answer.findings
+    ]
+    partitions = [PartitionItem.model_validate(row).model_dump(mode="json") for row in answer.health]
+    return _sorted(findings), _sorted(partitions)
+
+
+def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: (row["topic"], row["partition"], row.get("txn_start_offset"), str(row)))
+
+
+def assert_alike(report: AuditReport, answer: Answer) -> None:
+    findings, partitions = as_reported(answer)
+    assert _sorted([row | {"finding_id": None} for row in rows_of(report)]) == findings
+    assert _sorted([item.model_dump(mode="json") for item in report.partitions]) == partitions
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.name)
+def test_real_captures(reader: InputReader, audit_of: Callable[[Variant], AuditReport], variant: Variant) -> None:
+    folders = [Path(path) for path in variant.paths]
+    files = {str(file): file.read_bytes() for folder in folders for file in folder.rglob("*") if file.is_file()}
+    settings = Settings.model_validate(PARAMETERS | dict(variant.settings))
+    assert_alike(audit_of(variant), audit_files(reader, {"capture": files}, settings))
+
+
+@pytest.mark.parametrize(("kind", "number"), MUTATED)
+def test_mutated_captures(
+    spark: SparkSession, warehouse: str, tmp_path: Path, reader: InputReader, kind: str, number: int
+) -> None:
+    given = mutated(kind, number)
+    settings = given.settings | {"cluster": tmp_path.name, "skip_unrecognised": True}
+    for name, files in given.captures.items():
+        for path, data in files.items():
+            file = tmp_path / name / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+        report = run_audit(spark, warehouse, [str(tmp_path / name)], capture=name, **settings)
+    answer = audit_files(reader, given.captures, Settings.model_validate(given.settings), judged=name)
+    assert_alike(report, answer)
+
+
+def mutated(kind: str, number: int) -> Given:
+    source = random.Random(f"alike/{kind}/{number}")
+    subject = simulated(f"alike/{number}") if kind == "simulated" else source.choice(real_cases()[:3])
+    mutator = Mutator(source, subject)
+    return mutator.taken_away(mutator.start())

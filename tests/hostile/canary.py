@@ -1,0 +1,198 @@
+"""Marked secrets in everything that is no data of the audit, and a search for them in everything that it leaves behind.
+
+`python -m tests.hostile.canary` runs it with a Spark session of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from tests.hostile.scenes import TOOLS, copied
+from tests.oracle.dump_writer import Tool, log_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.oracle.model import Batch, History, Record
+
+OPTIONS = (
+    *("--transaction-state-partitions", "4", "--max-clock-skew-ms", "0", "--state-copied-last"),
+    *("--transaction-state-complete", "--skip-unrecognised", "--exit-zero", "--debug"),
+)
+FOUND_SOMETHING_OR_NOTHING = {0, 1}
+VERBS = (
+    ("report",),
+    ("report", "--format", "json"),
+    ("abort-plan", "--format", "ndjson"),
+    ("abort-plan", "--format", "commands"),
+    ("abort-plan", "--format", "write-txn-markers"),
+    ("describe-producers", "--topic", "orders", "--partition", "0"),
+    ("list",),
+)
+
+
+@dataclass
+class CanaryReport:
+    """How many secrets were planted, what was searched, and where which kind of secret was found."""
+
+    planted: int = 0
+    searched_bytes: int = 0
+    searched_files: int = 0
+    found: list[str] = field(default_factory=list)
+
+
+class Secrets:
+    """Random words that stand for clients' data, each with the kind of place that it was put in."""
+
+    def __init__(self, seed: int) -> None:
+        """Repeatable by the seed."""
+        self._source = random.Random(seed)
+        self._numbers = count()
+        self.kinds: dict[str, str] = {}
+
+    def new(self, kind: str) -> str:
+        """One more secret; all begin alike, and no text of anything else holds such a word."""
+        word = f"cnry{self._source.getrandbits(64):016x}{next(self._numbers):04d}"
+        self.kinds[word] = kind
+        return word
+
+
+def run_canary(folder: Path, seed: int, verbs: tuple[tuple[str, ...], ...] = VERBS) -> CanaryReport:
+    """Audits files that are full of secrets, asks for every output, and searches all that was written."""
+    secrets = Secrets(seed)
+    capture, temporary, outputs = (folder / name for name in ("capture", "temporary", "outputs"))
+    for path in (temporary, outputs):
+        path.mkdir(parents=True)
+    warehouse = folder / "warehouse"
+    clusters = {"spoiled": _spoiled_files(secrets), "default": _whole_files(secrets)}
+    for cluster, files in clusters.items():
+        (capture / cluster).mkdir(parents=True)
+        for name, data in files.items():
+            (capture / cluster / name).write_bytes(data)
+        words = ("audit", str(capture / cluster), *OPTIONS, "--warehouse", str(warehouse), "--cluster", cluster)
+        _run(list(words), temporary, outputs / f"audit-{cluster}")
+    for number, asked in enumerate(verbs):
+        _run([*asked, "--warehouse", str(warehouse)], temporary, outputs / f"verb-{number}")
+    report = CanaryReport(planted=len(secrets.kinds))
+    for root in (warehouse, temporary, outputs):
+        _search(root, secrets, report)
+    return report
+
+
+def _run(words: list[str], temporary: Path, output: Path) -> None:
+    environment = os.environ | {"TMPDIR": str(temporary), "SPARK_LOCAL_DIRS": str(temporary)}
+    done = subprocess.run(
+        [sys.executable, "-m", "txn_analysis", *words], check=False, capture_output=True, env=environment
+    )
+    output.with_suffix(".out").write_bytes(done.stdout)
+    output.with_suffix(".err").write_bytes(done.stderr)
+    if done.returncode not in FOUND_SOMETHING_OR_NOTHING or not done.stdout:
+        raise RuntimeError(f"{' '.join(words)} failed: {done.stderr.decode(errors='replace')[-2000:]}")
+
+
+def _search(root: Path, secrets: Secrets, report: CanaryReport) -> None:
+    for path in sorted(file for file in root.rglob("*") if file.is_file()):
+        report.searched_files += 1
+        for place, data in _contents(path):
+            report.searched_bytes += len(data)
+            report.found += [f"{kind} in {place}" for word, kind in secrets.kinds.items() if word.encode() in data]
+
+
+def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
+    """The bytes of a file, and what they hold in a packed form: the columns and the statistics of Parquet."""
+    yield str(path), path.read_bytes()
+    if path.suffix != ".parquet":
+        return
+    file = pq.ParquetFile(path)
+    for name, column in zip(file.schema_arrow.names, file.read().columns, strict=True):
+        yield f"{path}, {name}", str(column.to_pylist()).encode(errors="surrogateescape")
+    metadata = file.metadata
+    groups = (metadata.row_group(g) for g in range(metadata.num_row_groups))
+    statistics = [group.column(c).statistics for group in groups for c in range(group.num_columns)]
+    yield f"{path}, statistics", str([s.to_dict() for s in statistics if s is not None]).encode()
+
+
+def _whole_files(secrets: Secrets) -> dict[str, bytes]:
+    """A capture that is understood, whose records hold secrets; one of its transactions hangs."""
+    copy = copied()
+    files = {n: text for n, text in copy.files(Tool((4, 0), payload=True)).items() if n.startswith("__transaction")}
+    for number, (name, tool) in enumerate(TOOLS.items()):
+        logs = tuple(_renamed(_with_secrets(log, secrets), number) for log in copy.logs)
+        files |= {f"{name.replace(' ', '-')}.{file}": text for file, text in log_files(logs, tool).items()}
+    return files
+
+
+def _spoiled_files(secrets: Secrets) -> dict[str, bytes]:
+    """Files that are understood in part, or not at all."""
+    copy = copied()
+    files = {
+        name: _surrounded(text, secrets) if name.startswith("__transaction") else text
+        for name, text in copy.files(Tool((4, 0), payload=True)).items()
+    }
+    stray = f"{secrets.new('line of an export')} {secrets.new('line of an export')}\n"
+    files["console.txt"] = copy.console(as_json=False) + stray.encode()
+    stray = f'{{"key":{{"{secrets.new("key of an object")}":1}},"value":"{secrets.new("value of an object")}"}}'
+    files["console.json"] = copy.console(as_json=True) + stray.encode()
+    files["notes.txt"] = f"{secrets.new('file of no known kind')}\n".encode()
+    files["cut.txt"] = files["orders-0.txt"] + f"baseOffset: {secrets.new('torn line')}".encode()
+    files["stray.txt"] = files["payments-eu-0.txt"] + f"{secrets.new('line of a log')}\n".encode()
+    return files
+
+
+def _surrounded(data: bytes, secrets: Secrets) -> bytes:
+    """The dump with lines of no known kind between its batches, and one like a record's with bad content."""
+    first, *others = data.split(b"\nbaseOffset: ")
+    stray = f"\n{secrets.new('stray line of the state')}\n| offset: x {secrets.new('stray record of the state')}"
+    return b"\nbaseOffset: ".join([first, *(other + stray.encode() for other in others[:1]), *others[1:]])
+
+
+def _with_secrets(history: History, secrets: Secrets) -> History:
+    return replace(
+        history,
+        segments=tuple(
+            replace(segment, batches=tuple(_batch_with_secrets(batch, secrets) for batch in segment.batches))
+            for segment in history.segments
+        ),
+    )
+
+
+def _batch_with_secrets(batch: Batch, secrets: Secrets) -> Batch:
+    if batch.is_control:
+        return batch
+    return replace(batch, records=tuple(_record_with_secrets(record, secrets) for record in batch.all_records()))
+
+
+def _record_with_secrets(record: Record, secrets: Secrets) -> Record:
+    key = secrets.new("key")
+    payload = f"{secrets.new('payload')}\n{secrets.new('payload')}\nbaseOffset: {secrets.new('payload')} lastOffset: 0"
+    header_keys = ",".join(secrets.new("header key") for _ in range(2))
+    sized = replace(record, key_bytes=len(key), value_bytes=len(payload))
+    return replace(sized, key=key, payload=payload, header_keys=header_keys)
+
+
+def _renamed(history: History, number: int) -> History:
+    """Each tool's dump is of topics of its own; the first ones are the state's."""
+    return history if number == 0 else replace(history, topic=f"{history.topic}.{number}")
+
+
+def main() -> int:
+    """Run it once, and say what was found."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = run_canary(Path(folder), seed=1)
+    print(f"{report.planted} secrets, {report.searched_files} files, {report.searched_bytes} bytes searched")
+    print("\n".join([*report.found, f"{len(report.found)} found"]))
+    return int(bool(report.found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""The whole corpus of hostile texts, in one go: `python -m tests.hostile.corpus`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.hostile.checks import problems_of
+from tests.hostile.numbers import out_of_range
+from tests.hostile.scenes import SETTINGS, forged_scenes, named_scenes
+from tests.hostile.texts import bad_json, odd_payloads, slow_lines
+from tests.torture.harness import audit_files
+from tests.torture.inputs import InputReader
+from txn_analysis.config import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CASES = Path(__file__).parents[2] / "data" / "cases"
+HEAD_BYTES = 4096
+SLOW_BYTES = 1 << 18
+CUT_FILES = (
+    "grammar/4.2.0/orders-0.payload.txt",
+    "grammar/2.8.2/orders-0.payload.txt",
+    "grammar/2.1.1/orders-0.shallow.txt",
+    "grammar/4.2.0/orders-0.snapshot.txt",
+    "grammar/4.2.0/orders-0.txnindex.txt",
+    "grammar/4.2.0/transaction_state-1.txt",
+    "grammar/2.8.2/transaction_state-1.txt",
+    "kafka-2.8/console/transaction-state.txt",
+    "kafka-4.2/console/transaction-state.json",
+)
+
+
+@dataclass
+class CorpusReport:
+    """What came of the corpus: `wrongly_raised` counts findings, `problems` names what else is wrong."""
+
+    inputs: int = 0
+    wrongly_raised: int = 0
+    unaccounted_bytes: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def cut_anywhere(file: str) -> Iterator[tuple[str, bytes]]:
+    """A real dump cut at every byte of its first 4 KiB."""
+    head = (CASES / file).read_bytes()[:HEAD_BYTES]
+    return ((f"{file} cut at byte {end}", head[:end]) for end in range(len(head)))
+
+
+def run_corpus(every: int = 1) -> CorpusReport:
+    """Reads every text of the corpus (each `every`-th of the many cut ones and of numbers out of range)."""
+    report, reader = CorpusReport(), InputReader.in_memory()
+    settings = Settings.model_validate({"warehouse": "none"} | SETTINGS)
+    many = chain(out_of_range(), *(cut_anywhere(file) for file in CUT_FILES))
+    texts = chain(
+        odd_payloads().items(),
+        bad_json().items(),
+        slow_lines(SLOW_BYTES).items(),
+        (item for number, item in enumerate(many) if number % every == 0),
+    )
+    try:
+        for name, text in texts:
+            report.inputs += 1
+            report.problems += [f"{name}: {problem}" for problem in problems_of(reader, text)]
+        for scene in chain(forged_scenes(), named_scenes()):
+            report.inputs += len(scene.files)
+            answer = audit_files(reader, {"capture": scene.files}, settings)
+            report.wrongly_raised += len(scene.wrong(answer.findings))
+            report.unaccounted_bytes += answer.unaccounted_bytes
+    finally:
+        reader.close()
+    return report
+
+
+def main() -> int:
+    """Read the corpus, print what came of it, and fail where anything is wrong."""
+    began = time.monotonic()
+    report = run_corpus()
+    print(f"{report.inputs} hostile texts in {time.monotonic() - began:.0f} s", file=sys.stderr)
+    print(f"{report.wrongly_raised} wrongly raised, {report.unaccounted_bytes} bytes unaccounted", file=sys.stderr)
+    for problem in report.problems:
+        print(problem, file=sys.stderr)
+    return int(bool(report.problems or report.wrongly_raised or report.unaccounted_bytes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

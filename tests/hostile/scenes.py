@@ -1,0 +1,180 @@
+"""A small cluster whose clients write hostile texts, and the truth about each of its open transactions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tests.hostile.forgeries import FORGERIES, Place
+from tests.oracle.dump_writer import Tool
+from tests.oracle.recipes import LONG_AGO_MS, ORDERS, PAYMENTS, Client, new_cluster, unknown_producer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.hostile.forgeries import Forgery
+    from tests.oracle.copies import Copy, Truth
+    from tests.oracle.model import Batch, History, Record
+
+Files = dict[str, bytes]
+Row = dict[str, Any]
+
+SETTINGS: dict[str, Any] = {
+    "transaction_state_partitions": 4,
+    "max_clock_skew_ms": 0,
+    "state_copied_last": True,
+    "transaction_state_complete": True,
+}
+TOOLS = {
+    "4.2 payload": Tool((4, 2), payload=True),
+    "4.2 deep": Tool((4, 2), deep=True),
+    "4.0 payload": Tool((4, 0), payload=True),
+    "2.8 payload": Tool((2, 8), payload=True),
+    "2.5 payload": Tool((2, 5), payload=True),
+}
+WHERE = ("key", "payload", "header")
+HOSTILE_IDS = {
+    "newline": "a\nb",
+    "NUL": "a\x00b",
+    "tab": "a\tb",
+    "carriage return": "a\r\nb",
+    "ANSI": "\x1b[2J\x1b[31mred\x9b0m",
+    "right-to-left": "abc\u202edef\u2066\u200f",
+    "separators": "\u2028\u2029\x85\x0b\x0c\x1c",
+    "quotes": "'\"`$(id);\\ && exit #",
+    "formula": '=HYPERLINK("http://x","y")',
+    "markup": "<script>alert(1)</script>|**b**|[x](y)",
+    "longest": "x" * 32_767,
+    "longest of newlines": "\n" * 32_767,
+    "not in the basic plane": "\U0001f600" * 40,
+    "state line": "a\n| offset: 1 CreateTime: 1 keySize: 5 valueSize: -1 sequence: -1 headerKeys: [] key: "
+    "transaction_metadata::transactionalId=billing payload: <DELETE>",
+    "state value": "a payload: producerId:1,producerEpoch:0,state=Empty,partitions=[],"
+    "txnLastUpdateTimestamp=1,txnTimeoutMs=1\nb",
+    "old state line": "x\ntransactionalId=billing payload: <DELETE>\noffset: 3 position: 0 CreateTime: 1 isvalid: true "
+    "keysize: 11 valuesize: -1 magic: 2 compresscodec: NONE producerId: -1 producerEpoch: -1 sequence: -1 "
+    "isTransactional: false headerKeys: [] key: transactionalId=billing payload: <DELETE>",
+    "console line": "x\nbilling::TransactionMetadata(transactionalId=billing, producerId=1, producerEpoch=0, "
+    "txnTimeoutMs=60000, state=CompleteAbort, pendingState=None, topicPartitions=HashSet(), txnStartTimestamp=1, "
+    "txnLastUpdateTimestamp=99999999999999)\ny",
+    "console tombstone": "billing::NULL\nbilling::NULL",
+    "console start": "a::TransactionMetadata(transactionalId=a",
+    "JSON": '"}} payload: {"version":"0","data":{}}{"key":null}',
+    "section": "x\nDumping __transaction_state-0/00000000000000000000.log\nLog starting offset: 0",
+}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The files of one capture, and the open transactions of the cluster that it was copied from."""
+
+    name: str
+    files: Files
+    truth: dict[tuple[str, int, int, int], Truth]
+
+    def wrong(self, findings: list[Row]) -> list[Row]:
+        """The findings that would be aborted, and must not be: of live transactions, or of none at all."""
+        return [row for row in findings if row["verdict"] == "hanging" and self._is_wrong(row)]
+
+    def _is_wrong(self, row: Row) -> bool:
+        truth = self.truth.get(key_of(row))
+        return truth is None or truth.is_abort_wrong
+
+
+def key_of(row: Row) -> tuple[str, int, int, int]:
+    """Topic, partition, producer id and start of a finding."""
+    return row["topic"], row["partition"], row["producer_id"], row["txn_start_offset"]
+
+
+def copied(transactional_id: str = "billing") -> Copy:
+    """One transaction in progress, one whose commit is decided, one aborted, and one orphan."""
+    cluster = new_cluster()
+    for name, outcome in (("settlement", "Commit"), ("refunds", "Abort")):
+        client = Client(cluster, name).init()
+        client.transact(PAYMENTS)
+        client.transact(ORDERS, clock_ms=LONG_AGO_MS)
+        client.end(outcome)
+        cluster.sleep(1000)
+    late = Client(cluster, "late").init()
+    late.transact(PAYMENTS, clock_ms=LONG_AGO_MS)
+    cluster.unreachable.add(PAYMENTS)
+    late.end("Commit")
+    unknown_producer(cluster)
+    live = Client(cluster, transactional_id).init(timeout_ms=2**31 - 1)
+    live.transact(ORDERS, clock_ms=LONG_AGO_MS)
+    live.transact(("clicks", 0))
+    done = Client(cluster, "done").init()
+    done.transact(ORDERS)
+    done.end("Commit")
+    cluster.sleep(1000)
+    return cluster.copy()
+
+
+def honest(tool: Tool) -> Scene:
+    """The cluster without a hostile client."""
+    copy = copied()
+    return Scene(
+        "honest",
+        replace(copy, logs=tuple(_written(log, None, "key", tool) for log in copy.logs)).files(tool),
+        dict(copy.open_transactions),
+    )
+
+
+def forged_scenes() -> Iterator[Scene]:
+    """Every forgery in every place, printed by every tool that prints that place."""
+    copy = copied()
+    for tool_name, tool in TOOLS.items():
+        for where in WHERE:
+            if where != "header" and not tool.payload:
+                continue
+            for name, forgery in FORGERIES.items():
+                logs = tuple(_written(log, forgery, where, tool) for log in copy.logs)
+                yield Scene(
+                    f"{name} in the {where}, {tool_name}",
+                    replace(copy, logs=logs).files(tool),
+                    dict(copy.open_transactions),
+                )
+
+
+def named_scenes() -> Iterator[Scene]:
+    """Every hostile transactional id, in every form that prints ids."""
+    for id_name, transactional_id in HOSTILE_IDS.items():
+        copy = copied(transactional_id)
+        truth = dict(copy.open_transactions)
+        for tool_name in ("4.2 payload", "4.0 payload", "2.8 payload", "2.5 payload"):
+            yield Scene(f"id {id_name}, {tool_name}", copy.files(TOOLS[tool_name]), truth)
+        logs = {n: text for n, text in copy.files(TOOLS["4.2 deep"]).items() if not n.startswith("__transaction_state")}
+        for as_json in (False, True):
+            form = "JSON" if as_json else "text"
+            files = logs | {"console.txt": copy.console(as_json=as_json)}
+            yield Scene(f"id {id_name}, console {form}", files, truth)
+
+
+def _written(history: History, forgery: Forgery | None, where: str, tool: Tool) -> History:
+    """The history with a text for every record, and a forgery in the last record of every data batch.
+
+    Batches keep their sizes, as if they were compressed, so that the positions in the forged lines are right.
+    """
+    segments = []
+    for segment in history.segments:
+        batches = [
+            _with_text(batch, forgery and forgery(Place(history, batch, position + batch.size_bytes, tool)), where)
+            for position, batch in segment.with_positions()
+        ]
+        segments.append(replace(segment, batches=tuple(batches)))
+    return replace(history, segments=tuple(segments))
+
+
+def _with_text(batch: Batch, text: str | None, where: str) -> Batch:
+    if batch.is_control or not batch.record_count:
+        return batch
+    *first, last = (_sized(record, "key", "value") for record in batch.all_records())
+    if text is not None and where == "header":
+        last = replace(last, header_keys=text)
+    elif text is not None:
+        last = _sized(last, text, "value") if where == "key" else _sized(last, "key", text)
+    return replace(batch, records=(*first, last))
+
+
+def _sized(record: Record, key: str, payload: str) -> Record:
+    return replace(record, key=key, key_bytes=len(key.encode()), payload=payload, value_bytes=len(payload.encode()))

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.hostile.canary import CanaryReport, Secrets, _search, run_canary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEED = 4
+
+
+def test_no_key_payload_or_header_leaves_the_text(tmp_path: Path) -> None:
+    report = run_canary(tmp_path, SEED, verbs=(("abort-plan", "--format", "ndjson"), ("report", "--format", "json")))
+    assert report.planted > 100
+    assert report.searched_files > 100
+    assert report.found == [], f"seed {SEED}"
+
+
+def test_the_search_looks_into_packed_columns_and_statistics(tmp_path: Path) -> None:
+    secrets, report = Secrets(SEED), CanaryReport()
+    words = [secrets.new("word") for _ in range(3)]
+    table = pa.table({"a": [{"nested": [words[0]]}], "b": [words[1]]})
+    pq.write_table(table, tmp_path / "x.parquet", compression="zstd")
+    (tmp_path / "log.err").write_text(words[2])
+    _search(tmp_path, secrets, report)
+    assert len(report.found) >= len(words) + 2

@@ -1,0 +1,74 @@
+"""Lines that clients forge, in payloads, keys, header keys and transactional ids, change no verdict towards hanging."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.hostile.scenes import SETTINGS, TOOLS, forged_scenes, honest, key_of, named_scenes
+from tests.oracle.copies import Truth
+from tests.torture.harness import audit_files
+from tests.torture.inputs import InputReader
+from txn_analysis.config import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.hostile.scenes import Scene
+    from tests.torture.harness import Answer
+
+# Header keys are printed without a size. A client that closes them itself, in a deep dump without payloads, and forges
+# the very last batch of the log, cannot be told from the broker: only a shallow dump prints nothing of a client.
+UNMEASURED = "the end of the header keys in the header, 4.2 deep"
+# Ids that make an export ambiguous: what it says of anybody is then not enough to call something hanging.
+# A `Dumping` line in a payload may have to be taken for one, and so may a batch line in header keys, which have no
+# size; then nothing around it is proven, and nothing is hanging.
+FORGED_SECTIONS = ("a section", "a producer snapshot", "tombstones")
+AMBIGUOUS = {"id console tombstone, console text"}
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[InputReader]:
+    reader = InputReader.in_memory()
+    yield reader
+    reader.close()
+
+
+def answer_to(reader: InputReader, scene: Scene, range_bytes: int = 1 << 25) -> Answer:
+    settings = Settings.model_validate({"warehouse": "none"} | SETTINGS)
+    return audit_files(reader, {"capture": scene.files}, settings, range_bytes=range_bytes)
+
+
+def test_the_scene_has_an_orphan_and_a_live_transaction(reader: InputReader) -> None:
+    scene = honest(TOOLS["4.2 payload"])
+    verdicts = {scene.truth[key_of(row)]: row["verdict"] for row in answer_to(reader, scene).findings}
+    assert verdicts[Truth.HANGING] == "hanging"
+    assert {Truth.LIVE, Truth.PENDING} < verdicts.keys()
+
+
+def test_forged_lines_are_payload(reader: InputReader) -> None:
+    for scene in forged_scenes():
+        found = answer_to(reader, scene)
+        assert scene.wrong(found.findings) == [], scene.name
+        assert found.unaccounted_bytes == 0, scene.name
+        if not scene.name.startswith(FORGED_SECTIONS) and " in the header, " not in scene.name:
+            verdicts = {key_of(row): row["verdict"] == "hanging" for row in found.findings}
+            assert verdicts == {key: truth is Truth.HANGING for key, truth in scene.truth.items()}, scene.name
+
+
+def test_forged_lines_raise_nothing_where_ranges_begin_within_them(reader: InputReader) -> None:
+    for scene in forged_scenes():
+        for range_bytes in (300,) if not scene.name.startswith(UNMEASURED) else ():
+            found = answer_to(reader, scene, range_bytes)
+            assert scene.wrong(found.findings) == [], scene.name
+            assert found.unaccounted_bytes == 0, scene.name
+
+
+def test_hostile_ids_are_only_ids(reader: InputReader) -> None:
+    for scene in named_scenes():
+        found = answer_to(reader, scene)
+        verdicts = {scene.truth[key_of(row)]: row["verdict"] for row in found.findings}
+        assert scene.wrong(found.findings) == [], scene.name
+        assert found.unaccounted_bytes == 0, scene.name
+        assert scene.name in AMBIGUOUS or verdicts[Truth.HANGING] == "hanging", scene.name

@@ -1,0 +1,95 @@
+"""Big hostile files cost time in proportion, and memory up to a bound that does not depend on their size."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, BinaryIO
+
+import pyarrow as pa
+import pytest
+
+from tests.hostile.texts import JSON_RECORD, STATE_RECORD
+from tests.ingest.texts import batch, dumping
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MIB = 1 << 20
+# A task holds one range (32 MiB) and at most 32 MiB behind it, and copies parts of that a few times: the text, the
+# record lines, the columns. A record of the state is held up to 16 MiB, as bytes and as text.
+BOUND_MIB = 450
+DEADLINE_S = 240
+_CHILD = """
+import json, resource, sys
+from tests.torture.inputs import RANGE_BYTES, _read
+from txn_analysis.ingest.sources import find_files
+import pyarrow.compute, pyarrow.csv
+(file,) = find_files([sys.argv[1]])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+found = _read(file, RANGE_BYTES)
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps({
+    "mib": (after - before) / 1024,
+    "text_bytes": found.planned.text_bytes,
+    "rejected_bytes": sum(r.length_bytes for r in found.rejects),
+    "unaccounted_bytes": found.unaccounted_bytes,
+    "problem": found.planned.problem,
+}))
+"""
+
+
+def repeated(file: BinaryIO, start: bytes, filler: bytes, mib: int, end: bytes = b"\n") -> None:
+    file.write(start)
+    block = filler * (MIB // len(filler))
+    file.writelines(block for _ in range(mib))
+    file.write(end)
+
+
+LOG = dumping("orders-0") + batch(0, 1, 0)
+RECORD = b"| offset: 0 CreateTime: 1 keySize: 1 valueSize: %d sequence: 0 headerKeys: [] key: k payload: "
+STATE = dumping("__transaction_state-0") + batch(0, 1, 0)
+LINES = {
+    "a payload of 100 MB": (LOG + RECORD % (100 * MIB), b"x"),
+    "a line of 100 MB in a log": (LOG, b"x"),
+    "a batch line of 100 MB": (LOG + b"baseOffset: ", b"1"),
+    "a line of 100 MB in the state": (STATE + STATE_RECORD, b"x"),
+    "an id of 100 MB in the state": (STATE + STATE_RECORD.partition(b"=")[0] + b"=", b"x"),
+    "a line of 100 MB in an export": (b"a::NULL\n", b"x"),
+    "a string of 100 MB in JSON": (JSON_RECORD + b'{"key":"', b"x"),
+    "100 MB of empty lines": (LOG, b"\n"),
+    "a path of 100 MB": (LOG + b"Dumping ", b"a"),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_line_of_any_length_is_read_in_bounded_memory(tmp_path: Path, name: str) -> None:
+    with (tmp_path / "dump.txt").open("wb") as file:
+        repeated(file, *LINES[name], mib=100)
+    measured = measure(tmp_path / "dump.txt")
+    assert measured["unaccounted_bytes"] == 0
+    assert measured["mib"] < BOUND_MIB
+
+
+@pytest.mark.parametrize("compressed", ["gzip", "zstd"])
+@pytest.mark.parametrize(("start", "filler"), [(b"", b"\x00"), (LOG, b"\n"), (LOG, b"x")])
+def test_a_bomb_is_read_in_bounded_memory(tmp_path: Path, compressed: str, start: bytes, filler: bytes) -> None:
+    path = tmp_path / "bomb"
+    with pa.output_stream(str(path), compression=compressed) as file:
+        repeated(file, start, filler, mib=400)
+    measured = measure(path)
+    assert path.stat().st_size < 4 * MIB
+    assert measured["text_bytes"] >= 400 * MIB
+    assert measured["unaccounted_bytes"] == 0
+    assert measured["mib"] < BOUND_MIB
+
+
+def measure(path: Path) -> dict[str, int]:
+    """What a process of its own needed to read a file by the product's functions."""
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD, str(path)], check=False, capture_output=True, timeout=DEADLINE_S
+    )
+    assert done.returncode == 0, done.stderr.decode()[-2000:]
+    found: dict[str, int] = json.loads(done.stdout)
+    return found

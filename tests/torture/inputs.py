@@ -1,0 +1,220 @@
+"""One input read by the product's own functions for bytes, without Spark: survey, plan, scan, records, accounting.
+
+What was read is kept by its content: a mutation changes few of a capture's files, and only those are read again.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import OrderedDict, defaultdict
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.ingest.accounting import RejectedSpan, rejected_in_log, rejected_outside, unproven_spans
+from txn_analysis.ingest.body import Reject
+from txn_analysis.ingest.console import read_console_json, read_console_text
+from txn_analysis.ingest.line_records import read_snapshot_section, read_txnindex_section
+from txn_analysis.ingest.plan import PlannedInput, Section, plan_text, split_ranges
+from txn_analysis.ingest.scan_batches import scan_range
+from txn_analysis.ingest.sources import SourceFile
+from txn_analysis.ingest.state_records import read_state_section
+from txn_analysis.ingest.survey_job import FileSurvey, ReadFailure, _compression, _Piece, survey_piece
+from txn_analysis.ingest.text import Text, open_text
+from txn_analysis.reconstruct.fold import fold
+from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from txn_analysis.ingest.survey import ChunkFacts
+    from txn_analysis.reconstruct.fold import SectionKey
+
+Row = dict[str, Any]
+
+RANGE_BYTES = 33_554_432
+LOG_KINDS = frozenset({"log", "state"})
+_READERS = {
+    "state": (read_state_section, TRANSACTION_STATES),
+    "console_text": (read_console_text, TRANSACTION_STATES),
+    "console_json": (read_console_json, TRANSACTION_STATES),
+    "snapshot": (read_snapshot_section, PRODUCER_SNAPSHOTS),
+    "txnindex": (read_txnindex_section, ABORTED_TRANSACTIONS),
+}
+_STRUCTURE = (b"Dumping ", b"Starting offset: ", b"Log starting offset: ", b"Found ", b"kafka.serializer.")
+_KEPT_INPUTS = 512
+_KEPT_FOLDS = 8
+
+
+class ReadInput:
+    """One content: its plan, its batches, its records and what was rejected of it.
+
+    `unaccounted_bytes` are bytes that are neither parsed nor in exactly one rejected span.
+    """
+
+    def __init__(self, planned: PlannedInput, batches: list[pa.Table], records: list[Row]) -> None:
+        """Hold what was read; batches are one table per range, records are rows of all small tables."""
+        self.planned, self.batches, self.records = planned, batches, records
+        self.rejects: list[RejectedSpan] = []
+        self.unaccounted_bytes = 0
+        self._folds: OrderedDict[tuple[Any, ...], list[Row]] = OrderedDict()
+        self.moment_ms = self._newest_moment()
+
+    def pieces(self, cuts: Mapping[SectionKey, Sequence[int]]) -> list[Row]:
+        """Its rows of `log_pieces`, cut at the given offsets of its sections."""
+        own = {key: offsets for key, offsets in cuts.items() if key[0] == self.planned.input_id}
+        known = tuple((key, tuple(offsets)) for key, offsets in sorted(own.items()))
+        if known not in self._folds:
+            self._folds[known] = [row for batches in self.batches for row in fold(batches, own).to_pylist()]
+            if len(self._folds) > _KEPT_FOLDS:
+                self._folds.popitem(last=False)
+        return self._folds[known]
+
+    def offsets(self, section_index: int) -> tuple[int | None, int | None]:
+        """First offset of a section's batches, and the one after its last; None where it has none."""
+        found = [piece for piece in self.pieces({}) if piece["section_index"] == section_index]
+        if not found:
+            return None, None
+        return min(p["first_offset"] for p in found), max(p["last_offset"] for p in found) + 1
+
+    def batches_between(self, section_index: int, start: int, stop: int) -> pa.Table:
+        """The batches of one section that begin in [start, stop)."""
+        found = pa.concat_tables(self.batches)
+        wanted = pc.and_(pc.greater_equal(found["base_offset"], start), pc.less(found["base_offset"], stop))
+        return found.filter(pc.and_(wanted, pc.equal(found["section_index"], section_index)))
+
+    def _newest_moment(self) -> int | None:
+        moments = [row.get(name) for row in self.records for name in ("last_update_ms", "recorded_ms")]
+        moments += [piece["max_moment_ms"] for piece in self.pieces({})]
+        return max((ms for ms in moments if ms is not None), default=None)
+
+
+@dataclass(frozen=True)
+class InputReader:
+    """Reads contents through files in `folder`, which hold nothing between two calls."""
+
+    folder: Path
+    kept: OrderedDict[tuple[bytes, int], ReadInput]
+
+    @classmethod
+    def in_memory(cls) -> InputReader:
+        """A reader whose files are in memory where the system has such a folder."""
+        shared = Path("/dev/shm")
+        folder = tempfile.mkdtemp(prefix="txn-torture-", dir=shared if os.access(shared, os.W_OK) else None)
+        return cls(Path(folder), OrderedDict())
+
+    def close(self) -> None:
+        """Remove the folder."""
+        self.folder.rmdir()
+
+    def read(self, data: bytes, range_bytes: int = RANGE_BYTES) -> ReadInput:
+        """What the product makes of a file with this content."""
+        key = blake2b(data, digest_size=16).digest(), range_bytes
+        if key not in self.kept:
+            path = self.folder / "input"
+            path.write_bytes(data)
+            try:
+                self.kept[key] = _read(SourceFile(str(path), len(data)), range_bytes)
+            finally:
+                path.unlink()
+            if len(self.kept) > _KEPT_INPUTS:
+                self.kept.popitem(last=False)
+        self.kept.move_to_end(key)
+        return self.kept[key]
+
+
+def _read(file: SourceFile, range_bytes: int) -> ReadInput:
+    planned = plan_text(_survey(file))
+    batches: list[pa.Table] = []
+    records: list[Row] = []
+    rejects = rejected_outside(planned)
+    with open_text(planned.path, planned.compression) as text:
+        for group in split_ranges([planned], LOG_KINDS, range_bytes, 1):
+            scanned = (pa.Table.from_batches([scan_range(text, part, "ingest")]) for part in group)
+            batches += [table for table in scanned if table.num_rows]
+        for section in planned.sections:
+            for item in _records(text, planned.input_id, section):
+                if isinstance(item, RejectedSpan):
+                    rejects.append(item)
+                else:
+                    records.append(item)
+    found = ReadInput(planned, batches, records)
+    found.rejects = rejects + _rejected_in_logs(planned, found.pieces({}))
+    found.unaccounted_bytes = _unaccounted_bytes(found, file)
+    return found
+
+
+def _survey(file: SourceFile) -> FileSurvey:
+    head = _compression(file)
+    chunks: list[ChunkFacts] = []
+    failure = head if isinstance(head, ReadFailure) else None
+    compression = None if isinstance(head, ReadFailure) else head
+    if failure is None and (file.size_bytes or compression):
+        end = None if compression else file.size_bytes
+        for _, facts in survey_piece(_Piece(0, file.path, compression, 0, end)):
+            if isinstance(facts, ReadFailure):
+                failure = facts
+            else:
+                chunks.append(facts)
+    return FileSurvey(file, compression, tuple(chunks), failure)
+
+
+def _records(text: Text, input_id: str, section: Section) -> list[Row | RejectedSpan]:
+    if section.kind not in _READERS or section.text_end_bytes <= section.text_start_bytes:
+        return []
+    reader, table = _READERS[section.kind]
+    place = {"input_id": input_id, "section_index": section.index}
+    absent = dict.fromkeys(table.schema.names)
+    return [
+        RejectedSpan(input_id, section.index, item.offset_bytes, item.length_bytes, item.reason)
+        if isinstance(item, Reject)
+        else absent | item | place
+        for item in reader(text, section)
+    ]
+
+
+def _rejected_in_logs(planned: PlannedInput, pieces: list[Row]) -> list[RejectedSpan]:
+    by_section = defaultdict(list)
+    for piece in pieces:
+        by_section[piece["section_index"]].append(piece)
+    logs = [section for section in planned.sections if section.kind == "log"]
+    return [r for s in logs for r in rejected_in_log(planned, s, unproven_spans(s, by_section[s.index]))]
+
+
+def _unaccounted_bytes(found: ReadInput, file: SourceFile) -> int:
+    """Bytes that are rejected twice, outside of the text, or neither rejected nor anything that can be parsed."""
+    planned = found.planned
+    at = wrong = 0
+    for reject in sorted(found.rejects, key=lambda r: r.offset_bytes):
+        end = reject.offset_bytes + reject.length_bytes
+        wrong += max(0, at - reject.offset_bytes) + max(0, end - planned.text_bytes) + (reject.length_bytes <= 0)
+        at = max(at, end)
+    parsed: defaultdict[int, int] = defaultdict(int)
+    for batches in found.batches:
+        for index, size in zip(batches["section_index"].to_pylist(), batches["text_bytes"].to_pylist(), strict=True):
+            parsed[index] += size
+    for section in planned.sections:
+        if section.kind == "log":
+            rejected = sum(r.length_bytes for r in found.rejects if r.section_index == section.index)
+            wrong += abs(section.text_end_bytes - section.text_start_bytes - rejected - parsed[section.index])
+    return wrong + _unexplained_outside(found, file)
+
+
+def _unexplained_outside(found: ReadInput, file: SourceFile) -> int:
+    """Bytes outside of all sections that are not rejected, though no line of kafka-dump-log begins there."""
+    planned = found.planned
+    at = wrong = 0
+    taken = [(s.text_start_bytes, s.text_end_bytes) for s in planned.sections]
+    taken += [(r.offset_bytes, r.offset_bytes + r.length_bytes) for r in found.rejects]
+    with open_text(file.path, planned.compression) as text:
+        for start, end in [*sorted(taken), (planned.text_bytes, planned.text_bytes)]:
+            if start > at:
+                lines = text.read(at, start).removesuffix(b"\n").split(b"\n")
+                wrong += sum(len(line) + 1 for line in lines if not line.startswith(_STRUCTURE))
+            at = max(at, end)
+    return wrong
