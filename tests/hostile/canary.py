@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import random
 import subprocess
@@ -187,8 +188,10 @@ def _renamed(history: History, number: int) -> History:
 
 def main() -> int:
     """Run it once, and say what was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
     with tempfile.TemporaryDirectory() as folder:
-        report = run_canary(Path(folder), seed=1)
+        report = run_canary(Path(folder), parser.parse_args().seed)
     print(f"{report.planted} secrets, {report.searched_files} files, {report.searched_bytes} bytes searched")
     print("\n".join([*report.found, f"{len(report.found)} found"]))
     return int(bool(report.found))

@@ -6,13 +6,18 @@ Exits with 1 if any figure that must be zero is not.
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
+import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tests.faults.kills import run_kills
+from tests.hostile.canary import run_canary
+from tests.hostile.corpus import run_corpus
+from tests.hostile.fuzz import run_fuzz
 from tests.torture.safety import run_safety
 
 if TYPE_CHECKING:
@@ -32,6 +37,7 @@ TABLE: dict[str, int | None] = {
     "kills not survived": 0,
     "findings wrongly raised": 0,
     "bytes unaccounted": 0,
+    "secrets planted": None,
     "secrets found": 0,
     "problems named": 0,
 }
@@ -48,18 +54,18 @@ class Part:
 
 def corpus(_: argparse.Namespace) -> Part:
     """The collection of hostile inputs, each through every reader."""
-    report = _of("tests.hostile.corpus", "run_corpus")()
+    report = run_corpus()
     figures = {
         "bad inputs tried": report.inputs,
         "findings wrongly raised": report.wrongly_raised,
         "bytes unaccounted": report.unaccounted_bytes,
     }
-    return Part(figures, report.problems, "run_corpus() of tests.hostile.corpus")
+    return Part(figures, report.problems, "python -m tests.hostile.corpus")
 
 
 def fuzz(given: argparse.Namespace) -> Part:
     """Real dump lines, damaged."""
-    report = _of("tests.hostile.fuzz", "run_fuzz")(given.lines, given.seed)
+    report = run_fuzz(given.lines, given.seed)
     command = f"python -m tests.hostile.fuzz --lines {given.lines} --seed {given.seed}"
     return Part({"fuzzed lines": report.lines}, report.problems, command)
 
@@ -79,13 +85,15 @@ def safety(given: argparse.Namespace) -> Part:
 
 def canary(given: argparse.Namespace) -> Part:
     """Marked secrets, looked for in everything that an audit leaves behind."""
-    found = _of("tests.hostile.canary", "run_canary")(given.seed)
-    return Part({"secrets found": found}, [], f"run_canary({given.seed}) of tests.hostile.canary")
+    with tempfile.TemporaryDirectory() as folder:
+        report = run_canary(Path(folder), given.seed)
+    figures = {"secrets planted": report.planted, "secrets found": len(report.found)}
+    return Part(figures, report.found, f"python -m tests.hostile.canary --seed {given.seed}")
 
 
 def kills(given: argparse.Namespace) -> Part:
     """Audits killed at random moments, and run again."""
-    report = _of("tests.faults.kills", "run_kills")(given.kills, given.seed)
+    report = run_kills(given.kills, given.seed)
     figures = {
         "kills tried": report.tried,
         "kills survived": report.survived,
@@ -95,11 +103,6 @@ def kills(given: argparse.Namespace) -> Part:
 
 
 PARTS: tuple[Callable[[argparse.Namespace], Part], ...] = (corpus, fuzz, safety, canary, kills)
-
-
-def _of(module: str, name: str) -> Any:
-    """A function of another suite, found when it is needed: each suite also runs by itself."""
-    return getattr(importlib.import_module(module), name)
 
 
 def main(words: list[str]) -> int:
