@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tests.hostile.forgeries import Forgery
     from tests.oracle.copies import Copy, Truth
-    from tests.oracle.model import Batch, History, Record
+    from tests.oracle.model import Batch, History, Record, Segment
 
 Files = dict[str, bytes]
 Row = dict[str, Any]
@@ -156,13 +156,22 @@ def _written(history: History, forgery: Forgery | None, where: str, tool: Tool) 
     Batches keep their sizes, as if they were compressed, so that the positions in the forged lines are right.
     """
     segments = []
-    for segment in history.segments:
+    roomy = [_roomy(segment) if forgery and where == "header" else segment for segment in history.segments]
+    for segment in roomy:
         batches = [
             _with_text(batch, forgery and forgery(Place(history, batch, position + batch.size_bytes, tool)), where)
             for position, batch in segment.with_positions()
         ]
         segments.append(replace(segment, batches=tuple(batches)))
     return replace(history, segments=tuple(segments))
+
+
+def _roomy(segment: Segment) -> Segment:
+    """Its data batches are compressed, and large enough for what their header keys will print."""
+    return replace(
+        segment,
+        batches=tuple(b if b.is_control else replace(b, codec="zstd", size_bytes=4_000) for b in segment.batches),
+    )
 
 
 def _with_text(batch: Batch, text: str | None, where: str) -> Batch:

@@ -25,6 +25,11 @@ def open_by_producer(linked: LinkedPartition) -> dict[int, int]:
     return {t["producer_id"]: t["txn_start_offset"] for t in linked.transactions if t["outcome"] == "open"}
 
 
+def problems(linked: LinkedPartition) -> list[str]:
+    """What is wrong with the evidence, but for the doubt that only a shallow dump can end (`test_header_keys`)."""
+    return [reason for p in linked.health["problems"] if "header keys" not in (reason := p["reason"])]
+
+
 def producer_rows(partition: Partition) -> list[dict[str, Any]]:
     names = ("producer_epoch", "coordinator_epoch", "last_sequence", "last_timestamp_ms")
     return [
@@ -43,7 +48,7 @@ def test_producer_state_is_the_brokers(history: History, tool: Tool, range_bytes
     linked = link_history(history, tool, range_bytes=range_bytes)
     assert linked.health["producers"] == producer_rows(truth)
     assert linked.health["last_stable_offset"] == truth.last_stable_offset
-    assert linked.health["problems"] == []
+    assert problems(linked) == []
 
 
 @given(histories(), SPLITS)
@@ -64,9 +69,8 @@ def test_a_snapshot_stands_for_deleted_segments(history: History, range_bytes: i
     linked = link_history(history, DEEP[0], range_bytes=range_bytes, snapshots=[offset], from_segment=first)
     truth = replay(history.batches, from_offset=history.segments[0].base_offset)
     assert linked.health["producers"] == producer_rows(truth)
-    assert all(
-        t["is_txn_start_exact"] and not t["evidence_gaps"] for t in linked.transactions if t["outcome"] == "open"
-    )
+    assert all(t["is_txn_start_exact"] for t in linked.transactions if t["outcome"] == "open")
+    assert problems(linked) == []
 
 
 @given(histories(), SPLITS, st.data())
@@ -74,7 +78,7 @@ def test_snapshots_at_any_offset_agree(history: History, range_bytes: int, data:
     bounds = [b.base_offset for b in history.batches] or [history.end_offset]
     offsets = data.draw(st.lists(st.sampled_from(bounds), max_size=3, unique=True), label="snapshots")
     linked = link_history(history, DEEP[0], range_bytes=range_bytes, snapshots=offsets)
-    assert linked.health["problems"] == []
+    assert problems(linked) == []
     assert linked.health["producers"] == producer_rows(
         replay(history.batches, from_offset=history.segments[0].base_offset)
     )

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from txn_analysis.ingest.batch_lines import ABSENT, Candidates, Lines, read_batch_lines
 from txn_analysis.ingest.grammar import BATCH_LINE_START, LAST_TIME_MS
+from txn_analysis.ingest.header_keys import may_be_header_keys
 from txn_analysis.ingest.inside_records import all_outside, outside_records
 from txn_analysis.ingest.position_chain import follow_chain
 from txn_analysis.ingest.record_lines import Proven, own_records, prove_records, read_markers
@@ -57,6 +58,9 @@ def scan_range(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
     if own and len(batches) < len(found):
         own = own_records(lines, batches)
     proven = prove_records(lines, batches, markers, own) if own else _whole_regions(lines, batches)
+    may_be_text = (
+        np.zeros(len(batches), bool) if is_decoded else may_be_header_keys(text, section, start, lines, batches)
+    )
     is_contested = chain.is_contested | standing.is_contested(chain.chosen, ends_segment=ends_segment)
     place = {
         "ingest_id": pa.repeat(pa.scalar(ingest_id), len(batches)),
@@ -65,6 +69,7 @@ def scan_range(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
         "topic": pa.repeat(pa.scalar(section.topic), len(batches)),
         "partition": pa.repeat(pa.scalar(section.partition, pa.int32()), len(batches)),
         "is_contested": pa.array(is_contested),
+        "may_be_header_keys": pa.array(may_be_text),
         "text_start_bytes": pa.array(lines.starts[batches.line] + start),
         "text_bytes": pa.array(proven.text_bytes),
         "record_line_count": _known(proven.record_lines),

@@ -49,6 +49,7 @@ FOLD_COLUMNS = (
     "crc",
     "is_valid",
     "is_contested",
+    "may_be_header_keys",
     "record_line_count",
     "text_start_bytes",
     "text_bytes",
@@ -93,7 +94,10 @@ def _rows(batches: pa.Table, cuts: Mapping[SectionKey, Sequence[int]]) -> Rows:
         for name in FOLD_COLUMNS
         if pa.types.is_integer(batches.schema.field(name).type)
     }
-    flags = {n: batches[n].to_numpy() for n in ("is_transactional", "is_control", "is_valid", "is_contested")}
+    flags = {
+        n: batches[n].to_numpy()
+        for n in ("is_transactional", "is_control", "is_valid", "is_contested", "may_be_header_keys")
+    }
     is_other_control = pc.fill_null(pc.invert(pc.is_in(batches["marker"], pa.array(["COMMIT", "ABORT"]))), False)
     is_other_control = pc.and_(is_other_control, pc.is_valid(batches["marker"])).to_numpy()
     is_append_time = pc.fill_null(pc.equal(batches["timestamp_type"], "LogAppendTime"), False).to_numpy()
@@ -141,8 +145,6 @@ def _facts(rows: Rows) -> dict[str, pa.Array]:
     marker_seen = np.where(rows["is_marker"], np.where(rows["coordinator_epoch"] != NONE, 1, 0), NONE)
     printed = max_of(marker_seen, first)
     lacks_lines = (rows["record_line_count"] != NONE) & (rows["record_line_count"] < rows["record_count"])
-    lacking = np.where(lacks_lines, -rows["base_offset"], NONE)
-    contested = np.where(rows["is_contested"], -rows["base_offset"], NONE)
     return {
         "first_position": pa.array(rows["position"][first]),
         "end_position": pa.array((rows["position"] + rows["size_bytes"])[last]),
@@ -153,9 +155,10 @@ def _facts(rows: Rows) -> dict[str, pa.Array]:
         "text_gaps": _text_gaps(rows, inside),
         "last_hole_offset": nullable(max_of(np.where(is_hole, rows["base_offset"] - 1, NONE), first)),
         "last_invalid_offset": nullable(max_of(np.where(rows["is_valid"], NONE, rows["last_offset"]), first)),
-        "contested_offset": nullable(np.where(max_of(contested, first) == NONE, NONE, -max_of(contested, first))),
+        "contested_offset": _first_base_offset(rows, rows["is_contested"]),
+        "doubtful_offset": _first_base_offset(rows, rows["may_be_header_keys"]),
         "lacking_batch_count": pa.array(np.add.reduceat(lacks_lines.astype(np.int64), first)),
-        "lacking_offset": nullable(np.where(max_of(lacking, first) == NONE, NONE, -max_of(lacking, first))),
+        "lacking_offset": _first_base_offset(rows, lacks_lines),
         "is_marker_printed": pa.array(printed > 0, mask=printed == NONE),
         "record_count": pa.array(np.add.reduceat(records, first)),
         "size_bytes": pa.array(np.add.reduceat(rows["size_bytes"], first)),
@@ -168,6 +171,12 @@ def _facts(rows: Rows) -> dict[str, pa.Array]:
         "leader_epoch": nullable(max_of(rows["leader_epoch"], first)),
         "content_digest": pa.array(np.add.reduceat(_digest(rows), first).view(np.int64)),
     }
+
+
+def _first_base_offset(rows: Rows, is_wanted: Array) -> pa.Array:
+    """Smallest base offset of the wanted batches of each piece; NULL without any."""
+    negated = max_of(np.where(is_wanted, -rows["base_offset"], NONE), rows.first_row)
+    return nullable(np.where(negated == NONE, NONE, -negated))
 
 
 def _text_gaps(rows: Rows, inside: Array) -> pa.Array:

@@ -103,7 +103,7 @@ class _Choice:
         best = min(
             (g for g in groups if g[0].segment.capture_rank == rank), key=lambda g: lost.get(g[0].segment.key, -1)
         )
-        self._chosen.append(best[0])
+        self._chosen.append(_confirmed(best))
         self._remember(stretch, best, groups)
 
     def log(self) -> PartitionLog:
@@ -127,6 +127,7 @@ class _Choice:
         log.problems += self._doubtful_tails()
         _find_gaps(log)
         _find_torn_tails(log)
+        _find_doubtful_end(log)
         _find_missing_lines(log)
         return log
 
@@ -261,6 +262,26 @@ def _find_torn_tails(log: PartitionLog) -> None:
             log.problems.append(Problem(segment.end_offset - 1, torn))
         else:
             log.remarks.append(torn)
+
+
+def _confirmed(parts: list[Part]) -> Part:
+    """The first of copies that agree; what may be a record's text in it is not if another copy shows it as well."""
+    chosen = parts[0]
+    if any(all(piece["doubtful_offset"] is None for piece in part.pieces) for part in parts[1:]):
+        return Part(chosen.segment, [piece | {"doubtful_offset": None} for piece in chosen.pieces])
+    return chosen
+
+
+def _find_doubtful_end(log: PartitionLog) -> None:
+    """Text of a client can only imitate the end of a log: in a file that another one follows, offsets would overlap."""
+    doubtful = [piece for piece in log.pieces if piece["doubtful_offset"] is not None]
+    begins = {segment.covered_from for segment in log.segments}
+    ends = {segment.key: segment.end_offset for segment in log.segments}
+    for piece in doubtful:
+        if ends[piece["input_id"], piece["section_index"]] not in begins:
+            may_be = f"batches from offset {piece['doubtful_offset']} on may be text of a record's header keys"
+            log.problems.append(Problem(TO_THE_END, f"{may_be}; give a dump without --deep-iteration as well"))
+            return
 
 
 def _find_missing_lines(log: PartitionLog) -> None:

@@ -33,6 +33,7 @@ LOG_BATCHES = Table(
         Col("crc", BIGINT, "checksum as printed"),
         Col("is_valid", BOOLEAN, "the tool found the checksum right", nullable=False),
         Col("is_contested", BOOLEAN, "another line of the dump claims the same position", nullable=False),
+        Col("may_be_header_keys", BOOLEAN, "it may be text of a record's header keys before it", nullable=False),
         Col("record_line_count", INT, "record lines proven to be its own; NULL where none is printed, or not counted"),
         Col("text_start_bytes", BIGINT, "where its line begins in the input's text", nullable=False),
         Col("text_bytes", BIGINT, "bytes of its line and of its proven record lines", nullable=False),

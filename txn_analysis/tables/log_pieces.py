@@ -60,6 +60,7 @@ LOG_PIECES = Table(
         Col("last_hole_offset", BIGINT, "last offset inside that no batch covers; compaction leaves such holes"),
         Col("last_invalid_offset", BIGINT, "last offset of the last batch whose checksum is wrong"),
         Col("contested_offset", BIGINT, "base offset of the first batch that two lines claim"),
+        Col("doubtful_offset", BIGINT, "base offset of the first batch that may be text of a record's header keys"),
         Col("lacking_batch_count", BIGINT, "batches without proof of all their record lines", nullable=False),
         Col("lacking_offset", BIGINT, "base offset of the first such batch"),
         Col("is_marker_printed", BOOLEAN, "end markers show their coordinator epoch; NULL without any marker"),

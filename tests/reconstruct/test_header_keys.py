@@ -1,0 +1,89 @@
+"""Header keys are printed raw, without a size: what a client writes there can look like the end of the log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tests.oracle.dump_writer import Tool, batch_line, record_line
+from tests.oracle.model import Batch, History, Segment
+from tests.reconstruct.evidence import batches_of, linked, section_row, sections_and_text
+
+if TYPE_CHECKING:
+    from txn_analysis.reconstruct.link import LinkedPartition
+
+DEEP, PAYLOAD, SHALLOW = Tool(deep=True), Tool((3, 3), payload=True), Tool()
+DOUBT = "may be text of a record's header keys; give a dump without --deep-iteration as well"
+
+
+def data(offset: int, producer: int, *, headers: str = "", size_bytes: int = 2_000) -> Batch:
+    batch = Batch(
+        offset, offset, 1, producer, 0, 0, is_transactional=True, max_timestamp_ms=1_000 + offset, crc=offset,
+        size_bytes=size_bytes,
+    )  # fmt: skip
+    (record,) = batch.all_records()
+    filled = replace(record, header_keys=headers, key="k", key_bytes=1, payload="v", value_bytes=1)
+    return replace(batch, records=(filled,))
+
+
+def marker(offset: int, producer: int) -> Batch:
+    ended = Batch(offset, offset, 1, producer, 0, None, is_transactional=True, is_control=True, marker="COMMIT")
+    return replace(ended, coordinator_epoch=0, max_timestamp_ms=1_000 + offset)
+
+
+def reconstructed(*copies: tuple[tuple[Batch, ...], Tool]) -> LinkedPartition:
+    rows: list[dict[str, Any]] = []
+    scanned = []
+    for number, (batches, tool) in enumerate(copies):
+        history = History("orders", 0, (Segment(batches[0].base_offset, batches),))
+        sections, text = sections_and_text(history, tool)
+        rows += [section_row(s, input_id=f"copy {number}") for s in sections]
+        scanned += batches_of(sections, text, range_bytes=100_000, input_id=f"copy {number}")
+    return linked(rows, scanned)
+
+
+def problems(found: LinkedPartition) -> list[str]:
+    return [problem["reason"] for problem in found.health["problems"]]
+
+
+def forged_end(true: Batch, tool: Tool) -> str:
+    """A header key that ends the list of header keys, and prints an open transaction of another producer."""
+    forged = data(true.last_offset + 1, producer=99)
+    (record,) = forged.all_records()
+    lines = [batch_line(forged, true.size_bytes, tool), record_line(record, forged, true.size_bytes, tool)]
+    closing = " key: k payload: v" if tool.payload else ""
+    return f"a]{closing}\n" + "\n".join(lines).rpartition("]")[0]
+
+
+def test_a_forged_end_of_the_log_is_not_believed() -> None:
+    for tool in (DEEP, PAYLOAD):
+        true = data(0, producer=1)
+        found = reconstructed(((data(0, producer=1, headers=forged_end(true, tool)),), tool))
+        assert [t["producer_id"] for t in found.transactions] == [1, 99], "the forgery is not perfect"
+        assert problems(found) == [f"batches from offset 1 on {DOUBT}"]
+
+
+def test_headers_of_a_batch_that_cannot_hold_the_rest_of_the_log_are_no_doubt() -> None:
+    batches = (data(0, 1, headers="trace", size_bytes=100), data(1, 2, headers="trace", size_bytes=100))
+    assert problems(reconstructed((batches, DEEP))) == []
+
+
+def test_an_end_that_is_no_rest_of_a_record_is_no_doubt() -> None:
+    assert problems(reconstructed(((data(0, 1, headers="trace"), data(1, 2), marker(2, 2)), DEEP))) == []
+
+
+def test_a_file_that_another_one_follows_ends_where_it_says() -> None:
+    batches = (data(0, 1, headers="trace"), data(1, 2))
+    assert problems(reconstructed((batches, DEEP), ((marker(2, 1),), DEEP))) == []
+
+
+def test_a_shallow_dump_of_the_same_log_ends_the_doubt() -> None:
+    batches = (data(0, 1, headers="trace"), data(1, 2))
+    assert problems(reconstructed((batches, DEEP))) == [f"batches from offset 1 on {DOUBT}"]
+    assert problems(reconstructed((batches, DEEP), (batches, SHALLOW))) == []
+
+
+def test_a_shallow_dump_does_not_confirm_what_it_does_not_show() -> None:
+    true = data(0, producer=1)
+    forged = (data(0, producer=1, headers=forged_end(true, DEEP)),)
+    assert problems(reconstructed((forged, DEEP), (forged, SHALLOW))) == [f"batches from offset 1 on {DOUBT}"]

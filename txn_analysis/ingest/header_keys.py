@@ -1,0 +1,122 @@
+"""The end of a dump that may be text of a record: header keys are printed raw, and no printed size measures them.
+
+A client can close the list of its header keys itself and print the batch lines that would follow. Where a true batch
+follows, two lines claim its position; at the end of the last segment nothing contradicts it. What speaks against it is
+that the batch before must have held all of that text, and that the text must end with what is left of its record.
+"""
+
+from __future__ import annotations
+
+import lzma
+import re
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.ingest.batch_lines import read_batch_line
+from txn_analysis.ingest.grammar import MARKER_LINE, RECORD_PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.ingest.batch_lines import Array, Candidates, Lines
+    from txn_analysis.ingest.plan import Section
+    from txn_analysis.ingest.text import Text
+
+_BATCH_HEADER_BYTES = 61
+_LAST_LINE_BYTES = 4096
+_TIMESTAMP = re.compile(rb"(?:CreateTime|LogAppendTime): (\d+)")
+# How much better than ours a client's compression may be.
+_BETTER = 0.8
+# Up to here the text behind each batch is compressed by itself; beyond, a shorter end of it stands for it.
+_EACH_BYTES = 1 << 15
+_LONGEST_BYTES = 1 << 22
+
+
+def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, batches: Candidates) -> Array:
+    """Which batches of a slice may stand inside the header keys of a record before them.
+
+    Where that record is in the slice's last batch, and the section goes on, that batch stands for those behind it.
+
+    Args:
+        text: the input.
+        section: its section.
+        start: where the slice begins in the text.
+        lines: the slice.
+        batches: the batches of the slice, in text order.
+    """
+    doubtful = np.zeros(len(batches), bool)
+    stop = np.append(lines.starts[batches.line[1:]], len(lines.data))
+    left = section.text_end_bytes - start - stop  # text behind each batch
+    is_possible = (left > 0) & ~np.asarray(batches.columns["is_control"], bool) & (stop > lines.stops[batches.line])
+    if not is_possible.any() or _ends_by_itself(text, section):
+        return doubtful
+    room = batches.columns["size"] - _BATCH_HEADER_BYTES
+    is_plain = batches.columns["codec"] == "none"
+    end = _End(text, section)
+    for row in np.flatnonzero(is_possible & (~is_plain | (left < room))).tolist():
+        region = lines.data[lines.stops[batches.line[row]] : stop[row]]
+        if is_plain[row]:
+            is_possible[row] = left[row] < room[row] - sum(_record_sizes(region))
+        else:
+            is_possible[row] = end.least_compressed_bytes(int(left[row])) < room[row]
+        if is_possible[row]:
+            doubtful[row if row == len(batches) - 1 else row + 1 :] = True
+            break
+    return doubtful
+
+
+def _ends_by_itself(text: Text, section: Section) -> bool:
+    """Whether the section's last line is whole, so that nothing of a record before it is left at its end.
+
+    What is left is `]`, and key and payload where they are printed.
+    """
+    tail = text.read(max(section.text_start_bytes, section.text_end_bytes - _LAST_LINE_BYTES), section.text_end_bytes)
+    line = tail.removesuffix(b"\n").rpartition(b"\n")[2]
+    marker = pc.struct_field(pc.extract_regex(pa.array([line], pa.binary()), MARKER_LINE.decode()), "marker")[0].as_py()
+    return read_batch_line(line) is not None or bool(marker)
+
+
+class _End:
+    """The end of a section's text, and how short compression could make it."""
+
+    def __init__(self, text: Text, section: Section) -> None:
+        self._text = text
+        self._section = section
+        self._known: dict[int, float] = {}
+
+    def least_compressed_bytes(self, length: int) -> float:
+        """No batch can hold the last `length` bytes, or what ends with them, in fewer bytes than these."""
+        if length > _EACH_BYTES:
+            length = min(1 << (length.bit_length() - 1), _LONGEST_BYTES)
+        if length not in self._known:
+            data = self._text.read(self._section.text_end_bytes - length, self._section.text_end_bytes)
+            best = min(len(zlib.compress(data, 9)), len(lzma.compress(data, lzma.FORMAT_RAW, filters=_LZMA)))
+            self._known[length] = best * _BETTER
+        return self._known[length]
+
+
+_LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 6}]
+
+
+def _record_sizes(region: bytes) -> Iterator[int]:
+    """Bytes of each record that is printed under a batch line, without header keys (`DefaultRecord.sizeInBytes`)."""
+    first: tuple[int, int] | None = None
+    for head in RECORD_PREFIX.finditer(region):
+        key, value = int(head["key"] or head["key28"]), int(head["value"] or head["value28"])
+        time = _TIMESTAMP.search(head[0])
+        place = (int(time[1]) if time else 0, int(head["offset"]))
+        first = first or place
+        deltas = (place[0] - first[0], place[1] - first[1])
+        # Attributes and the number of headers take a byte each.
+        body = 2 + sum(map(_varint_bytes, (*deltas, key, value))) + max(key, 0) + max(value, 0)
+        yield body + _varint_bytes(body)
+
+
+def _varint_bytes(value: int) -> int:
+    """Length of Kafka's zig-zag variable-length integer (`ByteUtils.sizeOfVarlong`)."""
+    zigzag = (value << 1) ^ (value >> 63)
+    return max(1, -(-zigzag.bit_length() // 7))
