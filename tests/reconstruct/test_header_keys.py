@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.oracle.dump_writer import Tool, batch_line, record_line
 from tests.oracle.model import Batch, History, Segment
 from tests.reconstruct.evidence import batches_of, linked, section_row, sections_and_text
@@ -16,10 +18,10 @@ DEEP, PAYLOAD, SHALLOW = Tool(deep=True), Tool((3, 3), payload=True), Tool()
 DOUBT = "may be text of a record's header keys; give a dump without --deep-iteration as well"
 
 
-def data(offset: int, producer: int, *, headers: str = "", size_bytes: int = 2_000) -> Batch:
+def data(offset: int, producer: int, *, headers: str = "", size_bytes: int = 2_000, codec: str = "none") -> Batch:
     batch = Batch(
         offset, offset, 1, producer, 0, 0, is_transactional=True, max_timestamp_ms=1_000 + offset, crc=offset,
-        size_bytes=size_bytes,
+        size_bytes=size_bytes, codec=codec,
     )  # fmt: skip
     (record,) = batch.all_records()
     filled = replace(record, header_keys=headers, key="k", key_bytes=1, payload="v", value_bytes=1)
@@ -66,6 +68,17 @@ def test_a_forged_end_of_the_log_is_not_believed() -> None:
 def test_headers_of_a_batch_that_cannot_hold_the_rest_of_the_log_are_no_doubt() -> None:
     batches = (data(0, 1, headers="trace", size_bytes=100), data(1, 2, headers="trace", size_bytes=100))
     assert problems(reconstructed((batches, DEEP))) == []
+
+
+@pytest.mark.parametrize(
+    ("behind", "size_bytes", "is_doubtful"), [(1, 120, False), (1, 2_000, True), (300, 400, False), (300, 40_000, True)]
+)
+def test_a_compressed_batch_is_doubted_if_it_could_hold_what_is_behind_it(
+    behind: int, size_bytes: int, is_doubtful: bool
+) -> None:
+    first = data(0, 1, size_bytes=size_bytes, codec="zstd")
+    later = (data(offset, 2, size_bytes=80) for offset in range(1, behind + 1))
+    assert bool(problems(reconstructed(((first, *later), DEEP)))) is is_doubtful
 
 
 def test_an_end_that_is_no_rest_of_a_record_is_no_doubt() -> None:

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 _BATCH_HEADER_BYTES = 61
 _LAST_LINE_BYTES = 4096
 _TIMESTAMP = re.compile(rb"(?:CreateTime|LogAppendTime): (\d+)")
-# How much better than ours a client's compression may be.
-_BETTER = 0.8
+# How much better than ours a client's compression may be: than LZMA, and than the faster zlib.
+_THAN_LZMA, _THAN_ZLIB = 0.8, 0.5
+_LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 6}]
 # Up to here the text behind each batch is compressed by itself; beyond, a shorter end of it stands for it.
 _EACH_BYTES = 1 << 15
 _LONGEST_BYTES = 1 << 22
@@ -56,17 +57,27 @@ def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, b
         return doubtful
     room = batches.columns["size"] - _BATCH_HEADER_BYTES
     is_plain = batches.columns["codec"] == "none"
-    end = _End(text, section)
-    for row in np.flatnonzero(is_possible & (~is_plain | (left < room))).tolist():
+    is_possible &= np.where(is_plain, left < room, _can_compress(text, section, left, room, is_possible & ~is_plain))
+    for row in np.flatnonzero(is_possible).tolist():
         region = lines.data[lines.stops[batches.line[row]] : stop[row]]
-        if is_plain[row]:
-            is_possible[row] = left[row] < room[row] - sum(_record_sizes(region))
-        else:
-            is_possible[row] = end.least_compressed_bytes(int(left[row])) < room[row]
-        if is_possible[row]:
+        if not is_plain[row] or left[row] < room[row] - sum(_record_sizes(region)):
             doubtful[row if row == len(batches) - 1 else row + 1 :] = True
             break
     return doubtful
+
+
+def _can_compress(text: Text, section: Section, left: Array, room: Array, is_asked: Array) -> Array:
+    """Whether the last `left` bytes of the section could be compressed into less than `room`; for those asked."""
+    can = is_asked.copy()
+    for row in np.flatnonzero(is_asked & (left <= _EACH_BYTES)).tolist():
+        data = text.read(section.text_end_bytes - int(left[row]), section.text_end_bytes)
+        can[row] = len(lzma.compress(data, lzma.FORMAT_RAW, filters=_LZMA)) * _THAN_LZMA < room[row]
+    length = _EACH_BYTES
+    while length <= _LONGEST_BYTES and (can & (left > length)).any():
+        data = text.read(section.text_end_bytes - length, section.text_end_bytes)
+        can &= (left <= length) | (len(zlib.compress(data)) * _THAN_ZLIB < room)
+        length *= 2
+    return can
 
 
 def _ends_by_itself(text: Text, section: Section) -> bool:
@@ -78,28 +89,6 @@ def _ends_by_itself(text: Text, section: Section) -> bool:
     line = tail.removesuffix(b"\n").rpartition(b"\n")[2]
     marker = pc.struct_field(pc.extract_regex(pa.array([line], pa.binary()), MARKER_LINE.decode()), "marker")[0].as_py()
     return read_batch_line(line) is not None or bool(marker)
-
-
-class _End:
-    """The end of a section's text, and how short compression could make it."""
-
-    def __init__(self, text: Text, section: Section) -> None:
-        self._text = text
-        self._section = section
-        self._known: dict[int, float] = {}
-
-    def least_compressed_bytes(self, length: int) -> float:
-        """No batch can hold the last `length` bytes, or what ends with them, in fewer bytes than these."""
-        if length > _EACH_BYTES:
-            length = min(1 << (length.bit_length() - 1), _LONGEST_BYTES)
-        if length not in self._known:
-            data = self._text.read(self._section.text_end_bytes - length, self._section.text_end_bytes)
-            best = min(len(zlib.compress(data, 9)), len(lzma.compress(data, lzma.FORMAT_RAW, filters=_LZMA)))
-            self._known[length] = best * _BETTER
-        return self._known[length]
-
-
-_LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 6}]
 
 
 def _record_sizes(region: bytes) -> Iterator[int]:
