@@ -10,6 +10,7 @@ from __future__ import annotations
 import lzma
 import re
 import zlib
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ import pyarrow.compute as pc
 
 from txn_analysis.ingest.batch_lines import read_batch_line
 from txn_analysis.ingest.grammar import MARKER_LINE, RECORD_PREFIX
+from txn_analysis.ingest.record_walk import stated_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,12 +54,16 @@ def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, b
     doubtful = np.zeros(len(batches), bool)
     stop = np.append(lines.starts[batches.line[1:]], len(lines.data))
     left = section.text_end_bytes - start - stop  # text behind each batch
-    is_possible = (left > 0) & ~np.asarray(batches.columns["is_control"], bool) & (stop > lines.stops[batches.line])
-    if not is_possible.any() or _ends_by_itself(text, section):
-        return doubtful
     room = batches.columns["size"] - _BATCH_HEADER_BYTES
     is_plain = batches.columns["codec"] == "none"
-    is_possible &= np.where(is_plain, left < room, _can_compress(text, section, left, room, is_possible & ~is_plain))
+    is_possible = (left > 0) & ~np.asarray(batches.columns["is_control"], bool) & (stop > lines.stops[batches.line])
+    is_possible &= ~is_plain | (left < room)
+    if not is_possible.any():
+        return doubtful
+    end = _end_of(text, section)
+    if end.is_whole:
+        return doubtful
+    is_possible &= is_plain | end.fits(left, room, is_possible & ~is_plain)
     for row in np.flatnonzero(is_possible).tolist():
         region = lines.data[lines.stops[batches.line[row]] : stop[row]]
         if not is_plain[row] or left[row] < room[row] - sum(_record_sizes(region)):
@@ -66,36 +72,53 @@ def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, b
     return doubtful
 
 
-def _can_compress(text: Text, section: Section, left: Array, room: Array, is_asked: Array) -> Array:
-    """Whether the last `left` bytes of the section could be compressed into less than `room`; for those asked."""
-    can = is_asked.copy()
-    for row in np.flatnonzero(is_asked & (left <= _EACH_BYTES)).tolist():
-        data = text.read(section.text_end_bytes - int(left[row]), section.text_end_bytes)
-        can[row] = len(lzma.compress(data, lzma.FORMAT_RAW, filters=_LZMA)) * _THAN_LZMA < room[row]
-    length = _EACH_BYTES
-    while length <= _LONGEST_BYTES and (can & (left > length)).any():
-        data = text.read(section.text_end_bytes - length, section.text_end_bytes)
-        can &= (left <= length) | (len(zlib.compress(data)) * _THAN_ZLIB < room)
-        length *= 2
-    return can
+class _End:
+    """The end of a section's text, and how short compression could make it."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._zlib_bytes: dict[int, int] = {}
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """The last line is whole, so that nothing of a record before it is left at its end.
+
+        What is left is `]`, and key and payload where they are printed.
+        """
+        line = self._data[-_LAST_LINE_BYTES:].removesuffix(b"\n").rpartition(b"\n")[2]
+        read = pc.extract_regex(pa.array([line], pa.binary()), MARKER_LINE.decode())
+        return read_batch_line(line) is not None or bool(pc.struct_field(read, "marker")[0].as_py())
+
+    def fits(self, left: Array, room: Array, is_asked: Array) -> Array:
+        """Whether the last `left` bytes of the section could be compressed into less than `room`; for those asked."""
+        can = is_asked.copy()
+        for row in np.flatnonzero(is_asked & (left <= _EACH_BYTES)).tolist():
+            behind = self._data[-int(left[row]) :]
+            can[row] = len(lzma.compress(behind, lzma.FORMAT_RAW, filters=_LZMA)) * _THAN_LZMA < room[row]
+        length = _EACH_BYTES
+        while length <= _LONGEST_BYTES and (can & (left > length)).any():
+            can &= (left <= length) | (self._compressed(length) * _THAN_ZLIB < room)
+            length *= 2
+        return can
+
+    def _compressed(self, length: int) -> int:
+        if length not in self._zlib_bytes:
+            self._zlib_bytes[length] = len(zlib.compress(self._data[-length:]))
+        return self._zlib_bytes[length]
 
 
-def _ends_by_itself(text: Text, section: Section) -> bool:
-    """Whether the section's last line is whole, so that nothing of a record before it is left at its end.
-
-    What is left is `]`, and key and payload where they are printed.
-    """
-    tail = text.read(max(section.text_start_bytes, section.text_end_bytes - _LAST_LINE_BYTES), section.text_end_bytes)
-    line = tail.removesuffix(b"\n").rpartition(b"\n")[2]
-    marker = pc.struct_field(pc.extract_regex(pa.array([line], pa.binary()), MARKER_LINE.decode()), "marker")[0].as_py()
-    return read_batch_line(line) is not None or bool(marker)
+# A task reads the ranges of a section one after another; to read the end of a compressed input is to read all of it.
+@lru_cache(maxsize=1)
+def _end_of(text: Text, section: Section) -> _End:
+    start = max(section.text_start_bytes, section.text_end_bytes - _LONGEST_BYTES)
+    return _End(text.read(start, section.text_end_bytes))
 
 
 def _record_sizes(region: bytes) -> Iterator[int]:
     """Bytes of each record that is printed under a batch line, without header keys (`DefaultRecord.sizeInBytes`)."""
     first: tuple[int, int] | None = None
     for head in RECORD_PREFIX.finditer(region):
-        key, value = int(head["key"] or head["key28"]), int(head["value"] or head["value28"])
+        key, value = stated_sizes(head)
         time = _TIMESTAMP.search(head[0])
         place = (int(time[1]) if time else 0, int(head["offset"]))
         first = first or place

@@ -14,6 +14,7 @@ from txn_analysis.ingest.grammar import BATCH_LINE_START, LEGACY_BATCH_LINE_STAR
 from txn_analysis.ingest.record_sizes import KEY, PAYLOAD, REPLACED, is_encoded_otherwise
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator
 
     from txn_analysis.ingest.batch_lines import Candidates
@@ -63,13 +64,18 @@ def measure_records(
         match = RECORD_PREFIX.match(data, at, stop)
         if not match or not before < int(match["offset"]) <= batch.last_offset:
             return Measured(at - start, found, max(at, reach) - start)
-        sizes = int(match["key"] or match["key28"]), int(match["value"] or match["value28"])
+        sizes = stated_sizes(match)
         closes = _header_ends(data, match.end(), _headers_stop(data, match.end(), stop, hides_in_headers))
         ends = next((e for close in closes if (e := _record_ends(data, close, stop, sizes))), [])
         if not ends:
             return Measured(at - start, found, _least_reach(data, match.end(), stop, sizes) - start)
         at, reach, before = ends[0], max(reach, ends[-1]), int(match["offset"])
     return Measured(at - start, batch.record_count, reach - start)
+
+
+def stated_sizes(head: re.Match[bytes]) -> tuple[int, int]:
+    """Bytes of key and value that the head of a record line states (RECORD_PREFIX); -1 for none."""
+    return int(head["key"] or head["key28"]), int(head["value"] or head["value28"])
 
 
 def measure_lines(text: bytes, batch: BatchRange) -> Measured:
