@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from tests.torture.coordinator_side import Item, by, coordinator_facts, state_evidence, states_of
 from tests.torture.inputs import RANGE_BYTES, InputReader, ReadInput
+from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT
 from txn_analysis.judge.coordinator import CANDIDATE_KEY
 from txn_analysis.judge.facts import facts
 from txn_analysis.judge.rules import first_rule
 from txn_analysis.judge.words import evidence, missing_evidence
 from txn_analysis.reconstruct.copies import (
-    LOG_KINDS,
-    SNAPSHOT_KIND,
     Comparison,
     Pair,
     compare,
@@ -134,13 +133,13 @@ def _linked(
     """Open rows of `transactions`, and rows of `partition_health`."""
     inputs = {item.input.planned.input_id: item.input for item in items}
     entries = [row for read in inputs.values() for row in read.records if "snapshot_offset" in row]
-    wanted = [s for s in sections if s["kind"] in {*LOG_KINDS, SNAPSHOT_KIND}]
+    wanted = [s for s in sections if s["kind"] in {*LOG_KINDS, SNAPSHOT}]
     opened, health = [], []
     pieces_at, snapshots_at = by(pieces, "topic", "partition"), by(entries, "topic", "partition")
     for at, found in sorted(by(wanted, "topic", "partition").items()):
         place = {"topic": at[0], "partition": at[1]}
         own = pieces_at.get(at, [])
-        compared = _comparisons(inputs, [s for s in found if s["kind"] != SNAPSHOT_KIND], own)
+        compared = _comparisons(inputs, [s for s in found if s["kind"] != SNAPSHOT], own)
         linked = link_partition(found, own, snapshots_at.get(at, []), compared, as_of_ms)
         health.append(linked.health | place)
         absent = dict.fromkeys(n for n in TRANSACTIONS.schema.names if n != "run_id")

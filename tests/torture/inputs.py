@@ -22,6 +22,7 @@ from txn_analysis.ingest.console import read_console_json, read_console_text
 from txn_analysis.ingest.line_records import read_snapshot_section, read_txnindex_section
 from txn_analysis.ingest.plan import PlannedInput, Section, plan_text, split_ranges
 from txn_analysis.ingest.scan_batches import scan_range
+from txn_analysis.ingest.sections import LOG_KINDS
 from txn_analysis.ingest.sources import SourceFile
 from txn_analysis.ingest.state_records import read_state_section
 from txn_analysis.ingest.survey_job import FileSurvey, ReadFailure, _compression, _Piece, survey_piece
@@ -33,12 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from txn_analysis.ingest.survey import ChunkFacts
-    from txn_analysis.reconstruct.fold import SectionKey
+    from txn_analysis.reconstruct.segments import SectionKey
 
 Row = dict[str, Any]
 
 RANGE_BYTES = 33_554_432
-LOG_KINDS = frozenset({"log", "state"})
 _READERS = {
     "state": (read_state_section, TRANSACTION_STATES),
     "console_text": (read_console_text, TRANSACTION_STATES),

@@ -19,6 +19,7 @@ from txn_analysis.ingest.accounting import (
     unproven_spans,
 )
 from txn_analysis.ingest.plan import PlannedInput, check_inputs, plan_inputs, split_ranges
+from txn_analysis.ingest.sections import LOG_KINDS
 from txn_analysis.ingest.sources import find_files
 from txn_analysis.ingest.tasks import REJECT_FIELDS, batches_of_ranges, records_of_sections
 from txn_analysis.reconstruct.partitions import folded_pieces
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.config import Settings
     from txn_analysis.ingest.plan import Section
-    from txn_analysis.reconstruct.fold import SectionKey
+    from txn_analysis.reconstruct.segments import SectionKey
     from txn_analysis.report.progress import Progress
     from txn_analysis.tables import Table
     from txn_analysis.warehouse import Warehouse
@@ -55,7 +56,6 @@ _PLACE_OF_PIECE = (
     "last_offset",
     "max_moment_ms",
 )
-_LOG_KINDS = frozenset({"log", "state"})
 _RECORD_TABLES = (
     (TRANSACTION_STATES, frozenset({"state", "console_text", "console_json"})),
     (PRODUCER_SNAPSHOTS, frozenset({"snapshot"})),
@@ -165,7 +165,7 @@ def _read_content(
         ]
         in_parallel(logs, *small)
     with progress.stage("fold"):
-        if any(s.kind in _LOG_KINDS for p in planned for s in p.sections):
+        if any(s.kind in LOG_KINDS for p in planned for s in p.sections):
             _write_pieces(warehouse, planned, content)
         if content.rejects:
             rows = [asdict(r) | {"ingest_id": content.ingest_id} for r in content.rejects]
@@ -175,7 +175,7 @@ def _read_content(
 
 def _write_batches(warehouse: Warehouse, planned: list[PlannedInput], content: _Content, settings: Settings) -> None:
     spark = warehouse.spark
-    tasks = split_ranges(planned, _LOG_KINDS, settings.range_bytes, spark.sparkContext.defaultParallelism)
+    tasks = split_ranges(planned, LOG_KINDS, settings.range_bytes, spark.sparkContext.defaultParallelism)
     if tasks:
         read = batches_of_ranges(spark, tasks, content.ingest_id)
         warehouse.replace(read, LOG_BATCHES, ingest_id=content.ingest_id)

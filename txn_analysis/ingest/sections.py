@@ -14,6 +14,7 @@ from txn_analysis.ingest.recognise import NOISE_LINE, Refusal
 STATE_TOPIC = "__transaction_state"
 DECODED_TOPICS = frozenset({STATE_TOPIC, "__consumer_offsets"})  # brokers write their records, the tool decodes them
 LOG, STATE, SNAPSHOT, TXNINDEX = "log", "state", "snapshot", "txnindex"
+LOG_KINDS = frozenset({LOG, STATE})  # sections of batches
 EMPTY = "empty"
 OLD_DEEP = "2.1-deep"
 PARTITION_MAX = 2**31 - 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT
 from txn_analysis.reconstruct.arrays import NONE, Array
+from txn_analysis.reconstruct.segments import SectionKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,12 +27,9 @@ if TYPE_CHECKING:
     from txn_analysis.reconstruct.segments import Segment
 
 Row = dict[str, Any]
-SectionKey = tuple[str, int]
 Place = tuple[str, int]
 _Span = tuple[int, int, SectionKey]
 
-LOG_KINDS = ("log", "state")
-SNAPSHOT_KIND = "snapshot"
 # What compaction keeps of a batch; the checksum does not cover the leader epoch.
 _KEPT = (
     "last_offset",
@@ -77,7 +77,7 @@ def cuts_of(sections: Sequence[Row]) -> dict[SectionKey, list[int]]:
     spans = _spans(sections)
     snapshots: dict[Place, set[int]] = defaultdict(set)
     for section in sections:
-        if section["kind"] == SNAPSHOT_KIND:
+        if section["kind"] == SNAPSHOT:
             snapshots[section["topic"], section["partition"]].add(section["file_base_offset"])
     cuts: dict[SectionKey, list[int]] = {}
     for place, found in spans.items():
@@ -138,6 +138,7 @@ class Stretch:
     stop: int
     parts: list[Part]
 
+    @cached_property
     def contents(self) -> list[list[Part]]:
         """The parts by what they hold, in their order."""
         groups: dict[int, list[Part]] = {}
@@ -145,9 +146,10 @@ class Stretch:
             groups.setdefault(part.digest, []).append(part)
         return list(groups.values())
 
+    @cached_property
     def pairs(self) -> list[Pair]:
         """Neighbours among the different contents: compaction is transitive, so that a chain of pairs is enough."""
-        keys = [group[0].segment.key for group in self.contents()]
+        keys = [group[0].segment.key for group in self.contents]
         return [Pair(self.start, self.stop, a, b) for a, b in pairwise(keys)]
 
 
@@ -166,7 +168,7 @@ def stretches(segments: Iterable[Segment]) -> Iterator[Stretch]:
 
 def pairs_to_compare(segments: Iterable[Segment]) -> list[Pair]:
     """The pairs of copies whose batches must be looked at, for all stretches of one partition."""
-    return [pair for stretch in stretches(segments) for pair in stretch.pairs()]
+    return [pair for stretch in stretches(segments) for pair in stretch.pairs]
 
 
 def compare(a: pa.Table, b: pa.Table) -> Comparison:

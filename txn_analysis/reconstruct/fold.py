@@ -21,7 +21,8 @@ from txn_analysis.tables import LOG_PIECES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-SectionKey = tuple[str, int]
+    from txn_analysis.reconstruct.segments import SectionKey
+
 _NO_CUTS: Mapping[SectionKey, Sequence[int]] = MappingProxyType({})
 # Their batches are written by brokers themselves, so that every timestamp is a broker's.
 BROKER_WRITTEN_TOPICS = ("__consumer_offsets", "__transaction_state")

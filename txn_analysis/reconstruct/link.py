@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from txn_analysis.ingest.sections import SNAPSHOT
 from txn_analysis.reconstruct.partition_log import Comparisons, PartitionLog, partition_log
 from txn_analysis.reconstruct.producer_state import OpenTransaction, ProducerEntry, ProducerState
 from txn_analysis.reconstruct.segments import TO_THE_END, Problem, segments_of
@@ -46,8 +47,8 @@ def link_partition(
         comparisons: of all pairs that `copies.pairs_to_compare` names.
         as_of_ms: moment of the capture; timestamps after it are not credible. None if no broker's clock speaks.
     """
-    log = partition_log(segments_of([s for s in sections if s["kind"] != "snapshot"], pieces), comparisons)
-    snapshots = _snapshots([s for s in sections if s["kind"] == "snapshot"], snapshot_rows)
+    log = partition_log(segments_of([s for s in sections if s["kind"] != SNAPSHOT], pieces), comparisons)
+    snapshots = _snapshots([s for s in sections if s["kind"] == SNAPSHOT], snapshot_rows)
     base = _base_snapshot(log, snapshots)
     log = _above(log, base)
     state = _start(log, base)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from txn_analysis.reconstruct.copies import Comparison, Pair, Part, Stretch, stretches
-from txn_analysis.reconstruct.segments import IN_NO_FILE, TO_THE_END, Problem, Segment
+from txn_analysis.reconstruct.segments import IN_NO_FILE, TO_THE_END, Problem, SectionKey, Segment
 
 Row = dict[str, Any]
 Comparisons = Mapping[Pair, Comparison]
@@ -48,8 +48,9 @@ class PartitionLog:
 
 def partition_log(segments: list[Segment], comparisons: Comparisons) -> PartitionLog:
     """The log that all copies of one partition make up; `comparisons` has all of `copies.pairs_to_compare`."""
-    choice = _Choice(segments, comparisons)
-    for stretch in stretches(segments):
+    found = list(stretches(segments))
+    choice = _Choice(segments, {pair: comparisons[pair] for stretch in found for pair in stretch.pairs})
+    for stretch in found:
         choice.take(stretch)
     return choice.log()
 
@@ -74,7 +75,10 @@ class _Choice:
         self._comparisons = comparisons
         self._ranks = sorted({s.capture_rank for s in segments})
         self._bounds = {rank: _bounds([s for s in segments if s.capture_rank < rank]) for rank in self._ranks}
-        self._is_rewritten = any(_is_newer_compacted(pair, c, segments) for pair, c in comparisons.items())
+        rank = {s.key: s.capture_rank for s in segments}
+        self._is_rewritten = any(
+            c.a_lost_offset is not None and rank[pair.a] < rank[pair.b] for pair, c in comparisons.items()
+        )
         self._truncations: list[_Truncation] = []
         self._chosen: list[Part] = []
         self._problems: list[Problem] = []
@@ -89,13 +93,11 @@ class _Choice:
         if self._is_beyond(stretch) or self._is_compacted_gap(stretch):
             return
         losers: set[int] = set()
-        for pair in stretch.pairs():
+        for pair in stretch.pairs:
             comparison = self._comparisons[pair]
             if comparison.conflict_offset is not None:
                 losers |= self._resolve(pair, comparison, stretch)
-        groups = [
-            g for g in stretch.contents() if not self._is_truncated(g[0], stretch.start) and id(g[0]) not in losers
-        ]
+        groups = [g for g in stretch.contents if not self._is_truncated(g[0], stretch.start) and id(g[0]) not in losers]
         if not groups:
             return
         rank = groups[0][0].segment.capture_rank
@@ -104,7 +106,7 @@ class _Choice:
             (g for g in groups if g[0].segment.capture_rank == rank), key=lambda g: lost.get(g[0].segment.key, -1)
         )
         self._chosen.append(_confirmed(best))
-        self._remember(stretch, best, groups)
+        self._remember(stretch.stop, best, groups, lost)
 
     def log(self) -> PartitionLog:
         """The log of everything that was taken."""
@@ -188,25 +190,24 @@ class _Choice:
         )
         if loser.segment.capture_rank < winner.segment.capture_rank:
             self._problems.append(Problem(TO_THE_END, f"this capture's copy is not the log from offset {offset} on"))
-        return {id(part) for group in stretch.contents() if loser in group for part in group}
+        return {id(part) for group in stretch.contents if loser in group for part in group}
 
-    def _lost_offsets(self, stretch: Stretch) -> dict[tuple[str, int], int]:
+    def _lost_offsets(self, stretch: Stretch) -> dict[SectionKey, int]:
         """By copy, the last offset that compaction took from it and left in another one."""
-        lost: dict[tuple[str, int], int] = {}
-        for pair in stretch.pairs():
+        lost: dict[SectionKey, int] = {}
+        for pair in stretch.pairs:
             comparison = self._comparisons[pair]
             for key, offset in ((pair.a, comparison.a_lost_offset), (pair.b, comparison.b_lost_offset)):
                 if offset is not None:
                     lost[key] = max(offset, lost.get(key, -1))
         return lost
 
-    def _remember(self, stretch: Stretch, best: list[Part], groups: list[list[Part]]) -> None:
+    def _remember(self, stop: int, best: list[Part], groups: list[list[Part]], lost: Mapping[SectionKey, int]) -> None:
         if len(best) > 1:
-            self._agreed_until = max(stretch.stop, self._agreed_until or 0)
-        lost = self._lost_offsets(stretch)
+            self._agreed_until = max(stop, self._agreed_until or 0)
         if best[0].segment.key in lost:
             fullest = min(groups, key=lambda g: lost.get(g[0].segment.key, -1))
-            self._compacted_away.append((stretch.stop, fullest[0].pieces))
+            self._compacted_away.append((stop, fullest[0].pieces))
             self._compacted_until = max(lost[best[0].segment.key], self._compacted_until or 0)
 
     def _problems_of(self, segment: Segment, used: list[Row]) -> Iterable[Problem]:
@@ -223,12 +224,6 @@ def _bounds(segments: list[Segment]) -> tuple[int, int] | None:
     if not segments:
         return None
     return min(s.covered_from for s in segments), max(s.end_offset for s in segments)
-
-
-def _is_newer_compacted(pair: Pair, comparison: Comparison, segments: list[Segment]) -> bool:
-    ranks = {s.key: s.capture_rank for s in segments}
-    is_here = pair.a in ranks and pair.b in ranks  # the comparisons are those of all partitions
-    return is_here and comparison.a_lost_offset is not None and ranks[pair.a] < ranks[pair.b]
 
 
 def _find_gaps(log: PartitionLog) -> None:

@@ -13,10 +13,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
+from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT
 from txn_analysis.reconstruct.copies import (
     COMPARED_COLUMNS,
-    LOG_KINDS,
-    SNAPSHOT_KIND,
     Comparison,
     Pair,
     compare,
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from txn_analysis.evidence import Evidence
-    from txn_analysis.reconstruct.fold import SectionKey
+    from txn_analysis.reconstruct.segments import SectionKey
 
 _PIECE_KEY = struct(input_id=STRING, section_index=INT, first_position=BIGINT)
 _OWN = ("run_id", "topic", "partition")
@@ -80,11 +79,12 @@ def linked_partitions(evidence: Evidence, as_of_ms: int | None) -> Linked:
     """Bring the evidence of each partition together and link it."""
     known = evidence.section_rows
     pieces = _cut_pieces(evidence, cuts_of(known))
-    logs = evidence.sections.where(F.col("kind").isin(*LOG_KINDS))
+    sections = evidence.sections
+    logs = sections.where(F.col("kind").isin(*LOG_KINDS))
     small = pieces.drop("transactions", "text_gaps")
     comparisons = _comparisons(evidence, logs, small) if overlapping(known) else {}
-    snapshots = evidence.sections.where(F.col("kind") == SNAPSHOT_KIND)
-    items = _items(section=logs.unionByName(snapshots), piece=small, snapshot=evidence.snapshots)
+    linkable = sections.where(F.col("kind").isin(*LOG_KINDS, SNAPSHOT))
+    items = _items(section=linkable, piece=small, snapshot=evidence.snapshots)
     linked = items.groupBy("topic", "partition").applyInArrow(_linker(comparisons, as_of_ms), LINKED)
     return Linked(linked.persist(), pieces)
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 Row = dict[str, Any]
+SectionKey = tuple[str, int]  # an input, and the index of the section in it
 
 IN_NO_FILE = "are in no file"
 _HOLE_IN_FILE = "has no batch for offset"
@@ -33,7 +34,7 @@ class Segment:
     pieces: list[Row]
 
     @property
-    def key(self) -> tuple[str, int]:
+    def key(self) -> SectionKey:
         """Its input and section."""
         return self.section["input_id"], self.section["section_index"]
 
@@ -106,7 +107,7 @@ class Segment:
 
 def segments_of(sections: list[Row], pieces: list[Row]) -> list[Segment]:
     """Each dumped copy of a segment file with its pieces, empty files included; content of several captures once."""
-    found: dict[tuple[str, int], Segment] = {}
+    found: dict[SectionKey, Segment] = {}
     for section in sorted(sections, key=lambda s: int(s["capture_rank"])):
         segment = Segment(section, [])
         found.setdefault(segment.key, segment)
