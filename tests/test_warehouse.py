@@ -153,7 +153,7 @@ def test_content_counts_once_its_input_names_the_ingest(warehouse: Warehouse) ->
     for ingest_id in ("cut-short", "whole"):
         write(warehouse, REJECTS, row_of(REJECTS, ingest_id=ingest_id, input_id="a"))
     assert keys(warehouse, REJECTS) == []
-    warehouse.commit_inputs([row_of(INPUTS, input_id="a", ingest_id="whole")])
+    warehouse.commit_inputs([row_of(INPUTS, input_id="a", ingest_id="whole")], held=[])
     assert [row["ingest_id"] for row in warehouse.read(REJECTS).collect()] == ["whole"]
 
 
@@ -162,14 +162,16 @@ def test_content_that_another_ingest_read_meanwhile_counts_once(warehouse: Wareh
         rows = [row_of(REJECTS, ingest_id=ingest_id, input_id=name) for name in ("shared", ingest_id)]
         write(warehouse, REJECTS, *rows)
         inputs = [row_of(INPUTS, capture=ingest_id, ingest_id=ingest_id, input_id=row["input_id"]) for row in rows]
-        warehouse.commit_inputs(inputs)
+        warehouse.commit_inputs(inputs, held=[])
     assert keys(warehouse, REJECTS) == [("first", 1), ("second", 1), ("shared", 1)]
     assert len(keys(warehouse, INPUTS)) == 4
 
 
 def test_inputs_of_one_capture_from_many_writers(warehouse: Warehouse) -> None:
     def commit(writer: int) -> None:
-        warehouse.commit_inputs([row_of(INPUTS, ingest_id=f"{writer}", input_id=f"{n}") for n in (writer, writer + 1)])
+        warehouse.commit_inputs(
+            [row_of(INPUTS, ingest_id=f"{writer}", input_id=f"{n}") for n in (writer, writer + 1)], held=[]
+        )
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(commit, range(4)))

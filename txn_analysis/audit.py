@@ -16,11 +16,9 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.evidence import Evidence, evidence_of
 from txn_analysis.ingest.ingest import Ingested
 from txn_analysis.ingest.ingest import ingest as read_inputs
-from txn_analysis.judge.coordinator import CANDIDATE_KEY, coordinator_facts, state_evidence
-from txn_analysis.judge.facts import facts
-from txn_analysis.judge.rules import first_rule
+from txn_analysis.judge.coordinator import candidate_key, coordinator_facts, state_evidence
+from txn_analysis.judge.judgement import judgement_of
 from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.judge.words import evidence, missing_evidence
 from txn_analysis.reconstruct.partitions import linked_partitions, partition_health, transactions
 from txn_analysis.report.model import build_report
 from txn_analysis.report.progress import silent
@@ -173,7 +171,7 @@ def judge(run: Run) -> Judged:
     state, known = _coordinator(run, opened, health)
     partitions = {(row["topic"], row["partition"]): row for row in health}
     findings = [
-        _finding(row, partitions[row["topic"], row["partition"]], known.get(_candidate(row)), state, run)
+        _finding(row, partitions[row["topic"], row["partition"]], known.get(candidate_key(row)), state, run)
         for row in opened
     ]
     return Judged(
@@ -184,7 +182,7 @@ def judge(run: Run) -> Judged:
 def _coordinator(
     run: Run, opened: list[dict[str, Any]], health: list[dict[str, Any]]
 ) -> tuple[StateEvidence, dict[tuple[Any, ...], dict[str, Any]]]:
-    """The coordinator's coverage, and what it knows of open transactions, by their `CANDIDATE_KEY`."""
+    """The coordinator's coverage, and what it knows of open transactions, by `candidate_key`."""
     settings = run.settings
     states = run.evidence.states(settings.transaction_state_partitions).persist()
     facts_known = coordinator_facts(run.warehouse.rows(opened, TRANSACTIONS), states, settings.max_clock_skew_ms)
@@ -192,11 +190,7 @@ def _coordinator(
         partial(state_evidence, states, run.evidence, health, settings), lambda: _dicts(facts_known) if opened else []
     )
     states.unpersist()
-    return state, {_candidate(row): row for row in known}
-
-
-def _candidate(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in CANDIDATE_KEY)
+    return state, {candidate_key(row): row for row in known}
 
 
 def find_hanging(spark: SparkSession, settings: Settings) -> Run:
@@ -238,14 +232,11 @@ def _finding(
     state: StateEvidence,
     run: Run,
 ) -> dict[str, Any]:
-    """The row of `findings` of one open transaction; see `judge.facts.facts` for what it is judged by."""
-    row = facts(opened, partition, coordinator, state, run.settings, run.as_of_ms)
+    """The row of `findings` of one open transaction; see `judge.judgement.judgement_of` for what it is judged by."""
+    row = judgement_of(opened, partition, coordinator, state, run.settings, run.as_of_ms)
     place = (run.settings.cluster, row["topic"], row["partition"], row["producer_id"], row["txn_start_offset"])
-    rule = first_rule(row)
-    judged = row | {"rule": rule.name, "verdict": rule.verdict.value}
-    judged |= {"evidence": evidence(judged), "missing_evidence": missing_evidence(judged)}
-    judged |= {"run_id": run.run_id, "finding_id": _digest(place)}
-    return {name: judged[name] for name in FINDINGS.schema.names}
+    row |= {"run_id": run.run_id, "finding_id": _digest(place)}
+    return {name: row[name] for name in FINDINGS.schema.names}
 
 
 def _run_row(run: Run, state: StateEvidence, verdict_counts: Counter[str]) -> dict[str, Any]:

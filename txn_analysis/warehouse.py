@@ -162,18 +162,26 @@ class Warehouse:
         names = table.schema.names
         return self.spark.createDataFrame([tuple(row.get(n) for n in names) for row in rows], table.schema)
 
-    def commit_inputs(self, inputs: Sequence[Row]) -> None:
+    def held_inputs(self, input_ids: Iterable[str]) -> list[Row]:
+        """Rows of `inputs` that list any of these contents, of whatever cluster and capture."""
+        if self.is_new(INPUTS):
+            return []
+        wanted = self.spark.createDataFrame([(i,) for i in input_ids], "input_id string")
+        rows = self.read(INPUTS).join(F.broadcast(wanted), "input_id", "left_semi")
+        return [row.asDict(recursive=True) for row in rows.collect()]
+
+    def commit_inputs(self, inputs: Sequence[Row], held: Sequence[Row]) -> None:
         """Name inputs with the ingest that read them: from now on that ingest's rows of them count.
 
-        An input that its capture holds already stays as it is. Where another ingest has read the same content in the
-        meantime, that one keeps counting, and ours never does.
+        An input that its capture holds already stays as it is. Where another ingest has read the same content, that
+        one keeps counting, and ours never does. `held` is what `held_inputs` said of them before; who commits in the
+        meantime is seen.
 
         Raises:
             WarehouseError: it cannot be written, or other audits were faster every time.
         """
         for _ in range(_MOST_ATTEMPTS):
-            held = [] if self.is_new(INPUTS) else self._held(inputs)
-            known = {(row["input_id"], row["kind"]): {name: row[name] for name in _FOUND_BY_READING} for row in held}
+            known = found_by_reading(held)
             places = {(row["cluster"], row["capture"], row["input_id"]) for row in held}
             fresh = [
                 row | known.get((row["input_id"], row["kind"]), {})
@@ -182,12 +190,8 @@ class Warehouse:
             ]
             if not fresh or self._insert(fresh, INPUTS, f"({_SAME_INPUT}) OR ({_READ_BY_ANOTHER})") == len(fresh):
                 return
+            held = self.held_inputs(row["input_id"] for row in inputs)
         raise WarehouseError(_too_busy(self.path(INPUTS)))
-
-    def _held(self, inputs: Sequence[Row]) -> list[Row]:
-        wanted = F.col("input_id").isin([row["input_id"] for row in inputs])
-        names = ("cluster", "capture", "input_id", "kind", *_FOUND_BY_READING)
-        return [row.asDict() for row in self.read(INPUTS).where(wanted).select(*names).collect()]
 
     def commit_run(self, run: Row) -> None:
         """Write the row of a run, after all its other rows: from now on they count.
@@ -263,6 +267,11 @@ class Warehouse:
         if newest is None or newest[0] is None:
             raise WarehouseError(f"{self.root}: no run of cluster {cluster} yet. Run `txn-analysis audit PATH…` first.")
         return str(newest[0])
+
+
+def found_by_reading(inputs: Iterable[Row]) -> dict[tuple[str, str | None], Row]:
+    """What reading found out, by content and kind: content that was not recognised then may be now."""
+    return {(row["input_id"], row["kind"]): {name: row[name] for name in _FOUND_BY_READING} for row in inputs}
 
 
 def _check_writable(root: Path) -> None:

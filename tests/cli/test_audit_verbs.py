@@ -77,7 +77,7 @@ def test_flags_reach_the_settings(command: Callable[..., Done], library: Library
     assert (settings.cluster, settings.capture, settings.as_of_ms) == ("c", "n", rows.AS_OF_MS)
     assert (settings.transaction_max_timeout_ms, settings.max_clock_skew_ms) == (1, 0)
     assert settings.transaction_state_partitions == 4
-    assert settings.transaction_state_complete and settings.state_copied_last and settings.skip_unrecognised  # noqa: PT018
+    assert settings.transaction_state_complete and settings.state_copied_last and settings.skip_unrecognised  # noqa: PT018 - the three flags are one line
 
 
 def test_flags_beat_the_environment_and_the_file(

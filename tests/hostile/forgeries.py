@@ -32,7 +32,7 @@ class Place:
         """A batch that could follow."""
         offset = self.batch.last_offset + 1
         batch = Batch(offset, offset, 1, INVENTED, 0, 0, is_transactional=True, max_timestamp_ms=1, size_bytes=90)
-        return replace(batch, **fields)  # type: ignore[arg-type]
+        return replace(batch, **fields)  # type: ignore[arg-type]  # fields of any type
 
     def lines(self, batch: Batch) -> str:
         """The lines of a batch at the right place, records included."""

@@ -32,7 +32,7 @@ def scanned(text: bytes, cut_at: int | None = None) -> list[dict[str, Any]]:
     (section,) = plan(text).sections
     start, end = section.text_start_bytes, section.text_end_bytes
     ranges = [(start, end)] if cut_at is None else [(start, cut_at), (cut_at, end)]
-    held: Text = Held(text)  # type: ignore[assignment]
+    held: Text = Held(text)  # type: ignore[assignment]  # it only reads
     parts = [scan_range(held, ScanRange("dump.txt", None, "input", section, *r), "ingest") for r in ranges]
     rows: list[dict[str, Any]] = pa.Table.from_batches(parts).to_pylist()
     return rows

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.ingest.java_hash import state_partition
-from txn_analysis.ingest.sections import STATE_TOPIC
-from txn_analysis.judge.coordinator import _HISTORY_COLUMNS, _MISPLACED, CANDIDATE_KEY, best_of, facts_of_id
-from txn_analysis.judge.state_coverage import MOST_MISPLACED_IDS, StateEvidence, StateSection, state_coverage
-from txn_analysis.reconstruct.segments import is_hole
+from txn_analysis.judge.coordinator import CANDIDATE_KEY, HISTORY_COLUMNS, best_of, facts_of_id
+from txn_analysis.judge.history import moment_ms
+from txn_analysis.judge.state_coverage import MOST_MISPLACED_IDS, StateEvidence, StateSection, state_evidence_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from txn_analysis.config import Settings
 
 Row = dict[str, Any]
-
-_FOREIGN = "not one producer of the logs' ended transactions occurs in __transaction_state"
 
 
 @dataclass(frozen=True)
@@ -69,32 +66,22 @@ def state_evidence(
     ]
     is_console = any(s["kind"].startswith("console") for s in own)
     console = _console([r for r in states if r["is_console"] and not r["capture_rank"]]) if is_console else {}
-    problems = {
-        row["partition"]: [p["reason"] for p in row["problems"] if not is_hole(p["reason"])]
-        for row in health
-        if row["topic"] == STATE_TOPIC
-    }
-    misfits = []
-    if any(s.misplaced_count for s in files):
-        misfits.append(_MISPLACED)
     ended = {p["producer_id"] for piece in pieces for p in piece["producers"] if p["marker_offset"] is not None}
-    if ended and not ended & {producer for record in states for producer in _named(record)}:
-        misfits.append(_FOREIGN)
-    count = settings.transaction_state_partitions
-    return StateEvidence(state_coverage(count, files, problems, console), count, misfits)
+    is_foreign = bool(ended) and not ended & {producer for record in states for producer in _named(record)}
+    return state_evidence_of(settings.transaction_state_partitions, files, console, health, is_foreign=is_foreign)
 
 
 def _state_section(section: Row, records: list[Row]) -> StateSection:
     by_offset = sorted((r for r in records if r["offset"] is not None), key=lambda r: r["offset"])
-    moments = [ms for r in records if (ms := _moment(r)) is not None]
-    after_gap = [ms for r in records if r["is_after_gap"] and (ms := _moment(r)) is not None]
+    moments = [ms for r in records if (ms := moment_ms(r)) is not None]
+    after_gap = [ms for r in records if r["is_after_gap"] and (ms := moment_ms(r)) is not None]
     misplaced = [r["transactional_id"] for r in records if r["hashed_partition"] not in {None, r["state_partition"]}]
     return StateSection(
         state_partition=section["partition"],
         file_base_offset=section["file_base_offset"],
         first_offset=by_offset[0]["offset"] if by_offset else None,
         last_offset=by_offset[-1]["offset"] if by_offset else None,
-        first_ms=_moment(by_offset[0]) if by_offset else None,
+        first_ms=moment_ms(by_offset[0]) if by_offset else None,
         gap_ms=max(after_gap, default=None),
         moment_ms=max(moments, default=None),
         undecodable_count=sum(r["is_undecodable"] for r in records),
@@ -122,7 +109,7 @@ def coordinator_facts(opened: list[Row], states: list[Row], max_clock_skew_ms: i
     ids_of: dict[int, set[str]] = defaultdict(set)
     for record in states:
         if record["transactional_id"] is not None:
-            columns = (*_HISTORY_COLUMNS, "record_order")
+            columns = (*HISTORY_COLUMNS, "record_order")
             history[record["transactional_id"]].append({name: record[name] for name in columns})
             for producer in _named(record):
                 ids_of[producer].add(record["transactional_id"])
@@ -141,11 +128,6 @@ def _named(record: Row) -> set[int]:
 
 def _dumped(states: list[Row]) -> list[Row]:
     return [r for r in states if not r["is_console"]]
-
-
-def _moment(record: Row) -> int | None:
-    known = [ms for ms in (record["recorded_ms"], record["last_update_ms"]) if ms is not None]
-    return max(known, default=None)
 
 
 def by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:

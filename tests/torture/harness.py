@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 from tests.torture.coordinator_side import Item, by, coordinator_facts, state_evidence, states_of
 from tests.torture.inputs import RANGE_BYTES, InputReader, ReadInput
 from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT
-from txn_analysis.judge.coordinator import CANDIDATE_KEY
-from txn_analysis.judge.facts import facts
-from txn_analysis.judge.rules import first_rule
-from txn_analysis.judge.words import evidence, missing_evidence
+from txn_analysis.judge.coordinator import candidate_key
+from txn_analysis.judge.judgement import judgement_of
 from txn_analysis.reconstruct.copies import (
     Comparison,
     Pair,
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from txn_analysis.config import Settings
-    from txn_analysis.judge.rules import Rule
     from txn_analysis.judge.state_coverage import StateEvidence
 
 Row = dict[str, Any]
@@ -84,7 +81,7 @@ def audit_files(
     opened, health = _linked(items, sections, pieces, as_of_ms)
     states = states_of(items, settings.transaction_state_partitions)
     state = state_evidence(states, sections, pieces, health, settings)
-    findings = [_finding(row, rule) for row, rule in _judged(opened, health, states, state, settings, as_of_ms)]
+    findings = list(_findings(opened, health, states, state, settings, as_of_ms))
     updated = by([r for r in states if r["last_update_ms"] is not None], "state_partition")
     seen_to_ms = {partition: max(r["last_update_ms"] for r in rows) for (partition,), rows in updated.items()}
     lost = sum(item.input.unaccounted_bytes for item in items)
@@ -155,27 +152,18 @@ def _comparisons(inputs: Mapping[str, ReadInput], logs: list[Row], pieces: list[
     }
 
 
-def _judged(
+def _findings(
     opened: list[Row],
     health: list[Row],
     states: list[Row],
     state: StateEvidence,
     settings: Settings,
     as_of_ms: int | None,
-) -> Iterable[tuple[Row, Rule]]:
+) -> Iterable[Row]:
     known = coordinator_facts(opened, states, settings.max_clock_skew_ms)
     partitions = {(row["topic"], row["partition"]): row for row in health}
+    names = [name for name in FINDINGS.schema.names if name not in _NOT_JUDGED_HERE]
     for row in opened:
         partition = partitions[row["topic"], row["partition"]]
-        judged = facts(row, partition, known.get(_key(row)), state, settings, as_of_ms)
-        yield judged, first_rule(judged)
-
-
-def _finding(row: Row, rule: Rule) -> Row:
-    named = row | {"rule": rule.name, "verdict": rule.verdict.value}
-    words = {"evidence": evidence(named), "missing_evidence": missing_evidence(named)}
-    return {name: (named | words)[name] for name in FINDINGS.schema.names if name not in _NOT_JUDGED_HERE}
-
-
-def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in CANDIDATE_KEY)
+        finding = judgement_of(row, partition, known.get(candidate_key(row)), state, settings, as_of_ms)
+        yield {name: finding[name] for name in names}

@@ -35,7 +35,7 @@ def audit(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> i
     settings = request.settings()
     is_short_run = _is_short_run(paths)
     with spark_session(settings, is_short_run=is_short_run) as spark:
-        from txn_analysis.audit import audit as run_audit  # noqa: PLC0415 Spark takes a second to import
+        from txn_analysis.audit import audit as run_audit
 
         report = run_audit(spark, paths, settings, progress())
     return _deliver(report, request, settings, format)
@@ -46,7 +46,7 @@ def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> 
     settings = request.settings()
     is_short_run = _is_short_run(paths)
     with spark_session(settings, is_short_run=is_short_run) as spark:
-        from txn_analysis.audit import ingest as run_ingest  # noqa: PLC0415 Spark takes a second to import
+        from txn_analysis.audit import ingest as run_ingest
 
         ingested = run_ingest(spark, paths, settings, progress())
     if format is TextOrJson.JSON:
@@ -67,7 +67,7 @@ def report(request: Request, run_id: RunId = None, format: Format = TextOrJson.T
     """
     settings = request.settings()
     with spark_session(settings) as spark:
-        from txn_analysis.audit import load_report  # noqa: PLC0415 Spark takes a second to import
+        from txn_analysis.audit import load_report
 
         loaded = load_report(spark, settings, run_id)
     return _deliver(loaded, request, settings, format)
@@ -83,16 +83,16 @@ def add_to(app: typer.Typer) -> None:
 
 def _is_short_run(paths: list[str]) -> bool:
     """Whether starting fast matters more than running fast; paths that do not exist are refused here, before Spark."""
-    from txn_analysis.ingest.sources import find_files  # noqa: PLC0415 not needed for --help
+    from txn_analysis.ingest.sources import find_files
 
     return sum(file.size_bytes for file in find_files(paths)) < _SHORT_RUN_BYTES
 
 
 def _deliver(report: AuditReport, request: Request, settings: Settings, form: TextOrJson) -> int:
     # Not needed for --help.
-    from txn_analysis.report.json_report import json_report  # noqa: PLC0415
-    from txn_analysis.report.style import print_styled  # noqa: PLC0415
-    from txn_analysis.report.text_report import report_lines, text_report  # noqa: PLC0415
+    from txn_analysis.report.json_report import json_report
+    from txn_analysis.report.style import print_styled
+    from txn_analysis.report.text_report import report_lines, text_report
 
     if form is TextOrJson.JSON:
         emit(json_report(report), request.output)

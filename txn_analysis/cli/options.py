@@ -124,9 +124,9 @@ class Request:
             ConfigError: a name is unknown or a value is out of range.
         """
         # Pydantic is not needed for --help.
-        import os  # noqa: PLC0415
+        import os
 
-        from txn_analysis.config import load_settings  # noqa: PLC0415
+        from txn_analysis.config import load_settings
 
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         flags: dict[str, object] = {n: v for n, v in values.items() if n not in _NOT_SETTINGS and v is not None}

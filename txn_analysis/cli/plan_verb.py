@@ -63,10 +63,10 @@ def add_to(app: typer.Typer) -> None:
 def _records(settings: Settings, run_id: str | None) -> list[AbortRecord]:
     with spark_session(settings) as spark:
         # Spark takes a second to import.
-        from txn_analysis.advise.abort_plan import AbortRecord  # noqa: PLC0415
-        from txn_analysis.queries import run_tables  # noqa: PLC0415
-        from txn_analysis.tables import ABORT_PLAN  # noqa: PLC0415
-        from txn_analysis.warehouse import Warehouse  # noqa: PLC0415
+        from txn_analysis.advise.abort_plan import AbortRecord
+        from txn_analysis.queries import run_tables
+        from txn_analysis.tables import ABORT_PLAN
+        from txn_analysis.warehouse import Warehouse
 
         tables = run_tables(Warehouse(spark, settings.warehouse), settings.cluster, run_id)
         rows = tables.rows(ABORT_PLAN).orderBy("topic", "partition", "producer_id", "txn_start_offset").collect()
@@ -75,7 +75,7 @@ def _records(settings: Settings, run_id: str | None) -> list[AbortRecord]:
 
 def _rendered(records: list[AbortRecord], rendering: Rendering, api_version: int) -> str:
     # Not needed for --help.
-    from txn_analysis.advise.renderings import commands, ndjson, write_txn_markers  # noqa: PLC0415
+    from txn_analysis.advise.renderings import commands, ndjson, write_txn_markers
 
     if rendering is Rendering.NDJSON:
         return ndjson(records)

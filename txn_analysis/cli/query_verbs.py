@@ -77,7 +77,7 @@ def find_hanging(
     """
     settings = request.settings()
     _refuse_broker(broker)
-    from txn_analysis import queries  # noqa: PLC0415 Spark takes a second to import
+    from txn_analysis import queries
 
     filters = queries.Filters(
         topic=topic,
@@ -113,7 +113,7 @@ def list_(
     """
     settings = request.settings()
     _refuse_broker(broker)
-    from txn_analysis import queries  # noqa: PLC0415 Spark takes a second to import
+    from txn_analysis import queries
 
     filters = queries.Filters(
         topic=topic,
@@ -141,7 +141,7 @@ def describe(
     CoordinatorId is the partition of __transaction_state that holds the id. The duration is up to the moment of the
     copy; it and the start are None while no transaction is running, and where the dump does not print the start.
     """
-    from txn_analysis import queries  # noqa: PLC0415 Spark takes a second to import
+    from txn_analysis import queries
 
     with _run(request.settings(), run_id) as tables:
         answer = queries.describe(tables.current_states(), tables.as_of_ms, transactional_id)
@@ -160,7 +160,7 @@ def describe_producers(
     """Show the producers of one partition as its broker would, at the end of the files."""
     settings = request.settings()
     _refuse_broker(broker)
-    from txn_analysis import queries  # noqa: PLC0415 Spark takes a second to import
+    from txn_analysis import queries
 
     with _run(settings, run_id) as tables:
         answer = queries.describe_producers(tables.health(), topic, partition)
@@ -180,8 +180,8 @@ def add_to(app: typer.Typer) -> None:
 def _run(settings: Settings, run_id: str | None) -> Iterator[RunTables]:
     with spark_session(settings) as spark:
         # Spark takes a second to import.
-        from txn_analysis.queries import run_tables  # noqa: PLC0415
-        from txn_analysis.warehouse import Warehouse  # noqa: PLC0415
+        from txn_analysis.queries import run_tables
+        from txn_analysis.warehouse import Warehouse
 
         yield run_tables(Warehouse(spark, settings.warehouse), settings.cluster, run_id)
 

@@ -32,10 +32,10 @@ def spark_session(settings: Settings, *, is_short_run: bool = True) -> Iterator[
         WarehouseError: the disk was full, the warehouse damaged, a process of Spark killed, or the like.
     """
     # Spark takes a second to import; --help must not.
-    from py4j.protocol import Py4JError  # noqa: PLC0415
+    from py4j.protocol import Py4JError
 
-    from txn_analysis.session import session  # noqa: PLC0415
-    from txn_analysis.storage_errors import storage_error  # noqa: PLC0415
+    from txn_analysis.session import session
+    from txn_analysis.storage_errors import storage_error
 
     with progress().stage("start Spark"):
         spark = session(settings.master, is_short_run=is_short_run)

@@ -25,7 +25,6 @@ from txn_analysis.ingest.tasks import REJECT_FIELDS, batches_of_ranges, records_
 from txn_analysis.reconstruct.partitions import folded_pieces
 from txn_analysis.tables import (
     ABORTED_TRANSACTIONS,
-    INPUTS,
     LOG_BATCHES,
     LOG_PIECES,
     PRODUCER_SNAPSHOTS,
@@ -33,7 +32,7 @@ from txn_analysis.tables import (
     TRANSACTION_STATES,
 )
 from txn_analysis.tables.inputs import SECTION
-from txn_analysis.warehouse import in_parallel
+from txn_analysis.warehouse import found_by_reading, in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,33 +96,20 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
         if not any(p.sections for p in planned):
             raise InputError(["nothing to read: none of the inputs was recognised"])
     capture = settings.capture or "capture-" + _digest(p.input_id for p in planned)[:12]
-    held = _held(warehouse, planned)
-    # Content that was not recognised then, and is now, must be read after all.
-    known = {(row["input_id"], row["kind"]): row for row in held}
+    held = warehouse.held_inputs(p.input_id for p in planned)
+    known = found_by_reading(held)
     new = [p for p in planned if (p.input_id, p.kind) not in known]
     content = _read_content(warehouse, new, settings, progress) if new else _Content(ingest_id="")
     rejects = content.rejects_by_input()
     rejected = {p.input_id: rejected_bytes(p, rejects[p.input_id]) for p in planned}
     rows = [
-        _input_row(p, settings.cluster, capture, content, rejected[p.input_id], known.get((p.input_id, p.kind)))
+        _input_row(p, settings.cluster, capture, content, rejected[p.input_id]) | known.get((p.input_id, p.kind), {})
         for p in planned
     ]
     ingested = Ingested(capture, len(planned), len(new), *(sum(r[f"{n}_bytes"] for r in rows) for n in _COUNTED))
     with progress.stage("account", ingested.account):
-        already = {r["input_id"] for r in held if (r["cluster"], r["capture"]) == (settings.cluster, capture)}
-        fresh = [r for r in rows if r["input_id"] not in already]
-        if fresh:
-            warehouse.commit_inputs(fresh)
+        warehouse.commit_inputs(rows, held)
     return ingested
-
-
-def _held(warehouse: Warehouse, planned: list[PlannedInput]) -> list[dict[str, Any]]:
-    """Rows of `inputs` that list any of these contents, of whatever cluster and capture."""
-    if warehouse.is_new(INPUTS):
-        return []
-    ids = warehouse.spark.createDataFrame([(p.input_id,) for p in planned], "input_id string")
-    rows = warehouse.read(INPUTS).join(F.broadcast(ids), "input_id", "left_semi")
-    return [row.asDict(recursive=True) for row in rows.collect()]
 
 
 def _digest(ids: Iterator[str]) -> str:
@@ -224,23 +210,18 @@ def _write_pieces(warehouse: Warehouse, planned: list[PlannedInput], content: _C
                 content.rejects += rejected_in_log(p, s, unproven_spans(s, by_section[p.input_id, s.index]))
 
 
-def _input_row(
-    planned: PlannedInput, cluster: str, capture: str, content: _Content, rejected: int, known: dict[str, Any] | None
-) -> dict[str, Any]:
-    """One row of `inputs`; content that was read before keeps what was found then."""
-    read = {
+def _input_row(planned: PlannedInput, cluster: str, capture: str, content: _Content, rejected: int) -> dict[str, Any]:
+    """One row of `inputs`."""
+    names = ("input_id", "path", "kind", "grammar", "compression", "size_bytes", "text_bytes", "problem")
+    return {name: getattr(planned, name) for name in names} | {
+        "cluster": cluster,
+        "capture": capture,
         "ingest_id": content.ingest_id,
         "parsed_bytes": planned.text_bytes - rejected,
         "rejected_bytes": rejected,
         "newest_moment_ms": content.moments_ms.get(planned.input_id),
+        "sections": [_section_row(s, content.offsets.get((planned.input_id, s.index))) for s in planned.sections],
     }
-    sections = [_section_row(s, content.offsets.get((planned.input_id, s.index))) for s in planned.sections]
-    if known:
-        read = {name: known[name] for name in read}
-        sections = known["sections"]
-    names = ("input_id", "path", "kind", "grammar", "compression", "size_bytes", "text_bytes", "problem")
-    place = {"cluster": cluster, "capture": capture, "sections": sections}
-    return {name: getattr(planned, name) for name in names} | place | read
 
 
 def _section_row(section: Section, offsets: tuple[int, int] | None) -> dict[str, Any]:

@@ -10,15 +10,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from txn_analysis.ingest.sections import STATE_TOPIC
 from txn_analysis.judge.history import OpenData, history_facts
 from txn_analysis.judge.state_coverage import (
     MOST_MISPLACED_IDS,
     StateEvidence,
     StateSection,
-    state_coverage,
+    state_evidence_of,
 )
-from txn_analysis.reconstruct.segments import is_hole
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
 from txn_analysis.warehouse import in_parallel
 
@@ -32,10 +30,6 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-_MISPLACED = (
-    "transactional ids lie in partitions that their hash does not give: "
-    "mislabelled dumps, or another partition count than stated"
-)
 _IS_MISPLACED = "state_partition != hashed_partition"
 CANDIDATE_KEY = ("topic", "partition", "producer_id")
 FACTS = StructType(
@@ -62,7 +56,7 @@ FACTS = StructType(
     ]
 )
 COORDINATOR_FACTS = tuple(name for name in FACTS.names if name not in CANDIDATE_KEY)
-_HISTORY_COLUMNS = (
+HISTORY_COLUMNS = (
     "transactional_id",
     "state_partition",
     "state",
@@ -79,10 +73,15 @@ _HISTORY_COLUMNS = (
 )
 
 
+def candidate_key(row: Row) -> tuple[Any, ...]:
+    """What open transactions and the facts about them are joined by."""
+    return tuple(row[name] for name in CANDIDATE_KEY)
+
+
 def current_states(states: DataFrame) -> DataFrame:
     """One row per transactional id: its last record in offset order; tombstoned ids are kept and marked."""
     known = states.where(F.col("transactional_id").isNotNull())
-    record = F.struct(*[c for c in _HISTORY_COLUMNS if c != "transactional_id"])
+    record = F.struct(*[c for c in HISTORY_COLUMNS if c != "transactional_id"])
     latest = known.groupBy("transactional_id").agg(F.max_by(record, "record_order").alias("record"))
     return latest.select("transactional_id", "record.*")
 
@@ -102,7 +101,7 @@ def coordinator_facts(candidates: DataFrame, states: DataFrame, max_clock_skew_m
     ids = known.select(F.col("transactional_id").alias("asked_id"), named.alias("asked_producer_id"))
     ids = ids.join(asked, "asked_producer_id", "left_semi").distinct()
     history = known.join(F.broadcast(ids), F.col("transactional_id") == F.col("asked_id"))
-    history = history.select("asked_producer_id", *_HISTORY_COLUMNS, "record_order")
+    history = history.select("asked_producer_id", *HISTORY_COLUMNS, "record_order")
     return (
         history.groupBy("asked_producer_id")
         .cogroup(wanted.groupBy("producer_id"))
@@ -122,7 +121,7 @@ def _reader(max_clock_skew_ms: int) -> Callable[[pa.Table, pa.Table], pa.Table]:
         transactions = asked.to_pylist()
         for records in by_id.values():
             for fact in facts_of_id(records, transactions, max_clock_skew_ms):
-                found[tuple(fact[name] for name in CANDIDATE_KEY)].append(fact)
+                found[candidate_key(fact)].append(fact)
         return pa.Table.from_pylist([best_of(rows) for rows in found.values()], schema=schema)
 
     return read
@@ -189,22 +188,7 @@ def state_evidence(states: DataFrame, evidence: Evidence, health: list[Row], set
         lambda: _console_sections(states) if is_console else {},
         lambda: _is_foreign(states, evidence.pieces),
     )
-    problems = _log_problems(health)
-    misfits = []
-    if any(s.misplaced_count for s in sections):
-        misfits.append(_MISPLACED)
-    if is_foreign:
-        misfits.append("not one producer of the logs' ended transactions occurs in __transaction_state")
-    return StateEvidence(state_coverage(count, sections, problems, console), count, misfits)
-
-
-def _log_problems(health: list[Row]) -> dict[int, list[str]]:
-    """What breaks the logs of the state partitions; holes are compaction, or are counted between their files."""
-    return {
-        row["partition"]: [p["reason"] for p in row["problems"] if not is_hole(p["reason"])]
-        for row in health
-        if row["topic"] == STATE_TOPIC
-    }
+    return state_evidence_of(count, sections, console, health, is_foreign=is_foreign)
 
 
 def _is_foreign(states: DataFrame, pieces: DataFrame) -> bool:

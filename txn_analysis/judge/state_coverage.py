@@ -8,9 +8,15 @@ from typing import Any
 
 from txn_analysis.ingest.java_hash import java_hash, state_partition
 from txn_analysis.ingest.sections import STATE_TOPIC
+from txn_analysis.reconstruct.segments import is_hole
 
 Row = dict[str, Any]
 
+_MISPLACED = (
+    "transactional ids lie in partitions that their hash does not give: "
+    "mislabelled dumps, or another partition count than stated"
+)
+_FOREIGN = "not one producer of the logs' ended transactions occurs in __transaction_state"
 MOST_MISPLACED_IDS = 3
 _ID_WIDTH = 80  # an id may have 32,767 bytes, and stands in the words of every finding that it makes undecidable
 
@@ -110,6 +116,34 @@ class StateEvidence:
         """Up to when all partitions speak; None where one of them never does."""
         moments = [p.moment_ms for p in self.partitions if p.state_partition < self.expected_count]
         return None if None in moments else min(ms for ms in moments if ms is not None)
+
+
+def state_evidence_of(
+    count: int,
+    sections: list[StateSection],
+    console: dict[int, StateSection],
+    health: list[Row],
+    *,
+    is_foreign: bool,
+) -> StateEvidence:
+    """The coverage of every partition, and why the state as a whole may not belong to the logs.
+
+    Args:
+        count: `transaction.state.log.num.partitions`.
+        sections: the dumped files of the judged capture.
+        console: as for `state_coverage`.
+        health: rows of `partition_health`; they say what is wrong with the logs of the state partitions.
+        is_foreign: transactions ended in the logs, and the state knows none of their producers.
+    """
+    # Holes are compaction, or are counted between the files.
+    problems = {
+        row["partition"]: [p["reason"] for p in row["problems"] if not is_hole(p["reason"])]
+        for row in health
+        if row["topic"] == STATE_TOPIC
+    }
+    is_misplaced = any(s.misplaced_count for s in sections)
+    misfits = [words for holds, words in ((is_misplaced, _MISPLACED), (is_foreign, _FOREIGN)) if holds]
+    return StateEvidence(state_coverage(count, sections, problems, console), count, misfits)
 
 
 def state_coverage(

@@ -96,9 +96,9 @@ def _title(name: str, detail: str) -> str:
 
 def _live_display(stream: TextIO) -> RichProgress:
     # Only a terminal pays for this import.
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import Progress as Display  # noqa: PLC0415
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import Progress as Display
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = Console(file=stream)
     spinner = SpinnerColumn(finished_text="-")

@@ -23,8 +23,8 @@ def rule_line(title: str, width: int) -> Line:
 def print_styled(lines: Iterable[Line], stream: TextIO) -> None:
     """Print lines on a terminal, in colour unless NO_COLOR says otherwise."""
     # Only a terminal pays for this import.
-    from rich.console import Console  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.console import Console
+    from rich.text import Text
 
     console = Console(file=stream, highlight=False, soft_wrap=True)
     for line in lines:

@@ -1,0 +1,28 @@
+"""Judgement: from the facts of one open transaction to its verdict, and to what is said of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from txn_analysis.judge.facts import facts
+from txn_analysis.judge.rules import first_rule
+from txn_analysis.judge.words import evidence, missing_evidence
+
+if TYPE_CHECKING:
+    from txn_analysis.config import Settings
+    from txn_analysis.judge.state_coverage import StateEvidence
+
+Row = dict[str, Any]
+
+
+def judgement_of(
+    opened: Row, partition: Row, coordinator: Row | None, state: StateEvidence, settings: Settings, as_of_ms: int | None
+) -> Row:
+    """The facts of one open transaction with the `rule` that decides, its `verdict`, `evidence`, `missing_evidence`.
+
+    The arguments are those of `judge.facts.facts`.
+    """
+    row = facts(opened, partition, coordinator, state, settings, as_of_ms)
+    rule = first_rule(row)
+    row |= {"rule": rule.name, "verdict": rule.verdict.value}
+    return row | {"evidence": evidence(row), "missing_evidence": missing_evidence(row)}
