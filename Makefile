@@ -18,8 +18,10 @@ demo: $(READY) ## Audit a real capture in data/ and print the report (about 30 s
 	@$(BIN)/txn-analysis audit $(CAPTURE)/segments $(CAPTURE)/transaction-state \
 		--transaction-state-partitions 4 --max-clock-skew-ms 0 --warehouse build/demo-warehouse --exit-zero
 
+# Two processes, each with a Spark session of its own; the tests of one file, or of one folder that shares its audits,
+# stay together.
 test: $(READY) ## Run every test
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
 # What `make torture` does how often; a seed repeats a run.
 MUTATIONS ?= 2000

@@ -28,12 +28,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What one process runs where `make test` starts two: a file, or all that asks for the audits of real captures."""
+    for item in items:
+        shares_audits = "audit_of" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("audits" if shares_audits else str(item.path)))
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one session of a test run; tests keep apart by their folders."""
     spark = session("local[2]", "txn-analysis-tests", is_short_run=True)
     yield spark
     spark.stop()
+
+
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One warehouse for all audits that keep apart by their clusters: its tables are made once."""
+    return str(tmp_path_factory.mktemp("warehouse"))
 
 
 @pytest.fixture

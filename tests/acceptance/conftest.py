@@ -1,4 +1,4 @@
-"""One warehouse for all captures: clusters never mix, and tables are created once."""
+"""Each way of giving a capture is audited once, whichever tests ask for it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.report.model import AuditReport
-
-
-@pytest.fixture(scope="session")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(tmp_path_factory.mktemp("warehouse"))
 
 
 @pytest.fixture(scope="session")

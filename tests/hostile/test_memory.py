@@ -72,8 +72,9 @@ def test_a_line_of_any_length_is_read_in_bounded_memory(tmp_path: Path, name: st
     assert measured["mib"] < BOUND_MIB
 
 
-@pytest.mark.parametrize("compressed", ["gzip", "zstd"])
-@pytest.mark.parametrize(("start", "filler"), [(b"", b"\x00"), (LOG, b"\n"), (LOG, b"x")])
+@pytest.mark.parametrize(
+    ("compressed", "start", "filler"), [("gzip", b"", b"\x00"), ("zstd", LOG, b"\n"), ("gzip", LOG, b"x")]
+)
 def test_a_bomb_is_read_in_bounded_memory(tmp_path: Path, compressed: str, start: bytes, filler: bytes) -> None:
     path = tmp_path / "bomb"
     with pa.output_stream(str(path), compression=compressed) as file:
