@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from tests.hostile.reference import batch_fields
 from tests.torture.inputs import RANGE_BYTES
-from txn_analysis.ingest.batch_lines import Lines, read_batch_lines
+from txn_analysis.ingest.batch_lines import read_batch_lines
+from txn_analysis.ingest.lines import Lines
 from txn_analysis.tables import ABORTED_TRANSACTIONS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 
 if TYPE_CHECKING:

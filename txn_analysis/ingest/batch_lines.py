@@ -7,8 +7,8 @@ whatever does not fit exactly is read line by line with the same grammar's regul
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,19 +16,14 @@ from pyarrow import csv
 
 from txn_analysis.ingest.grammar import (
     BATCH_GRAMMARS,
-    BATCH_LINE_START,
     LEGACY_BATCH,
-    LEGACY_BATCH_LINE_START,
-    RECORD_LINE_START,
     TIMESTAMP_TYPES,
     BatchGrammar,
 )
 
-Array = np.ndarray[Any, np.dtype[Any]]
+if TYPE_CHECKING:
+    from txn_analysis.ingest.lines import Array, Lines
 
-NEWLINE = 10
-_LINE_STARTS = (BATCH_LINE_START, RECORD_LINE_START, LEGACY_BATCH_LINE_START)
-_SPLIT_BYTES = 4 << 20
 ABSENT = -1  # Kafka's own word for "no producer", "no sequence", "no timestamp"; becomes NULL in the table
 _RANGES = {
     "base_offset": 2**63,
@@ -47,73 +42,6 @@ _RANGES = {
 }
 _NUMBERS = (*_RANGES,)
 _FLAGS = ("is_transactional", "is_control", "is_valid")
-
-
-@dataclass(frozen=True)
-class Lines:
-    """The physical lines of a slice that begin like a batch or record line, in file order.
-
-    `starts` and `ends` are byte offsets in `data`, newline excluded. Other lines are not kept, so that a slice of
-    nothing but newlines costs no memory beyond its own bytes.
-    """
-
-    data: bytes
-    starts: Array
-    ends: Array
-
-    @classmethod
-    def of(cls, data: bytes) -> Lines:
-        """Split at newlines only; the last line may lack one."""
-        raw = np.frombuffer(data, np.uint8)
-        starts: list[Array] = []
-        ends: list[Array] = []
-        next_start = 0
-        for at in range(0, len(data) + 1, _SPLIT_BYTES):
-            stop = min(at + _SPLIT_BYTES, len(data))
-            found_ends = np.flatnonzero(raw[at:stop] == NEWLINE) + at
-            if stop == len(data) and data and not data.endswith(b"\n"):
-                found_ends = np.append(found_ends, len(data))
-            if not len(found_ends):
-                continue
-            found_starts = np.append(next_start, found_ends[:-1] + 1)
-            next_start = int(found_ends[-1]) + 1
-            kept = np.sort(np.concatenate([_starting_with(raw, found_starts, found_ends, p) for p in _LINE_STARTS]))
-            starts.append(found_starts[kept])
-            ends.append(found_ends[kept])
-        none = np.empty(0, np.int64)
-        return cls(data, np.concatenate([none, *starts]), np.concatenate([none, *ends]))
-
-    @cached_property
-    def stops(self) -> Array:
-        """The byte after each line, its newline included."""
-        stops: Array = np.minimum(self.ends + 1, len(self.data))
-        return stops
-
-    def starting_with(self, prefix: bytes) -> Array:
-        """Indexes of the lines that begin with `prefix`, one of the beginnings of batch and record lines."""
-        return _starting_with(np.frombuffer(self.data, np.uint8), self.starts, self.ends, prefix)
-
-    def joined(self, index: Array) -> bytes:
-        """The lines at `index`, newlines included, as one buffer."""
-        starts, stops = self.starts[index], self.stops[index]
-        if int((stops - starts).sum()) == len(self.data):
-            return self.data
-        lengths = np.empty(2 * len(index) + 1, np.int64)  # what is left out before each line, and each line
-        lengths[0::2] = np.append(starts, len(self.data)) - np.append(0, stops)
-        lengths[1::2] = stops - starts
-        keep = np.arange(len(lengths)) % 2 == 1
-        return bytes(np.frombuffer(self.data, np.uint8)[np.repeat(keep, lengths)])
-
-    def text(self, line: int) -> bytes:
-        """One line without its newline."""
-        return bytes(self.data[self.starts[line] : self.ends[line]])
-
-
-def _starting_with(raw: Array, starts: Array, ends: Array, prefix: bytes) -> Array:
-    found = np.flatnonzero(ends - starts >= len(prefix))
-    for k, byte in enumerate(prefix):
-        found = found[raw[starts[found] + k] == byte]
-    return found
 
 
 @dataclass(frozen=True)
@@ -136,8 +64,7 @@ def read_batch_lines(lines: Lines) -> Candidates:
 
     Lines that only begin like one are left out; the caller sees them as bytes that nothing accounts for.
     """
-    index = lines.starting_with(BATCH_LINE_START)
-    legacy = lines.starting_with(LEGACY_BATCH_LINE_START)
+    index, legacy = lines.batch_lines, lines.legacy_batch_lines
     columns = _read_columns(lines, index) if len(index) and not len(legacy) else None
     if columns is None:
         return _read_one_by_one(lines, np.sort(np.concatenate([index, legacy])))
@@ -149,8 +76,8 @@ def _read_columns(lines: Lines, index: Array) -> dict[str, Array] | None:
     first = lines.text(int(index[0]))
     grammar = next((g for g in BATCH_GRAMMARS if g.pattern.fullmatch(first)), None)
     text = lines.joined(index)
-    # The column reader would end a line at \r, and read 0x10 as a number. No label holds an x.
-    if grammar is None or not text.endswith(b"\n") or any(byte in text for byte in (b"\r", b"x", b"X")):
+    # The column reader would end a line at \r, pass over a tab, and read 0x10 as a number. No label holds an x.
+    if grammar is None or not text.endswith(b"\n") or any(byte in text for byte in (b"\r", b"\t", b"x", b"X")):
         return None
     try:
         read = csv.read_csv(pa.py_buffer(text), *_csv_options(grammar)).combine_chunks()

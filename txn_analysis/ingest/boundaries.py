@@ -140,7 +140,9 @@ def printed_reach(text: bytes) -> list[tuple[int, int]]:
 
     Such a record can hide the record line that it belongs to from a look back of 1 MiB.
     """
-    reaches = []
+    reaches: list[tuple[int, int]] = []
+    if b" key: " not in text and b" payload: " not in text:
+        return reaches
     line_end = last_label = -1
     for found in _PRINTED_SIZE.finditer(text):
         if found.end() > line_end:

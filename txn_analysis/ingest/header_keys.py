@@ -24,7 +24,8 @@ from txn_analysis.ingest.record_walk import stated_sizes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txn_analysis.ingest.batch_lines import Array, Candidates, Lines
+    from txn_analysis.ingest.batch_lines import Candidates
+    from txn_analysis.ingest.lines import Array, Lines
     from txn_analysis.ingest.plan import Section
     from txn_analysis.ingest.text import Text
 

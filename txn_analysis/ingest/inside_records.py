@@ -15,7 +15,8 @@ import numpy as np
 from txn_analysis.ingest.record_walk import BatchRange, Measured, measure_records
 
 if TYPE_CHECKING:
-    from txn_analysis.ingest.batch_lines import Array, Candidates, Lines
+    from txn_analysis.ingest.batch_lines import Candidates
+    from txn_analysis.ingest.lines import Array, Lines
     from txn_analysis.ingest.record_lines import OwnRecords
     from txn_analysis.ingest.regions import Regions
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from txn_analysis.ingest.batch_lines import Array, Candidates
+    from txn_analysis.ingest.batch_lines import Candidates
+    from txn_analysis.ingest.lines import Array
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from txn_analysis.ingest.record_walk import BatchRange, measure_lines, measure_r
 from txn_analysis.ingest.regions import Regions
 
 if TYPE_CHECKING:
-    from txn_analysis.ingest.batch_lines import Array, Candidates, Lines
+    from txn_analysis.ingest.batch_lines import Candidates
+    from txn_analysis.ingest.lines import Array, Lines
 
 NOT_PRINTED = -1
 _INT32_MAX = 2**31 - 1
@@ -49,8 +50,9 @@ def read_markers(lines: Lines, batches: Candidates) -> Markers:
     rows = np.flatnonzero(batches.columns["is_control"] & (batches.columns["record_count"] == 1))
     rows = rows[batches.line[rows] + 1 < len(lines.starts)]
     rows = rows[lines.starts[batches.line[rows] + 1] == lines.stops[batches.line[rows]]]
+    rows = rows[lines.is_record_line(batches.line[rows] + 1)]
     if len(rows):
-        read = pc.extract_regex(as_arrow(lines, batches.line[rows] + 1), MARKER_LINE.decode())
+        read = pc.extract_regex(lines.taken(batches.line[rows] + 1), MARKER_LINE.decode())
         rows = rows[np.asarray(pc.is_valid(read), bool)]
         offset, value, value28, marker, epoch, other = (pc.cast(f, pa.string()) for f in read.drop_null().flatten())
         sizes = pc.binary_join_element_wise(value, value28, "")
@@ -62,16 +64,6 @@ def read_markers(lines: Lines, batches: Candidates) -> Markers:
         words[rows[kept]] = pc.if_else(pc.equal(marker, ""), other, marker).to_numpy(zero_copy_only=False)[kept]
         epochs[rows[kept]] = epoch.to_numpy()[kept]
     return Markers(words, epochs)
-
-
-def as_arrow(lines: Lines, index: Array) -> pa.Array:
-    """Some lines, newlines included, as an Arrow column."""
-    text = lines.joined(index)
-    offsets = np.zeros(len(index) + 1, np.int64)
-    np.cumsum(lines.stops[index] - lines.starts[index], out=offsets[1:])
-    return pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(), len(index), [None, pa.py_buffer(offsets), pa.py_buffer(text)]
-    )
 
 
 @dataclass(frozen=True)
@@ -108,11 +100,11 @@ def own_records(lines: Lines, batches: Candidates) -> OwnRecords:
     if len(batch):
         first_row = np.cumsum(count) - count  # of each batch, among the lines that are judged
         index = np.arange(len(batch)) - first_row[batch] + regions.first_record[batch]
-        heads = read_heads(as_arrow(lines, regions.records[index]))
+        is_control = np.asarray(batches.columns["is_control"], bool)[batch]
+        heads = read_heads(lines, regions.records[index], is_control)
         before = np.append(-1, heads.offset[:-1])
         before[first_row[count > 0]] = batches.columns["base_offset"][count > 0] - 1
         is_inside = (heads.offset > before) & (heads.offset <= batches.columns["last_offset"][batch])
-        is_control = np.asarray(batches.columns["is_control"], bool)[batch]
         is_whole[batch[~(is_inside & (heads.is_filled | is_control))]] = False
         is_credible[batch[~(is_inside & (heads.is_credible | is_control))]] = False
     return OwnRecords(regions, is_whole, is_credible)

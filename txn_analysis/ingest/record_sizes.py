@@ -7,17 +7,17 @@ So a size proves a line, and refutes it only where nothing of this can explain t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.ingest.bare_records import RecordHeads, read_bare_heads
 from txn_analysis.ingest.grammar import RECORD_HEAD
 
 if TYPE_CHECKING:
-    from txn_analysis.ingest.batch_lines import Array
+    from txn_analysis.ingest.lines import Array, Lines
 
 KEY, PAYLOAD = b" key: ", b" payload: "
 REPLACED, _QUESTION_MARK = "\ufffd".encode(), b"?"
@@ -25,21 +25,20 @@ _MAX_INT64_DIGITS = "9223372036854775807"
 _NOT_AN_OFFSET = -1
 
 
-@dataclass(frozen=True)
-class RecordHeads:
-    """What each of some record lines says: its offset, -1 where the line is none.
+def read_heads(lines: Lines, index: Array, is_control: Array) -> RecordHeads:
+    """The heads of the lines at `index`, which begin like record lines; `is_control` is that of their batches."""
+    read = RecordHeads(np.empty(len(index), np.int64), np.empty(len(index), bool), np.empty(len(index), bool))
+    for rows in (np.flatnonzero(is_control), np.flatnonzero(~is_control)):
+        if len(rows):
+            records = lines.taken(index[rows])
+            heads = read_bare_heads(records) or read_any_heads(records)
+            read.offset[rows], read.is_filled[rows] = heads.offset, heads.is_filled
+            read.is_credible[rows] = heads.is_credible
+    return read
 
-    `is_filled`: key and value fill their sizes. `is_credible`: they do, or replaced characters, another charset or a
-    decoder explain why not.
-    """
 
-    offset: Array
-    is_filled: Array
-    is_credible: Array
-
-
-def read_heads(records: pa.LargeBinaryArray) -> RecordHeads:
-    """The heads of lines that begin like record lines, newlines included."""
+def read_any_heads(records: pa.LargeBinaryArray) -> RecordHeads:
+    """The heads of any lines that begin like record lines, newlines included, by the grammar's regular expression."""
     read = pc.extract_regex(records, RECORD_HEAD.decode())
     is_head = np.asarray(pc.is_valid(read), bool)
     head, *numbers = read.flatten()

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.ingest.grammar import RECORD_LINE_START
-
 if TYPE_CHECKING:
-    from txn_analysis.ingest.batch_lines import Array, Candidates, Lines
+    from txn_analysis.ingest.batch_lines import Candidates
+    from txn_analysis.ingest.lines import Array, Lines
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Regions:
         """The regions of some batch lines, each up to the next of them."""
         start = lines.stops[batches.line]
         stop = np.append(lines.starts[batches.line[1:]], len(lines.data))
-        records = lines.starting_with(RECORD_LINE_START)
+        records = lines.record_lines
         first = np.searchsorted(lines.starts[records], start)
         end = np.searchsorted(lines.starts[records], stop)
         total = np.append(0, np.cumsum(lines.stops[records] - lines.starts[records]))

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.ingest.batch_lines import ABSENT, Candidates, Lines, read_batch_lines
+from txn_analysis.ingest.batch_lines import ABSENT, Candidates, read_batch_lines
 from txn_analysis.ingest.grammar import BATCH_LINE_START, LAST_TIME_MS
 from txn_analysis.ingest.header_keys import may_be_header_keys
 from txn_analysis.ingest.inside_records import all_outside, outside_records
+from txn_analysis.ingest.lines import Lines
 from txn_analysis.ingest.position_chain import follow_chain
 from txn_analysis.ingest.record_lines import Proven, own_records, prove_records, read_markers
 from txn_analysis.tables import LOG_BATCHES
 
 if TYPE_CHECKING:
-    from txn_analysis.ingest.batch_lines import Array
+    from txn_analysis.ingest.lines import Array
     from txn_analysis.ingest.plan import ScanRange
     from txn_analysis.ingest.text import Text
 
