@@ -19,6 +19,7 @@ from txn_analysis.ingest.ingest import ingest as read_inputs
 from txn_analysis.judge.coordinator import candidate_key, coordinator_facts, state_evidence
 from txn_analysis.judge.judgement import judgement_of
 from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.parallel import in_parallel
 from txn_analysis.reconstruct.partitions import linked_partitions, partition_health, transactions
 from txn_analysis.report.model import build_report
 from txn_analysis.report.progress import silent
@@ -34,7 +35,7 @@ from txn_analysis.tables import (
     TRANSACTION_STATES,
     TRANSACTIONS,
 )
-from txn_analysis.warehouse import Warehouse, in_parallel
+from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

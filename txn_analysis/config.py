@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from txn_analysis.delta_jars import JARS_VARIABLE
 from txn_analysis.errors import ConfigError
+from txn_analysis.ingest.depth import Depth
 from txn_analysis.judge.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -106,6 +107,10 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     skip_unrecognised: bool = Field(
         default=False,
         description="leave out what is not understood instead of stopping; coverage then says what is missing",
+    )
+    depth: Depth = Field(
+        default=Depth.FULL,
+        description="`quick` keeps what batches add up to, and not every batch; verdicts are the same",
     )
     fail_on: Verdict = Field(
         default=Verdict.HANGING, description="the most harmless verdict that makes the exit code 1"

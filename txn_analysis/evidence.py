@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.errors import WarehouseError
+from txn_analysis.reconstruct.copies import cuts_of
 from txn_analysis.tables import LOG_PIECES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
 from txn_analysis.tables.inputs import SECTION
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from txn_analysis.warehouse import Warehouse
 
 Row = dict[str, Any]
+
+# Folds cannot be cut where a later capture's copy or snapshot ends.
+_UNCUT = "read with --depth quick, so that offset {offset} cannot be looked at. Audit it again with --depth full"
 
 _RANKED = StructType(
     [
@@ -66,7 +70,13 @@ class Evidence:
     @property
     def section_rows(self) -> list[Row]:
         """One row per section: its fields, its input and rank, and what is known of its end."""
-        return [row for item in self.inputs if item["kind"] is not None for row in _section_rows(item)]
+        rows = [row for item in self.inputs if item["kind"] is not None for row in _section_rows(item)]
+        cuts = cuts_of(rows)
+        for row in rows:
+            cut = cuts.get((row["input_id"], row["section_index"]))
+            if cut and not row["has_batches"]:
+                row["input_problem"] = row["input_problem"] or _UNCUT.format(offset=cut[0])
+        return rows
 
     @property
     def sections(self) -> DataFrame:

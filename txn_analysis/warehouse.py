@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import random
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import cached_property, partial
 from pathlib import Path
@@ -23,13 +22,14 @@ from pyspark.sql import functions as F
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.one_writer import one_writer
+from txn_analysis.parallel import in_parallel
 from txn_analysis.storage_errors import is_conflict, storage_error
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from txn_analysis.tables import Table
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
-_MOST_AT_ONCE = 8
 _MOST_ATTEMPTS = 8
 _LONGEST_PAUSE_S = 0.5
 
@@ -48,12 +47,6 @@ _INDEXED_COLUMNS = "6"
 _FOUND_BY_READING = ("ingest_id", "parsed_bytes", "rejected_bytes", "newest_moment_ms", "sections")
 _SAME_INPUT = "t.input_id = s.input_id AND t.cluster = s.cluster AND t.capture = s.capture"
 _READ_BY_ANOTHER = "t.input_id = s.input_id AND t.kind <=> s.kind AND NOT t.ingest_id <=> s.ingest_id"
-
-
-def in_parallel(*actions: Callable[[], Any]) -> list[Any]:
-    """What some independent actions return: small Spark jobs mostly wait for the driver, not for each other."""
-    with ThreadPoolExecutor(min(len(actions), _MOST_AT_ONCE) or 1) as pool:
-        return list(pool.map(lambda action: action(), actions))
 
 
 class Warehouse:
@@ -192,6 +185,22 @@ class Warehouse:
                 return
             held = self.held_inputs(row["input_id"] for row in inputs)
         raise WarehouseError(_too_busy(self.path(INPUTS)))
+
+    def deepen_inputs(self, inputs: Sequence[Row]) -> None:
+        """Let contents that were read before count as they were read now, for every cluster and capture that has them.
+
+        Raises:
+            WarehouseError: it cannot be written.
+        """
+        source = self.rows(inputs, INPUTS).alias("s")
+        found: dict[str, str | Column] = {name: f"s.{name}" for name in _FOUND_BY_READING}
+
+        def merge() -> None:
+            table = DeltaTable.forPath(self.spark, self.path(INPUTS)).alias("t")
+            matched = table.merge(source, "t.input_id = s.input_id AND t.kind <=> s.kind")
+            matched.whenMatchedUpdate(set=found).execute()
+
+        self._write(INPUTS, merge)
 
     def commit_run(self, run: Row) -> None:
         """Write the row of a run, after all its other rows: from now on they count.

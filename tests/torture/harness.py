@@ -118,7 +118,12 @@ def _section_rows(item: Item) -> list[Row]:
     return [
         asdict(section)
         | of_input
-        | {"section_index": section.index, "is_end_proven": is_end_proven, "input_problem": problem}
+        | {
+            "section_index": section.index,
+            "has_batches": True,
+            "is_end_proven": is_end_proven,
+            "input_problem": problem,
+        }
         | dict(zip(("first_offset", "end_offset"), item.input.offsets(section.index), strict=True))
         for section, is_end_proven, problem in zip(planned.sections, proven, problems, strict=True)
     ]

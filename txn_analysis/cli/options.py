@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from txn_analysis.ingest.depth import Depth  # noqa: TC001 typer reads the annotations
 from txn_analysis.judge.verdicts import Verdict  # noqa: TC001 typer reads the annotations
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ JUDGING = (
     "max_clock_skew_ms",
     "transactional_id_expiration_ms",
     "skip_unrecognised",
+    "depth",
 )
 _NOT_SETTINGS = frozenset({"as_of", "config", "output", "debug"})
 
@@ -101,6 +103,10 @@ class Request:
     skip_unrecognised: Annotated[
         bool | None,
         typer.Option("--skip-unrecognised/--no-skip-unrecognised", help="Go on without files that are not understood."),
+    ] = None
+    depth: Annotated[
+        Depth | None,
+        typer.Option("--depth", help="quick: same verdicts, but only the folds of the logs are kept. [full]"),
     ] = None
     fail_on: Annotated[
         Verdict | None, typer.Option("--fail-on", help="Exit with 1 from this verdict on. [hanging]")

@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from hashlib import blake2b
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
@@ -18,13 +19,16 @@ from txn_analysis.ingest.accounting import (
     rejected_outside,
     unproven_spans,
 )
+from txn_analysis.ingest.depth import Depth
 from txn_analysis.ingest.plan import PlannedInput, check_inputs, plan_inputs, split_ranges
-from txn_analysis.ingest.sections import LOG_KINDS
+from txn_analysis.ingest.sections import LOG, LOG_KINDS
 from txn_analysis.ingest.sources import find_files
-from txn_analysis.ingest.tasks import REJECT_FIELDS, batches_of_ranges, records_of_sections
-from txn_analysis.reconstruct.partitions import folded_pieces
+from txn_analysis.ingest.tasks import REJECT_FIELDS, batches_of_ranges, pieces_of_ranges, records_of_sections
+from txn_analysis.parallel import in_parallel
+from txn_analysis.reconstruct.copies import compared
 from txn_analysis.tables import (
     ABORTED_TRANSACTIONS,
+    INPUTS,
     LOG_BATCHES,
     LOG_PIECES,
     PRODUCER_SNAPSHOTS,
@@ -32,13 +36,13 @@ from txn_analysis.tables import (
     TRANSACTION_STATES,
 )
 from txn_analysis.tables.inputs import SECTION
-from txn_analysis.warehouse import found_by_reading, in_parallel
+from txn_analysis.warehouse import found_by_reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from txn_analysis.config import Settings
-    from txn_analysis.ingest.plan import Section
+    from txn_analysis.ingest.plan import ScanRange, Section
     from txn_analysis.reconstruct.segments import SectionKey
     from txn_analysis.report.progress import Progress
     from txn_analysis.tables import Table
@@ -97,7 +101,7 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
             raise InputError(["nothing to read: none of the inputs was recognised"])
     capture = settings.capture or "capture-" + _digest(p.input_id for p in planned)[:12]
     held = warehouse.held_inputs(p.input_id for p in planned)
-    known = found_by_reading(held)
+    known = found_by_reading(row for row in held if settings.depth is Depth.QUICK or _is_full(row))
     new = [p for p in planned if (p.input_id, p.kind) not in known]
     content = _read_content(warehouse, new, settings, progress) if new else _Content(ingest_id="")
     rejects = content.rejects_by_input()
@@ -108,8 +112,18 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     ]
     ingested = Ingested(capture, len(planned), len(new), *(sum(r[f"{n}_bytes"] for r in rows) for n in _COUNTED))
     with progress.stage("account", ingested.account):
+        shallow = {(row["input_id"], row["kind"]) for row in held} - known.keys()
+        if deeper := [row for row in rows if (row["input_id"], row["kind"]) in shallow]:
+            warehouse.deepen_inputs(deeper)
+            held = warehouse.held_inputs(p.input_id for p in planned)
         warehouse.commit_inputs(rows, held)
     return ingested
+
+
+def _is_full(row: dict[str, Any]) -> bool:
+    return all(
+        s["has_batches"] for s in row["sections"] or () if s["kind"] in LOG_KINDS and s["first_offset"] is not None
+    )
 
 
 def _digest(ids: Iterator[str]) -> str:
@@ -118,14 +132,21 @@ def _digest(ids: Iterator[str]) -> str:
 
 @dataclass
 class _Content:
-    """What reading new inputs found besides rows: the spans not understood, each input's newest broker clock, and the
-    first and the end offset of each section with batches.
+    """What reading new inputs found besides rows: the spans not understood, each input's newest broker clock, the place
+    of each piece by its section, and the sections whose batches are kept.
     """
 
     ingest_id: str
     rejects: list[RejectedSpan] = field(default_factory=list)
     moments_ms: dict[str, int] = field(default_factory=dict)
-    offsets: dict[SectionKey, tuple[int, int]] = field(default_factory=dict)
+    pieces: dict[SectionKey, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+    kept: set[SectionKey] = field(default_factory=set)
+
+    def offsets(self, section: SectionKey) -> tuple[int | None, int | None]:
+        """The first and the end offset of a section's batches; None where it has none."""
+        found = self.pieces.get(section, [])
+        first = min((p["first_offset"] for p in found), default=None)
+        return first, max((p["last_offset"] + 1 for p in found), default=None)
 
     def rejects_by_input(self) -> dict[str, list[RejectedSpan]]:
         """The spans that were not understood, by input."""
@@ -142,28 +163,56 @@ class _Content:
 def _read_content(
     warehouse: Warehouse, planned: list[PlannedInput], settings: Settings, progress: Progress
 ) -> _Content:
-    content = _Content(_digest(p.input_id for p in planned), [r for p in planned for r in rejected_outside(p)])
+    ingest_id = _digest(chain((p.input_id for p in planned), () if settings.depth is Depth.FULL else ("quick",)))
+    content = _Content(ingest_id, [r for p in planned for r in rejected_outside(p)])
     size = sum(p.text_bytes for p in planned)
     with progress.stage("scan", f"{size / 2**20:.1f} MiB"):
-        logs = partial(_write_batches, warehouse, planned, content, settings)
+        logs = partial(_read_logs, warehouse, planned, content, settings)
         small = [
             partial(_write_records, warehouse, planned, content, settings, t, kinds) for t, kinds in _RECORD_TABLES
         ]
         in_parallel(logs, *small)
-    with progress.stage("fold"):
-        if any(s.kind in LOG_KINDS for p in planned for s in p.sections):
-            _write_pieces(warehouse, planned, content)
         if content.rejects:
             rows = [asdict(r) | {"ingest_id": content.ingest_id} for r in content.rejects]
             warehouse.replace(warehouse.rows(rows, REJECTS), REJECTS, ingest_id=content.ingest_id)
     return content
 
 
-def _write_batches(warehouse: Warehouse, planned: list[PlannedInput], content: _Content, settings: Settings) -> None:
+def _read_logs(warehouse: Warehouse, planned: list[PlannedInput], content: _Content, settings: Settings) -> None:
+    """Write the folds of all logs, and the batches of those whose batches are kept."""
     spark = warehouse.spark
     tasks = split_ranges(planned, LOG_KINDS, settings.range_bytes, spark.sparkContext.defaultParallelism)
+    if tasks and settings.depth is Depth.FULL:
+        # Two looks at the text: together they cost less than a way back for every batch out of the table.
+        content.kept = {(part.input_id, part.section.index) for task in tasks for part in task}
+        in_parallel(
+            partial(_write_pieces, warehouse, tasks, content), partial(_write_batches, warehouse, tasks, content)
+        )
+    elif tasks:
+        _write_pieces(warehouse, tasks, content)
+        content.kept = _sections_to_keep(warehouse, planned, content, settings.cluster)
+        kept = [[part for part in task if (part.input_id, part.section.index) in content.kept] for task in tasks]
+        _write_batches(warehouse, [task for task in kept if task], content)
+    for p in planned:
+        for s in p.sections:
+            if s.kind == LOG:
+                content.rejects += rejected_in_log(p, s, unproven_spans(s, content.pieces[p.input_id, s.index]))
+
+
+def _sections_to_keep(
+    warehouse: Warehouse, planned: list[PlannedInput], content: _Content, cluster: str
+) -> set[SectionKey]:
+    """The new sections whose batches will be compared, with what is here or with what the cluster has already."""
+    new = [_section_row(p, s, content) | {"input_id": p.input_id} for p in planned for s in p.sections]
+    known = warehouse.inputs(cluster).select("input_id", F.explode("sections").alias("s")).select("input_id", "s.*")
+    before = [] if warehouse.is_new(INPUTS) else [row.asDict() for row in known.collect()]
+    own = {(row["input_id"], row["section_index"]) for row in new}
+    return compared([*new, *before]) & own
+
+
+def _write_batches(warehouse: Warehouse, tasks: list[list[ScanRange]], content: _Content) -> None:
     if tasks:
-        read = batches_of_ranges(spark, tasks, content.ingest_id)
+        read = batches_of_ranges(warehouse.spark, tasks, content.ingest_id)
         warehouse.replace(read, LOG_BATCHES, ingest_id=content.ingest_id)
 
 
@@ -191,23 +240,13 @@ def _write_records(
     read.unpersist()
 
 
-def _write_pieces(warehouse: Warehouse, planned: list[PlannedInput], content: _Content) -> None:
-    of_ingest = F.col("ingest_id") == content.ingest_id
-    folded = folded_pieces(warehouse.read_uncommitted(LOG_BATCHES).where(of_ingest))
+def _write_pieces(warehouse: Warehouse, tasks: list[list[ScanRange]], content: _Content) -> None:
+    folded = pieces_of_ranges(warehouse.spark, tasks, content.ingest_id)
     warehouse.replace(folded, LOG_PIECES, ingest_id=content.ingest_id)
-    pieces = warehouse.read_uncommitted(LOG_PIECES).where(of_ingest).select(*_PLACE_OF_PIECE)
-    by_section = defaultdict(list)
-    for row in pieces.collect():
-        by_section[row["input_id"], row["section_index"]].append(row.asDict(recursive=True))
+    written = warehouse.read_uncommitted(LOG_PIECES).where(F.col("ingest_id") == content.ingest_id)
+    for row in written.select(*_PLACE_OF_PIECE).collect():
+        content.pieces[row["input_id"], row["section_index"]].append(row.asDict(recursive=True))
         content.saw(row["input_id"], row["max_moment_ms"])
-    content.offsets = {
-        key: (min(p["first_offset"] for p in found), max(p["last_offset"] for p in found) + 1)
-        for key, found in by_section.items()
-    }
-    for p in planned:
-        for s in p.sections:
-            if s.kind == "log":
-                content.rejects += rejected_in_log(p, s, unproven_spans(s, by_section[p.input_id, s.index]))
 
 
 def _input_row(planned: PlannedInput, cluster: str, capture: str, content: _Content, rejected: int) -> dict[str, Any]:
@@ -220,15 +259,17 @@ def _input_row(planned: PlannedInput, cluster: str, capture: str, content: _Cont
         "parsed_bytes": planned.text_bytes - rejected,
         "rejected_bytes": rejected,
         "newest_moment_ms": content.moments_ms.get(planned.input_id),
-        "sections": [_section_row(s, content.offsets.get((planned.input_id, s.index))) for s in planned.sections],
+        "sections": [_section_row(planned, s, content) for s in planned.sections],
     }
 
 
-def _section_row(section: Section, offsets: tuple[int, int] | None) -> dict[str, Any]:
-    first_offset, end_offset = offsets or (None, None)
+def _section_row(planned: PlannedInput, section: Section, content: _Content) -> dict[str, Any]:
+    key = planned.input_id, section.index
+    first_offset, end_offset = content.offsets(key)
     fields = asdict(section) | {
         "section_index": section.index,
         "first_offset": first_offset,
         "end_offset": end_offset,
+        "has_batches": key in content.kept if section.kind in LOG_KINDS else None,
     }
     return {name: fields[name] for name in SECTION.names}

@@ -17,7 +17,8 @@ from txn_analysis.ingest.line_records import read_snapshot_section, read_txninde
 from txn_analysis.ingest.scan_batches import scan_range
 from txn_analysis.ingest.state_records import read_state_section
 from txn_analysis.ingest.text import open_text
-from txn_analysis.tables import LOG_BATCHES
+from txn_analysis.reconstruct.fold import fold
+from txn_analysis.tables import LOG_BATCHES, LOG_PIECES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,6 +57,17 @@ def _read_task(ranges: list[ScanRange], read: RangeReader) -> Iterator[pa.Record
 def batches_of_ranges(spark: SparkSession, tasks: list[list[ScanRange]], ingest_id: str) -> DataFrame:
     """Rows of `log_batches` from the bodies of log sections."""
     return read_ranges(spark, tasks, LOG_BATCHES.schema, lambda text, part: [scan_range(text, part, ingest_id)])
+
+
+def pieces_of_ranges(spark: SparkSession, tasks: list[list[ScanRange]], ingest_id: str) -> DataFrame:
+    """Rows of `log_pieces` from the bodies of log sections: what `batches_of_ranges` gives, folded where it is read."""
+
+    def read(text: Text, part: ScanRange) -> Iterator[pa.RecordBatch]:
+        batches = scan_range(text, part, ingest_id)
+        if batches.num_rows:
+            yield fold(pa.Table.from_batches([batches]))
+
+    return read_ranges(spark, tasks, LOG_PIECES.schema, read)
 
 
 def records_of_sections(spark: SparkSession, tasks: list[list[ScanRange]], table: Table, ingest_id: str) -> DataFrame:

@@ -17,8 +17,8 @@ from txn_analysis.judge.state_coverage import (
     StateSection,
     state_evidence_of,
 )
+from txn_analysis.parallel import in_parallel
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
-from txn_analysis.warehouse import in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Callable

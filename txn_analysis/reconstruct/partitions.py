@@ -30,7 +30,7 @@ from txn_analysis.tables import LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, TRANS
 from txn_analysis.tables._schema import BIGINT, INT, STRING, array, struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from txn_analysis.evidence import Evidence
     from txn_analysis.reconstruct.segments import SectionKey
@@ -78,11 +78,12 @@ class Linked:
 def linked_partitions(evidence: Evidence, as_of_ms: int | None) -> Linked:
     """Bring the evidence of each partition together and link it."""
     known = evidence.section_rows
-    pieces = _cut_pieces(evidence, cuts_of(known))
+    kept = {(row["input_id"], row["section_index"]) for row in known if row["has_batches"]}
+    pieces = _cut_pieces(evidence, {key: offsets for key, offsets in cuts_of(known).items() if key in kept})
     sections = evidence.sections
     logs = sections.where(F.col("kind").isin(*LOG_KINDS))
     small = pieces.drop("transactions", "text_gaps")
-    comparisons = _comparisons(evidence, logs, small) if overlapping(known) else {}
+    comparisons = _comparisons(evidence, logs, small, kept) if overlapping(known) else {}
     linkable = sections.where(F.col("kind").isin(*LOG_KINDS, SNAPSHOT))
     items = _items(section=linkable, piece=small, snapshot=evidence.snapshots)
     linked = items.groupBy("topic", "partition").applyInArrow(_linker(comparisons, as_of_ms), LINKED)
@@ -111,15 +112,22 @@ def folded_pieces(batches: DataFrame, cuts: Mapping[SectionKey, Sequence[int]] |
     return batches.select(*FOLD_COLUMNS).mapInArrow(run, LOG_PIECES.schema)
 
 
-def _comparisons(evidence: Evidence, logs: DataFrame, pieces: DataFrame) -> dict[Pair, Comparison]:
-    """Of all copies that differ somewhere, how; as many as there are such stretches of files."""
+def _comparisons(
+    evidence: Evidence, logs: DataFrame, pieces: DataFrame, kept: Collection[SectionKey]
+) -> dict[Pair, Comparison]:
+    """Of all copies that differ somewhere, how; as many as there are such stretches of files.
+
+    Where the batches of a copy are not `kept`, they conflict: nothing can explain the difference.
+    """
     items = _items(section=logs, piece=pieces)
     pairs = [
         Pair(row["start"], row["stop"], tuple(row["a"]), tuple(row["b"]))
         for row in items.groupBy("topic", "partition").applyInArrow(_find_pairs, _PAIR).collect()
     ]
+    unexplained = {p: Comparison(p.start) for p in pairs if p.a not in kept or p.b not in kept}
+    pairs = [p for p in pairs if p not in unexplained]
     if not pairs:
-        return {}
+        return unexplained
     sides = [
         (number, side, *key, pair.start, pair.stop)
         for number, pair in enumerate(pairs)
@@ -129,7 +137,7 @@ def _comparisons(evidence: Evidence, logs: DataFrame, pieces: DataFrame) -> dict
     batches = evidence.of(LOG_BATCHES).join(wanted, ["input_id", "section_index"])
     batches = batches.where("base_offset >= start AND base_offset < stop").select("pair", "side", *COMPARED_COLUMNS)
     rows = [row.asDict() for row in batches.groupBy("pair").applyInArrow(_compare_sides, _COMPARED).collect()]
-    return {pairs[row.pop("pair")]: Comparison(**row) for row in rows}
+    return unexplained | {pairs[row.pop("pair")]: Comparison(**row) for row in rows}
 
 
 def _find_pairs(table: pa.Table) -> pa.Table:

@@ -16,6 +16,7 @@ SECTION = struct(
     torn_bytes=BIGINT,
     is_start_proven=BOOLEAN,
     grammar=STRING,
+    has_batches=BOOLEAN,
 )
 
 INPUTS = Table(
@@ -40,7 +41,8 @@ INPUTS = Table(
         Col(
             "sections",
             array(SECTION),
-            "the `Dumping …` sections in file order; first_offset and end_offset are those of its batches",
+            "the `Dumping …` sections in file order; first_offset and end_offset are those of its batches, "
+            "has_batches says that `log_batches` keeps them",
         ),
     ),
     checks={
