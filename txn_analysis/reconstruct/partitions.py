@@ -197,7 +197,8 @@ def transactions(linked: Linked, run_id: str) -> DataFrame:
         "topic", "partition", "t.*"
     )
     used = linked.partitions.select(F.explode("used_pieces").alias("p")).select("p.*").distinct()
-    inside = linked.pieces.join(used, used.columns, "left_semi").select(
+    # The pieces hold all ended transactions, their keys are few: the pieces stay where they are.
+    inside = linked.pieces.join(F.broadcast(used), used.columns, "left_semi").select(
         "topic", "partition", F.explode("transactions").alias("t")
     )
     rows = decided.unionByName(_ended_inside(inside), allowMissingColumns=True)
