@@ -6,10 +6,10 @@ READY := .venv/.ready
 export TXN_ANALYSIS_JARS := $(CURDIR)/.jars
 
 CAPTURE := data/cases/kafka-4.2/capture-1
-CODE := txn_analysis jobs tests
+CODE := txn_analysis jobs tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test torture check docs format golden setup clean
+.PHONY: help demo test torture bench check docs format golden setup clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -31,6 +31,14 @@ SEED ?= 1
 
 torture: $(READY) ## Damaged inputs, missing evidence, kills: a table of figures (an hour; MUTATIONS=, LINES=, KILLS=, SEED=)
 	@$(BIN)/python -m tests.torture --mutations $(MUTATIONS) --lines $(LINES) --kills $(KILLS) --seed $(SEED)
+
+# GiB of dumps: what both sizes cost alike drops out of the difference.
+SMALL ?= 1
+LARGE ?= 4
+
+bench: $(READY) ## Measure what an audit costs against its targets, into benchmarks/RESULTS.md (an hour; SMALL=, LARGE=)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	@$(BIN)/python -m benchmarks --small $(SMALL) --large $(LARGE)
 
 check: $(READY) ## Check format, lint and types
 	@$(BIN)/ruff format --check .

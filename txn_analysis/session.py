@@ -104,11 +104,15 @@ def _launch_options(master: str, *, is_short_run: bool) -> dict[str, str]:
     if is_short_run:
         java_options += _SHORT_RUN_JAVA
     is_local = master == "local" or master.startswith("local[")
+    of_executors = (
+        {} if is_local or not is_short_run else {"spark.executor.extraJavaOptions": " ".join(_SHORT_RUN_JAVA)}
+    )
     return {
         "spark.master": master,
         "spark.jars": ",".join(map(str, jars)),
         "spark.driver.extraJavaOptions": " ".join(java_options),
         **(_LOCAL_OPTIONS if is_local else {}),
+        **of_executors,
         **(_SHORT_RUN_OPTIONS if is_short_run else {}),
     }
 

@@ -1,0 +1,71 @@
+"""Audits as whole processes: the command as an operator gives it, and what it says of itself."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.event_log import Events, read_events
+from benchmarks.processes import FailedError, run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from benchmarks.processes import Finished
+
+_STAGE = re.compile(r"txn-analysis: (\w[\w ]*)(?:: .*)? \.\.\. ([\d.]+) s")
+
+
+@dataclass(frozen=True)
+class Audit:
+    """One audit that ended well.
+
+    Attributes:
+        stage_seconds: of the stages on stderr, by name.
+        open_transactions: findings in the report.
+        events: what Spark logged; None where it was not asked to.
+    """
+
+    process: Finished
+    stage_seconds: dict[str, float]
+    open_transactions: int
+    events: Events | None
+
+
+def audit(paths: Sequence[Path], warehouse: Path, *words: str, events_to: Path | None = None) -> Audit:
+    """Audit files into a warehouse.
+
+    Args:
+        paths: files or folders.
+        warehouse: where the tables go.
+        words: further options.
+        events_to: a folder for Spark's event log, which is read and removed; it costs some tenths of a second.
+
+    Raises:
+        FailedError: it ended with an error; findings are none.
+    """
+    command = [sys.executable, "-m", "txn_analysis", "audit", *words, "--warehouse", str(warehouse)]
+    command += ["--exit-zero", "--format", "json", *map(str, paths)]
+    process = run(command, _logging_to(events_to) if events_to else None)
+    try:
+        findings = json.loads(process.stdout)["findings"]
+    except (ValueError, KeyError) as error:
+        raise FailedError(f"the report has no findings ({error!r})") from error
+    stages = {name: float(seconds) for name, seconds in _STAGE.findall(process.stderr)}
+    return Audit(process, stages, len(findings), read_events(events_to) if events_to else None)
+
+
+def _logging_to(folder: Path) -> dict[str, str]:
+    folder.mkdir(parents=True, exist_ok=True)
+    options = {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": folder.as_uri(),
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+    }
+    words = " ".join(f"--conf {name}={value}" for name, value in options.items())
+    return {"PYSPARK_SUBMIT_ARGS": f"{words} pyspark-shell"}

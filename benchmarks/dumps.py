@@ -1,0 +1,191 @@
+"""Large, valid `kafka-dump-log` texts (4.2 grammar), shallow or deep: one file per segment.
+
+`python -m benchmarks.dumps FOLDER --mib 1024 --partitions 16` writes one set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import astuple, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.batches import COORDINATOR_EPOCH, LEADER_EPOCH, PRODUCER_EPOCH, Partition, Shape, fixed_size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import BinaryIO
+
+    from benchmarks.batches import Batches
+
+    Words = Any  # an Arrow array of strings; pyarrow carries no types
+
+TOPIC = "bench.orders"
+MIB = 2**20
+
+_MOST_BATCHES_AT_ONCE = 100_000
+_LONGEST_SHALLOW_LINE = 400
+_DEEP_RECORDS = 4
+_LONGEST_DEEP_TEXT = _LONGEST_SHALLOW_LINE + _DEEP_RECORDS * 140
+_BYTES_PER_RECORD = 100
+
+SHALLOW = Shape((1, 199), lambda counts: 70 + _BYTES_PER_RECORD * counts)
+DEEP = Shape((_DEEP_RECORDS, _DEEP_RECORDS), SHALLOW.size_bytes)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written: `log_bytes` is how large the batches are in the log that the text is about."""
+
+    batches: int = 0
+    text_bytes: int = 0
+    log_bytes: int = 0
+
+    def __add__(self, other: Written) -> Written:
+        return Written(*(sum(pair) for pair in zip(astuple(self), astuple(other), strict=True)))
+
+
+def write_dumps(
+    folders: Sequence[tuple[Path, int]],
+    partitions: int,
+    *,
+    is_deep: bool = False,
+    batch_bytes: int | None = None,
+    seed: int = 1,
+) -> list[Written]:
+    """Write one segment of each partition into each folder, those of the second folder following those of the first.
+
+    Args:
+        folders: with the bytes of text that all files of a folder have together.
+        partitions: files in a folder.
+        is_deep: with a line for each record.
+        batch_bytes: of every data batch in the log; by default they are of many sizes. Not for deep ones.
+        seed: repeats the same texts.
+
+    Returns:
+        What is in each folder.
+    """
+    for folder, _ in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+    shares = [(folder, size_bytes // partitions) for folder, size_bytes in folders]
+    write = partial(_write_partition, shares, is_deep=is_deep, batch_bytes=batch_bytes, seed=seed)
+    with ProcessPoolExecutor(min(partitions, os.cpu_count() or 1)) as pool:
+        written = list(pool.map(write, range(partitions)))
+    return [sum(of_folder, Written()) for of_folder in zip(*written, strict=True)]
+
+
+def _write_partition(
+    folders: Sequence[tuple[Path, int]], number: int, *, is_deep: bool, batch_bytes: int | None, seed: int
+) -> list[Written]:
+    shape = DEEP if is_deep else fixed_size(batch_bytes) if batch_bytes else SHALLOW
+    log = Partition(number, shape, seed=seed)
+    return [write_segment(folder, log, size_bytes, is_deep=is_deep) for folder, size_bytes in folders]
+
+
+def write_segment(folder: Path, log: Partition, size_bytes: int, *, is_deep: bool) -> Written:
+    """Write the next segment of a partition, at most one batch longer than `size_bytes` of text.
+
+    A deep dump needs a partition of the shape DEEP.
+    """
+    longest = _LONGEST_DEEP_TEXT if is_deep else _LONGEST_SHALLOW_LINE
+    log.roll()
+    name = f"{TOPIC}-{log.number}"
+    first = f"{log.next_offset:020d}"
+    with open(folder / f"{name}.{first}.txt", "wb") as out:
+        head = f"Dumping /kafka/{name}/{first}.log\nLog starting offset: {log.next_offset}\n"
+        written = Written(text_bytes=out.write(head.encode()))
+        while written.text_bytes < size_bytes:
+            made = log.take(min(_MOST_BATCHES_AT_ONCE, (size_bytes - written.text_bytes) // longest + 1))
+            text_bytes = _append(out, _deep_text(made, log) if is_deep else _batch_lines(made, log))
+            written += Written(len(made), text_bytes, int(made.size_bytes.sum()))
+    return written
+
+
+def _append(out: BinaryIO, lines: Words) -> int:
+    """Write an array of strings: in Arrow's memory they stand one behind the other already."""
+    _, offsets, text = lines.buffers()
+    places = np.frombuffer(offsets, dtype=np.int64)[lines.offset : lines.offset + len(lines) + 1]
+    return out.write(memoryview(text)[places[0] : places[-1]])
+
+
+def _batch_lines(made: Batches, log: Partition) -> Words:
+    last_sequence = np.where(made.is_control, -1, (made.base_sequence + made.record_count - 1) % 2**31)
+    return _joined(
+        "baseOffset: ", made.base_offset,
+        " lastOffset: ", made.base_offset + made.record_count - 1,
+        " count: ", made.record_count,
+        " baseSequence: ", made.base_sequence,
+        " lastSequence: ", last_sequence,
+        " producerId: ", made.producer_id,
+        f" producerEpoch: {PRODUCER_EPOCH} partitionLeaderEpoch: {LEADER_EPOCH} isTransactional: true isControl: ",
+        _either(made.is_control, "true", "false"),
+        " deleteHorizonMs: OptionalLong.empty position: ", made.position,
+        " CreateTime: ", made.timestamp_ms,
+        " size: ", made.size_bytes,
+        " magic: 2 compresscodec: ", _either(made.is_control, "none", "lz4"),
+        " crc: ", log.checksums(len(made)),
+        " isvalid: true\n",
+    )  # fmt: skip
+
+
+def _deep_text(made: Batches, log: Partition) -> Words:
+    """Batch lines, each with the lines of its records, as `--deep-iteration` prints them."""
+    marker = _joined(
+        "| offset: ", made.base_offset,
+        " CreateTime: ", made.timestamp_ms,
+        " keySize: 4 valueSize: 6 sequence: -1 headerKeys: [] endTxnMarker: ",
+        _either(made.is_commit, "COMMIT", "ABORT"),
+        f" coordinatorEpoch: {COORDINATOR_EPOCH}\n",
+    )  # fmt: skip
+    records: list[Any] = []
+    for number in range(_DEEP_RECORDS):
+        records += [
+            "| offset: ", made.base_offset + number,
+            " CreateTime: ", made.timestamp_ms,
+            " keySize: 12 valueSize: 88 sequence: ", (made.base_sequence + number) % 2**31,
+            " headerKeys: [trace-id]\n",
+        ]  # fmt: skip
+    inside = pc.if_else(pa.array(made.is_control), marker, _joined(*records))
+    return _joined(_batch_lines(made, log), inside)
+
+
+def _either(condition: Any, true: str, false: str) -> Words:
+    return pc.if_else(pa.array(condition), *(pa.scalar(word, pa.large_string()) for word in (true, false)))
+
+
+def _joined(*parts: Any) -> Words:
+    """The parts one behind the other: words are repeated, columns of numbers are printed."""
+    words = [
+        pa.scalar(part, pa.large_string())
+        if isinstance(part, str)
+        else pa.array(part).cast(pa.large_string())
+        if isinstance(part, np.ndarray)
+        else part
+        for part in parts
+    ]
+    return pc.binary_join_element_wise(*words, pa.scalar("", pa.large_string()))
+
+
+def main() -> None:
+    """Write one set of dumps and say how many batches are in it."""
+    options = argparse.ArgumentParser(prog="python -m benchmarks.dumps", description=__doc__)
+    options.add_argument("folder", type=Path)
+    options.add_argument("--mib", type=int, default=1024, help="size of all files together [1024]")
+    options.add_argument("--partitions", type=int, default=16)
+    options.add_argument("--deep", action="store_true", help="with a line for each record")
+    options.add_argument("--seed", type=int, default=1)
+    chosen = options.parse_args()
+    folders = [(chosen.folder, chosen.mib * MIB)]
+    (written,) = write_dumps(folders, chosen.partitions, is_deep=chosen.deep, seed=chosen.seed)
+    print(f"{written.batches} batches of a log of {written.log_bytes} bytes, as {written.text_bytes} bytes of text")
+
+
+if __name__ == "__main__":
+    main()

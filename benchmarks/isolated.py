@@ -1,0 +1,104 @@
+"""Small measurements of one thing each, in processes of their own; each prints its figures as one JSON object.
+
+`python -m benchmarks.isolated session FOLDER` is a bare Spark session and one Delta write: what an audit cannot avoid.
+`python -m benchmarks.isolated crossing WAREHOUSE FOLDER` sends stored batches from Python to the JVM and on to Parquet.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+_COMMITS = 5
+_ROWS = 4_000_000
+_ROWS_PER_BATCH = 100_000
+
+
+def bare_session(folder: Path) -> dict[str, float]:
+    """A session with Delta and Spark's own defaults, and one write of one row; timed from outside."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 its import is part of what is timed
+
+    from txn_analysis.delta_jars import delta_jars, jars_folder  # noqa: PLC0415 the same
+
+    jars = ",".join(map(str, delta_jars(jars_folder(os.environ))))
+    builder = SparkSession.builder.master("local[*]").config("spark.jars", jars)
+    builder = builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+    builder = builder.config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+    spark = builder.getOrCreate()
+    spark.range(1).write.format("delta").save(str(folder / "bare"))
+    spark.stop()
+    return {}
+
+
+def crossing(warehouse: Path, folder: Path) -> dict[str, float]:
+    """Seconds on all cores for each GB (of Arrow) of rows of `log_batches` from Python; and for one Delta commit.
+
+    Returns:
+        `to_jvm` hands them to a sink that drops them, `to_parquet` to one that keeps them; `delta_commit` is a write of
+        one row to a Delta table in a warm session.
+    """
+    from txn_analysis.session import session  # noqa: PLC0415 Spark takes a second to import
+
+    spark = session()
+    stored = max(warehouse.glob("log_batches/**/*.parquet"), key=lambda file: file.stat().st_size)
+    frame, size_gb = _from_python(spark, stored)
+    frame.limit(1).write.format("noop").mode("overwrite").save()  # starts the Python workers
+    to_jvm = _seconds(lambda: frame.write.format("noop").mode("overwrite").save())
+    to_parquet = _seconds(lambda: frame.write.mode("overwrite").parquet(str(folder / "parquet")))
+    place = str(folder / "delta")
+    commits = [
+        _seconds(lambda: spark.range(1).write.format("delta").mode("append").save(place)) for _ in range(_COMMITS + 1)
+    ]
+    spark.stop()
+    return {
+        "to_jvm_s_per_gb": to_jvm / size_gb,
+        "to_parquet_s_per_gb": to_parquet / size_gb,
+        "delta_commit_s": statistics.median(commits[1:]),  # the first loads Delta
+    }
+
+
+def _from_python(spark: SparkSession, stored: Path) -> tuple[DataFrame, float]:
+    """The rows of one file over and over, as many tasks as cores; and how many GB those are."""
+    names = pq.read_schema(stored).names
+    schema = spark.read.parquet(str(stored)).select(*names).schema
+    tasks = spark.sparkContext.defaultParallelism
+    rows = pq.read_table(stored)
+    repeats = max(1, _ROWS // rows.num_rows // tasks)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        parts = pq.read_table(stored).to_batches(_ROWS_PER_BATCH)
+        for _ in batches:
+            for _ in range(repeats):
+                yield from parts
+
+    return spark.range(0, tasks, 1, tasks).mapInArrow(run, schema), rows.nbytes * repeats * tasks / 1e9
+
+
+def _seconds(action: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    """Make one measurement and print it."""
+    name, *folders = sys.argv[1:]
+    measures: dict[str, Callable[..., dict[str, float]]] = {"session": bare_session, "crossing": crossing}
+    print(json.dumps(measures[name](*map(Path, folders))))
+
+
+if __name__ == "__main__":
+    main()

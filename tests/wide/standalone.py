@@ -1,0 +1,63 @@
+"""A standalone cluster on loopback: a master and two workers, each a Java process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from tests.faults.processes import wait_until
+from tests.wide.installed import SPARK_HOME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+_DEPLOY = "org.apache.spark.deploy"
+_ANY_PORT = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+_MASTER_STARTED = "Starting Spark master at "
+_WORKER_STARTED = "Successfully registered with master"
+
+
+@contextmanager
+def standalone_cluster(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
+    """The URL of its master. Each worker has one core; all processes end with the block.
+
+    Args:
+        folder: for their logs and work folders.
+        environment: what the workers, and the executors that they start, find.
+    """
+    with ExitStack() as running:
+        master = _Daemon(folder / "master.log", environment, f"{_DEPLOY}.master.Master", *_ANY_PORT)
+        running.callback(master.stop)
+        url = master.line_with(_MASTER_STARTED).partition(_MASTER_STARTED)[2].strip()
+        workers = []
+        for number in range(2):
+            options = ("--cores", "1", "--memory", "2g", "--work-dir", str(folder / f"worker-{number}"))
+            log = folder / f"worker-{number}.log"
+            workers.append(_Daemon(log, environment, f"{_DEPLOY}.worker.Worker", *_ANY_PORT, *options, url))
+            running.callback(workers[-1].stop)
+        for worker in workers:
+            worker.line_with(_WORKER_STARTED)
+        yield url
+
+
+class _Daemon:
+    """One Java process; `spark-class` becomes it, so its process id is the one to end."""
+
+    def __init__(self, log: Path, environment: Mapping[str, str], *words: str) -> None:
+        self._log = log
+        with open(log, "wb") as output:
+            command = [str(SPARK_HOME / "bin/spark-class"), *words]
+            self._process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
+
+    def line_with(self, words: str) -> str:
+        """The first line of its log with some words, once it is there."""
+        wait_until(lambda: self._process.poll() is not None or words in self._log.read_text(), words)
+        lines = [line for line in self._log.read_text().splitlines() if words in line]
+        assert lines, self._log.read_text()
+        return lines[0]
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait()

@@ -1,0 +1,64 @@
+"""The driver holds one plan for each file and the findings; batches and transactions stay with the tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from benchmarks.batches import Partition
+from benchmarks.dumps import SHALLOW, write_segment
+from txn_analysis import audit
+from txn_analysis.config import Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+PRODUCERS = 20  # each can leave one transaction open, which is a finding
+MORE = 8
+TEXT_BYTES = 800_000
+# Looser than what was seen (2 kB for a file, nothing for a batch), tighter than two numbers for each batch.
+OF_A_FILE_BYTES = 4096
+OF_A_FINDING_BYTES = 1024
+OF_A_BATCH_BYTES = 2
+
+
+class Audited(NamedTuple):
+    batches: int
+    files: int
+    findings: int
+    collected_bytes: int
+
+
+def audited(spark: SparkSession, folder: Path, text_bytes: int, segments: int) -> Audited:
+    """Audits a log of so much text, in so many segments."""
+    dumps = folder / "dumps"
+    dumps.mkdir(parents=True)
+    log = Partition(0, SHALLOW, producers=PRODUCERS)
+    written = [write_segment(dumps, log, text_bytes // segments, is_deep=False) for _ in range(segments)]
+    before = collected_bytes(spark)
+    report = audit.audit(spark, [str(dumps)], Settings(warehouse=str(folder / "warehouse")))
+    batches = sum(one.batches for one in written)
+    return Audited(batches, segments, len(report.findings), collected_bytes(spark) - before)
+
+
+def collected_bytes(spark: SparkSession) -> int:
+    """What all tasks so far sent to the driver, as Spark itself counts it for every stage."""
+    context: Any = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    jvm: Any = spark._jvm
+    gateway: Any = spark.sparkContext._gateway
+    nothing = jvm.java.util.ArrayList()
+    quantiles = gateway.new_array(jvm.double, 0)
+    stages = context.statusStore().stageList(nothing, False, False, quantiles, nothing)
+    return sum(stages.apply(k).resultSize() for k in range(stages.size()))
+
+
+def test_what_reaches_the_driver_grows_with_files_and_findings_but_not_with_batches(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    small = audited(spark, tmp_path / "small", TEXT_BYTES, 2)
+    large = audited(spark, tmp_path / "large", TEXT_BYTES * MORE, 2 * MORE)
+    more = Audited(*(after - before for before, after in zip(small, large, strict=True)))
+    allowed = more.files * OF_A_FILE_BYTES + more.findings * OF_A_FINDING_BYTES + more.batches * OF_A_BATCH_BYTES
+    assert more.collected_bytes < allowed

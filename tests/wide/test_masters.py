@@ -1,0 +1,82 @@
+"""One wheel, one answer: the same tables whoever runs the tasks, and however the code got there."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance.captures import CASES
+from tests.faults.scene import differences, tables
+from tests.wide.installed import Installed, install
+from tests.wide.standalone import standalone_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from tests.faults.scene import Tables
+
+# Every kind of input: one log shallow, deep and with payloads, a snapshot, a transaction index, the coordinator's state
+# dumped and exported.
+INPUTS = (str(CASES / "grammar/4.2.0"), str(CASES / "kafka-2.8/console"))
+
+
+def by_submit_on_this_machine(installed: Installed, folder: Path) -> None:
+    """`spark-submit` in one process, the wheel installed."""
+    installed.submit("local[*]", words(folder))
+
+
+def on_a_local_cluster(installed: Installed, folder: Path) -> None:
+    """The command with two executors, the wheel installed."""
+    installed.audit("local-cluster[2,1,2048]", words(folder))
+
+
+def by_submit_to_a_standalone_cluster(installed: Installed, folder: Path) -> None:
+    """`spark-submit` to a master with two workers; neither they nor the driver have the package but by `--py-files`."""
+    with standalone_cluster(folder, installed.environment(has_package=False)) as master:
+        # Spark imports from archives by the names .zip and .egg only; a wheel is a zip.
+        archive = installed.wheel.rename(folder / "txn_analysis.zip")
+        installed.submit(master, words(folder), py_files=archive)
+
+
+WAYS = (by_submit_on_this_machine, on_a_local_cluster, by_submit_to_a_standalone_cluster)
+
+
+def words(folder: Path) -> list[str]:
+    return [*INPUTS, "--warehouse", str(folder / "warehouse"), "--transaction-state-partitions", "4", "--exit-zero"]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {way.__name__: tmp_path_factory.mktemp(way.__name__) for way in WAYS}
+
+
+@pytest.fixture(scope="module")
+def audits(tmp_path_factory: pytest.TempPathFactory, folders: dict[str, Path]) -> Iterator[dict[str, Future[None]]]:
+    """All ways at once, two at a time: each waits more than it works."""
+    installed = install(tmp_path_factory.mktemp("machine"))
+    with ThreadPoolExecutor(2) as pool:
+        yield {way.__name__: pool.submit(way, installed, folders[way.__name__]) for way in WAYS}
+
+
+@pytest.fixture(scope="module")
+def expected(spark: SparkSession, audits: dict[str, Future[None]], folders: dict[str, Path]) -> Tables:
+    """The tables where all tasks run in one process."""
+    way = by_submit_on_this_machine.__name__
+    audits[way].result()
+    found = tables(spark, folders[way] / "warehouse")
+    assert all(found[name] for name in ("log_batches", "producer_snapshots", "transaction_states", "findings"))
+    return found
+
+
+@pytest.mark.parametrize("way", [on_a_local_cluster.__name__, by_submit_to_a_standalone_cluster.__name__])
+def test_the_tables_are_those_of_one_process(
+    spark: SparkSession, audits: dict[str, Future[None]], expected: Tables, folders: dict[str, Path], way: str
+) -> None:
+    audits[way].result()
+    assert differences(tables(spark, folders[way] / "warehouse"), expected) == []
