@@ -71,7 +71,7 @@ def marker(offset: int, *, producer: int = 7, time_ms: int = 0) -> Batch:
 def test_todays_files_are_compared_with_yesterdays(spark: SparkSession, warehouse: str, tmp_path: Path) -> None:
     """One partition was rewritten by compaction since, one got a longer active segment, one contradicts itself."""
     batches = (data(0, 3), marker(3), data(4, producer=8))
-    yesterday = {
+    yesterday: Logs = {
         "rewritten": batches,
         "longer": batches,
         "contradicting": (data(0), data(1), data(2)),
@@ -97,7 +97,7 @@ def test_copies_are_compared_though_the_first_was_read_quickly(
 ) -> None:
     """A longer copy agrees by its fold; one that differs cannot be explained without batches, and is not believed."""
     batches = (data(0, 3), marker(3), data(4, producer=8))
-    yesterday = {"extended": batches, "differing": batches}
+    yesterday: Logs = {"extended": batches, "differing": batches}
     today = {
         "extended": (*batches, marker(5, producer=8, time_ms=9_000)),
         "differing": (data(0, 3), replace(marker(3), delete_horizon_ms=9_000, crc=2), data(4, producer=8)),
