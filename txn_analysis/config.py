@@ -107,6 +107,10 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         default=False,
         description="leave out what is not understood instead of stopping; coverage then says what is missing",
     )
+    verify: bool = Field(
+        default=False,
+        description="look at the checksum of every batch of a log directory, not only of those that decide a verdict",
+    )
     fail_on: Verdict = Field(
         default=Verdict.HANGING, description="the most harmless verdict that makes the exit code 1"
     )

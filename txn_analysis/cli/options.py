@@ -25,6 +25,7 @@ JUDGING = (
     "max_clock_skew_ms",
     "transactional_id_expiration_ms",
     "skip_unrecognised",
+    "verify",
 )
 _NOT_SETTINGS = frozenset({"as_of", "config", "output", "debug"})
 
@@ -101,6 +102,10 @@ class Request:
     skip_unrecognised: Annotated[
         bool | None,
         typer.Option("--skip-unrecognised/--no-skip-unrecognised", help="Go on without files that are not understood."),
+    ] = None
+    verify: Annotated[
+        bool | None,
+        typer.Option("--verify/--no-verify", help="Check every batch of a log directory, not only those that decide."),
     ] = None
     fail_on: Annotated[
         Verdict | None, typer.Option("--fail-on", help="Exit with 1 from this verdict on. [hanging]")

@@ -18,9 +18,12 @@ from txn_analysis.ingest.accounting import (
     rejected_outside,
     unproven_spans,
 )
-from txn_analysis.ingest.plan import PlannedInput, check_inputs, plan_inputs, split_ranges
+from txn_analysis.ingest.plan import PlannedInput, check_inputs
+from txn_analysis.ingest.planning import plan_inputs, without_changed
+from txn_analysis.ingest.producer_files import CHANGED
 from txn_analysis.ingest.sections import LOG_KINDS
 from txn_analysis.ingest.sources import find_files
+from txn_analysis.ingest.split import split_ranges
 from txn_analysis.ingest.tasks import REJECT_FIELDS, batches_of_ranges, records_of_sections
 from txn_analysis.reconstruct.partitions import folded_pieces
 from txn_analysis.tables import (
@@ -92,16 +95,23 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     with progress.stage("plan"):
         files = find_files(paths)
         # Delta takes seconds to get ready; the tables are made while the inputs are read for the first time.
-        planned, _ = in_parallel(partial(plan_inputs, warehouse.spark, files), warehouse.create)
+        plan = partial(plan_inputs, warehouse.spark, files, is_verified=settings.verify)
+        planning, _ = in_parallel(plan, warehouse.create)
+        planned = planning.inputs
         check_inputs(planned, settings.skip_unrecognised)
         if not any(p.sections for p in planned):
             raise InputError(["nothing to read: none of the inputs was recognised"])
-    capture = settings.capture or "capture-" + _digest(p.input_id for p in planned)[:12]
+    if planning.left_out:
+        with progress.stage("pass over", planning.left_out):
+            pass
     held = _held(warehouse, planned)
     # Content that was not recognised then, and is now, must be read after all.
     known = {(row["input_id"], row["kind"]): row for row in held}
     new = [p for p in planned if (p.input_id, p.kind) not in known]
     content = _read_content(warehouse, new, settings, progress) if new else _Content(ingest_id="")
+    planned = _settled(planned, content)
+    _write_rejects(warehouse, content)
+    capture = settings.capture or "capture-" + _digest(p.input_id for p in planned)[:12]
     rejects = content.rejects_by_input()
     rejected = {p.input_id: rejected_bytes(p, rejects[p.input_id]) for p in planned}
     rows = [
@@ -167,10 +177,27 @@ def _read_content(
     with progress.stage("fold"):
         if any(s.kind in LOG_KINDS for p in planned for s in p.sections):
             _write_pieces(warehouse, planned, content)
-        if content.rejects:
-            rows = [asdict(r) | {"ingest_id": content.ingest_id} for r in content.rejects]
-            warehouse.replace(warehouse.rows(rows, REJECTS), REJECTS, ingest_id=content.ingest_id)
     return content
+
+
+def _settled(planned: list[PlannedInput], content: _Content) -> list[PlannedInput]:
+    """The inputs that count: of a log directory that changed while it was read, only what was still there."""
+    changed = {r.input_id for r in content.rejects if r.reason == CHANGED}
+    if not changed:
+        return planned
+    kept, known = without_changed(planned, changed), {p.input_id for p in planned}
+    unread = [p for p in kept if p.input_id not in known]
+    content.rejects = [r for r in content.rejects if r.input_id not in changed]
+    content.rejects += [
+        RejectedSpan(p.input_id, 0, start, end - start, why) for p in unread for start, end, why in p.rejects
+    ]
+    return kept
+
+
+def _write_rejects(warehouse: Warehouse, content: _Content) -> None:
+    if content.rejects:
+        rows = [asdict(r) | {"ingest_id": content.ingest_id} for r in content.rejects]
+        warehouse.replace(warehouse.rows(rows, REJECTS), REJECTS, ingest_id=content.ingest_id)
 
 
 def _write_batches(warehouse: Warehouse, planned: list[PlannedInput], content: _Content, settings: Settings) -> None:
@@ -220,7 +247,7 @@ def _write_pieces(warehouse: Warehouse, planned: list[PlannedInput], content: _C
     }
     for p in planned:
         for s in p.sections:
-            if s.kind == "log":
+            if s.kind == "log" or (s.kind in LOG_KINDS and p.is_broker_file):
                 content.rejects += rejected_in_log(p, s, unproven_spans(s, by_section[p.input_id, s.index]))
 
 

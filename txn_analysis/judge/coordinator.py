@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from txn_analysis.ingest.sections import STATE_TOPIC
+from txn_analysis.ingest.sections import CLUSTER_ID, STATE_TOPIC
 from txn_analysis.judge.history import OpenData, history_facts
 from txn_analysis.judge.state_coverage import (
     MOST_MISPLACED_IDS,
@@ -195,7 +195,14 @@ def state_evidence(states: DataFrame, evidence: Evidence, health: list[Row], set
         misfits.append(_MISPLACED)
     if is_foreign:
         misfits.append("not one producer of the logs' ended transactions occurs in __transaction_state")
+    misfits += cluster_misfits(evidence.section_rows)
     return StateEvidence(state_coverage(count, sections, problems, console), count, misfits)
+
+
+def cluster_misfits(sections: list[Row]) -> list[str]:
+    """Log directories of several clusters in one; each says its `cluster.id` in `meta.properties`."""
+    ids = sorted({s["stated"] for s in sections if s["kind"] == CLUSTER_ID})
+    return [f"the files are of several clusters: cluster.id {' and '.join(ids)}"] if len(ids) > 1 else []
 
 
 def _log_problems(health: list[Row]) -> dict[int, list[str]]:

@@ -16,6 +16,7 @@ SECTION = struct(
     torn_bytes=BIGINT,
     is_start_proven=BOOLEAN,
     grammar=STRING,
+    stated=STRING,
 )
 
 INPUTS = Table(
@@ -40,7 +41,8 @@ INPUTS = Table(
         Col(
             "sections",
             array(SECTION),
-            "the `Dumping …` sections in file order; first_offset and end_offset are those of its batches",
+            "the `Dumping …` sections in file order; first_offset and end_offset are those of its batches. A file of a "
+            "log directory is one section; a checkpoint is one for each statement, with its offset in file_base_offset",
         ),
     ),
     checks={
