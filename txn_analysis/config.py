@@ -112,6 +112,10 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         default=Depth.FULL,
         description="`quick` keeps what batches add up to, and not every batch; verdicts are the same",
     )
+    verify: bool = Field(
+        default=False,
+        description="look at the checksum of every batch of a log directory, not only of those that decide a verdict",
+    )
     fail_on: Verdict = Field(
         default=Verdict.HANGING, description="the most harmless verdict that makes the exit code 1"
     )

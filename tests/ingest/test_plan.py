@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from tests.ingest.texts import batch, deep, dumping, plan, record, shallow, starts
 from txn_analysis.errors import InputError
-from txn_analysis.ingest.plan import PlannedInput, check_inputs, plan_inputs, split_ranges
+from txn_analysis.ingest.plan import PlannedInput, check_inputs
+from txn_analysis.ingest.planning import plan_inputs
 from txn_analysis.ingest.sources import find_files
+from txn_analysis.ingest.split import split_ranges
 from txn_analysis.ingest.survey import CHUNK_BYTES
 from txn_analysis.ingest.survey_job import pack
 
@@ -359,7 +361,7 @@ def test_files_are_planned_by_content(spark: SparkSession, tmp_path: Path) -> No
     }
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
-    planned = plan_inputs(spark, find_files([str(tmp_path)]))
+    planned = plan_inputs(spark, find_files([str(tmp_path)])).inputs
     by_name = {Path(p.path).name: p for p in planned}
     assert list(by_name) == ["a.txt", "c.txt", "e.txt", "g.gz", "h.gz"]
     assert by_name["c.txt"].sections == plan(long).sections
@@ -370,6 +372,6 @@ def test_files_are_planned_by_content(spark: SparkSession, tmp_path: Path) -> No
     assert by_name["g.gz"].kind is None
     assert "the gzip stream is cut or damaged" in (by_name["g.gz"].problem or "")
     (tmp_path / "e.txt").unlink()
-    (packed,) = plan_inputs(spark, find_files([f"{tmp_path}/d.zst"]))
+    (packed,) = plan_inputs(spark, find_files([f"{tmp_path}/d.zst"])).inputs
     assert (packed.input_id, packed.compression) == (by_name["c.txt"].input_id, "zstd")
     assert packed.sections == by_name["c.txt"].sections

@@ -20,12 +20,13 @@ from txn_analysis.ingest.accounting import RejectedSpan, rejected_in_log, reject
 from txn_analysis.ingest.body import Reject
 from txn_analysis.ingest.console import read_console_json, read_console_text
 from txn_analysis.ingest.line_records import read_snapshot_section, read_txnindex_section
-from txn_analysis.ingest.plan import PlannedInput, Section, plan_text, split_ranges
+from txn_analysis.ingest.plan import PlannedInput, Section, plan_text
 from txn_analysis.ingest.scan_batches import scan_range
 from txn_analysis.ingest.sections import LOG_KINDS
 from txn_analysis.ingest.sources import SourceFile
+from txn_analysis.ingest.split import split_ranges
 from txn_analysis.ingest.state_records import read_state_section
-from txn_analysis.ingest.survey_job import FileSurvey, ReadFailure, _compression, _Piece, survey_piece
+from txn_analysis.ingest.survey_job import FileSurvey, ReadFailure, _compression, _head, _Piece, survey_piece
 from txn_analysis.ingest.text import Text, open_text
 from txn_analysis.reconstruct.fold import fold
 from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
@@ -150,10 +151,10 @@ def _read(file: SourceFile, range_bytes: int) -> ReadInput:
 
 
 def _survey(file: SourceFile) -> FileSurvey:
-    head = _compression(file)
+    head = _head(file)
     chunks: list[ChunkFacts] = []
     failure = head if isinstance(head, ReadFailure) else None
-    compression = None if isinstance(head, ReadFailure) else head
+    compression = _compression(head)
     if failure is None and (file.size_bytes or compression):
         end = None if compression else file.size_bytes
         for _, facts in survey_piece(_Piece(0, file.path, compression, 0, end)):

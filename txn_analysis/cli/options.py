@@ -27,6 +27,7 @@ JUDGING = (
     "transactional_id_expiration_ms",
     "skip_unrecognised",
     "depth",
+    "verify",
 )
 _NOT_SETTINGS = frozenset({"as_of", "config", "output", "debug"})
 
@@ -107,6 +108,10 @@ class Request:
     depth: Annotated[
         Depth | None,
         typer.Option("--depth", help="quick: same verdicts, but only the folds of the logs are kept. [full]"),
+    ] = None
+    verify: Annotated[
+        bool | None,
+        typer.Option("--verify/--no-verify", help="Check every batch of a log directory, not only those that decide."),
     ] = None
     fail_on: Annotated[
         Verdict | None, typer.Option("--fail-on", help="Exit with 1 from this verdict on. [hanging]")

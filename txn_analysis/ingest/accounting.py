@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from txn_analysis.errors import AccountingError, InputError
 from txn_analysis.ingest.batch_lines import read_batch_line
 from txn_analysis.ingest.grammar import BATCH_LINE_START, RECORD_LINE_START
+from txn_analysis.ingest.producer_files import CHANGED
 from txn_analysis.ingest.text import TextError, open_text
 
 if TYPE_CHECKING:
@@ -77,12 +78,23 @@ def rejected_in_log(planned: PlannedInput, section: Section, spans: list[Span]) 
     Raises:
         InputError: the file is not what it was when it was planned.
     """
+    if planned.is_broker_file:
+        yield from _rejected_in_segment(planned, section, spans)
+        return
     if not spans:
         return
     with _reading(planned) as text:
         for span in spans:
             line = text.read(span.start, min(span.end, span.start + _LINE_BYTES)).partition(b"\n")[0]
             yield RejectedSpan(planned.input_id, section.index, span.start, span.end - span.start, _reason(line))
+
+
+def _rejected_in_segment(planned: PlannedInput, section: Section, spans: list[Span]) -> Iterator[RejectedSpan]:
+    """Planning followed every batch, so that only a file that changed since has other spans than planning has."""
+    reasons = {(start, end): reason for start, end, reason in planned.rejects}
+    for span in spans:
+        reason = reasons.get((span.start, span.end), CHANGED)
+        yield RejectedSpan(planned.input_id, section.index, span.start, span.end - span.start, reason)
 
 
 def _reason(line: bytes) -> str:
@@ -99,6 +111,10 @@ def rejected_outside(planned: PlannedInput) -> list[RejectedSpan]:
     Raises:
         InputError: the file is not what it was when it was planned.
     """
+    if planned.is_broker_file:
+        body_end = max((s.text_end_bytes for s in planned.sections), default=0)
+        outside = [span for span in planned.rejects if span[0] >= body_end]
+        return [RejectedSpan(planned.input_id, None, start, end - start, why) for start, end, why in outside]
     if not planned.sections:
         return (
             [RejectedSpan(planned.input_id, None, 0, planned.text_bytes, planned.problem or "nothing was understood")]

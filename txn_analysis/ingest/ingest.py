@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import blake2b
 from itertools import chain
@@ -19,10 +18,14 @@ from txn_analysis.ingest.accounting import (
     rejected_outside,
     unproven_spans,
 )
+from txn_analysis.ingest.content import Content, input_row, section_row
 from txn_analysis.ingest.depth import Depth
-from txn_analysis.ingest.plan import PlannedInput, check_inputs, plan_inputs, split_ranges
+from txn_analysis.ingest.plan import PlannedInput, check_inputs
+from txn_analysis.ingest.planning import plan_inputs, without_changed
+from txn_analysis.ingest.producer_files import CHANGED
 from txn_analysis.ingest.sections import LOG, LOG_KINDS
 from txn_analysis.ingest.sources import find_files
+from txn_analysis.ingest.split import split_ranges
 from txn_analysis.ingest.tasks import REJECT_FIELDS, batches_of_ranges, pieces_of_ranges, records_of_sections
 from txn_analysis.parallel import in_parallel
 from txn_analysis.reconstruct.copies import compared
@@ -35,14 +38,13 @@ from txn_analysis.tables import (
     REJECTS,
     TRANSACTION_STATES,
 )
-from txn_analysis.tables.inputs import SECTION
 from txn_analysis.warehouse import found_by_reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from txn_analysis.config import Settings
-    from txn_analysis.ingest.plan import ScanRange, Section
+    from txn_analysis.ingest.plan import ScanRange
     from txn_analysis.reconstruct.segments import SectionKey
     from txn_analysis.report.progress import Progress
     from txn_analysis.tables import Table
@@ -95,19 +97,26 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     with progress.stage("plan"):
         files = find_files(paths)
         # Delta takes seconds to get ready; the tables are made while the inputs are read for the first time.
-        planned, _ = in_parallel(partial(plan_inputs, warehouse.spark, files), warehouse.create)
+        plan = partial(plan_inputs, warehouse.spark, files, is_verified=settings.verify)
+        planning, _ = in_parallel(plan, warehouse.create)
+        planned = planning.inputs
         check_inputs(planned, settings.skip_unrecognised)
         if not any(p.sections for p in planned):
             raise InputError(["nothing to read: none of the inputs was recognised"])
-    capture = settings.capture or "capture-" + _digest(p.input_id for p in planned)[:12]
+    if planning.left_out:
+        with progress.stage("pass over", planning.left_out):
+            pass
     held = warehouse.held_inputs(p.input_id for p in planned)
     known = found_by_reading(row for row in held if settings.depth is Depth.QUICK or _is_full(row))
     new = [p for p in planned if (p.input_id, p.kind) not in known]
-    content = _read_content(warehouse, new, settings, progress) if new else _Content(ingest_id="")
+    content = _read_content(warehouse, new, settings, progress) if new else Content(ingest_id="")
+    planned = _settled(planned, content)
+    _write_rejects(warehouse, content)
+    capture = settings.capture or "capture-" + _digest(p.input_id for p in planned)[:12]
     rejects = content.rejects_by_input()
     rejected = {p.input_id: rejected_bytes(p, rejects[p.input_id]) for p in planned}
     rows = [
-        _input_row(p, settings.cluster, capture, content, rejected[p.input_id]) | known.get((p.input_id, p.kind), {})
+        input_row(p, settings.cluster, capture, content, rejected[p.input_id]) | known.get((p.input_id, p.kind), {})
         for p in planned
     ]
     ingested = Ingested(capture, len(planned), len(new), *(sum(r[f"{n}_bytes"] for r in rows) for n in _COUNTED))
@@ -130,41 +139,9 @@ def _digest(ids: Iterator[str]) -> str:
     return blake2b("\n".join(sorted(ids)).encode(), digest_size=16).hexdigest()
 
 
-@dataclass
-class _Content:
-    """What reading new inputs found besides rows: the spans not understood, each input's newest broker clock, the place
-    of each piece by its section, and the sections whose batches are kept.
-    """
-
-    ingest_id: str
-    rejects: list[RejectedSpan] = field(default_factory=list)
-    moments_ms: dict[str, int] = field(default_factory=dict)
-    pieces: dict[SectionKey, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
-    kept: set[SectionKey] = field(default_factory=set)
-
-    def offsets(self, section: SectionKey) -> tuple[int | None, int | None]:
-        """The first and the end offset of a section's batches; None where it has none."""
-        found = self.pieces.get(section, [])
-        first = min((p["first_offset"] for p in found), default=None)
-        return first, max((p["last_offset"] + 1 for p in found), default=None)
-
-    def rejects_by_input(self) -> dict[str, list[RejectedSpan]]:
-        """The spans that were not understood, by input."""
-        found: dict[str, list[RejectedSpan]] = defaultdict(list)
-        for reject in self.rejects:
-            found[reject.input_id].append(reject)
-        return found
-
-    def saw(self, input_id: str, moment_ms: int | None) -> None:
-        if moment_ms is not None:
-            self.moments_ms[input_id] = max(moment_ms, self.moments_ms.get(input_id, moment_ms))
-
-
-def _read_content(
-    warehouse: Warehouse, planned: list[PlannedInput], settings: Settings, progress: Progress
-) -> _Content:
+def _read_content(warehouse: Warehouse, planned: list[PlannedInput], settings: Settings, progress: Progress) -> Content:
     ingest_id = _digest(chain((p.input_id for p in planned), () if settings.depth is Depth.FULL else ("quick",)))
-    content = _Content(ingest_id, [r for p in planned for r in rejected_outside(p)])
+    content = Content(ingest_id, [r for p in planned for r in rejected_outside(p)])
     size = sum(p.text_bytes for p in planned)
     with progress.stage("scan", f"{size / 2**20:.1f} MiB"):
         logs = partial(_read_logs, warehouse, planned, content, settings)
@@ -172,13 +149,30 @@ def _read_content(
             partial(_write_records, warehouse, planned, content, settings, t, kinds) for t, kinds in _RECORD_TABLES
         ]
         in_parallel(logs, *small)
-        if content.rejects:
-            rows = [asdict(r) | {"ingest_id": content.ingest_id} for r in content.rejects]
-            warehouse.replace(warehouse.rows(rows, REJECTS), REJECTS, ingest_id=content.ingest_id)
     return content
 
 
-def _read_logs(warehouse: Warehouse, planned: list[PlannedInput], content: _Content, settings: Settings) -> None:
+def _settled(planned: list[PlannedInput], content: Content) -> list[PlannedInput]:
+    """The inputs that count: of a log directory that changed while it was read, only what was still there."""
+    changed = {r.input_id for r in content.rejects if r.reason == CHANGED}
+    if not changed:
+        return planned
+    kept, known = without_changed(planned, changed), {p.input_id for p in planned}
+    unread = [p for p in kept if p.input_id not in known]
+    content.rejects = [r for r in content.rejects if r.input_id not in changed]
+    content.rejects += [
+        RejectedSpan(p.input_id, 0, start, end - start, why) for p in unread for start, end, why in p.rejects
+    ]
+    return kept
+
+
+def _write_rejects(warehouse: Warehouse, content: Content) -> None:
+    if content.rejects:
+        rows = [asdict(r) | {"ingest_id": content.ingest_id} for r in content.rejects]
+        warehouse.replace(warehouse.rows(rows, REJECTS), REJECTS, ingest_id=content.ingest_id)
+
+
+def _read_logs(warehouse: Warehouse, planned: list[PlannedInput], content: Content, settings: Settings) -> None:
     """Write the folds of all logs, and the batches of those whose batches are kept."""
     spark = warehouse.spark
     tasks = split_ranges(planned, LOG_KINDS, settings.range_bytes, spark.sparkContext.defaultParallelism)
@@ -195,22 +189,22 @@ def _read_logs(warehouse: Warehouse, planned: list[PlannedInput], content: _Cont
         _write_batches(warehouse, [task for task in kept if task], content)
     for p in planned:
         for s in p.sections:
-            if s.kind == LOG:
+            if s.kind == LOG or (s.kind in LOG_KINDS and p.is_broker_file):
                 content.rejects += rejected_in_log(p, s, unproven_spans(s, content.pieces[p.input_id, s.index]))
 
 
 def _sections_to_keep(
-    warehouse: Warehouse, planned: list[PlannedInput], content: _Content, cluster: str
+    warehouse: Warehouse, planned: list[PlannedInput], content: Content, cluster: str
 ) -> set[SectionKey]:
     """The new sections whose batches will be compared, with what is here or with what the cluster has already."""
-    new = [_section_row(p, s, content) | {"input_id": p.input_id} for p in planned for s in p.sections]
+    new = [section_row(p, s, content) | {"input_id": p.input_id} for p in planned for s in p.sections]
     known = warehouse.inputs(cluster).select("input_id", F.explode("sections").alias("s")).select("input_id", "s.*")
     before = [] if warehouse.is_new(INPUTS) else [row.asDict() for row in known.collect()]
     own = {(row["input_id"], row["section_index"]) for row in new}
     return compared([*new, *before]) & own
 
 
-def _write_batches(warehouse: Warehouse, tasks: list[list[ScanRange]], content: _Content) -> None:
+def _write_batches(warehouse: Warehouse, tasks: list[list[ScanRange]], content: Content) -> None:
     if tasks:
         read = batches_of_ranges(warehouse.spark, tasks, content.ingest_id)
         warehouse.replace(read, LOG_BATCHES, ingest_id=content.ingest_id)
@@ -219,7 +213,7 @@ def _write_batches(warehouse: Warehouse, tasks: list[list[ScanRange]], content: 
 def _write_records(
     warehouse: Warehouse,
     planned: list[PlannedInput],
-    content: _Content,
+    content: Content,
     settings: Settings,
     table: Table,
     kinds: frozenset[str],
@@ -240,36 +234,10 @@ def _write_records(
     read.unpersist()
 
 
-def _write_pieces(warehouse: Warehouse, tasks: list[list[ScanRange]], content: _Content) -> None:
+def _write_pieces(warehouse: Warehouse, tasks: list[list[ScanRange]], content: Content) -> None:
     folded = pieces_of_ranges(warehouse.spark, tasks, content.ingest_id)
     warehouse.replace(folded, LOG_PIECES, ingest_id=content.ingest_id)
     written = warehouse.read_uncommitted(LOG_PIECES).where(F.col("ingest_id") == content.ingest_id)
     for row in written.select(*_PLACE_OF_PIECE).collect():
         content.pieces[row["input_id"], row["section_index"]].append(row.asDict(recursive=True))
         content.saw(row["input_id"], row["max_moment_ms"])
-
-
-def _input_row(planned: PlannedInput, cluster: str, capture: str, content: _Content, rejected: int) -> dict[str, Any]:
-    """One row of `inputs`."""
-    names = ("input_id", "path", "kind", "grammar", "compression", "size_bytes", "text_bytes", "problem")
-    return {name: getattr(planned, name) for name in names} | {
-        "cluster": cluster,
-        "capture": capture,
-        "ingest_id": content.ingest_id,
-        "parsed_bytes": planned.text_bytes - rejected,
-        "rejected_bytes": rejected,
-        "newest_moment_ms": content.moments_ms.get(planned.input_id),
-        "sections": [_section_row(planned, s, content) for s in planned.sections],
-    }
-
-
-def _section_row(planned: PlannedInput, section: Section, content: _Content) -> dict[str, Any]:
-    key = planned.input_id, section.index
-    first_offset, end_offset = content.offsets(key)
-    fields = asdict(section) | {
-        "section_index": section.index,
-        "first_offset": first_offset,
-        "end_offset": end_offset,
-        "has_batches": key in content.kept if section.kind in LOG_KINDS else None,
-    }
-    return {name: fields[name] for name in SECTION.names}

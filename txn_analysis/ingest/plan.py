@@ -7,23 +7,19 @@ by many tasks; the scan parses each range for itself, and the position chain lin
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import InputError
 from txn_analysis.ingest.recognise import CONSOLE_JSON, CONSOLE_TEXT, Refusal, recognise
-from txn_analysis.ingest.sections import DECODED_TOPICS, LOG, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
+from txn_analysis.ingest.sections import BINARY_GRAMMARS, DECODED_TOPICS, LOG, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
 from txn_analysis.ingest.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED
-from txn_analysis.ingest.survey_job import pack, survey_files
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from pyspark.sql import SparkSession
+    from collections.abc import Sequence
 
     from txn_analysis.ingest.recognise import Recognition
-    from txn_analysis.ingest.sources import SourceFile
     from txn_analysis.ingest.survey import ChunkFacts, SectionMark, TrailerMark
     from txn_analysis.ingest.survey_job import FileSurvey
 
@@ -38,17 +34,17 @@ KIND_NAMES = {
 NO_PARTITION = -1  # a console export does not say which partitions of __transaction_state it covers
 _COPY_AGAIN = "Copy the file again, or pass --skip-unrecognised"
 _SHOWN_PROBLEMS = 3
-_TASKS_PER_CORE = 3
 
 
 @dataclass(frozen=True)
 class Section:
-    """One `Dumping …` section of an input, or the whole text of a console export.
+    """One `Dumping …` section of an input, the whole text of a console export, or what a broker's own file holds.
 
     `kind` is log, state (a segment of __transaction_state with decoded records), snapshot, txnindex, console_text or
     console_json. [text_start_bytes, text_end_bytes) is the body, without the lines before it and the trailer after it;
     `torn_bytes` is what the trailer says of an incomplete last batch. Where `is_start_proven` is False, the section can
-    be text inside a record of the section before.
+    be text inside a record of the section before. A broker's own segment can be cut at `cuts`, where batches begin; a
+    statement of a checkpoint has the offset in `file_base_offset`, or the word in `stated`.
     """
 
     index: int
@@ -62,6 +58,8 @@ class Section:
     torn_bytes: int
     is_start_proven: bool
     grammar: str
+    stated: str | None = None
+    cuts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,8 @@ class PlannedInput:
     """One input. `kind` joins the contract's names of its sections' kinds by `+`; NULL where nothing was recognised.
 
     `problem` is why the file, or a part of it, cannot be read: `byte N: what is wrong. What to do`. `same_paths` are
-    further files with the same content, which are not read.
+    further files with the same content, which are not read. `rejects` are spans (start, end, reason) that planning
+    could not understand, of a broker's own file; those of a text are found by reading it again.
     """
 
     path: str
@@ -82,6 +81,12 @@ class PlannedInput:
     problem: str | None
     sections: tuple[Section, ...]
     same_paths: tuple[str, ...] = ()
+    rejects: tuple[tuple[int, int, str], ...] = ()
+
+    @property
+    def is_broker_file(self) -> bool:
+        """A file of a broker's log directory, no text."""
+        return self.grammar in BINARY_GRAMMARS
 
 
 @dataclass(frozen=True)
@@ -94,15 +99,6 @@ class ScanRange:
     section: Section
     start: int
     end: int
-
-
-def plan_inputs(spark: SparkSession, files: list[SourceFile]) -> list[PlannedInput]:
-    """What each file is, by reading all of its bytes once; a content given twice is planned once, by its first path."""
-    same: dict[str, list[PlannedInput]] = {}
-    for survey in survey_files(spark, sorted(files)):
-        plan = plan_text(survey)
-        same.setdefault(plan.input_id, []).append(plan)
-    return [replace(first, same_paths=tuple(o.path for o in others)) for first, *others in same.values()]
 
 
 def check_inputs(planned: Sequence[PlannedInput], skip_unrecognised: bool) -> None:
@@ -121,36 +117,6 @@ def _the_same(plan: PlannedInput) -> str:
     if len(plan.same_paths) > _SHOWN_PROBLEMS:
         names.append(f"{len(plan.same_paths) - _SHOWN_PROBLEMS} more")
     return f" (the same: {', '.join(names)})" if names else ""
-
-
-def split_ranges(
-    inputs: Sequence[PlannedInput], kinds: Collection[str], range_bytes: int, parallelism: int
-) -> list[list[ScanRange]]:
-    """The bodies of all sections of these kinds as tasks: lists of ranges, in text order, of about the same size each.
-
-    Bodies of kind `log` are cut at multiples of `range_bytes` from their start; all others are one range, and all
-    ranges of a compressed input stay in one task, as its text can only be read from the front. Asked for `log` and
-    `state` together, `state` is cut like `log`. Empty bodies have no range.
-    """
-    cut_kinds = {LOG, STATE} if LOG in kinds else set()
-    units: list[list[ScanRange]] = []
-    for plan in inputs:
-        ranges = [
-            ScanRange(plan.path, plan.compression, plan.input_id, section, start, end)
-            for section in plan.sections
-            if section.kind in kinds
-            for start, end in _cut(section, range_bytes if section.kind in cut_kinds else None)
-        ]
-        units += [ranges] if plan.compression and ranges else [[part] for part in ranges]
-    sizes = [sum(part.end - part.start for part in unit) for unit in units]
-    group_count = max(1, parallelism * _TASKS_PER_CORE, -(-sum(sizes) // range_bytes))
-    return [[part for unit in group for part in unit] for group in pack(units, sizes, group_count)]
-
-
-def _cut(section: Section, range_bytes: int | None) -> list[tuple[int, int]]:
-    start, end = section.text_start_bytes, section.text_end_bytes
-    step = range_bytes or max(1, end - start)
-    return [(at, min(at + step, end)) for at in range(start, end, step)]
 
 
 def plan_text(survey: FileSurvey) -> PlannedInput:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from txn_analysis.ingest.producer_files import SNAPSHOT_ENTRY_BYTES, SNAPSHOT_HEAD_BYTES, TXNINDEX_ENTRY_BYTES
+
 HEAD_BYTES = (1 << 16) + (1 << 10)  # a console export's first record prints its id twice, of 32,767 bytes at most
 UNKNOWN_TEXT_REMEDY = "Give it the text of kafka-dump-log, or an export of __transaction_state, or leave the file out"
 
@@ -64,7 +66,6 @@ _DUMP_LINE = re.compile(
 )
 _CHECKPOINT = re.compile(rb"0\n\d+\n(?:[^\s]+ \d+ -?\d+\n|\d+ \d+\n)*\Z")
 _BROKER_FILE = re.compile(rb"version: 0\ntopic_id: |#\n#[^\n]*\n(?:[\w.]+=[^\n]*\n)*(?:cluster|node)\.id=")
-_SNAPSHOT_HEAD_BYTES, _SNAPSHOT_ENTRY_BYTES, _TXNINDEX_ENTRY_BYTES = 10, 46, 34  # kafka-formats.md, 5.6
 _BATCH_HEAD_BYTES = 17
 
 
@@ -118,8 +119,8 @@ def _binary_refusal(head: bytes, text_bytes: int) -> Refusal | None:
     if kind is None:
         return Refusal("binary data, not text", UNKNOWN_TEXT_REMEDY)
     return Refusal(
-        f"a binary {kind} of a broker's log directory, which this version does not read",
-        "Dump it: kafka-dump-log --deep-iteration --files TOPIC-PARTITION/FILE",
+        f"a binary {kind} of a broker's log directory, compressed, or where its path does not say of which partition",
+        "Give it as the broker has it, such as orders-0/00000000000000000000.log, or a dump of it by kafka-dump-log",
     )
 
 
@@ -135,13 +136,13 @@ def _broker_binary(head: bytes, text_bytes: int) -> str | None:
     """Which of the broker's binary files this is (kafka-formats.md, 5.5 and 5.6)."""
     version = int.from_bytes(head[:2], "big")
     entries = int.from_bytes(head[6:10], "big")
-    if version == 1 and text_bytes == _SNAPSHOT_HEAD_BYTES + _SNAPSHOT_ENTRY_BYTES * entries:
+    if version == 1 and text_bytes == SNAPSHOT_HEAD_BYTES + SNAPSHOT_ENTRY_BYTES * entries:
         return "producer snapshot (.snapshot)"
     size = int.from_bytes(head[8:12], "big", signed=True)
     has_batch = len(head) >= _BATCH_HEAD_BYTES and head[0] == 0 and size > 0
     if has_batch and head[16] in {0, 1, 2} and size <= max(text_bytes, len(head)):
         return "log segment (.log)"
-    if version == 0 and text_bytes % _TXNINDEX_ENTRY_BYTES == 0:
+    if version == 0 and text_bytes % TXNINDEX_ENTRY_BYTES == 0:
         return "transaction index (.txnindex)"
     return None
 

@@ -13,8 +13,18 @@ from txn_analysis.ingest.recognise import NOISE_LINE, Refusal
 
 STATE_TOPIC = "__transaction_state"
 DECODED_TOPICS = frozenset({STATE_TOPIC, "__consumer_offsets"})  # brokers write their records, the tool decodes them
+# Their batches are written by brokers themselves, so that every timestamp is a broker's.
+BROKER_WRITTEN_TOPICS = ("__consumer_offsets", STATE_TOPIC)
 LOG, STATE, SNAPSHOT, TXNINDEX = "log", "state", "snapshot", "txnindex"
 LOG_KINDS = frozenset({LOG, STATE})  # sections of batches
+# What a small file of a log directory states, as sections of kinds of their own.
+HIGH_WATERMARK, LOG_START, LEADER_EPOCH = "high_watermark", "log_start", "leader_epoch"
+CLUSTER_ID, TOPIC_ID = "cluster_id", "topic_id"
+CLEAN_SHUTDOWN = "clean_shutdown"  # stated beside a high watermark that no broker has moved since
+STATED_OF_PARTITION = frozenset({HIGH_WATERMARK, LOG_START, LEADER_EPOCH, TOPIC_ID})
+# Grammars of a broker's own files: as they are, and with the checksum of every batch looked at (--verify).
+BINARY, BINARY_VERIFIED = "binary", "binary-verified"
+BINARY_GRAMMARS = frozenset({BINARY, BINARY_VERIFIED})
 EMPTY = "empty"
 OLD_DEEP = "2.1-deep"
 PARTITION_MAX = 2**31 - 1
@@ -64,9 +74,8 @@ def parse_dump_path(path: str) -> DumpedFile | Refusal | None:
     if suffix in {"index", "timeindex"}:
         return Refusal(f"the dump of an offset index ({name}), which holds no batches", "Dump the .log files only")
     folder = folders[-1] if folders else ""
-    if set_aside := _SET_ASIDE.fullmatch(folder):
-        what = {"delete": "deleted", "future": "future", "stray": "stray"}[set_aside[1]]
-        return Refusal(f"the folder {folder} is a {what} log, not the partition's log", "Leave it out of the dump")
+    if aside := set_aside(folder):
+        return aside
     named = _FOLDER.fullmatch(folder)
     if named is None or named[1] in {".", ".."} or int(named[2]) > PARTITION_MAX:
         return Refusal(
@@ -76,6 +85,15 @@ def parse_dump_path(path: str) -> DumpedFile | Refusal | None:
     if int(file[1]) > OFFSET_MAX:
         return Refusal(f"{name} is not named after an offset", "Copy it from the broker again, under its own name")
     return DumpedFile(suffix, named[1], int(named[2]), int(file[1]))
+
+
+def set_aside(folder: str) -> Refusal | None:
+    """Why a partition's folder is not its log, by the suffix that the broker gave it; None where it has none."""
+    found = _SET_ASIDE.fullmatch(folder)
+    if found is None:
+        return None
+    what = {"delete": "deleted", "future": "future", "stray": "stray"}[found[1]]
+    return Refusal(f"the folder {folder} is a {what} log, not the partition's log", "Leave it out")
 
 
 def _other_file(name: str) -> Refusal:

@@ -30,10 +30,15 @@ class _UnusableError(Exception):
     """One path that cannot be read, with the remedy."""
 
 
+class _GoneError(Exception):
+    """A file that was deleted after its folder was listed."""
+
+
 def find_files(paths: Sequence[str]) -> list[SourceFile]:
     """The files under `paths` (files, folders, globs, `file://` URIs), each once, sorted by path.
 
-    Folders are read with all their sub-folders; files and folders whose name begins with a dot are passed over there.
+    Folders are read with all their sub-folders; files and folders whose name begins with a dot are passed over there,
+    and so is what is deleted while the folder is read.
 
     Raises:
         InputError: paths that do not exist, cannot be read, or are no regular files; one line for each.
@@ -46,6 +51,9 @@ def find_files(paths: Sequence[str]) -> list[SourceFile]:
                 found.setdefault(candidate, _regular_file(candidate))
             except _UnusableError as error:
                 problems.append(f"{candidate}: {error}")
+            except _GoneError:  # brokers that run delete segments; the folder is as if it were listed a moment later
+                if candidate == path:
+                    problems.append(f"{candidate}: it was deleted while it was looked at. Copy it again")
     if problems:
         raise InputError(sorted(set(problems)))
     return sorted(found.values())
@@ -86,6 +94,8 @@ def _glob(pattern: str) -> list[str]:
 
 def _folder_files(folder: str, problems: list[str]) -> Iterator[str]:
     def unreadable(error: OSError) -> None:
+        if isinstance(error, FileNotFoundError) and error.filename != folder:
+            return
         problems.append(f"{error.filename}: the folder cannot be read ({error.strerror}). Check its permissions")
 
     root = Path(folder).resolve()
@@ -113,6 +123,8 @@ def _regular_file(path: str) -> SourceFile:
     try:
         status = os.stat(path)  # noqa: PTH116 - one call for kind and size
     except OSError as error:
+        if not os.path.lexists(path):
+            raise _GoneError from error
         msg = f"cannot be read ({error.strerror}). Copy the file again"
         raise _UnusableError(msg) from error
     if not stat.S_ISREG(status.st_mode):

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
-from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
+from txn_analysis.ingest.broker_files import HEAD_BYTES, BrokerFile, PassedOver, sort_out
+from txn_analysis.ingest.broker_survey import BrokerFacts, survey_broker_file
+from txn_analysis.ingest.recognise import Refusal
 from txn_analysis.ingest.survey import CHUNK_BYTES, ChunkFacts, survey_chunk
-from txn_analysis.ingest.text import MAGIC_BYTES, TextError, detect_compression, open_text
+from txn_analysis.ingest.text import TextError, detect_compression, open_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
+    from txn_analysis.ingest.broker_files import Sorted
     from txn_analysis.ingest.sources import SourceFile
 
 _TASKS_PER_CORE = 4
 _MAX_TASK_BYTES = 512 << 20
 _TEXT_PER_COMPRESSED_BYTE = 5  # a guess that only balances tasks
+_ROWS_PER_BATCH = 64
 _SCHEMA = "file INT, start BIGINT, facts BINARY"
 _ARROW_SCHEMA = pa.schema([("file", pa.int32()), ("start", pa.int64()), ("facts", pa.binary())])
 
 Item = TypeVar("Item")
+_SMALL_FILE_WEIGHT_BYTES = 1 << 16  # to open a file takes as long as to read so much
 
 
 @dataclass(frozen=True)
@@ -36,14 +43,30 @@ class ReadFailure:
     reason: str
 
 
+Facts = ChunkFacts | BrokerFacts | ReadFailure
+
+
 @dataclass(frozen=True)
 class FileSurvey:
-    """All that is known of one file's text, in the order of the text."""
+    """All that is known of one file's text, in the order of the text; of a broker's own file, `broker` and its `facts`.
+
+    `broker` is a refusal where the file is a broker's, but no evidence where it lies.
+    """
 
     source: SourceFile
     compression: str | None
     chunks: tuple[ChunkFacts, ...]
     failure: ReadFailure | None
+    broker: BrokerFile | Refusal | None = None
+    facts: BrokerFacts | None = None
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The files of a call that can be evidence, and how many of a log directory's others were passed over, by kind."""
+
+    files: list[FileSurvey]
+    passed_over: dict[str, int] = field(default_factory=dict)
 
 
 class _Piece(NamedTuple):
@@ -54,26 +77,43 @@ class _Piece(NamedTuple):
     compression: str | None
     start: int
     end: int | None
+    broker: BrokerFile | None = None
+    is_verified: bool = False
+    weight_bytes: int = 0
 
 
-def survey_files(spark: SparkSession, files: Sequence[SourceFile]) -> list[FileSurvey]:
-    """Reads every byte of `files`, each chunk in one task, and returns one survey for each file."""
-    heads = [_compression(file) for file in files]
-    tasks = _tasks(files, heads, spark.sparkContext.defaultParallelism)
-    found: dict[int, list[ChunkFacts]] = {}
-    failures: dict[int, ReadFailure] = {k: head for k, head in enumerate(heads) if isinstance(head, ReadFailure)}
+def survey_files(spark: SparkSession, files: Sequence[SourceFile], *, is_verified: bool = False) -> Survey:
+    """Reads every byte of the texts among `files`, each chunk in one task, and the headers of brokers' own files."""
+    heads = [_head(file) for file in files]
+    found = sort_out(files, [head if isinstance(head, bytes) else b"" for head in heads])
+    kept = [k for k, what in enumerate(found) if not isinstance(what, PassedOver)]
+    pieces = [_pieces(k, files[k], heads[k], found[k], is_verified=is_verified) for k in kept]
+    facts = _read(spark, [piece for of_file in pieces for piece in of_file])
+    surveys = [_file_survey(files[k], heads[k], found[k], facts.get(k, [])) for k in kept]
+    return Survey(surveys, dict(Counter(what.what for what in found if isinstance(what, PassedOver))))
+
+
+def _file_survey(file: SourceFile, head: bytes | ReadFailure, what: Sorted, facts: list[Facts]) -> FileSurvey:
+    of_text = [head] if what is None and isinstance(head, ReadFailure) else []
+    return FileSurvey(
+        file,
+        _compression(head) if what is None else None,
+        tuple(f for f in facts if isinstance(f, ChunkFacts)),
+        next((f for f in (*of_text, *facts) if isinstance(f, ReadFailure)), None),
+        what if isinstance(what, BrokerFile | Refusal) else None,
+        next((f for f in facts if isinstance(f, BrokerFacts)), None),
+    )
+
+
+def _read(spark: SparkSession, pieces: list[_Piece]) -> dict[int, list[Facts]]:
+    """By file, what its pieces say, in the order of the text."""
+    tasks = _tasks(pieces, spark.sparkContext.defaultParallelism)
+    found: dict[int, list[Facts]] = {}
     if tasks:
         rows = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(_surveyor(tasks), _SCHEMA).collect()
         for row in sorted(rows, key=lambda row: (row["file"], row["start"])):
-            facts = pickle.loads(row["facts"])  # noqa: S301 - see the import
-            if isinstance(facts, ReadFailure):
-                failures.setdefault(row["file"], facts)
-            else:
-                found.setdefault(row["file"], []).append(facts)
-    return [
-        FileSurvey(file, head if isinstance(head, str) else None, tuple(found.get(k, ())), failures.get(k))
-        for k, (file, head) in enumerate(zip(files, heads, strict=True))
-    ]
+            found.setdefault(row["file"], []).append(pickle.loads(row["facts"]))  # noqa: S301 our own tasks wrote it
+    return found
 
 
 def pack(items: Sequence[Item], sizes: Iterable[int], group_count: int) -> list[list[Item]]:
@@ -87,30 +127,37 @@ def pack(items: Sequence[Item], sizes: Iterable[int], group_count: int) -> list[
     return list(groups.values())
 
 
-def _compression(file: SourceFile) -> str | ReadFailure | None:
+def _head(file: SourceFile) -> bytes | ReadFailure:
     try:
         with open_text(file.path, None) as text:
-            return detect_compression(text.read(0, MAGIC_BYTES))
+            return text.read(0, HEAD_BYTES)
     except OSError as error:
         return _unreadable(error)
 
 
-def _tasks(
-    files: Sequence[SourceFile], heads: Sequence[str | ReadFailure | None], parallelism: int
-) -> list[list[_Piece]]:
-    pieces: list[_Piece] = []
-    sizes: list[int] = []
-    for k, (file, head) in enumerate(zip(files, heads, strict=True)):
-        if isinstance(head, ReadFailure):
-            continue
-        if head is not None:
-            pieces.append(_Piece(k, file.path, head, 0, None))
-            sizes.append(file.size_bytes * _TEXT_PER_COMPRESSED_BYTE)
-            continue
-        for start in range(0, file.size_bytes, CHUNK_BYTES):
-            end = min(start + CHUNK_BYTES, file.size_bytes)
-            pieces.append(_Piece(k, file.path, None, start, end))
-            sizes.append(end - start)
+def _compression(head: bytes | ReadFailure) -> str | None:
+    return detect_compression(head) if isinstance(head, bytes) else None
+
+
+def _pieces(
+    number: int, file: SourceFile, head: bytes | ReadFailure, broker: Sorted, *, is_verified: bool
+) -> list[_Piece]:
+    """One file's work; nothing of a file that cannot be read, or is refused."""
+    if isinstance(broker, BrokerFile):
+        weight = max(file.size_bytes, _SMALL_FILE_WEIGHT_BYTES)
+        return [_Piece(number, file.path, None, 0, file.size_bytes, broker, is_verified, weight)]
+    if broker is not None or isinstance(head, ReadFailure):
+        return []
+    compression = _compression(head)
+    if compression is not None:
+        weight = file.size_bytes * _TEXT_PER_COMPRESSED_BYTE
+        return [_Piece(number, file.path, compression, 0, None, weight_bytes=weight)]
+    ends = [(at, min(at + CHUNK_BYTES, file.size_bytes)) for at in range(0, file.size_bytes, CHUNK_BYTES)]
+    return [_Piece(number, file.path, None, start, end, weight_bytes=end - start) for start, end in ends]
+
+
+def _tasks(pieces: list[_Piece], parallelism: int) -> list[list[_Piece]]:
+    sizes = [piece.weight_bytes for piece in pieces]
     total = sum(sizes)
     count = max(1, min(parallelism * _TASKS_PER_CORE, total // CHUNK_BYTES), total // _MAX_TASK_BYTES)
     return [_joined(group) for group in pack(pieces, sizes, count)]
@@ -132,15 +179,23 @@ def _surveyor(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def survey(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for task in batch.column(0).to_pylist():
-                for piece in tasks[task]:
-                    rows = [
-                        {"file": piece.file, "start": start, "facts": pickle.dumps(facts)}
-                        for start, facts in survey_piece(piece)
-                    ]
-                    yield pa.RecordBatch.from_pylist(rows, schema=_ARROW_SCHEMA)
+            rows = (row for task in batch.column(0).to_pylist() for piece in tasks[task] for row in _rows(piece))
+            while chunk := list(islice(rows, _ROWS_PER_BATCH)):
+                yield pa.RecordBatch.from_pylist(chunk, schema=_ARROW_SCHEMA)
 
     return survey
+
+
+def _rows(piece: _Piece) -> Iterator[dict[str, Any]]:
+    found = survey_piece(piece) if piece.broker is None else [(0, _survey_broker_file(piece, piece.broker))]
+    return ({"file": piece.file, "start": start, "facts": pickle.dumps(facts)} for start, facts in found)
+
+
+def _survey_broker_file(piece: _Piece, broker: BrokerFile) -> BrokerFacts | ReadFailure:
+    try:
+        return survey_broker_file(broker, piece.path, piece.end or 0, is_verified=piece.is_verified)
+    except OSError as error:
+        return _unreadable(error)
 
 
 def survey_piece(piece: _Piece) -> Iterator[tuple[int, ChunkFacts | ReadFailure]]:

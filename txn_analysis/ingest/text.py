@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from typing import IO, TYPE_CHECKING, Self, cast
 
@@ -51,9 +52,8 @@ class Text:
         Raises:
             TextError: the compressed stream is cut or damaged before `end`.
         """
-        if self._compression is None:
-            self._stream.seek(start)
-            return self._stream.read(max(0, end - start))
+        if self._compression is None:  # at its place: a buffer would read more than it is asked for
+            return os.pread(self._stream.fileno(), max(0, end - start), start)
         if start < self._kept_start:
             self._reopen()
         pieces: list[bytes] = []
@@ -102,6 +102,20 @@ class Text:
         return bool(piece)
 
 
+class NoText(Text):
+    """What is left of a file that was deleted."""
+
+    def __init__(self) -> None:
+        """Nothing is opened."""
+
+    def read(self, start: int, end: int) -> bytes:  # noqa: ARG002 there is nothing anywhere
+        """No bytes."""
+        return b""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
 def open_text(path: str, compression: str | None) -> Text:
     """Opens the text of a file; `compression` is what `detect_compression` said of its first bytes.
 
@@ -116,7 +130,7 @@ def _open_stream(path: str, compression: str | None) -> IO[bytes]:
         return cast("IO[bytes]", gzip.open(path, "rb"))  # reads the members of a joined file one after another
     if compression == ZSTD:
         return cast("IO[bytes]", pa.input_stream(path, compression=ZSTD, buffer_size=_STEP_BYTES))
-    return open(path, "rb")
+    return open(path, "rb", buffering=0)
 
 
 def _first_line(error: BaseException) -> str:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
+from txn_analysis.ingest.sections import CLUSTER_ID
 from txn_analysis.judge.history import OpenData, history_facts
 from txn_analysis.judge.state_coverage import (
     MOST_MISPLACED_IDS,
@@ -188,7 +189,8 @@ def state_evidence(states: DataFrame, evidence: Evidence, health: list[Row], set
         lambda: _console_sections(states) if is_console else {},
         lambda: _is_foreign(states, evidence.pieces),
     )
-    return state_evidence_of(count, sections, console, health, is_foreign=is_foreign)
+    clusters = {s["stated"] for s in evidence.section_rows if s["kind"] == CLUSTER_ID}
+    return state_evidence_of(count, sections, console, health, is_foreign=is_foreign, cluster_ids=clusters)
 
 
 def _is_foreign(states: DataFrame, pieces: DataFrame) -> bool:

@@ -60,7 +60,8 @@ def _of_partition(opened: Row, partition: Row) -> Row:
         "last_stable_offset": stable,
         "last_moment_ms": partition["last_moment_ms"],
         "last_credible_timestamp_ms": partition["last_credible_timestamp_ms"],
-        "blocks_partition": None if stable is None else opened["txn_start_offset"] == stable,
+        # Brokers do not let it fall behind the log start, so that several may hold it there.
+        "blocks_partition": None if stable is None else opened["txn_start_offset"] <= stable,
     }
 
 

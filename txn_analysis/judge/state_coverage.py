@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from txn_analysis.ingest.java_hash import java_hash, state_partition
 from txn_analysis.ingest.sections import STATE_TOPIC
 from txn_analysis.reconstruct.segments import is_hole
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 Row = dict[str, Any]
 
@@ -125,6 +128,7 @@ def state_evidence_of(
     health: list[Row],
     *,
     is_foreign: bool,
+    cluster_ids: Collection[str] = (),
 ) -> StateEvidence:
     """The coverage of every partition, and why the state as a whole may not belong to the logs.
 
@@ -134,6 +138,7 @@ def state_evidence_of(
         console: as for `state_coverage`.
         health: rows of `partition_health`; they say what is wrong with the logs of the state partitions.
         is_foreign: transactions ended in the logs, and the state knows none of their producers.
+        cluster_ids: every `cluster.id` that a log directory states in its `meta.properties`.
     """
     # Holes are compaction, or are counted between the files.
     problems = {
@@ -143,6 +148,8 @@ def state_evidence_of(
     }
     is_misplaced = any(s.misplaced_count for s in sections)
     misfits = [words for holds, words in ((is_misplaced, _MISPLACED), (is_foreign, _FOREIGN)) if holds]
+    if len(cluster_ids) > 1:
+        misfits.append(f"the files are of several clusters: cluster.id {' and '.join(sorted(cluster_ids))}")
     return StateEvidence(state_coverage(count, sections, problems, console), count, misfits)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.ingest.sections import BROKER_WRITTEN_TOPICS
 from txn_analysis.reconstruct.arrays import NONE, Array, at, lists, max_of, next_index, nullable, previous_index
 from txn_analysis.reconstruct.fragments import Rows, fragments_of, producers_of, transactions_of
 from txn_analysis.tables import LOG_PIECES
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from txn_analysis.reconstruct.segments import SectionKey
 
 _NO_CUTS: Mapping[SectionKey, Sequence[int]] = MappingProxyType({})
-# Their batches are written by brokers themselves, so that every timestamp is a broker's.
-BROKER_WRITTEN_TOPICS = ("__consumer_offsets", "__transaction_state")
 FOLD_COLUMNS = (
     "ingest_id",
     "input_id",
@@ -95,8 +94,9 @@ def _rows(batches: pa.Table, cuts: Mapping[SectionKey, Sequence[int]]) -> Rows:
         for name in FOLD_COLUMNS
         if pa.types.is_integer(batches.schema.field(name).type)
     }
+    # A checksum that was not looked at decides nothing.
     flags = {
-        n: batches[n].to_numpy()
+        n: pc.fill_null(batches[n], True).to_numpy()
         for n in ("is_transactional", "is_control", "is_valid", "is_contested", "may_be_header_keys")
     }
     is_other_control = pc.fill_null(pc.invert(pc.is_in(batches["marker"], pa.array(["COMMIT", "ABORT"]))), False)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from txn_analysis.ingest.sections import SNAPSHOT
+from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT
 from txn_analysis.reconstruct.partition_log import Comparisons, PartitionLog, partition_log
 from txn_analysis.reconstruct.producer_state import OpenTransaction, ProducerEntry, ProducerState
 from txn_analysis.reconstruct.segments import TO_THE_END, Problem, segments_of
+from txn_analysis.reconstruct.stated import Stated
 
 Row = dict[str, Any]
 
@@ -41,19 +42,21 @@ def link_partition(
 
     Args:
         sections: one row per `Dumping …` section of the partition, with `capture_rank` (0 is the judged capture),
-            `is_end_proven` and `input_problem`; snapshot sections included.
+            `is_end_proven` and `input_problem`; snapshot sections and what checkpoint files state included.
         pieces: rows of `log_pieces` of those sections.
         snapshot_rows: rows of `producer_snapshots` of those sections.
         comparisons: of all pairs that `copies.pairs_to_compare` names.
         as_of_ms: moment of the capture; timestamps after it are not credible. None if no broker's clock speaks.
     """
+    stated = Stated.of(sections)
+    sections = [s for s in sections if s["kind"] in LOG_KINDS or s["kind"] == SNAPSHOT]
     log = partition_log(segments_of([s for s in sections if s["kind"] != SNAPSHOT], pieces), comparisons)
     snapshots = _snapshots([s for s in sections if s["kind"] == SNAPSHOT], snapshot_rows)
     base = _base_snapshot(log, snapshots)
     log = _above(log, base)
     state = _start(log, base)
     witnesses = [s for s in snapshots if s is not base and (base is None or s.offset >= base.offset)]
-    problems = [*log.problems, *_follow(log, state, witnesses)]
+    problems = [*log.problems, *_follow(log, state, witnesses), *stated.problems()]
     if base is not None and log.first_offset is not None and base.offset < log.first_offset:
         problems.append(
             Problem(log.first_offset - 1, f"offsets {base.offset} to {log.first_offset - 1} are in no file")
@@ -61,7 +64,10 @@ def link_partition(
     is_in_capture = any(s["capture_rank"] == 0 for s in sections)
     if not is_in_capture:
         problems.append(Problem(TO_THE_END, "the partition is not in this capture"))
-    health = _health(log, state, problems, base, as_of_ms) | {"is_in_capture": is_in_capture}
+    health = _health(log, state, problems, base, stated) | {
+        "is_in_capture": is_in_capture,
+        "last_credible_timestamp_ms": _last_credible(log, as_of_ms),
+    }
     opened = [_open_row(e, e.open, problems, base) for e in state.entries.values() if e.open]
     used = [{n: p[n] for n in ("input_id", "section_index", "first_position")} for p in log.pieces]
     return LinkedPartition(health, opened + [_ended_row(row) for row in state.ended], used)
@@ -202,27 +208,32 @@ def _transaction_row(txn: OpenTransaction) -> Row:
 
 
 def _health(
-    log: PartitionLog, state: ProducerState, problems: list[Problem], base: Snapshot | None, as_of_ms: int | None
+    log: PartitionLog, state: ProducerState, problems: list[Problem], base: Snapshot | None, stated: Stated
 ) -> Row:
     opened = sorted((e.open for e in state.entries.values() if e.open), key=lambda txn: txn.start_offset)
     oldest = opened[0] if opened else None
     end = log.end_offset if log.end_offset is not None else (base.offset if base else None)
+    from_offset = oldest.start_offset if oldest else end
+    stable = stated.last_stable_offset(oldest.start_offset if oldest else None, end)
+    hidden = (oldest.hidden_record_count, oldest.hidden_bytes) if oldest else (0, 0)
     return {
         "first_offset": log.first_offset,
         "end_offset": end,
-        "last_stable_offset": oldest.start_offset if oldest else end,
+        "log_start_offset": stated.log_start_offset,
+        "high_watermark": stated.high_watermark,
+        "last_stable_offset": stable,
         "open_transaction_count": len(opened),
-        "hidden_record_count": oldest.hidden_record_count if oldest else 0,
-        "hidden_bytes": oldest.hidden_bytes if oldest else 0,
+        # Counted from where the oldest open transaction begins: of less nobody knows how much is hidden.
+        "hidden_record_count": hidden[0] if stable == from_offset else None,
+        "hidden_bytes": hidden[1] if stable == from_offset else None,
         "log_bytes": sum(p["size_bytes"] for p in log.pieces),
         "snapshot_offset": base.offset if base else None,
         "last_moment_ms": state.last_moment_ms,
-        "last_credible_timestamp_ms": _last_credible(log, as_of_ms),
         "first_leader_epoch": min(_known(log.pieces, "first_leader_epoch"), default=None),
         "leader_epoch": max(_known(log.pieces, "leader_epoch"), default=None),
         "problems": [_problem_row(p) for p in sorted(set(problems))],
         "witnesses": list(dict.fromkeys(log.witnesses + state.witnesses)),
-        "remarks": log.remarks,
+        "remarks": log.remarks + stated.remarks(end),
         "producers": [_producer_row(entry) for _, entry in sorted(state.entries.items())],
     }
 

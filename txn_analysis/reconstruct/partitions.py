@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT
+from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION
 from txn_analysis.reconstruct.copies import (
     COMPARED_COLUMNS,
     Comparison,
@@ -84,7 +84,7 @@ def linked_partitions(evidence: Evidence, as_of_ms: int | None) -> Linked:
     logs = sections.where(F.col("kind").isin(*LOG_KINDS))
     small = pieces.drop("transactions", "text_gaps")
     comparisons = _comparisons(evidence, logs, small, kept) if overlapping(known) else {}
-    linkable = sections.where(F.col("kind").isin(*LOG_KINDS, SNAPSHOT))
+    linkable = sections.where(F.col("kind").isin(*LOG_KINDS, SNAPSHOT, *STATED_OF_PARTITION))
     items = _items(section=linkable, piece=small, snapshot=evidence.snapshots)
     linked = items.groupBy("topic", "partition").applyInArrow(_linker(comparisons, as_of_ms), LINKED)
     return Linked(linked.persist(), pieces)
@@ -173,6 +173,8 @@ def _linker(comparisons: Mapping[Pair, Comparison], as_of_ms: int | None) -> Cal
 
     def link(table: pa.Table) -> pa.Table:
         sections, pieces, snapshots = (_present(table, name) for name in ("section", "piece", "snapshot"))
+        if all(s["kind"] in STATED_OF_PARTITION for s in sections):  # a checkpoint names it, its files are not here
+            return schema.empty_table()
         linked = link_partition(sections, pieces, snapshots, comparisons, as_of_ms)
         row: dict[str, Any] = {
             "topic": table["topic"][0].as_py(),

@@ -17,6 +17,7 @@ SECTION = struct(
     is_start_proven=BOOLEAN,
     grammar=STRING,
     has_batches=BOOLEAN,
+    stated=STRING,
 )
 
 INPUTS = Table(
@@ -42,7 +43,8 @@ INPUTS = Table(
             "sections",
             array(SECTION),
             "the `Dumping …` sections in file order; first_offset and end_offset are those of its batches, "
-            "has_batches says that `log_batches` keeps them",
+            "has_batches says that `log_batches` keeps them. A file of a log directory is one section; a checkpoint is "
+            "one for each statement, with its offset in file_base_offset",
         ),
     ),
     checks={

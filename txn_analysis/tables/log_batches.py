@@ -31,7 +31,11 @@ LOG_BATCHES = Table(
         Col("delete_horizon_ms", BIGINT, "when compaction may remove it; NULL if not set or not printed"),
         Col("codec", STRING, "compression codec, lower case"),
         Col("crc", BIGINT, "checksum as printed"),
-        Col("is_valid", BOOLEAN, "the tool found the checksum right", nullable=False),
+        Col(
+            "is_valid",
+            BOOLEAN,
+            "the checksum is right; NULL where it decides nothing and was not looked at (log_dir without --verify)",
+        ),
         Col("is_contested", BOOLEAN, "another line of the dump claims the same position", nullable=False),
         Col("may_be_header_keys", BOOLEAN, "it may be text of a record's header keys before it", nullable=False),
         Col("record_line_count", INT, "record lines proven to be its own; NULL where none is printed, or not counted"),

@@ -22,10 +22,33 @@ PARTITION_HEALTH = Table(
         Col("is_in_capture", BOOLEAN, "the capture itself holds files of this partition", nullable=False),
         Col("first_offset", BIGINT, "first offset that is covered by batches"),
         Col("end_offset", BIGINT, "offset after the last one seen"),
-        Col("last_stable_offset", BIGINT, "smallest open start, or the end of the log where none is open"),
+        Col(
+            "log_start_offset",
+            BIGINT,
+            "newest log start in a checkpoint; NULL without one, or where the first file begins",
+        ),
+        Col(
+            "high_watermark",
+            BIGINT,
+            "newest high watermark in a checkpoint; up to 5 s old unless the broker was stopped",
+        ),
+        Col(
+            "last_stable_offset",
+            BIGINT,
+            "smallest open start, or the end of the log where none is open; not below the log start, nor above the "
+            "high watermark of a broker that was stopped",
+        ),
         Col("open_transaction_count", INT, "open transactions", nullable=False),
-        Col("hidden_record_count", BIGINT, "data records from the last stable offset on; NULL where some are gone"),
-        Col("hidden_bytes", BIGINT, "bytes of the log from the last stable offset on; NULL where some are gone"),
+        Col(
+            "hidden_record_count",
+            BIGINT,
+            "data records from the last stable offset on; NULL where some are gone or not told apart",
+        ),
+        Col(
+            "hidden_bytes",
+            BIGINT,
+            "bytes of the log from the last stable offset on; NULL where some are gone or not told apart",
+        ),
         Col("log_bytes", BIGINT, "bytes of the log that were seen", nullable=False),
         Col("snapshot_offset", BIGINT, "producer snapshot that stands for what is below; NULL if none was needed"),
         Col("last_moment_ms", BIGINT, "last broker-clock timestamp by offset; NULL without one"),

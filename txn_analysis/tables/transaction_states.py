@@ -10,7 +10,12 @@ TRANSACTION_STATES = Table(
         Col("ingest_id", STRING, "the ingest that read the content", nullable=False),
         Col("input_id", STRING, "fingerprint of the input", nullable=False),
         Col("section_index", INT, "`Dumping …` section; 0 in a console export", nullable=False),
-        Col("ordinal", BIGINT, "order in the section; byte offset of the record's text", nullable=False),
+        Col(
+            "ordinal",
+            BIGINT,
+            "order in the section: byte offset of the record's text; in a log directory the record's offset",
+            nullable=False,
+        ),
         Col("state_partition", INT, "partition of `__transaction_state`; NULL in a console export"),
         Col("offset", BIGINT, "offset of the record; NULL in a console export"),
         Col("recorded_ms", BIGINT, "broker's time of the append; NULL in a console export"),

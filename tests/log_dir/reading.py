@@ -1,0 +1,115 @@
+"""Reads files of a log directory by the product's own path, without Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from txn_analysis.ingest.body import Reject
+from txn_analysis.ingest.broker_files import HEAD_BYTES, BrokerFile, sort_out
+from txn_analysis.ingest.broker_survey import survey_broker_file, survey_content
+from txn_analysis.ingest.planning import plan_broker_file
+from txn_analysis.ingest.producer_files import read_snapshot_file, read_txnindex_file
+from txn_analysis.ingest.sections import LOG, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
+from txn_analysis.ingest.segment_scan import scan_segment
+from txn_analysis.ingest.sources import SourceFile, find_files
+from txn_analysis.ingest.split import split_ranges
+from txn_analysis.ingest.state_segment import read_state_segment
+from txn_analysis.ingest.text import Text, open_text
+from txn_analysis.tables import LOG_BATCHES
+
+if TYPE_CHECKING:
+    from txn_analysis.ingest.broker_files import Sorted
+    from txn_analysis.ingest.plan import PlannedInput
+
+Row = dict[str, Any]
+CASES = Path(__file__).parents[2] / "data" / "cases"
+_READERS = {STATE: read_state_segment, SNAPSHOT: read_snapshot_file, TXNINDEX: read_txnindex_file}
+
+
+def sorted_files(*paths: Path) -> dict[SourceFile, Sorted]:
+    """What each file under some paths is."""
+    files = find_files([str(path) for path in paths])
+    heads = []
+    for file in files:
+        with open_text(file.path, None) as text:
+            heads.append(text.read(0, HEAD_BYTES))
+    return dict(zip(files, sort_out(files, heads), strict=True))
+
+
+def plans(*paths: Path, is_verified: bool = False) -> list[PlannedInput]:
+    """The plans of brokers' own files; what is none, or is never evidence, is left out."""
+    found = []
+    for file, what in sorted_files(*paths).items():
+        if isinstance(what, BrokerFile):
+            facts = survey_broker_file(what, file.path, file.size_bytes, is_verified=is_verified)
+            found.append(plan_broker_file(file, what, facts, is_verified=is_verified))
+    return found
+
+
+@dataclass
+class CountedText(Text):
+    """A file in memory that counts what is read of it."""
+
+    data: bytes
+    read_bytes: int = 0
+    places: list[tuple[int, int]] = field(default_factory=list)
+
+    def read(self, start: int, end: int) -> bytes:
+        found = self.data[start:end]
+        self.read_bytes += len(found)
+        self.places.append((start, end))
+        return found
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A segment file in memory with its plan."""
+
+    text: CountedText
+    plan: PlannedInput
+
+    @classmethod
+    def of(cls, data: bytes, *, base_offset: int = 0, kind: str = LOG, is_verified: bool = False) -> Segment:
+        text = CountedText(data)
+        topic = "__transaction_state" if kind == STATE else "orders"
+        file = BrokerFile(kind, f"{topic}-0/{base_offset:020}.log", topic, 0, base_offset)
+        facts = survey_content(file, text.read, len(data), is_verified=is_verified)
+        plan = plan_broker_file(SourceFile(file.place, len(data)), file, facts, is_verified=is_verified)
+        return cls(text, plan)
+
+    def batches(self) -> list[Row]:
+        """Rows of `log_batches`."""
+        rows: list[Row] = self.scanned().to_pylist()
+        return rows
+
+    def scanned(self) -> pa.Table:
+        """The same as a table."""
+        return _scanned(self.text, self.plan)
+
+    def states(self) -> list[Row]:
+        """Rows of `transaction_states`."""
+        return list(read_state_segment(self.text, self.plan.sections[0]))
+
+
+def batches_of(plan: PlannedInput) -> pa.Table:
+    """Rows of `log_batches` of a planned segment."""
+    with open_text(plan.path, None) as text:
+        return _scanned(text, plan)
+
+
+def _scanned(text: Text, plan: PlannedInput) -> pa.Table:
+    ranges = [part for task in split_ranges([plan], LOG_KINDS, 1 << 25, 2) for part in task]
+    return pa.Table.from_batches([scan_segment(text, part, "ingest") for part in ranges], LOG_BATCHES.arrow_schema)
+
+
+def rows_of(plan: PlannedInput) -> list[Row]:
+    """Rows of the small table that a planned file is of; nothing in it is rejected."""
+    (section,) = plan.sections
+    with open_text(plan.path, None) as text:
+        items = list(_READERS[section.kind](text, section))
+    assert not any(isinstance(item, Reject) for item in items)
+    return [item for item in items if not isinstance(item, Reject)]

@@ -1,0 +1,29 @@
+"""A log directory of a broker that runs, written by the encoder of the tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.log_dir.encoder import snapshot_bytes, write_log
+from tests.log_dir.test_segments import data, marker
+from tests.oracle.broker import replay
+from tests.oracle.model import History, Segment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PARTITIONS = 5
+SEGMENTS = (
+    Segment(0, (data(0, producer=1), marker(1, producer=1), data(2, producer=2))),
+    Segment(3, (marker(3, producer=2), data(4, producer=3))),
+    Segment(5, (data(5, producer=4), marker(6, producer=3))),
+)
+
+
+def live_log_dir(root: Path) -> Path:
+    """Five partitions with the same log; each has a snapshot at its last segment."""
+    snapshot = snapshot_bytes(replay([b for s in SEGMENTS[:2] for b in s.batches]).snapshot())
+    for partition in range(PARTITIONS):
+        folder = write_log(root, History("orders", partition, SEGMENTS))
+        (folder / f"{5:020}.snapshot").write_bytes(snapshot)
+    return root

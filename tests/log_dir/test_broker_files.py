@@ -1,0 +1,140 @@
+"""Which files of a log directory are read, which are never evidence, and which are refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.log_dir.encoder import encoded, snapshot_bytes
+from tests.log_dir.reading import CASES, plans, sorted_files
+from tests.log_dir.test_segments import data
+from txn_analysis.ingest.broker_files import BrokerFile, PassedOver
+from txn_analysis.ingest.recognise import Refusal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from txn_analysis.ingest.broker_files import Sorted
+
+SEGMENT = encoded(data(17))
+NAME = "00000000000000000017.log"
+HEX = "0f" * 16
+
+
+def found(root: Path, files: dict[str, bytes]) -> dict[str, Sorted]:
+    """What each of some files under a folder is taken for."""
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
+    return {str(file.path)[len(str(root)) + 1 :]: what for file, what in sorted_files(root).items()}
+
+
+def test_every_file_of_the_real_log_directories_is_known() -> None:
+    for capture in ("kafka-4.2/capture-1", "kafka-4.2-edge/capture-1", "kafka-4.2-edge/capture-2"):
+        what = sorted_files(CASES / capture / "log-dirs")
+        assert [file.path for file, kind in what.items() if not isinstance(kind, BrokerFile | PassedOver)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        pytest.param(f"my-topic.v1-12/{NAME}", SEGMENT, "log", id="segment"),
+        pytest.param(f"my-topic.v1-12/{NAME}", b"", "log", id="segment-that-has-just-been-rolled"),
+        pytest.param(f"my-topic.v1-12/{NAME}", bytes(5000), "log", id="preallocated"),
+        pytest.param(f"my-topic.v1-12/{NAME}", SEGMENT[:30], "log", id="half-a-first-batch"),
+        pytest.param(f"__transaction_state-12/{NAME}", SEGMENT, "state", id="state"),
+    ],
+)
+def test_segments_are_known_by_what_they_begin_with(tmp_path: Path, name: str, content: bytes, kind: str) -> None:
+    (what,) = found(tmp_path, {name: content}).values()
+    topic = name.partition("-12/")[0]
+    assert what == BrokerFile(kind, name, topic, 12, 17)
+
+
+def test_what_lies_beside_segments_is_known_by_its_name(tmp_path: Path) -> None:
+    checkpoint = b"0\n1\norders 0 5\n"
+    what = found(
+        tmp_path,
+        {
+            f"orders-0/{NAME}": SEGMENT,
+            "orders-0/00000000000000000017.snapshot": snapshot_bytes({}),
+            "orders-0/00000000000000000017.txnindex": b"",
+            "orders-0/leader-epoch-checkpoint": b"0\n0\n",
+            "orders-0/partition.metadata": b"version: 0\ntopic_id: abc\n",
+            "replication-offset-checkpoint": checkpoint,
+            "log-start-offset-checkpoint": checkpoint,
+            "meta.properties": b"cluster.id=x\n",
+        },
+    )
+    kinds = {name.rpartition("/")[2]: kind.kind for name, kind in what.items() if isinstance(kind, BrokerFile)}
+    assert kinds == {
+        NAME: "log",
+        "00000000000000000017.snapshot": "snapshot",
+        "00000000000000000017.txnindex": "txnindex",
+        "leader-epoch-checkpoint": "leader_epoch",
+        "partition.metadata": "topic_id",
+        "replication-offset-checkpoint": "high_watermark",
+        "log-start-offset-checkpoint": "log_start",
+        "meta.properties": "cluster_id",
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "orders-0/00000000000000000017.index",
+        "orders-0/00000000000000000017.timeindex",
+        "orders-0/00000000000000000003.log.deleted",
+        "orders-0/00000000000000000003.log.cleaned",
+        "orders-0/00000000000000000003.log.swap",
+        "orders-0/leader-epoch-checkpoint.tmp",
+        "recovery-point-offset-checkpoint",
+        "cleaner-offset-checkpoint",
+        "bootstrap.checkpoint",
+        "replication-offset-checkpoint.tmp",
+        f"orders-1.{HEX}-delete/{NAME}",
+        f"orders-1.{HEX}-future/{NAME}",
+        f"orders-1.{HEX}-stray/00000000000000000017.snapshot",
+        f"__cluster_metadata-0/{NAME}",
+        "remote-log-index-cache/17_abc.index",
+    ],
+)
+def test_what_is_never_evidence_is_passed_over_beside_a_log_and_only_there(tmp_path: Path, name: str) -> None:
+    alone = found(tmp_path / "alone", {name: SEGMENT})[name]
+    beside = found(tmp_path / "beside", {name: SEGMENT, f"orders-0/{NAME}": SEGMENT})
+    assert isinstance(beside[name], PassedOver)
+    assert isinstance(beside[f"orders-0/{NAME}"], BrokerFile)
+    assert name.startswith("__cluster_metadata") or not isinstance(alone, PassedOver | BrokerFile)
+
+
+def test_a_log_that_was_set_aside_is_refused_where_it_is_given_by_itself(tmp_path: Path) -> None:
+    (what,) = found(tmp_path, {f"orders-1.{HEX}-stray/{NAME}": SEGMENT}).values()
+    assert isinstance(what, Refusal)
+    assert "stray log, not the partition's log" in what.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        pytest.param(f"orders-0/{NAME}", b"Dumping orders-0/00000000000000000017.log\n", id="a-dump-under-a-logs-name"),
+        pytest.param(f"orders-0/{NAME}", b"\0\0binary, but no batch" + bytes(60), id="binary-that-is-no-batch"),
+        pytest.param(f"data/{NAME}", SEGMENT, id="folder-that-is-no-partitions"),
+        pytest.param("orders-0/17.log", SEGMENT, id="name-that-no-broker-gives"),
+        pytest.param("orders-0/00000000000000000017.bin", SEGMENT, id="name-of-no-segment"),
+        pytest.param("orders-0/leader-epoch-checkpoint", b"0\n0\n", id="checkpoint-without-a-log"),
+        pytest.param("meta.properties", b"cluster.id=x\n", id="properties-without-a-log"),
+    ],
+)
+def test_a_name_alone_makes_no_file_a_brokers(tmp_path: Path, name: str, content: bytes) -> None:
+    assert found(tmp_path, {name: content}) == {name: None}
+
+
+def test_a_foreign_file_in_a_partitions_folder_is_not_passed_over(tmp_path: Path) -> None:
+    what = found(tmp_path, {f"orders-0/{NAME}": SEGMENT, "orders-0/notes.txt": b"x", "notes.txt": b"x"})
+    assert (what["orders-0/notes.txt"], what["notes.txt"]) == (None, None)
+
+
+def test_the_same_segment_of_two_brokers_is_one_input_and_of_two_partitions_two(tmp_path: Path) -> None:
+    found(tmp_path, {f"{folder}/{NAME}": SEGMENT for folder in ("n1/orders-0", "n2/orders-0", "n2/orders-1")})
+    assert len({plan.input_id for plan in plans(tmp_path)}) == 2

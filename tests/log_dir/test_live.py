@@ -1,0 +1,58 @@
+"""A log directory changes under the reader: what is missing then is coverage, and what is ended stays ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.log_dir.encoder import encoded
+from tests.log_dir.reading import plans
+from tests.log_dir.scenes import live_log_dir
+from tests.log_dir.test_segments import data
+from txn_analysis.ingest import sources
+from txn_analysis.ingest.planning import GONE, without_changed
+from txn_analysis.ingest.sources import find_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def log_dir(tmp_path: Path) -> Path:
+    return live_log_dir(tmp_path)
+
+
+def test_a_torn_end_is_a_remark(log_dir: Path) -> None:
+    active = log_dir / "orders-0" / f"{5:020}.log"
+    active.write_bytes(active.read_bytes() + encoded(data(7))[:-3])
+    (plan,) = plans(active)
+    assert plan.sections[0].torn_bytes == len(encoded(data(7))) - 3
+
+
+def test_a_file_that_is_deleted_while_its_folder_is_listed_is_passed_over(
+    log_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = sources._folder_files
+
+    def listed(folder: str, problems: list[str]) -> Iterator[str]:
+        for path in known(folder, problems):
+            if path.endswith(f"orders-0/{0:020}.log"):
+                (log_dir / "orders-0" / f"{0:020}.log").unlink()
+            yield path
+
+    monkeypatch.setattr(sources, "_folder_files", listed)
+    assert len(find_files([str(log_dir)])) == 5 * 4 - 1
+
+
+def test_only_the_last_segment_of_a_log_leaves_a_trace(log_dir: Path) -> None:
+    """What retention deletes is missing as if it had been deleted before."""
+    segments = [plan for plan in plans(log_dir / "orders-0") if plan.sections[0].kind == "log"]
+    for gone in range(3):
+        kept = without_changed(segments, {segments[gone].input_id})
+        assert [p.input_id for p in kept[:2]] == [p.input_id for n, p in enumerate(segments) if n != gone]
+        assert [p.rejects for p in kept[2:]] == ([((0, segments[2].size_bytes, GONE),)] if gone == 2 else [])
+    all_gone = without_changed(segments, {p.input_id for p in segments})
+    assert [p.sections[0].file_base_offset for p in all_gone] == [0, 3, 5]
+    assert {p.input_id for p in all_gone}.isdisjoint(p.input_id for p in segments)

@@ -1,0 +1,98 @@
+"""Producer snapshots and transaction indexes: a damaged one is never taken for one without producers."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ingest.bodies import Body
+from tests.ingest.texts import plan as plan_of_text
+from tests.log_dir.encoder import encoded, snapshot_bytes
+from tests.log_dir.reading import plans
+from tests.log_dir.test_segments import data
+from tests.oracle.broker import replay
+from tests.oracle.dump_writer import Tool, snapshot_section
+from tests.oracle.history import histories
+from tests.reconstruct.evidence import MemoryText
+from txn_analysis.ingest.body import Reject
+from txn_analysis.ingest.line_records import read_snapshot_section
+from txn_analysis.ingest.producer_files import read_snapshot_file, read_txnindex_file, snapshot_problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.oracle.model import History
+
+ENTRY = struct.Struct(">hqqqq")
+
+
+@given(histories(max_steps=15))
+def test_a_snapshot_has_the_rows_of_its_dump(history: History) -> None:
+    producers = replay(history.batches).snapshot()
+    text = snapshot_section("orders-1", 17, producers, Tool()).encode()
+    (section,) = plan_of_text(text).sections
+    body = Body(snapshot_bytes(producers), file_base_offset=17)
+    assert list(read_snapshot_file(body, body)) == list(read_snapshot_section(MemoryText(text), section))
+
+
+def whole_snapshot(producers: int = 3) -> bytes:
+    history = [data(k, producer=k) for k in range(producers)]
+    return snapshot_bytes(replay(history).snapshot())
+
+
+@given(st.data())
+def test_no_damaged_snapshot_is_believed(drawn: st.DataObject) -> None:
+    content = whole_snapshot()
+    at = drawn.draw(st.integers(0, len(content) - 1))
+    flipped = content[:at] + bytes([content[at] ^ drawn.draw(st.integers(1, 255))]) + content[at + 1 :]
+    for damaged in (flipped, content[:at], content + bytes(at + 1)):
+        assert snapshot_problem(damaged) is not None
+        body = Body(damaged)
+        (item,) = read_snapshot_file(body, body)
+        assert isinstance(item, Reject)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        pytest.param(whole_snapshot()[:-1] + b"x", "checksum is wrong", id="damaged"),
+        pytest.param(whole_snapshot()[:-46], "cut short", id="cut"),
+        pytest.param(b"\0\1", "cut short", id="no-head"),
+        pytest.param(b"\0\2" + whole_snapshot()[2:], "version 2", id="newer"),
+    ],
+)
+def test_a_damaged_snapshot_beside_a_log_is_named_and_is_no_section(tmp_path: Path, content: bytes, why: str) -> None:
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "orders-0" / f"{0:020}.log").write_bytes(encoded(data(0)))
+    (tmp_path / "orders-0" / f"{1:020}.snapshot").write_bytes(content)
+    snapshot = plans(tmp_path)[-1]
+    assert (snapshot.kind, snapshot.sections, snapshot.problem) == (None, (), None)
+    ((start, end, reason),) = snapshot.rejects
+    assert (start, end) == (0, len(content))
+    assert why in reason
+
+
+def txnindex(content: bytes) -> list[Any]:
+    body = Body(content)
+    return list(read_txnindex_file(body, body))
+
+
+def test_entries_of_a_transaction_index() -> None:
+    good = ENTRY.pack(0, 5, 10, 20, 21)
+    rows = txnindex(good + ENTRY.pack(1, 5, 10, 20, 21) + ENTRY.pack(0, 5, 20, 10, 21) + good)
+    named = {"producer_id": 5, "first_offset": 10, "last_offset": 20, "last_stable_offset": 21}
+    assert [row for row in rows if not isinstance(row, Reject)] == [{"topic": "orders", "partition": 1} | named] * 2
+    assert [(r.offset_bytes, r.length_bytes) for r in rows if isinstance(r, Reject)] == [(34, 34), (68, 34)]
+
+
+def test_half_an_entry_at_the_end_of_an_index_is_rejected(tmp_path: Path) -> None:
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "orders-0" / f"{0:020}.log").write_bytes(encoded(data(0)))
+    (tmp_path / "orders-0" / f"{0:020}.txnindex").write_bytes(ENTRY.pack(0, 5, 10, 20, 21) + b"\0\0\0")
+    index = plans(tmp_path)[-1]
+    assert index.rejects == ((34, 37, "half an entry at the end"),)
+    assert index.sections[0].text_end_bytes == 34

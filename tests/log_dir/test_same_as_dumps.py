@@ -1,0 +1,108 @@
+"""A broker's own files give the rows that dumps of the same files give."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ingest.texts import plan as plan_of_text
+from tests.log_dir.encoder import as_written, segment_bytes
+from tests.log_dir.reading import CASES, Segment, batches_of, plans, rows_of
+from tests.oracle.dump_writer import Tool, log_section
+from tests.oracle.history import histories
+from tests.reconstruct.evidence import MemoryText
+from txn_analysis.ingest.body import Reject
+from txn_analysis.ingest.line_records import read_snapshot_section, read_txnindex_section
+from txn_analysis.ingest.plan import ScanRange
+from txn_analysis.ingest.scan_batches import scan_range
+from txn_analysis.ingest.sections import LOG_KINDS
+from txn_analysis.ingest.state_records import read_state_section
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.oracle.model import History
+    from txn_analysis.ingest.plan import PlannedInput, Section
+
+Row = dict[str, Any]
+CAPTURES = ("kafka-4.2/capture-1", "kafka-4.2-edge/capture-1", "kafka-4.2-edge/capture-2")
+# Where a row stands in its file, and what only one of the two can know: record lines, checksums that decide nothing.
+PLACE = {"ingest_id", "input_id", "section_index", "text_start_bytes", "text_bytes", "ordinal"}
+ONLY_ONE_KNOWS = {"record_line_count", "is_valid"}
+TEXT_READERS = {"state": read_state_section, "snapshot": read_snapshot_section, "txnindex": read_txnindex_section}
+
+
+def facts(rows: list[Row]) -> list[Row]:
+    """The rows without their places in a file."""
+    return [{name: value for name, value in row.items() if name not in PLACE | ONLY_ONE_KNOWS} for row in rows]
+
+
+def dumps_of(capture: Path) -> dict[tuple[str, str, int, int], tuple[MemoryText, Section]]:
+    """The section of each dumped file of a capture."""
+    found = {}
+    for folder in ("segments", "transaction-state", "producer-snapshots", "aborted-transactions"):
+        for path in sorted((capture / folder).glob("*.txt")):
+            text = path.read_bytes()
+            for s in plan_of_text(text).sections:
+                found[s.kind, s.topic, s.partition, s.file_base_offset] = MemoryText(text), s
+    return found
+
+
+def dumped_batches(text: MemoryText, section: Section) -> list[Row]:
+    part = ScanRange("path", None, "input", section, section.text_start_bytes, section.text_end_bytes)
+    return [] if part.start == part.end else scan_range(text, part, "ingest").to_pylist()
+
+
+def pairs() -> list[Any]:
+    """Each file of a log directory of which there is also a dump."""
+    found = []
+    for name in CAPTURES:
+        dumps = dumps_of(CASES / name)
+        for plan in plans(CASES / name / "log-dirs"):
+            key = plan.sections and (plan.sections[0].kind, *_place(plan))
+            if key in dumps:
+                case = f"{name}/{plan.sections[0].dump_path}"
+                found.append(pytest.param(plan, *dumps[key], id=case))
+    return found
+
+
+def _place(plan: PlannedInput) -> tuple[str, int, int]:
+    section = plan.sections[0]
+    return section.topic, section.partition, section.file_base_offset
+
+
+PAIRS = pairs()
+
+
+def test_all_kinds_of_files_are_compared() -> None:
+    kinds = {pair.values[0].sections[0].kind for pair in PAIRS}
+    assert kinds == {"log", "state", "snapshot", "txnindex"}
+    assert len(PAIRS) > 25
+
+
+@pytest.mark.parametrize(("plan", "text", "section"), PAIRS)
+def test_real_files(plan: PlannedInput, text: MemoryText, section: Section) -> None:
+    if section.kind in LOG_KINDS:
+        rows = batches_of(plan).to_pylist()
+        assert facts(rows) == facts(dumped_batches(text, section))
+        assert False not in {row["is_valid"] for row in rows}
+    if section.kind in TEXT_READERS:
+        items = list(TEXT_READERS[section.kind](text, section))
+        assert facts(rows_of(plan)) == facts([item for item in items if not isinstance(item, Reject)])
+
+
+@settings(max_examples=60)
+@given(histories(), st.booleans())
+def test_any_log(history: History, is_verified: bool) -> None:
+    """Random producers, markers, codecs, holes, epochs and clocks, written by an encoder of the tests."""
+    written = as_written(history)
+    for segment in written.segments:
+        text = log_section("orders-0", segment, Tool(deep=True)).encode()
+        (section,) = plan_of_text(text).sections
+        found = Segment.of(segment_bytes(segment), base_offset=segment.base_offset, is_verified=is_verified)
+        rows = found.batches()
+        assert facts(rows) == facts(dumped_batches(MemoryText(text), section))
+        assert {row["is_valid"] for row in rows} <= ({True} if is_verified else {True, None})

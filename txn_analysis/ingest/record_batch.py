@@ -1,0 +1,184 @@
+"""What is inside a record batch of format 2: its records, decompressed within bounds.
+
+Only batches that brokers write themselves are opened: end markers and `__transaction_state`. No record of a client is
+ever looked into.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from txn_analysis.ingest.batch_headers import HEADER_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+MAX_RECORDS_BYTES = 64 << 20  # brokers take batches of 1 MiB by default; a bomb must not fill the memory
+_TOO_LONG = f"the records are longer than {MAX_RECORDS_BYTES} bytes, decompressed"
+_STEP_BYTES = 256 << 10
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEAD_BYTES = 16  # magic, version and oldest compatible version
+_GZIP_WINDOW_BITS = 31
+_MAX_SHIFT = 63
+_SMALLEST_RECORD_BYTES = 7
+
+
+class BadBatchError(ValueError):
+    """The records of a batch cannot be read; the message says why, never what they hold."""
+
+
+@dataclass(frozen=True)
+class LogRecord:
+    """One record. `timestamp_delta` counts from the batch's base timestamp; a key or value that is None is null."""
+
+    offset_delta: int
+    timestamp_delta: int
+    key: bytes | None
+    value: bytes | None
+
+
+def records_of(batch: bytes, codec: str, record_count: int) -> Iterator[LogRecord]:
+    """The records of a whole batch of format 2, in order (kafka.common.record.DefaultRecord).
+
+    Raises:
+        BadBatchError: it holds other records than it counts, or is not what its codec says.
+    """
+    body = _Body(decompressed(batch[HEADER_BYTES:], codec))
+    for _ in range(record_count):
+        yield body.record()
+    if not body.is_at_end:
+        raise BadBatchError("the batch holds more than its records")
+
+
+def decompressed(data: bytes, codec: str) -> bytes:
+    """The records of a batch, at most MAX_RECORDS_BYTES of them.
+
+    Raises:
+        BadBatchError: the data is damaged, or longer.
+    """
+    try:
+        return _READERS[codec](data)
+    except (zlib.error, OSError, pa.ArrowException) as error:
+        raise BadBatchError(f"the records are not {codec} data") from error
+
+
+def _gunzip(data: bytes) -> bytes:
+    stream = zlib.decompressobj(_GZIP_WINDOW_BITS)
+    found = stream.decompress(data, MAX_RECORDS_BYTES + 1)
+    if not stream.eof and len(found) <= MAX_RECORDS_BYTES:
+        raise BadBatchError("the gzip data is cut short")
+    return _bounded(found)
+
+
+def _streamed(data: bytes, codec: str) -> bytes:
+    parts, total = [], 0
+    with pa.CompressedInputStream(pa.BufferReader(data), codec) as stream:
+        while total <= MAX_RECORDS_BYTES and (part := stream.read(_STEP_BYTES)):
+            parts.append(part)
+            total += len(part)
+    return _bounded(b"".join(parts))
+
+
+def _unsnappy(data: bytes) -> bytes:
+    """Snappy as Java's clients frame it (xerial: blocks behind a header), or bare as others do."""
+    if not data.startswith(_XERIAL_MAGIC):
+        return _snappy_block(data, 0)
+    blocks, total, at = [], 0, _XERIAL_HEAD_BYTES
+    while at < len(data):
+        size = int.from_bytes(data[at : at + 4], "big")
+        at += 4 + size
+        if at > len(data):
+            raise BadBatchError("the snappy data is cut short")
+        blocks.append(_snappy_block(data[at - size : at], total))
+        total += len(blocks[-1])
+    return b"".join(blocks)
+
+
+def _snappy_block(block: bytes, before: int) -> bytes:
+    size = shift = 0
+    for at, byte in enumerate(block[:5]):
+        size |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+        if at == 4:
+            raise BadBatchError("the records are not snappy data")
+    if not block or before + size > MAX_RECORDS_BYTES:
+        raise BadBatchError(_TOO_LONG)
+    return bytes(pa.decompress(block, size, codec="snappy", asbytes=True)) if size else b""
+
+
+def _bounded(found: bytes) -> bytes:
+    if len(found) > MAX_RECORDS_BYTES:
+        raise BadBatchError(_TOO_LONG)
+    return found
+
+
+_READERS: Mapping[str, Callable[[bytes], bytes]] = {
+    "none": lambda data: data,
+    "gzip": _gunzip,
+    "snappy": _unsnappy,
+    "lz4": partial(_streamed, codec="lz4"),
+    "zstd": partial(_streamed, codec="zstd"),
+}
+
+
+class _Body:
+    """Reads records from front to back."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    @property
+    def is_at_end(self) -> bool:
+        return self._at == len(self._data)
+
+    def record(self) -> LogRecord:
+        length = self.varint()
+        end = self._at + length
+        if length < _SMALLEST_RECORD_BYTES - 1 or end > len(self._data):
+            raise BadBatchError("a record does not fit into its batch")
+        self._at += 1  # attributes, of which none is in use
+        timestamp_delta, offset_delta = self.varint(), self.varint()
+        key, value = self._bytes(end), self._bytes(end)
+        header_count = self.varint()
+        if header_count < 0:
+            raise BadBatchError("a record has fewer headers than none")
+        for _ in range(header_count):
+            if self._bytes(end) is None:
+                raise BadBatchError("a header without a key")
+            self._bytes(end)
+        if self._at != end:
+            raise BadBatchError("a record does not fill its length")
+        return LogRecord(offset_delta, timestamp_delta, key, value)
+
+    def _bytes(self, end: int) -> bytes | None:
+        length = self.varint()
+        if length < -1 or self._at + max(length, 0) > end:
+            raise BadBatchError("a key or value does not fit into its record")
+        if length < 0:
+            return None
+        self._at += length
+        return self._data[self._at - length : self._at]
+
+    def varint(self) -> int:
+        """A zigzag varint of up to 64 bits."""
+        value = shift = 0
+        data, at = self._data, self._at
+        while shift <= _MAX_SHIFT:
+            if at >= len(data):
+                raise BadBatchError("a record is cut short")
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                self._at = at
+                return (value >> 1) ^ -(value & 1)
+            shift += 7
+        raise BadBatchError("a number is too long")
