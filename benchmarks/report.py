@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from benchmarks.steps import Figures
 
+_TELLING_BYTES = 2**30
 _PACKAGES = ("pyspark", "delta-spark", "pyarrow", "numpy", "duckdb")
 
 
@@ -33,6 +34,7 @@ def results(figures: Figures, failures: Mapping[str, str], command: str, day: st
     paragraphs = [
         "# What an audit costs",
         f"Written by `{command}` on {day}; each figure is of this one run on {machine()}. {versions()}.",
+        *caveats(figures),
         targets_table(figures, failures),
         "## Where the time goes",
         "The large audit of shallow dumps, every batch kept. Stages as it says them itself; they follow each other.",
@@ -42,6 +44,16 @@ def results(figures: Figures, failures: Mapping[str, str], command: str, day: st
         *[f"Step `{step}` is not available: {why}" for step, why in failures.items()],
     ]
     return "\n\n".join(paragraphs) + "\n"
+
+
+def caveats(figures: Figures) -> list[str]:
+    """What must be known before the figures are believed, as paragraphs."""
+    if figures["large_text_bytes"] >= _TELLING_BYTES:
+        return []
+    return [
+        "**Provisional: so few bytes take less time than two runs differ by, so what is said per GiB, and all that follows"
+        " from it, is noise. `make bench` measures enough of them.**"
+    ]
 
 
 def targets_table(figures: Figures, failures: Mapping[str, str]) -> str:

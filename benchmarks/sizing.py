@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from benchmarks.audits import audit
 from benchmarks.batches import data_batch_bytes
 from benchmarks.dumps import write_dumps
-from benchmarks.report import table
+from benchmarks.report import caveats, table
 from benchmarks.targets import NotMeasurableError, added
 from txn_analysis.config import Settings
 
@@ -46,7 +46,7 @@ What {partitions} partitions with {log_tib} TiB of log need. Written by `python 
 A dump has one line for each batch, so the size of the batches decides, not that of the log. `kafka-dump-log` reads the
 whole log once to make them, where the copy is.
 
-{needs}
+{caveats}{needs}
 
 Minutes are those of one audit with every batch kept, on cores like the bench's. The work is shared by ranges of text,
 not by files; more cores than ranges have nothing to do. A later audit reads all bytes again to know them, but parses
@@ -137,6 +137,7 @@ def page() -> str:
         partitions=f"{_PARTITIONS:,}",
         log_tib=_LOG_BYTES // _TIB,
         measured=f"{small_gib:.3g} and {large_gib:.3g} GiB of dumps on {figures['cores']:.0f} cores",
+        caveats="".join(f"{paragraph}\n\n" for paragraph in caveats(figures)),
         needs=_needs_table(figures),
         memory=_memory(figures),
         checked=_checked(),
