@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from benchmarks.steps import Figures
 
 _TELLING_BYTES = 2**30
+_PROVISIONAL = (
+    "**Provisional: so few bytes take less time than two runs differ by, so what is said per GiB, and all that follows"
+    " from it, is noise. `make bench` measures enough of them.**"
+)
 _PACKAGES = ("pyspark", "delta-spark", "pyarrow", "numpy", "duckdb")
 
 
@@ -50,10 +54,7 @@ def caveats(figures: Figures) -> list[str]:
     """What must be known before the figures are believed, as paragraphs."""
     if figures["large_text_bytes"] >= _TELLING_BYTES:
         return []
-    return [
-        "**Provisional: so few bytes take less time than two runs differ by, so what is said per GiB, and all that follows"
-        " from it, is noise. `make bench` measures enough of them.**"
-    ]
+    return [_PROVISIONAL]
 
 
 def targets_table(figures: Figures, failures: Mapping[str, str]) -> str:
