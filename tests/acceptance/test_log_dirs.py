@@ -67,7 +67,7 @@ def test_a_broker_that_runs(spark: SparkSession, warehouse: str, tmp_path: Path)
 
     settings = Settings.model_validate({"warehouse": warehouse, "cluster": "live"})
     report = audit.audit(spark, [str(log_dir)], settings, WhileScanning(happen))
-    oldest_gone, last_gone, grown, snapshot_gone, last_cut = report.partitions
+    oldest_gone, last_gone, grown, snapshot_gone, last_cut = report.partitions  # and none that is only named
     assert (oldest_gone.first_offset, oldest_gone.end_offset, problems(oldest_gone)) == (3, 7, [])
     for lost in (last_gone, last_cut):
         assert problems(lost) == ["file 5: the text after offset 4 was not understood"]

@@ -21,7 +21,11 @@ SEGMENTS = (
 
 
 def live_log_dir(root: Path) -> Path:
-    """Five partitions with the same log; each has a snapshot at its last segment."""
+    """Five partitions with the same log; each has a snapshot at its last segment.
+
+    The checkpoint names one more, which is not in this folder.
+    """
+    (root / "replication-offset-checkpoint").write_bytes(b"0\n2\norders 0 7\nelsewhere 0 1\n")
     snapshot = snapshot_bytes(replay([b for s in SEGMENTS[:2] for b in s.batches]).snapshot())
     for partition in range(PARTITIONS):
         folder = write_log(root, History("orders", partition, SEGMENTS))

@@ -36,14 +36,32 @@ def test_a_file_that_is_deleted_while_its_folder_is_listed_is_passed_over(
 ) -> None:
     known = sources._folder_files
 
-    def listed(folder: str, problems: list[str]) -> Iterator[str]:
-        for path in known(folder, problems):
+    def listed(folder: str, problems: list[str], state_folders: list[str]) -> Iterator[str]:
+        for path in known(folder, problems, state_folders):
             if path.endswith(f"orders-0/{0:020}.log"):
                 (log_dir / "orders-0" / f"{0:020}.log").unlink()
             yield path
 
     monkeypatch.setattr(sources, "_folder_files", listed)
-    assert len(find_files([str(log_dir)])) == 5 * 4 - 1
+    assert len(find_files([str(log_dir)])) == 5 * 4 + 1 - 1
+
+
+def test_the_state_is_listed_last(log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that of brokers that run it reaches at least as far as the logs."""
+    for folder in ("a-broker/__transaction_state-0", "__transaction_state-1"):
+        (log_dir / folder).mkdir(parents=True)
+        (log_dir / folder / f"{0:020}.log").write_bytes(b"")
+    looked_at: list[str] = []
+    known = sources._regular_file
+
+    def regular_file(path: str) -> sources.SourceFile:
+        looked_at.append(path)
+        return known(path)
+
+    monkeypatch.setattr(sources, "_regular_file", regular_file)
+    files = find_files([str(log_dir / "a-broker"), str(log_dir)])
+    assert set(looked_at) == {file.path for file in files}
+    assert all("__transaction_state" in path for path in looked_at[-2:])
 
 
 def test_only_the_last_segment_of_a_log_leaves_a_trace(log_dir: Path) -> None:

@@ -235,7 +235,7 @@ def test_a_torn_tail_inside_the_log_breaks_what_began_before_it() -> None:
         *batches_of(sections, text, range_bytes=10_000, input_id="torn"),
         *batches_of(later, later_text, range_bytes=10_000, input_id="later"),
     ]
-    assert gaps(linked(rows, scanned)) == ["file 0 ends in 33 bytes of half a batch"]
+    assert gaps(linked(rows, scanned)) == ["file 0 ends in 33 bytes that are no whole batch"]
     assert gaps(linked(rows[:1], scanned[:1])) == []
 
 

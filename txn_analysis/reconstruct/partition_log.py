@@ -252,7 +252,7 @@ def _find_torn_tails(log: PartitionLog) -> None:
         if not segment.section["torn_bytes"]:
             continue
         name, torn_bytes = segment.section["file_base_offset"], segment.section["torn_bytes"]
-        torn = f"file {name} ends in {torn_bytes} bytes of half a batch"
+        torn = f"file {name} ends in {torn_bytes} bytes that are no whole batch"
         if segment.end_offset < (log.end_offset or 0):
             log.problems.append(Problem(segment.end_offset - 1, torn))
         else:
