@@ -62,7 +62,7 @@ class Stated:
         of the log where nothing is open.
         """
         stable = end_offset if open_start is None else max(open_start, self.log_start_offset or 0)
-        if stable is None or self.high_watermark is None :
+        if stable is None or self.high_watermark is None:
             return stable
         return min(stable, self.high_watermark)
 
