@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from txn_analysis.report.model import AuditReport
 
+# The harness reads texts; brokers' own files give the rows of dumps (tests/log_dir).
+OF_DUMPS = [v for v in VARIANTS if "log-dirs" not in v.parts]
 # A simulated cluster with all kinds of damage, and a real case with captures behind the judged one.
 MUTATED = (("simulated", 3), ("real", 2))
 
@@ -53,7 +55,7 @@ def assert_alike(report: AuditReport, answer: Answer) -> None:
     assert _sorted([item.model_dump(mode="json") for item in report.partitions]) == partitions
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.name)
+@pytest.mark.parametrize("variant", OF_DUMPS, ids=lambda v: v.name)
 def test_real_captures(reader: InputReader, audit_of: Callable[[Variant], AuditReport], variant: Variant) -> None:
     folders = [Path(path) for path in variant.paths]
     files = {str(file): file.read_bytes() for folder in folders for file in folder.rglob("*") if file.is_file()}

@@ -135,6 +135,14 @@ def test_a_foreign_file_in_a_partitions_folder_is_not_passed_over(tmp_path: Path
     assert (what["orders-0/notes.txt"], what["notes.txt"]) == (None, None)
 
 
+def test_what_is_beside_a_segment_must_be_what_it_is_named(tmp_path: Path) -> None:
+    dumps = {f"orders-0/{18:020}.{suffix}": b"Dumping x\n" for suffix in ("log", "snapshot", "txnindex")}
+    empty = f"orders-0/{19:020}.snapshot"
+    what = found(tmp_path, {f"orders-0/{NAME}": SEGMENT, empty: b""} | dumps)
+    assert [what[dump] for dump in dumps] == [None, None, None]
+    assert what[empty] == PassedOver("empty .snapshot files")  # nothing was written yet: not "no producers"
+
+
 def test_the_same_segment_of_two_brokers_is_one_input_and_of_two_partitions_two(tmp_path: Path) -> None:
     found(tmp_path, {f"{folder}/{NAME}": SEGMENT for folder in ("n1/orders-0", "n2/orders-0", "n2/orders-1")})
     assert len({plan.input_id for plan in plans(tmp_path)}) == 2

@@ -17,6 +17,7 @@ from tests.log_dir.reading import Segment
 from tests.oracle.history import histories
 from tests.oracle.model import Batch, History
 from txn_analysis.ingest import broker_survey
+from txn_analysis.ingest.accounting import rejected_in_log, rejected_outside, unproven_spans
 from txn_analysis.ingest.plan import ScanRange
 from txn_analysis.ingest.sections import LOG_KINDS
 from txn_analysis.ingest.segment_scan import scan_segment
@@ -106,6 +107,49 @@ def test_a_batch_below_the_offset_in_the_name_is_none_of_this_file() -> None:
     assert [why for *_, why in Segment.of(file_of(data(3)), base_offset=4).plan.rejects] == ["not a record batch"]
 
 
+@pytest.mark.parametrize(
+    ("at", "field"),
+    [
+        pytest.param(0, struct.pack(">q", -1), id="base-offset-negative"),
+        pytest.param(8, struct.pack(">i", 48), id="shorter-than-a-header"),
+        pytest.param(12, struct.pack(">i", -2), id="leader-epoch-negative"),
+        pytest.param(16, b"\3", id="format-3"),
+        pytest.param(16, b"\xff", id="format-negative"),
+        pytest.param(21, b"\0\5", id="codec-unknown"),
+        pytest.param(21, b"\0\x80", id="attribute-unknown"),
+        pytest.param(23, struct.pack(">i", -1), id="ends-before-it-begins"),
+        pytest.param(43, struct.pack(">q", -2), id="producer-id-negative"),
+        pytest.param(51, struct.pack(">h", -2), id="producer-epoch-negative"),
+        pytest.param(53, struct.pack(">i", -2), id="sequence-negative"),
+        pytest.param(57, struct.pack(">i", -1), id="fewer-records-than-none"),
+        pytest.param(57, struct.pack(">i", 2), id="more-records-than-offsets"),
+    ],
+)
+def test_a_header_that_no_broker_writes_ends_what_is_understood(at: int, field: bytes) -> None:
+    first, second, third = (encoded(data(k)) for k in range(3))
+    damaged = second[:at] + field + second[at + len(field) :]
+    found = Segment.of(first + damaged + third)
+    assert found.plan.rejects == ((len(first), len(first + second + third), "not a record batch"),)
+    assert [row["base_offset"] for row in found.batches()] == [0]
+
+
+def test_what_is_not_understood_is_accounted_for_by_its_reason() -> None:
+    found = Segment.of(file_of(data(0)) + b"garbage of a kind that no broker writes")
+    plan, size = found.plan, len(file_of(data(0)))
+    piece = {"text_start_bytes": 0, "text_end_bytes": size, "text_gaps": []}
+    (section,) = plan.sections
+
+    def accounted(*pieces: dict[str, Any]) -> list[tuple[int, int, str]]:
+        spans = rejected_in_log(plan, section, unproven_spans(section, pieces))
+        return [(span.offset_bytes, span.length_bytes, span.reason) for span in spans]
+
+    assert rejected_outside(plan) == []
+    assert accounted(piece) == [(size, 39, "not a record batch")]
+    assert accounted() == [(0, size + 39, "the file changed while it was read")]
+    torn = Segment.of(file_of(data(0)) + encoded(data(1))[:-1]).plan
+    assert [(span.offset_bytes, span.reason) for span in rejected_outside(torn)] == [(size, "half a batch at the end")]
+
+
 def validity(*batches: Batch, is_verified: bool = False) -> list[bool | None]:
     rows = Segment.of(file_of(*batches), is_verified=is_verified).batches()
     return [row["is_valid"] for row in rows]
@@ -132,11 +176,10 @@ def test_times_of_brokers_that_bound_an_open_transaction_are_looked_at() -> None
         batch = Batch(offset, offset, 1, None, None, None)
         return replace(batch, timestamp_type="LogAppendTime", max_timestamp_ms=time_ms)
 
-    times = [appended(k, 1_000 + k) for k in range(3)]
-    newest = appended(3, 9_000)
-    after = [appended(5, 5_000), appended(6, 5_001), appended(7, 5_002)]
-    found = validity(*times, newest, data(4), *after)
-    assert found == [None, None, None, True, True, True, None, True]
+    newest, *before = appended(0, 9_000), appended(1, 1_001), appended(2, 1_002)
+    after = [appended(4, 5_000), appended(5, 5_001), appended(6, 5_002)]
+    found = validity(newest, *before, data(3), *after)
+    assert found == [True, None, True, True, True, None, True]
 
 
 def test_batches_whose_format_was_damaged_are_looked_at() -> None:
@@ -229,10 +272,10 @@ def test_the_fingerprint_is_that_of_the_headers_and_the_place() -> None:
     before = Segment.of(bytes(content)).plan.input_id
     content[70] ^= 1  # in a record: the header still states the checksum of what was written
     assert Segment.of(bytes(content)).plan.input_id == before
-    content[30] ^= 1
-    assert Segment.of(bytes(content)).plan.input_id != before
     assert Segment.of(bytes(content), kind="state").plan.input_id != before
     assert Segment.of(bytes(content), is_verified=True).plan.input_id != before
+    content[30] ^= 1
+    assert Segment.of(bytes(content)).plan.input_id != before
 
 
 def test_random_bytes_never_raise() -> None:

@@ -172,7 +172,7 @@ ONE = record(0, 0, KEY, VALUE)
         pytest.param(batch_bytes([ONE], codec=2, body=b""), id="snappy-empty"),
         pytest.param(batch_bytes([ONE], codec=3, body=compressed(ONE, "lz4")[:-9]), id="lz4-cut"),
         pytest.param(batch_bytes([ONE], codec=4, body=b"\x28\xb5\x2f\xfdxxxx"), id="zstd-damaged"),
-        pytest.param(batch_bytes([ONE])[:-1] + b"x", id="checksum-wrong"),
+        pytest.param(batch_bytes([ONE])[:17] + b"\0\0\0\0" + batch_bytes([ONE])[21:], id="checksum-wrong"),
     ],
 )
 def test_a_batch_that_cannot_be_opened_is_undecodable(batch: bytes) -> None:

@@ -114,11 +114,17 @@ OPEN_AT_3 = (data(0), data(1), marker(2), data(3), data(4, producer=8), marker(5
         pytest.param(OPEN_AT_3, (said("log_start", 5),), 5, id="not-below-the-log-start"),
         pytest.param(OPEN_AT_3, (said("log_start", 2),), 3, id="log-start-below-it"),
         pytest.param(OPEN_AT_3, (said("high_watermark", 2, "clean_shutdown"),), 2, id="not-above-a-final-mark"),
+        pytest.param(
+            OPEN_AT_3,
+            (said("high_watermark", 1, "clean_shutdown"), said("high_watermark", 2, "clean_shutdown")),
+            2,
+            id="the-replica-that-knows-most",
+        ),
         pytest.param(OPEN_AT_3[:3], (said("high_watermark", 2, "clean_shutdown"),), 2, id="nothing-open-final-mark"),
         pytest.param(OPEN_AT_3, (said("high_watermark", 2),), 3, id="a-mark-that-may-be-old"),
         pytest.param(
             OPEN_AT_3,
-            (said("high_watermark", 2, "clean_shutdown"), said("high_watermark", 4)),
+            (said("high_watermark", 2, "clean_shutdown"), said("high_watermark", 1)),
             3,
             id="one-of-two-brokers-was-running",
         ),
@@ -139,6 +145,15 @@ def test_an_end_marker_above_the_high_watermark_ends_its_transaction(mark: int, 
     """The checkpoint may be older than the log; without that marker the transaction would look abandoned."""
     ended = (data(0), data(1), marker(2))
     assert open_starts(link(*ended, stated=(said("high_watermark", mark, word),))) == []
+
+
+@pytest.mark.parametrize(
+    ("mark", "word", "is_doubted"),
+    [(3, "clean_shutdown", True), (4, "clean_shutdown", False), (3, None, False)],
+)
+def test_nothing_is_said_of_data_above_a_final_high_watermark(mark: int, word: str | None, is_doubted: bool) -> None:
+    ((_, gaps),) = open_starts(link(*OPEN_AT_3, stated=(said("high_watermark", mark, word),)))
+    assert gaps == (["it begins above the high watermark 3: it was not committed"] if is_doubted else [])
 
 
 @pytest.mark.parametrize("start", range(7))

@@ -136,9 +136,9 @@ class Headers:
         """The headers alone, one behind the other."""
         return self.raw.view(np.uint8).reshape(-1, PEEK_BYTES)[:, :HEADER_BYTES].tobytes()
 
-    def up_to(self, count: int) -> Headers:
-        """The first of these batches."""
-        return Headers(self.position[:count], self.raw[:count])
+    def part(self, start: int, stop: int) -> Headers:
+        """Some of these batches."""
+        return Headers(self.position[start:stop], self.raw[start:stop])
 
 
 class Stop(NamedTuple):
@@ -176,7 +176,7 @@ class HeaderWalk:
             found = self._window() if is_dense else self._peeks(peeks)
             good = self._plausible(found)
             if good < len(found):
-                found, self._is_stopped = found.up_to(good), True
+                found, self._is_stopped = found.part(0, good), True
             if len(found):
                 self._at = int(found.position[-1] + found.size[-1])
                 self._next_offset = int(found.last_offset[-1]) + 1

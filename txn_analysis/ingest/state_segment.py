@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from struct import Struct
 from struct import error as StructError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.ingest.batch_headers import CODEC_MASK, CODECS, CONTROL, LOG_APPEND_TIME, HeaderWalk
 from txn_analysis.ingest.checksums import crcs, is_right
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _RECORD_TYPE = 0  # of a key; 4.1 calls it so, before it was the key's version
 _PLAIN, _FLEXIBLE = 0, 1  # value versions
+_BATCHES_AT_ONCE = 64
 _KEY_HEAD = Struct(">hh")
 _HEAD = Struct(">qhib")
 _TIMES = Struct(">qq")
@@ -37,6 +38,21 @@ _TAGS = {
 }
 
 
+class _Header(NamedTuple):
+    """What decoding needs of a batch's header."""
+
+    base_offset: int
+    last_offset: int
+    attributes: int
+    base_ms: int
+    max_ms: int
+    record_count: int
+
+    def time_ms(self, record: LogRecord) -> int:
+        """When the broker appended the record."""
+        return self.max_ms if self.attributes & LOG_APPEND_TIME else self.base_ms + record.timestamp_delta
+
+
 def read_state_segment(text: Readable, section: Span) -> Iterator[Row]:
     """Rows of `transaction_states`, in offset order, from a segment of `__transaction_state`.
 
@@ -44,40 +60,45 @@ def read_state_segment(text: Readable, section: Span) -> Iterator[Row]:
     that exists and cannot be read is an undecodable row: no absence may be concluded around it.
     """
     walk = HeaderWalk(text.read, section.text_start_bytes, section.text_end_bytes, section.file_base_offset)
-    reader = _Reader(text, section.partition)
+    reader = _Reader(section.partition)
     for block in walk.blocks():
-        for row in range(len(block)):
-            yield from reader.batch(block, row)
+        # Their neighbours are wanted as well, so that they are read together.
+        for at in range(0, len(block), _BATCHES_AT_ONCE):
+            yield from reader.batches(text, block.part(at, at + _BATCHES_AT_ONCE))
 
 
 @dataclass
 class _Reader:
-    text: Readable
     partition: int
     last_offset: int | None = None  # of the last record that was read
     has_lost: bool = False
 
-    def batch(self, block: Headers, row: int) -> Iterator[Row]:
-        """The rows of one batch."""
-        header, start = block.peeks[row], int(block.position[row])
-        base_offset, count = int(block.base_offset[row]), int(header["record_count"])
-        batch = self.text.read(start, start + int(block.size[row]))
-        attributes = int(header["attributes"])
-        is_whole = not block.is_legacy[row] and is_right(batch, int(crcs(block)[row]))
-        if not is_whole:
-            yield self._lost(base_offset, None, None)
-            return
-        append_ms = int(header["max_timestamp"]) if attributes & LOG_APPEND_TIME else None
-        next_offset = base_offset
+    def batches(self, text: Readable, found: Headers) -> Iterator[Row]:
+        """The rows of some neighbouring batches."""
+        start = int(found.position[0])
+        data = text.read(start, int(found.position[-1] + found.size[-1]))
+        names = ("attributes", "base_timestamp", "max_timestamp", "record_count")
+        columns = [found.base_offset, found.last_offset, *(found.number(name) for name in names)]
+        headers = [_Header(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
+        ends = (found.position + found.size - start).tolist()
+        right = (crcs(found).tolist(), found.is_legacy.tolist())
+        for header, at, end, crc, is_legacy in zip(headers, (0, *ends[:-1]), ends, *right, strict=True):
+            batch = data[at:end]
+            if len(batch) < end - at or is_legacy or not is_right(batch, crc):
+                yield self._lost(header.base_offset, None, None)
+            else:
+                yield from self._records(header, batch)
+
+    def _records(self, header: _Header, batch: bytes) -> Iterator[Row]:
+        next_offset = header.base_offset
         try:
-            for record in records_of(batch, CODECS[attributes & CODEC_MASK], count):
-                offset = base_offset + record.offset_delta
-                if not next_offset <= offset <= block.last_offset[row]:
+            for record in records_of(batch, CODECS[header.attributes & CODEC_MASK], header.record_count):
+                offset = header.base_offset + record.offset_delta
+                if not next_offset <= offset <= header.last_offset:
                     raise BadBatchError("offsets of records run backwards")
                 next_offset = offset + 1
-                time_ms = int(header["base_timestamp"]) + record.timestamp_delta if append_ms is None else append_ms
-                if not attributes & CONTROL:
-                    yield self._row(record, offset, time_ms)
+                if not header.attributes & CONTROL:
+                    yield self._row(record, offset, header.time_ms(record))
                 self.last_offset = offset
         except BadBatchError:
             yield self._lost(next_offset, None, None)

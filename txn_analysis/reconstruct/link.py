@@ -68,7 +68,11 @@ def link_partition(
         "is_in_capture": is_in_capture,
         "last_credible_timestamp_ms": _last_credible(log, as_of_ms),
     }
-    opened = [_open_row(e, e.open, problems, base) for e in state.entries.values() if e.open]
+    opened = [
+        _open_row(e, e.open, [*problems, *stated.doubts(e.open.start_offset)], base)
+        for e in state.entries.values()
+        if e.open
+    ]
     used = [{n: p[n] for n in ("input_id", "section_index", "first_position")} for p in log.pieces]
     return LinkedPartition(health, opened + [_ended_row(row) for row in state.ended], used)
 

@@ -2,8 +2,8 @@
 
 A broker that runs writes the high watermark every 5 s and the log start every 60 s (`ReplicaManager`, `LogManager`): a
 copy of them is older than the log beside it, or, as they are read after one another, newer. So they say where consumers
-stand, but decide no verdict. Batches above the high watermark and below the log start stay in the log: an end marker
-among them ended its transaction, and without it that transaction would look as if nobody had ended it.
+stand, and accuse nobody. Batches above the high watermark and below the log start stay in the log: an end marker among
+them ended its transaction, and without it that transaction would look as if nobody had ended it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Stated:
         of the log where nothing is open.
         """
         stable = end_offset if open_start is None else max(open_start, self.log_start_offset or 0)
-        if stable is None or self.high_watermark is None:
+        if stable is None or self.high_watermark is None or not self.is_final:
             return stable
         return min(stable, self.high_watermark)
 
@@ -79,6 +79,12 @@ class Stated:
         if began is not None and began > end_offset:
             found.append(f"a leader epoch began at {began}, this copy ends at {end_offset}: it was made earlier")
         return found
+
+    def doubts(self, open_start: int) -> list[Problem]:
+        """Why nothing may be said of a transaction that begins at this offset: it was never committed to the log."""
+        if self.high_watermark is None or not self.is_final or open_start < self.high_watermark:
+            return []
+        return [Problem(TO_THE_END, f"it begins above the high watermark {self.high_watermark}: it was not committed")]
 
     def problems(self) -> list[Problem]:
         """Files of a topic that was deleted, and of the one that was created again under its name, are no one log."""
