@@ -28,6 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What one process runs where `make test` starts two: a file, or all that asks for the audits of real captures."""
     for item in items:
