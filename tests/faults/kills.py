@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import shutil
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -124,7 +123,7 @@ class Kill:
         problems = problems + self._scene.problems_before(self._warehouse)
         self._scene.audit(self._warehouse)
         problems += self._scene.problems_after(self._warehouse)
-        shutil.rmtree(self._warehouse)
+        self._scene.remove(self._warehouse)
         return is_struck, [f"{self._name}: {problem}" for problem in problems]
 
 

@@ -95,6 +95,12 @@ class Scene:
         """The later audit, uninterrupted."""
         audit.audit(self._spark, LATER, settings(warehouse))
 
+    def remove(self, warehouse: Path) -> None:
+        """The warehouse, and what Delta remembers of its tables: of many warehouses that fills the driver's memory."""
+        shutil.rmtree(warehouse)
+        jvm: Any = self._spark._jvm
+        jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+
     def problems_before(self, warehouse: Path) -> list[str]:
         """What is wrong after an audit was cut short: readers see the later run whole or not at all."""
         found = tables(self._spark, warehouse)
