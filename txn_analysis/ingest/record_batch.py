@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from txn_analysis.ingest.batch_headers import HEADER_BYTES
+from txn_analysis.ingest.cursor import Cursor, CutShortError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +25,7 @@ _STEP_BYTES = 256 << 10
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEAD_BYTES = 16  # magic, version and oldest compatible version
 _GZIP_WINDOW_BITS = 31
-_MAX_SHIFT = 63
+_MOST_VARINT_BYTES, _MOST_LENGTH_BYTES = 10, 5  # of 64 and of 32 bits
 _SMALLEST_RECORD_BYTES = 7
 
 
@@ -50,7 +51,11 @@ def records_of(batch: bytes, codec: str, record_count: int) -> Iterator[LogRecor
     """
     body = _Body(decompressed(batch[HEADER_BYTES:], codec))
     for _ in range(record_count):
-        yield body.record()
+        try:
+            record = body.record()
+        except CutShortError as error:
+            raise BadBatchError(f"a record is not whole: {error}") from error
+        yield record
     if not body.is_at_end:
         raise BadBatchError("the batch holds more than its records")
 
@@ -63,7 +68,7 @@ def decompressed(data: bytes, codec: str) -> bytes:
     """
     try:
         return _READERS[codec](data)
-    except (zlib.error, OSError, pa.ArrowException) as error:
+    except (zlib.error, OSError, CutShortError, pa.ArrowException) as error:
         raise BadBatchError(f"the records are not {codec} data") from error
 
 
@@ -100,15 +105,8 @@ def _unsnappy(data: bytes) -> bytes:
 
 
 def _snappy_block(block: bytes, before: int) -> bytes:
-    size = shift = 0
-    for at, byte in enumerate(block[:5]):
-        size |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            break
-        if at == 4:
-            raise BadBatchError("the records are not snappy data")
-    if not block or before + size > MAX_RECORDS_BYTES:
+    size = Cursor(block).unsigned_varint(_MOST_LENGTH_BYTES)
+    if before + size > MAX_RECORDS_BYTES:
         raise BadBatchError(_TOO_LONG)
     return bytes(pa.decompress(block, size, codec="snappy", asbytes=True)) if size else b""
 
@@ -128,16 +126,8 @@ _READERS: Mapping[str, Callable[[bytes], bytes]] = {
 }
 
 
-class _Body:
+class _Body(Cursor):
     """Reads records from front to back."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    @property
-    def is_at_end(self) -> bool:
-        return self._at == len(self._data)
 
     def record(self) -> LogRecord:
         length = self.varint()
@@ -169,16 +159,5 @@ class _Body:
 
     def varint(self) -> int:
         """A zigzag varint of up to 64 bits."""
-        value = shift = 0
-        data, at = self._data, self._at
-        while shift <= _MAX_SHIFT:
-            if at >= len(data):
-                raise BadBatchError("a record is cut short")
-            byte = data[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                self._at = at
-                return (value >> 1) ^ -(value & 1)
-            shift += 7
-        raise BadBatchError("a number is too long")
+        value = self.unsigned_varint(_MOST_VARINT_BYTES)
+        return (value >> 1) ^ -(value & 1)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.ingest.batch_headers import CODEC_MASK, CODECS, CONTROL, LOG_APPEND_TIME, HeaderWalk
 from txn_analysis.ingest.checksums import crcs, is_right
+from txn_analysis.ingest.cursor import Cursor, CutShortError
 from txn_analysis.ingest.grammar import LAST_TIME_MS
 from txn_analysis.ingest.record_batch import BadBatchError, records_of
 from txn_analysis.ingest.state_values import BadValueError, json_id, json_value, state_row, undecodable_row
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _RECORD_TYPE = 0  # of a key; 4.1 calls it so, before it was the key's version
 _PLAIN, _FLEXIBLE = 0, 1  # value versions
 _BATCHES_AT_ONCE = 64
+_MOST_LENGTH_BYTES = 5  # of a length or a tag, as a varint
 _KEY_HEAD = Struct(">hh")
 _HEAD = Struct(">qhib")
 _TIMES = Struct(">qq")
@@ -140,7 +142,7 @@ def decoded(key: bytes | None, value: bytes | None) -> tuple[str, Row | None]:
     try:
         transactional_id = _id(key)
         return transactional_id, None if value is None else json_value(_value(value))
-    except (StructError, IndexError, UnicodeDecodeError):
+    except (StructError, IndexError, CutShortError, UnicodeDecodeError):
         raise BadValueError("not the content of a transaction state record") from None
 
 
@@ -175,16 +177,8 @@ def _value(data: bytes) -> dict[str, Any]:
     }
 
 
-class _Fields:
-    """Reads Kafka's field types from front to back; past the end it raises StructError or IndexError."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    @property
-    def is_at_end(self) -> bool:
-        return self._at == len(self._data)
+class _Fields(Cursor):
+    """Reads Kafka's field types; past the end it raises StructError, IndexError or CutShortError."""
 
     def unpack(self, fields: Struct) -> tuple[int, ...]:
         self._at += fields.size
@@ -199,18 +193,9 @@ class _Fields:
         self._at += size
         return self._data[self._at - size : self._at]
 
-    def _unsigned_varint(self) -> int:
-        value = 0
-        for shift in range(0, 35, 7):
-            (byte,) = self._bytes(1)
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-        raise BadValueError("a number is too long")
-
     def _length(self, size: int, *, is_flexible: bool) -> int:
         """Of a string or array; -1 is null."""
-        return self._unsigned_varint() - 1 if is_flexible else self.number(size)
+        return self.unsigned_varint(_MOST_LENGTH_BYTES) - 1 if is_flexible else self.number(size)
 
     def partitions(self, *, is_flexible: bool) -> list[dict[str, Any]] | None:
         count = self._length(4, is_flexible=is_flexible)
@@ -228,8 +213,8 @@ class _Fields:
     def tags(self, known: dict[int, tuple[str, int]]) -> dict[str, int]:
         """The tagged fields that are known; newer ones are left out, as Kafka's own readers do."""
         found = {}
-        for _ in range(self._unsigned_varint()):
-            tag, size = self._unsigned_varint(), self._unsigned_varint()
+        for _ in range(self.unsigned_varint(_MOST_LENGTH_BYTES)):
+            tag, size = self.unsigned_varint(_MOST_LENGTH_BYTES), self.unsigned_varint(_MOST_LENGTH_BYTES)
             content = self._bytes(size)
             if tag in known:
                 name, length = known[tag]
