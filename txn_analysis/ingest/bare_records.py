@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv
 
+from txn_analysis.ingest.columns import are_all, different, read_columns
 from txn_analysis.ingest.grammar import TIMESTAMP_TYPES
 from txn_analysis.ingest.lines import bytes_of
 
@@ -33,14 +33,12 @@ _COLUMNS = (
     *("bar", "offset label", "offset", "timestamp label", "timestamp", "key size label", "key size"),
     *("value size label", "value size", "sequence label", "sequence", "header keys label", "header keys"),
 )
-_TYPES = (
+_KINDS: dict[str, pa.DataType] = (
     dict.fromkeys(_NUMBERS, pa.int64())
     | dict.fromkeys(("timestamp label", "header keys"), pa.dictionary(pa.int32(), pa.string()))
     | {name: pa.binary(len(words[0])) for name, words in _LABELS.items()}
 )
-_READ = csv.ReadOptions(column_names=list(_COLUMNS), use_threads=False)
-_PARSE = csv.ParseOptions(delimiter=" ", quote_char=False, escape_char=False, ignore_empty_lines=False)
-_CONVERT = csv.ConvertOptions(column_types=_TYPES, null_values=[])
+_TYPES = {name: _KINDS[name] for name in _COLUMNS}
 _MOST_HEADER_KEYS = 10_000  # different lists of them; more are not worth the look at each
 _TEN_DIGITS = 10**10
 
@@ -60,31 +58,17 @@ class RecordHeads:
 
 def read_bare_heads(records: pa.LargeBinaryArray) -> RecordHeads | None:
     """The heads of record lines of tools 2.2 to 2.7 and 3.0 on; None where one of them does not end with its head."""
-    text = bytes_of(records)
-    # The column reader would end a line at \r, pass over a tab, and read 0x10 as a number.
-    if not text.endswith(b"\n") or any(byte in text for byte in (b"\r", b"\t", b": 0x", b": 0X")):
-        return None
-    try:
-        read = csv.read_csv(pa.py_buffer(text), _READ, _PARSE, _CONVERT).combine_chunks()
-    except pa.ArrowInvalid:
-        return None
-    if read.num_rows != len(records) or not (_has_labels(read) and _has_numbers(read) and _has_header_keys(read)):
+    read = read_columns(bytes_of(records), _TYPES, len(records))
+    if read is None or not (_has_labels(read) and _has_numbers(read) and _has_header_keys(read)):
         return None
     is_bare = np.ones(len(records), bool)
     return RecordHeads(read["offset"].to_numpy(), is_bare, is_bare)
 
 
 def _has_labels(read: pa.Table) -> bool:
-    times = read["timestamp label"].combine_chunks().dictionary.to_pylist()
-    return set(times) <= {word + ":" for word in TIMESTAMP_TYPES} and all(
-        _is_one_of(read[name].combine_chunks(), words) for name, words in _LABELS.items()
+    return set(different(read["timestamp label"])) <= {word + ":" for word in TIMESTAMP_TYPES} and all(
+        any(are_all(read[name], word) for word in words) for name, words in _LABELS.items()
     )
-
-
-def _is_one_of(labels: pa.FixedSizeBinaryArray, words: tuple[bytes, ...]) -> bool:
-    width = len(words[0])
-    raw = np.frombuffer(labels.buffers()[1], np.uint8, len(labels) * width, labels.offset * width)
-    return any(bool((raw.reshape(-1, width) == np.frombuffer(word, np.uint8)).all()) for word in words)
 
 
 def _has_numbers(read: pa.Table) -> bool:
@@ -95,7 +79,7 @@ def _has_numbers(read: pa.Table) -> bool:
 
 def _has_header_keys(read: pa.Table) -> bool:
     """Each list of header keys is closed once, at the end of its line."""
-    words = read["header keys"].combine_chunks().dictionary
+    words = different(read["header keys"])
     return len(words) <= _MOST_HEADER_KEYS and all(
-        word.startswith("[") and word.find("]") == len(word) - 1 for word in words.to_pylist()
+        word.startswith("[") and word.find("]") == len(word) - 1 for word in words
     )

@@ -7,14 +7,14 @@ whatever does not fit exactly is read line by line with the same grammar's regul
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv
 
+from txn_analysis.ingest.columns import are_all, different, read_columns
 from txn_analysis.ingest.grammar import (
+    ABSENT,
     BATCH_GRAMMARS,
     LEGACY_BATCH,
     TIMESTAMP_TYPES,
@@ -24,7 +24,6 @@ from txn_analysis.ingest.grammar import (
 if TYPE_CHECKING:
     from txn_analysis.ingest.lines import Array, Lines
 
-ABSENT = -1  # Kafka's own word for "no producer", "no sequence", "no timestamp"; becomes NULL in the table
 _RANGES = {
     "base_offset": 2**63,
     "last_offset": 2**63,
@@ -75,15 +74,10 @@ def _read_columns(lines: Lines, index: Array) -> dict[str, Array] | None:
     """All lines at once, or None where a single one of them does not fit the first one's grammar."""
     first = lines.text(int(index[0]))
     grammar = next((g for g in BATCH_GRAMMARS if g.pattern.fullmatch(first)), None)
-    text = lines.joined(index)
-    # The column reader would end a line at \r, pass over a tab, and read 0x10 as a number. No label holds an x.
-    if grammar is None or not text.endswith(b"\n") or any(byte in text for byte in (b"\r", b"\t", b"x", b"X")):
+    if grammar is None:
         return None
-    try:
-        read = csv.read_csv(pa.py_buffer(text), *_csv_options(grammar)).combine_chunks()
-    except pa.ArrowInvalid:
-        return None
-    if read.num_rows != len(index) or not _has_labels(read, grammar):
+    read = read_columns(lines.joined(index), _types(grammar), len(index))
+    if read is None or not _has_labels(read, grammar):
         return None
     columns = _columns_of(read)
     crc = columns["crc"]
@@ -91,30 +85,22 @@ def _read_columns(lines: Lines, index: Array) -> dict[str, Array] | None:
     return columns if is_known else None
 
 
-@lru_cache
-def _csv_options(grammar: BatchGrammar) -> tuple[csv.ReadOptions, csv.ParseOptions, csv.ConvertOptions]:
+def _types(grammar: BatchGrammar) -> dict[str, pa.DataType]:
     types: dict[str, pa.DataType] = {}
     for token in grammar.tokens:
         is_time = token.field == "max_timestamp"
         label_type = pa.dictionary(pa.int32(), pa.string()) if is_time else pa.binary(len(token.label) + 1)
         types |= {"label of " + token.field: label_type, token.field: token.arrow_type}
-    return (
-        csv.ReadOptions(column_names=list(types), use_threads=False),
-        csv.ParseOptions(delimiter=" ", quote_char=False, escape_char=False, ignore_empty_lines=False),
-        csv.ConvertOptions(column_types=types, null_values=[], true_values=["true"], false_values=["false"]),
-    )
+    return types
 
 
 def _has_labels(read: pa.Table, grammar: BatchGrammar) -> bool:
     for token in grammar.tokens:
-        labels = read["label of " + token.field].combine_chunks()
+        labels = read["label of " + token.field]
         if token.field == "max_timestamp":
-            if not set(labels.dictionary.to_pylist()) <= {word + ":" for word in TIMESTAMP_TYPES}:
+            if not set(different(labels)) <= {word + ":" for word in TIMESTAMP_TYPES}:
                 return False
-            continue
-        wanted = token.label.encode() + b":"
-        raw = np.frombuffer(labels.buffers()[1], np.uint8, len(labels) * len(wanted), labels.offset * len(wanted))
-        if not (raw.reshape(-1, len(wanted)) == np.frombuffer(wanted, np.uint8)).all():
+        elif not are_all(labels, token.label.encode() + b":"):
             return False
     words = {"codec": _codec_words(), "delete_horizon": None}
     return all(_are_words(read, name, allowed) for name, allowed in words.items())
@@ -128,7 +114,7 @@ def _codec_words() -> frozenset[str]:
 def _are_words(read: pa.Table, name: str, allowed: frozenset[str] | None) -> bool:
     if name not in read.column_names:
         return True
-    words = read[name].combine_chunks().dictionary.to_pylist()
+    words = different(read[name])
     return all(w in allowed if allowed is not None else _optional_long(w) is not False for w in words)
 
 

@@ -15,6 +15,8 @@ import pyarrow as pa
 BATCH_LINE_START = b"baseOffset: "
 RECORD_LINE_START = b"| offset: "
 LEGACY_BATCH_LINE_START = b"offset: "
+ABSENT = -1
+"""Kafka's own word for "none" and "not known", wherever a number cannot be negative; NULL in the tables."""
 LAST_TIME_MS = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z. A later time is another unit or damage: it counts as none, and no sum with it overflows."""
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime", "NoTimestampType")

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from txn_analysis.ingest.body import Reject, Row, Window, merged
-from txn_analysis.ingest.grammar import LAST_TIME_MS
+from txn_analysis.ingest.grammar import ABSENT, LAST_TIME_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from txn_analysis.ingest.body import Readable, Span
 
 _INT16_MAX, _INT32_MAX, _INT64_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
-_NONE = -1  # Kafka's word for "not known"
 
 # kafka-formats.md, 2.1: 1.1 to 3.0, 3.1 to 3.4 (lastTimestamp), 3.5 on (OptionalLong). A producer without a cached data
 # batch has no last part, and its line ends with the space before it.
@@ -72,13 +71,13 @@ def _read_lines(
 
 def _numbers(match: re.Match[bytes]) -> dict[str, int] | None:
     """The numbers of a line, -1 where one is not printed; None where one is outside its field's range in Kafka."""
-    values = {name: _NONE if word is None else int(word) for name, word in match.groupdict().items()}
-    in_range = all(_NONE <= value <= _MAX.get(name, _INT64_MAX) for name, value in values.items())
+    values = {name: ABSENT if word is None else int(word) for name, word in match.groupdict().items()}
+    in_range = all(ABSENT <= value <= _MAX.get(name, _INT64_MAX) for name, value in values.items())
     return values if in_range else None
 
 
 def _known(value: int) -> int | None:
-    return None if value == _NONE else value
+    return None if value == ABSENT else value
 
 
 def _snapshot_row(line: bytes, place: Row) -> Row | None:
@@ -86,7 +85,7 @@ def _snapshot_row(line: bytes, place: Row) -> Row | None:
     n = _numbers(match) if match else None
     if n is None:
         return None
-    times = {n["last_timestamp"], n["timestamp"]} - {_NONE}
+    times = {n["last_timestamp"], n["timestamp"]} - {ABSENT}
     if len(times) > 1:  # both print the same stored field
         return None
     return place | {

@@ -21,7 +21,6 @@ _CRC_START = 6
 _HEAD = Struct(">hIi")
 _ENTRY = Struct(">qhiqiqiq")
 _TXNINDEX_ENTRY = Struct(">hqqqq")
-_NONE = -1  # Kafka's word for "not known"
 
 CHANGED = "the file changed while it was read"
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.ingest.batch_lines import ABSENT, Candidates, read_batch_lines
-from txn_analysis.ingest.grammar import BATCH_LINE_START, LAST_TIME_MS
+from txn_analysis.ingest.batch_lines import Candidates, read_batch_lines
+from txn_analysis.ingest.batch_rows import batch_rows, known, no_batch_rows, times
+from txn_analysis.ingest.grammar import ABSENT, BATCH_LINE_START
 from txn_analysis.ingest.header_keys import may_be_header_keys
 from txn_analysis.ingest.inside_records import all_outside, outside_records
 from txn_analysis.ingest.lines import Lines
 from txn_analysis.ingest.position_chain import follow_chain
 from txn_analysis.ingest.record_lines import Proven, own_records, prove_records, read_markers
-from txn_analysis.tables import LOG_BATCHES
 
 if TYPE_CHECKING:
     from txn_analysis.ingest.lines import Array
@@ -37,12 +37,12 @@ def scan_range(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
     last_line_end = min(part.end + len(BATCH_LINE_START), section.text_end_bytes)
     start = part.start if is_first else _next_batch_line(text, part.start, last_line_end)
     if start >= part.end:
-        return _empty()
+        return no_batch_rows()
     end = _next_batch_line(text, part.end, min(section.text_end_bytes, part.end + MAX_TAIL_BYTES))
     lines = Lines.of(text.read(start, end))
     found = read_batch_lines(lines)
     if not len(found):
-        return _empty()
+        return no_batch_rows()
     # The records of a decoded section are proven, and counted, where they are decoded.
     is_decoded = section.kind == "state"
     ends_segment = end == section.text_end_bytes
@@ -54,7 +54,6 @@ def scan_range(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
     )
     chain = follow_chain(standing.batches, starts_segment=is_first)
     batches = standing.batches.take(chain.chosen)
-    columns = batches.columns
     markers = read_markers(lines, batches)
     if own and len(batches) < len(found):
         own = own_records(lines, batches)
@@ -63,28 +62,16 @@ def scan_range(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
         np.zeros(len(batches), bool) if is_decoded else may_be_header_keys(text, section, start, lines, batches)
     )
     is_contested = chain.is_contested | standing.is_contested(chain.chosen, ends_segment=ends_segment)
-    place = {
-        "ingest_id": pa.repeat(pa.scalar(ingest_id), len(batches)),
-        "input_id": pa.repeat(pa.scalar(part.input_id), len(batches)),
-        "section_index": pa.repeat(pa.scalar(section.index, pa.int32()), len(batches)),
-        "topic": pa.repeat(pa.scalar(section.topic), len(batches)),
-        "partition": pa.repeat(pa.scalar(section.partition, pa.int32()), len(batches)),
+    columns = {
         "is_contested": pa.array(is_contested),
         "may_be_header_keys": pa.array(may_be_text),
         "text_start_bytes": pa.array(lines.starts[batches.line] + start),
         "text_bytes": pa.array(proven.text_bytes),
-        "record_line_count": _known(proven.record_lines),
+        "record_line_count": known(proven.record_lines),
         "marker": pa.array(markers.word, pa.string()),
-        "coordinator_epoch": _known(markers.coordinator_epoch),
+        "coordinator_epoch": known(markers.coordinator_epoch),
     }
-    arrays = place | _batch_columns(columns)
-    schema = LOG_BATCHES.arrow_schema
-    return pa.RecordBatch.from_arrays([arrays[f.name].cast(f.type) for f in schema], schema=schema)
-
-
-def _empty() -> pa.RecordBatch:
-    schema = LOG_BATCHES.arrow_schema
-    return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
+    return batch_rows(part, ingest_id, columns | _batch_columns(batches.columns))
 
 
 def _next_batch_line(text: Text, at: int, limit: int) -> int:
@@ -105,34 +92,24 @@ def _whole_regions(lines: Lines, batches: Candidates) -> Proven:
     return Proven(np.diff(bounds), np.full(len(batches), ABSENT, np.int64))
 
 
-def _known(values: Array) -> pa.Array:
-    """The values with Kafka's -1 as NULL."""
-    return pa.array(values, mask=values == ABSENT)
-
-
-def _times(values: Array) -> pa.Array:
-    """The values with NULL for Kafka's -1, and for any other time that no calendar has; clients may send both."""
-    return pa.array(values, mask=(values < 0) | (values > LAST_TIME_MS))
-
-
 def _batch_columns(c: dict[str, Array]) -> dict[str, pa.Array]:
     has_type = c["timestamp_type"] != "NoTimestampType"
     return {
         "base_offset": pa.array(c["base_offset"]),
         "last_offset": pa.array(c["last_offset"]),
-        "record_count": _known(c["record_count"]),
-        "producer_id": _known(c["producer_id"]),
-        "producer_epoch": _known(c["producer_epoch"]),
-        "base_sequence": _known(c["base_sequence"]),
-        "last_sequence": _known(c["last_sequence"]),
+        "record_count": known(c["record_count"]),
+        "producer_id": known(c["producer_id"]),
+        "producer_epoch": known(c["producer_epoch"]),
+        "base_sequence": known(c["base_sequence"]),
+        "last_sequence": known(c["last_sequence"]),
         "is_transactional": pa.array(c["is_transactional"]),
         "is_control": pa.array(c["is_control"]),
         "position": pa.array(c["position"]),
         "size_bytes": pa.array(c["size"]),
-        "max_timestamp_ms": _times(c["max_timestamp"]),
+        "max_timestamp_ms": times(c["max_timestamp"]),
         "timestamp_type": pa.array(c["timestamp_type"], pa.string(), mask=~has_type),
-        "leader_epoch": _known(c["leader_epoch"]),
-        "delete_horizon_ms": _times(c["delete_horizon"]),
+        "leader_epoch": known(c["leader_epoch"]),
+        "delete_horizon_ms": times(c["delete_horizon"]),
         "codec": pa.array(c["codec"], pa.string()),
         "crc": pa.array(c["crc"]),
         "is_valid": pa.array(c["is_valid"]),

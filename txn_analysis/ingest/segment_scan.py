@@ -23,11 +23,11 @@ from txn_analysis.ingest.batch_headers import (
     HeaderWalk,
     layout,
 )
+from txn_analysis.ingest.batch_rows import batch_rows, known, times
 from txn_analysis.ingest.checksums import checked, crcs
-from txn_analysis.ingest.grammar import LAST_TIME_MS
+from txn_analysis.ingest.grammar import ABSENT
 from txn_analysis.ingest.record_batch import BadBatchError, records_of
 from txn_analysis.ingest.sections import BINARY_VERIFIED, BROKER_WRITTEN_TOPICS, STATE
-from txn_analysis.tables import LOG_BATCHES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from txn_analysis.ingest.plan import ScanRange
     from txn_analysis.ingest.text import Text
 
-_NONE = -1  # Kafka's word for "no producer", "no sequence", "no timestamp"
 _SEQUENCES = 2**31
 _TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 _END_MARKERS = {0: "ABORT", 1: "COMMIT"}
@@ -62,7 +61,7 @@ _MARKER = layout(
     )
 )
 _MARKER_HEAD = np.frombuffer(bytes((2 * 16, 0, 0, 0, 2 * _CONTROL_KEY_BYTES)), "V5")
-_NO_MARKER = (None, _NONE)
+_NO_MARKER = (None, ABSENT)
 
 
 def scan_segment(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
@@ -78,14 +77,7 @@ def scan_segment(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
     are_times_brokers = section.topic in BROKER_WRITTEN_TOPICS
     rows = np.arange(len(found)) if are_all_checked else deciding(found, are_times_brokers=are_times_brokers)
     nothing = pa.array(np.zeros(len(found), bool))
-    arrays = {
-        "ingest_id": pa.repeat(pa.scalar(ingest_id), len(found)),
-        "input_id": pa.repeat(pa.scalar(part.input_id), len(found)),
-        "section_index": pa.repeat(pa.scalar(section.index, pa.int32()), len(found)),
-        "topic": pa.repeat(pa.scalar(section.topic), len(found)),
-        "partition": pa.repeat(pa.scalar(section.partition, pa.int32()), len(found)),
-        **_header_columns(found),
-        **_marker_columns(text.read, found),
+    columns = {
         "is_valid": _is_valid(text.read, found, rows),
         "is_contested": nothing,
         "may_be_header_keys": nothing,
@@ -93,35 +85,43 @@ def scan_segment(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
         "text_start_bytes": pa.array(found.position),
         "text_bytes": pa.array(found.size),
     }
-    schema = LOG_BATCHES.arrow_schema
-    return pa.RecordBatch.from_arrays([arrays[f.name].cast(f.type) for f in schema], schema=schema)
+    columns |= _header_columns(found) | _marker_columns(text.read, found)
+    return batch_rows(part, ingest_id, columns)
 
 
 def _header_columns(found: Headers) -> dict[str, pa.Array]:
-    f, legacy, is_legacy = found.peeks, found.legacy, found.is_legacy
+    is_legacy = found.is_legacy
     attributes = _attributes(found)
-    sequence, delta = found.number("base_sequence"), found.number("last_offset_delta")
-    is_untimed = f["magic"] == 0
+    sequence = _since_magic_2(found, "base_sequence")
+    last_sequence = (sequence + found.number("last_offset_delta")) % _SEQUENCES
+    time_ms = np.where(is_legacy, found.legacy["timestamp"], found.peeks["max_timestamp"])
+    has_no_time = found.peeks["magic"] == 0
     has_horizon = ~is_legacy & (attributes & DELETE_HORIZON != 0)
     return {
         "base_offset": pa.array(found.base_offset),
         "last_offset": pa.array(found.last_offset),
-        "record_count": _unless(is_legacy, f["record_count"]),
-        "producer_id": _known(is_legacy, f["producer_id"]),
-        "producer_epoch": _known(is_legacy, f["producer_epoch"]),
-        "base_sequence": _known(is_legacy, sequence),
-        "last_sequence": _unless(is_legacy | (sequence < 0), (sequence + delta) % _SEQUENCES),
+        "record_count": known(_since_magic_2(found, "record_count")),
+        "producer_id": known(_since_magic_2(found, "producer_id")),
+        "producer_epoch": known(_since_magic_2(found, "producer_epoch")),
+        "base_sequence": known(sequence),
+        "last_sequence": known(np.where(sequence < 0, ABSENT, last_sequence)),
         "is_transactional": pa.array(_is_transactional(found)),
         "is_control": pa.array(_is_control(found)),
         "position": pa.array(found.position),
         "size_bytes": pa.array(found.size),
-        "max_timestamp_ms": _times(is_untimed, np.where(is_legacy, legacy["timestamp"], f["max_timestamp"])),
-        "timestamp_type": _words(_TIMESTAMP_TYPES, (attributes & LOG_APPEND_TIME != 0).astype(np.int64), is_untimed),
-        "leader_epoch": _known(is_legacy, f["leader_epoch"]),
-        "delete_horizon_ms": _times(~has_horizon, f["base_timestamp"]),
+        "max_timestamp_ms": times(np.where(has_no_time, ABSENT, time_ms)),
+        "timestamp_type": _words(_TIMESTAMP_TYPES, (attributes & LOG_APPEND_TIME != 0).astype(np.int64), has_no_time),
+        "leader_epoch": known(_since_magic_2(found, "leader_epoch")),
+        "delete_horizon_ms": times(np.where(has_horizon, found.peeks["base_timestamp"], ABSENT)),
         "codec": _words(CODECS, attributes & CODEC_MASK),
         "crc": pa.array(crcs(found)),
     }
+
+
+def _since_magic_2(found: Headers, name: str) -> Array:
+    """A field of the headers that the old formats lack."""
+    values: Array = np.where(found.is_legacy, ABSENT, found.number(name))
+    return values
 
 
 def _attributes(found: Headers) -> Array:
@@ -139,20 +139,6 @@ def _is_transactional(found: Headers) -> Array:
 def _is_control(found: Headers) -> Array:
     is_control: Array = ~found.is_legacy & (found.peeks["attributes"] & CONTROL != 0)
     return is_control
-
-
-def _unless(is_absent: Array, values: Array) -> pa.Array:
-    return pa.array(values.astype(np.int64), mask=is_absent)
-
-
-def _known(is_absent: Array, values: Array) -> pa.Array:
-    """The values with Kafka's -1 as NULL."""
-    return _unless(is_absent | (values == _NONE), values)
-
-
-def _times(is_absent: Array, values: Array) -> pa.Array:
-    """The values with NULL for Kafka's -1, and for any other time that no calendar has; clients may send both."""
-    return _unless(is_absent | (values < 0) | (values > LAST_TIME_MS), values)
 
 
 def _words(words: Sequence[str], index: Array, is_absent: Array | None = None) -> pa.Array:
@@ -190,9 +176,9 @@ def deciding(found: Headers, *, are_times_brokers: bool) -> Array:
 
 
 def _edges_of_open_data(found: Headers, is_control: Array) -> Array:
-    producer = np.where(found.is_legacy, _NONE, found.number("producer_id"))
+    producer = np.where(found.is_legacy, ABSENT, found.number("producer_id"))
     is_marker = is_control & (found.peeks["record_count"] > 0)
-    rows = np.flatnonzero((producer != _NONE) & (is_marker | (_is_transactional(found) & ~is_control)))
+    rows = np.flatnonzero((producer != ABSENT) & (is_marker | (_is_transactional(found) & ~is_control)))
     rows = rows[np.argsort(producer[rows], kind="stable")]
     if not len(rows):
         return rows
@@ -213,12 +199,12 @@ def _is_valid(read: Read, found: Headers, rows: Array) -> pa.Array:
 def _marker_columns(read: Read, found: Headers) -> dict[str, pa.Array]:
     """What the one record of each control batch says: COMMIT, ABORT or another control type, and the epoch."""
     words: Any = np.full(len(found), None, object)
-    epochs = np.full(len(found), _NONE, np.int64)
+    epochs = np.full(len(found), ABSENT, np.int64)
     rows = np.flatnonzero(_is_control(found) & (found.peeks["record_count"] == 1))
     markers = found.raw[rows].view(_MARKER)
     is_usual = (found.size[rows] == _MARKER_BATCH_BYTES) & (_attributes(found)[rows] & CODEC_MASK == 0)
     is_usual &= (markers["head"] == _MARKER_HEAD) & (markers["value_length"] == 2 * _MARKER_VALUE_BYTES)
-    is_usual &= (markers["header_count"] == 0) & (markers["coordinator_epoch"] >= _NONE)
+    is_usual &= (markers["header_count"] == 0) & (markers["coordinator_epoch"] >= ABSENT)
     for name, allowed in (("key_version", 0), ("value_version", 0)):
         is_usual &= markers[name] >= allowed
     for number, word in _END_MARKERS.items():
@@ -229,7 +215,7 @@ def _marker_columns(read: Read, found: Headers) -> dict[str, pa.Array]:
         words[row], epochs[row] = _unusual_marker(read, found, row)
     return {
         "marker": pa.array(words, pa.string()),
-        "coordinator_epoch": pa.array(epochs, mask=epochs == _NONE),
+        "coordinator_epoch": pa.array(epochs, mask=epochs == ABSENT),
     }
 
 
@@ -247,8 +233,8 @@ def _unusual_marker(read: Read, found: Headers, row: int) -> tuple[str | None, i
     if len(key) != _CONTROL_KEY_BYTES or version < 0 or record.offset_delta != 0:
         return _NO_MARKER
     if number not in _END_MARKERS:
-        return _OTHER_CONTROLS.get(number, "UNKNOWN"), _NONE
+        return _OTHER_CONTROLS.get(number, "UNKNOWN"), ABSENT
     epoch = int.from_bytes(value[2:], "big", signed=True)
-    if len(value) != _MARKER_VALUE_BYTES or value[0] >= 0x80 or epoch < _NONE:
+    if len(value) != _MARKER_VALUE_BYTES or value[0] >= 0x80 or epoch < ABSENT:
         return _NO_MARKER
     return _END_MARKERS[number], epoch

@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.ingest.grammar import LAST_TIME_MS
+from txn_analysis.ingest.grammar import ABSENT, LAST_TIME_MS
 from txn_analysis.ingest.java_hash import java_hash
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ STATES = (
 )
 ID_MAX_BYTES = 2**15 - 1
 _INT16_MAX, _INT32_MAX, _INT64_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
-_NONE = -1  # Kafka's word for "not known"
 
 _TOPIC_PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -47,16 +46,16 @@ _NO_VALUE: Row = {
 }
 # The fields of a value's JSON: name -> (column, smallest, largest, default); a default of None means always printed.
 _FIELDS: dict[str, tuple[str, int, int, int | None]] = {
-    "producerId": ("producer_id", _NONE, _INT64_MAX, None),
-    "previousProducerId": ("previous_producer_id", _NONE, _INT64_MAX, _NONE),
-    "nextProducerId": ("next_producer_id", _NONE, _INT64_MAX, _NONE),
-    "producerEpoch": ("producer_epoch", _NONE, _INT16_MAX, None),
-    "nextProducerEpoch": ("next_producer_epoch", _NONE, _INT16_MAX, _NONE),
+    "producerId": ("producer_id", ABSENT, _INT64_MAX, None),
+    "previousProducerId": ("previous_producer_id", ABSENT, _INT64_MAX, ABSENT),
+    "nextProducerId": ("next_producer_id", ABSENT, _INT64_MAX, ABSENT),
+    "producerEpoch": ("producer_epoch", ABSENT, _INT16_MAX, None),
+    "nextProducerEpoch": ("next_producer_epoch", ABSENT, _INT16_MAX, ABSENT),
     "transactionTimeoutMs": ("timeout_ms", 0, _INT32_MAX, None),
     "transactionStatus": ("status", 0, len(STATES) - 1, None),
-    "transactionLastUpdateTimestampMs": ("last_update_ms", _NONE, LAST_TIME_MS, None),
-    "transactionStartTimestampMs": ("start_ms", _NONE, LAST_TIME_MS, None),
-    "clientTransactionVersion": ("client_transaction_version", _NONE, _INT16_MAX, _NONE),
+    "transactionLastUpdateTimestampMs": ("last_update_ms", ABSENT, LAST_TIME_MS, None),
+    "transactionStartTimestampMs": ("start_ms", ABSENT, LAST_TIME_MS, None),
+    "clientTransactionVersion": ("client_transaction_version", ABSENT, _INT16_MAX, ABSENT),
 }
 _PARTITIONS = "transactionPartitions"
 _RANGES = {column: (low, high) for column, low, high, _ in _FIELDS.values()}
@@ -129,7 +128,7 @@ def _in_range(column: str, value: int) -> int | None:
     low, high = _RANGES[column]
     if not low <= value <= high:
         raise BadValueError(f"{column} is out of range")
-    return None if value == _NONE else value
+    return None if value == ABSENT else value
 
 
 class _Refused:
