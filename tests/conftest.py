@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from tests.torture.inputs import InputReader
 from txn_analysis.session import session
 
 if TYPE_CHECKING:
@@ -48,6 +49,14 @@ def spark() -> Iterator[SparkSession]:
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
     """One warehouse for all audits that keep apart by their clusters: its tables are made once."""
     return str(tmp_path_factory.mktemp("warehouse"))
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[InputReader]:
+    """Reads contents as the product does, without Spark."""
+    reader = InputReader.in_memory()
+    yield reader
+    reader.close()
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ is ever seen, whatever order they were fed in.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
@@ -21,6 +22,7 @@ from txn_analysis.tables.inputs import SECTION
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+    from txn_analysis.reconstruct.segments import SectionKey
     from txn_analysis.tables import Table
     from txn_analysis.warehouse import Warehouse
 
@@ -67,18 +69,27 @@ class Evidence:
         """The capture that is judged."""
         return self.captures[0]
 
-    @property
+    @cached_property
+    def cuts(self) -> dict[SectionKey, list[int]]:
+        """The offsets at which the pieces of a section must end, by section; those without batches cannot be cut."""
+        return cuts_of(self._listed_sections)
+
+    @cached_property
     def section_rows(self) -> list[Row]:
         """One row per section: its fields, its input and rank, and what is known of its end."""
-        rows = [row for item in self.inputs if item["kind"] is not None for row in _section_rows(item)]
-        cuts = cuts_of(rows)
-        for row in rows:
-            cut = cuts.get((row["input_id"], row["section_index"]))
-            if cut and not row["has_batches"]:
-                row["input_problem"] = row["input_problem"] or _UNCUT.format(offset=cut[0])
-        return rows
+        return [self._with_missing_cut(row) for row in self._listed_sections]
 
-    @property
+    @cached_property
+    def _listed_sections(self) -> list[Row]:
+        return [row for item in self.inputs if item["kind"] is not None for row in _section_rows(item)]
+
+    def _with_missing_cut(self, row: Row) -> Row:
+        cut = self.cuts.get((row["input_id"], row["section_index"]))
+        if not cut or row["has_batches"] or row["input_problem"]:
+            return row
+        return row | {"input_problem": _UNCUT.format(offset=cut[0])}
+
+    @cached_property
     def sections(self) -> DataFrame:
         """The section rows as a frame."""
         rows = [tuple(row[name] for name in _SECTIONS.names) for row in self.section_rows]

@@ -46,16 +46,17 @@ _LOCAL_OPTIONS = {
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "4",  # what is shuffled grows with producers, not with batches
 }
+# Without the optimising compiler the code cache is 48 MiB by default, which Spark and Delta fill.
+_SHORT_RUN_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 # A short run is over before Java's optimising compiler or Spark's generated code would pay: both are left out, and
 # plans are not revised between stages. Measured on a 1 MiB audit, two cores: 49 s becomes 28 s.
 _SHORT_RUN_OPTIONS = {
+    "spark.executor.extraJavaOptions": _SHORT_RUN_JAVA,
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "2",
 }
-# Without the optimising compiler the code cache is 48 MiB by default, which Spark and Delta fill.
-_SHORT_RUN_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseSerialGC")
 
 
 def session(master: str | None = None, app_name: str = "txn-analysis", *, is_short_run: bool = False) -> SparkSession:
@@ -100,19 +101,15 @@ def _launch_options(master: str, *, is_short_run: bool) -> dict[str, str]:
     """What can only be said when the JVM starts, and depends on where it runs."""
     jars = _jars()
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
-    java_options = [f"-Dlog4j2.configurationFile={log4j}"]
+    java_options = f"-Dlog4j2.configurationFile={log4j}"
     if is_short_run:
-        java_options += _SHORT_RUN_JAVA
+        java_options += f" {_SHORT_RUN_JAVA}"
     is_local = master == "local" or master.startswith("local[")
-    of_executors = (
-        {} if is_local or not is_short_run else {"spark.executor.extraJavaOptions": " ".join(_SHORT_RUN_JAVA)}
-    )
     return {
         "spark.master": master,
         "spark.jars": ",".join(map(str, jars)),
-        "spark.driver.extraJavaOptions": " ".join(java_options),
+        "spark.driver.extraJavaOptions": java_options,
         **(_LOCAL_OPTIONS if is_local else {}),
-        **of_executors,
         **(_SHORT_RUN_OPTIONS if is_short_run else {}),
     }
 

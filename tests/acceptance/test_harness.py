@@ -10,30 +10,23 @@ import pytest
 
 from tests.acceptance.captures import PARAMETERS, VARIANTS, Variant, rows_of, run_audit
 from tests.torture.harness import Answer, audit_files
-from tests.torture.inputs import InputReader
 from tests.torture.mutations import Given, Mutator
 from tests.torture.subjects import real_cases, simulated
 from txn_analysis.config import Settings
 from txn_analysis.report.model import FindingItem, PartitionItem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from pyspark.sql import SparkSession
 
+    from tests.torture.inputs import InputReader
     from txn_analysis.report.model import AuditReport
 
 # The harness reads texts; brokers' own files give the rows of dumps (tests/log_dir).
 OF_DUMPS = [v for v in VARIANTS if "log-dirs" not in v.parts]
 # A simulated cluster with all kinds of damage, and a real case with captures behind the judged one.
 MUTATED = (("simulated", 3), ("real", 2))
-
-
-@pytest.fixture(scope="module")
-def reader() -> Iterator[InputReader]:
-    reader = InputReader.in_memory()
-    yield reader
-    reader.close()
 
 
 def as_reported(answer: Answer) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -9,12 +9,13 @@ import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, by_place
 from tests.torture.harness import audit_files
-from tests.torture.inputs import InputReader
 from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from tests.torture.inputs import InputReader
 
 CAPTURE_1 = CASES / "kafka-4.2/capture-1"
 CAPTURE_2 = CASES / "kafka-4.2/capture-2"
@@ -63,16 +64,19 @@ def as_it_is(state: Path) -> None:
     ],
 )
 def test_what_the_state_cannot_prove_is_inconclusive(
-    tmp_path: Path, spoil: Callable[[Path], None], state_partitions: int, payout: str, unknown_producer: str
+    tmp_path: Path,
+    reader: InputReader,
+    spoil: Callable[[Path], None],
+    state_partitions: int,
+    payout: str,
+    unknown_producer: str,
 ) -> None:
     state = tmp_path / "transaction-state"
     shutil.copytree(CAPTURE_1 / "transaction-state", state)
     spoil(state)
     files = {str(file): file.read_bytes() for folder in (CAPTURE_1 / "segments", state) for file in folder.iterdir()}
     settings = PARAMETERS | {"transaction_state_partitions": state_partitions}
-    reader = InputReader.in_memory()
     answer = audit_files(reader, {"capture": files}, Settings.model_validate(settings))
-    reader.close()
     found = {place: row["verdict"] for place, row in by_place(answer.findings).items()}
     assert found[PAYOUT] == payout
     assert found[UNKNOWN_PRODUCER] == unknown_producer

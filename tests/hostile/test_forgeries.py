@@ -4,32 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.hostile.scenes import SETTINGS, TOOLS, forged_scenes, honest, key_of, named_scenes
 from tests.oracle.copies import Truth
 from tests.torture.harness import audit_files
-from tests.torture.inputs import InputReader
 from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.hostile.scenes import Scene
     from tests.torture.harness import Answer
+    from tests.torture.inputs import InputReader
 
 # A `Dumping` line in a payload may have to be taken for one, and so may a batch line in header keys, which have no
 # size; then nothing around it is proven, and nothing is hanging.
 FORGED_SECTIONS = ("a section", "a producer snapshot", "tombstones")
 # Ids that make an export ambiguous: what it says of anybody is then not enough to call something hanging.
 AMBIGUOUS = {"id console tombstone, console text"}
-
-
-@pytest.fixture(scope="module")
-def reader() -> Iterator[InputReader]:
-    reader = InputReader.in_memory()
-    yield reader
-    reader.close()
 
 
 def answer_to(reader: InputReader, scene: Scene, range_bytes: int = 1 << 25) -> Answer:

@@ -13,22 +13,14 @@ from tests.hostile.corpus import CUT_FILES, cut_anywhere
 from tests.hostile.numbers import out_of_range
 from tests.hostile.texts import JSON_RECORD, bad_json, odd_payloads, slow_lines
 from tests.ingest.texts import batch, dumping
-from tests.torture.inputs import InputReader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from tests.torture.inputs import InputReader
 
 SMALL_RANGE_BYTES = 4096
 # One MiB takes a second or two; what grows with the square of it takes hours.
 DEADLINE_S = 60
 ODD = odd_payloads() | bad_json()
-
-
-@pytest.fixture(scope="module")
-def reader() -> Iterator[InputReader]:
-    reader = InputReader.in_memory()
-    yield reader
-    reader.close()
 
 
 @pytest.mark.parametrize("name", ODD)

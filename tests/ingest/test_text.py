@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import tracemalloc
 import zlib
 from typing import TYPE_CHECKING
@@ -32,6 +33,18 @@ def test_compression_is_told_by_content(compression: str | None, packed: Callabl
 @pytest.mark.parametrize("head", [b"", b"\x1f", b"\x28\xb5", b"Dumping a-0/0.log"])
 def test_other_heads_are_plain_text(head: bytes) -> None:
     assert detect_compression(head) is None
+
+
+def test_a_file_system_that_hands_out_little_at_a_time_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "dump"
+    file.write_bytes(TEXT)
+    whole_read = os.pread
+    monkeypatch.setattr(os, "pread", lambda opened, size, start: whole_read(opened, min(size, 65_521), start))
+
+    with open_text(str(file), None) as text:
+        assert text.read(0, len(TEXT) + 1) == TEXT
 
 
 @pytest.mark.parametrize(("compression", "packed"), PACKERS)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from txn_analysis.ingest.batch_headers import PEEK_BYTES
 from txn_analysis.ingest.body import Reject
-from txn_analysis.ingest.broker_files import HEAD_BYTES, BrokerFile, sort_out
+from txn_analysis.ingest.broker_files import BrokerFile, sort_out
 from txn_analysis.ingest.broker_survey import survey_broker_file, survey_content
 from txn_analysis.ingest.planning import plan_broker_file
 from txn_analysis.ingest.producer_files import read_snapshot_file, read_txnindex_file
@@ -36,7 +37,7 @@ def sorted_files(*paths: Path) -> dict[SourceFile, Sorted]:
     heads = []
     for file in files:
         with open_text(file.path, None) as text:
-            heads.append(text.read(0, HEAD_BYTES))
+            heads.append(text.read(0, PEEK_BYTES))
     return dict(zip(files, sort_out(files, heads), strict=True))
 
 

@@ -10,22 +10,14 @@ from tests.oracle.dump_writer import Tool
 from tests.oracle.recipes import HOUR_MS, ORDERS, RECIPES, Client, new_cluster
 from tests.torture.harness import audit_files
 from tests.torture.incremental import differences
-from tests.torture.inputs import InputReader
 from tests.torture.subjects import STATE_PARTITIONS, files_of, heartbeat
 from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from tests.torture.inputs import InputReader
 
 PAIRS = 20
 SETTINGS = Settings(transaction_state_partitions=STATE_PARTITIONS, max_clock_skew_ms=0)
-
-
-@pytest.fixture(scope="module")
-def reader() -> Iterator[InputReader]:
-    reader = InputReader.in_memory()
-    yield reader
-    reader.close()
 
 
 @pytest.mark.parametrize("number", range(PAIRS))

@@ -14,16 +14,16 @@ from tests.oracle.model import state_partition
 from tests.oracle.recipes import HOUR_MS, LONG_AGO_MS, ORDERS, RECIPES, Client, new_cluster
 from tests.oracle.state_writer import STATE_TOPIC, console_json
 from tests.torture.harness import audit_files
-from tests.torture.inputs import InputReader
 from tests.torture.safety import run_safety
 from tests.torture.subjects import STATE_PARTITIONS, files_of, heartbeat, real_cases
 from txn_analysis.config import Settings
 from txn_analysis.judge import rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tests.oracle.cluster import Cluster
+    from tests.torture.inputs import InputReader
     from tests.torture.subjects import Files
 
 MUTATIONS, SEED = 100, 1
@@ -91,13 +91,6 @@ HELD_BACK: dict[str, Callable[[], tuple[Files, Settings]]] = {
     "log_may_end_early": log_from_before_the_end,
     "state_incomplete": without_the_coordinators_partition,
 }
-
-
-@pytest.fixture(scope="module")
-def reader() -> Iterator[InputReader]:
-    reader = InputReader.in_memory()
-    yield reader
-    reader.close()
 
 
 def test_no_mutation_raises_what_its_coordinator_ends_and_none_loses_a_byte() -> None:

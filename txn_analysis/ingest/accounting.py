@@ -134,7 +134,7 @@ def _reading(planned: PlannedInput) -> Iterator[Text]:
         with open_text(planned.path, planned.compression) as text:
             yield text
     except (OSError, TextError):
-        raise InputError([f"{planned.path}: the file changed while it was read. Audit again"]) from None
+        raise InputError([f"{planned.path}: {CHANGED}. Audit again"]) from None
 
 
 def _not_structure(text: Text, planned: PlannedInput, between: Span) -> Iterator[RejectedSpan]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.ingest.batch_headers import HEADER_BYTES, UP_TO_MAGIC_BYTES, Headers, is_plausible
+from txn_analysis.ingest.batch_headers import HEADER_BYTES, PEEK_BYTES, UP_TO_MAGIC_BYTES, Headers, is_plausible
 from txn_analysis.ingest.recognise import Refusal
 from txn_analysis.ingest.sections import (
     CLUSTER_ID,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.ingest.sources import SourceFile
 
-HEAD_BYTES = 96  # what recognition looks at
 _METADATA_TOPIC = "__cluster_metadata"
 
 _SEGMENT_NAME = re.compile(r"\d{20}\.log")
@@ -87,7 +86,7 @@ def sort_out(files: Sequence[SourceFile], heads: Sequence[bytes]) -> list[Sorted
 
     Args:
         files: all files of a call: a file's neighbours say whether its folder is a partition's.
-        heads: the first HEAD_BYTES of each.
+        heads: the first PEEK_BYTES of each.
     """
     paths = [PurePath(os.path.abspath(file.path)) for file in files]  # noqa: PTH100 links stay as they are
     seen = list(zip(paths, (file.size_bytes for file in files), heads, strict=True))
@@ -107,7 +106,7 @@ def is_segment(head: bytes, size_bytes: int) -> bool:
         return True
     if len(head) < UP_TO_MAGIC_BYTES:
         return False
-    first = Headers.at(np.array([0]), head.ljust(HEAD_BYTES, b"\0"), 0)
+    first = Headers.at(np.array([0]), head.ljust(PEEK_BYTES, b"\0"), 0)
     return bool(is_plausible(first)[0])
 
 

@@ -14,13 +14,13 @@ from txn_analysis.ingest.recognise import UNKNOWN_TEXT_REMEDY, Refusal
 from txn_analysis.ingest.resync import holds_batch
 from txn_analysis.ingest.sections import CLEAN_SHUTDOWN, HIGH_WATERMARK, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
 from txn_analysis.ingest.stated import Statement, statements
+from txn_analysis.ingest.survey import DIGEST_BYTES
 from txn_analysis.ingest.text import open_text
 
 if TYPE_CHECKING:
     from txn_analysis.ingest.batch_headers import Read, Stop
     from txn_analysis.ingest.broker_files import BrokerFile
 
-DIGEST_BYTES = 16
 CUT_BATCHES = 1 << 15  # as many batches as one task reads at a time
 _STEP_BYTES = 4 << 20
 _CLEANLY_STOPPED = ".kafka_cleanshutdown"  # a broker removes it when it starts (`LogManager`)

@@ -198,10 +198,15 @@ def _sections_to_keep(
 ) -> set[SectionKey]:
     """The new sections whose batches will be compared, with what is here or with what the cluster has already."""
     new = [section_row(p, s, content) | {"input_id": p.input_id} for p in planned for s in p.sections]
-    known = warehouse.inputs(cluster).select("input_id", F.explode("sections").alias("s")).select("input_id", "s.*")
-    before = [] if warehouse.is_new(INPUTS) else [row.asDict() for row in known.collect()]
     own = {(row["input_id"], row["section_index"]) for row in new}
-    return compared([*new, *before]) & own
+    return compared([*new, *_sections_before(warehouse, cluster)]) & own
+
+
+def _sections_before(warehouse: Warehouse, cluster: str) -> list[dict[str, Any]]:
+    if warehouse.is_new(INPUTS):
+        return []
+    known = warehouse.inputs(cluster).select("input_id", F.explode("sections").alias("s")).select("input_id", "s.*")
+    return [row.asDict() for row in known.collect()]
 
 
 def _write_batches(warehouse: Warehouse, tasks: list[list[ScanRange]], content: Content) -> None:

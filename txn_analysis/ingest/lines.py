@@ -89,7 +89,9 @@ class Lines:
 
     def joined(self, index: Array) -> bytes:
         """The lines at `index`, which ascends, newlines included, one after another."""
-        return bytes_of(self.taken(index))
+        is_all = bool(len(index)) and self.stops[index[-1]] - self.starts[index[0]] == len(self.data)
+        is_all = is_all and bool((self.stops[index[:-1]] == self.starts[index[1:]]).all())
+        return self.data if is_all else bytes_of(self.taken(index))
 
     def text(self, line: int) -> bytes:
         """One line without its newline."""

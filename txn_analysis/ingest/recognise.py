@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from txn_analysis.ingest.batch_headers import UP_TO_MAGIC_BYTES
 from txn_analysis.ingest.producer_files import SNAPSHOT_ENTRY_BYTES, SNAPSHOT_HEAD_BYTES, TXNINDEX_ENTRY_BYTES
 
 HEAD_BYTES = (1 << 16) + (1 << 10)  # a console export's first record prints its id twice, of 32,767 bytes at most
@@ -66,7 +67,6 @@ _DUMP_LINE = re.compile(
 )
 _CHECKPOINT = re.compile(rb"0\n\d+\n(?:[^\s]+ \d+ -?\d+\n|\d+ \d+\n)*\Z")
 _BROKER_FILE = re.compile(rb"version: 0\ntopic_id: |#\n#[^\n]*\n(?:[\w.]+=[^\n]*\n)*(?:cluster|node)\.id=")
-_BATCH_HEAD_BYTES = 17
 
 
 def recognise(head: bytes, text_bytes: int) -> Recognition | Refusal:
@@ -139,7 +139,7 @@ def _broker_binary(head: bytes, text_bytes: int) -> str | None:
     if version == 1 and text_bytes == SNAPSHOT_HEAD_BYTES + SNAPSHOT_ENTRY_BYTES * entries:
         return "producer snapshot (.snapshot)"
     size = int.from_bytes(head[8:12], "big", signed=True)
-    has_batch = len(head) >= _BATCH_HEAD_BYTES and head[0] == 0 and size > 0
+    has_batch = len(head) >= UP_TO_MAGIC_BYTES and head[0] == 0 and size > 0
     if has_batch and head[16] in {0, 1, 2} and size <= max(text_bytes, len(head)):
         return "log segment (.log)"
     if version == 0 and text_bytes % TXNINDEX_ENTRY_BYTES == 0:

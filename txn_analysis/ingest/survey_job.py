@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from txn_analysis.ingest.broker_files import HEAD_BYTES, BrokerFile, PassedOver, sort_out
+from txn_analysis.ingest.batch_headers import PEEK_BYTES
+from txn_analysis.ingest.broker_files import BrokerFile, PassedOver, sort_out
 from txn_analysis.ingest.broker_survey import BrokerFacts, survey_broker_file
 from txn_analysis.ingest.recognise import Refusal
 from txn_analysis.ingest.survey import CHUNK_BYTES, ChunkFacts, survey_chunk
@@ -130,7 +131,7 @@ def pack(items: Sequence[Item], sizes: Iterable[int], group_count: int) -> list[
 def _head(file: SourceFile) -> bytes | ReadFailure:
     try:
         with open_text(file.path, None) as text:
-            return text.read(0, HEAD_BYTES)
+            return text.read(0, PEEK_BYTES)
     except OSError as error:
         return _unreadable(error)
 

@@ -53,7 +53,7 @@ class Text:
             TextError: the compressed stream is cut or damaged before `end`.
         """
         if self._compression is None:  # at its place: a buffer would read more than it is asked for
-            return os.pread(self._stream.fileno(), max(0, end - start), start)
+            return _read_at(self._stream.fileno(), start, end)
         if start < self._kept_start:
             self._reopen()
         pieces: list[bytes] = []
@@ -131,6 +131,15 @@ def _open_stream(path: str, compression: str | None) -> IO[bytes]:
     if compression == ZSTD:
         return cast("IO[bytes]", pa.input_stream(path, compression=ZSTD, buffer_size=_STEP_BYTES))
     return open(path, "rb", buffering=0)
+
+
+def _read_at(file: int, start: int, end: int) -> bytes:
+    """The bytes from `start` to `end`; file systems over a network may hand out fewer than there are at a time."""
+    pieces: list[bytes] = []
+    while start < end and (piece := os.pread(file, end - start, start)):
+        pieces.append(piece)
+        start += len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _first_line(error: BaseException) -> str:

@@ -19,7 +19,6 @@ from txn_analysis.reconstruct.copies import (
     Comparison,
     Pair,
     compare,
-    cuts_of,
     overlapping,
     pairs_to_compare,
 )
@@ -79,7 +78,7 @@ def linked_partitions(evidence: Evidence, as_of_ms: int | None) -> Linked:
     """Bring the evidence of each partition together and link it."""
     known = evidence.section_rows
     kept = {(row["input_id"], row["section_index"]) for row in known if row["has_batches"]}
-    pieces = _cut_pieces(evidence, {key: offsets for key, offsets in cuts_of(known).items() if key in kept})
+    pieces = _cut_pieces(evidence, {key: offsets for key, offsets in evidence.cuts.items() if key in kept})
     sections = evidence.sections
     logs = sections.where(F.col("kind").isin(*LOG_KINDS))
     small = pieces.drop("transactions", "text_gaps")
