@@ -13,7 +13,7 @@ from txn_analysis.cli.spark import spark_session
 def find_hanging(request: Request) -> int:
     """Write the table `findings` of a reconstructed capture; by default of the newest."""
     settings = request.settings()
-    with spark_session(settings, is_short_run=False) as spark:
+    with spark_session(settings, input_bytes=None) as spark:
         run = audit.find_hanging(spark, settings)
     emit(f"{settings.warehouse}: findings of {run.run_id}\n", request.output)
     return 0

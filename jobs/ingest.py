@@ -13,7 +13,7 @@ from txn_analysis.cli.spark import spark_session
 def ingest(request: Request, paths: Paths) -> int:
     """Fill the input tables of the warehouse from files, without judging."""
     settings = request.settings()
-    with spark_session(settings, is_short_run=False) as spark:
+    with spark_session(settings, input_bytes=None) as spark:
         ingested = audit.ingest(spark, paths, settings)
     emit(f"{settings.warehouse}: {ingested.input_count} inputs in capture {ingested.capture}\n", request.output)
     return 0

@@ -17,7 +17,7 @@ def nightly_audit(request: Request, paths: Paths) -> int:
     Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 something could not be read or done.
     """
     settings = request.settings()
-    with spark_session(settings, is_short_run=False) as spark:
+    with spark_session(settings, input_bytes=None) as spark:
         report = audit.audit(spark, paths, settings)
     emit(text_report(report), request.output)
     return report.exit_code(settings.fail_on, exit_zero=settings.exit_zero)

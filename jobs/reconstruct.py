@@ -13,7 +13,7 @@ from txn_analysis.cli.spark import spark_session
 def reconstruct(request: Request) -> int:
     """Write the tables `transactions` and `partition_health` of a capture; by default of the newest."""
     settings = request.settings()
-    with spark_session(settings, is_short_run=False) as spark:
+    with spark_session(settings, input_bytes=None) as spark:
         run = audit.reconstruct(spark, settings)
     emit(f"{settings.warehouse}: transactions and partition_health of {run.run_id}\n", request.output)
     return 0

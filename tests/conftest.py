@@ -8,7 +8,7 @@ import hypothesis
 import pytest
 
 from tests.torture.inputs import InputReader
-from txn_analysis.session import session
+from txn_analysis.session import RunLength, session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one session of a test run; tests keep apart by their folders."""
-    spark = session("local[2]", "txn-analysis-tests", is_short_run=True)
+    spark = session("local[2]", "txn-analysis-tests", length=RunLength.SHORT)
     yield spark
     spark.stop()
 

@@ -162,8 +162,8 @@ def test_running_session_is_taken(spark: SparkSession) -> None:
 
 def test_start_is_silent_and_leaves_nothing_behind(tmp_path: Path) -> None:
     program = """
-from txn_analysis.session import session
-spark = session("local[1]", is_short_run=True)
+from txn_analysis.session import RunLength, session
+spark = session("local[1]", length=RunLength.SHORT)
 print(spark.sql("SHOW TABLES").count())
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 import threading
+from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -46,20 +47,44 @@ _LOCAL_OPTIONS = {
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "4",  # what is shuffled grows with producers, not with batches
 }
-# Without the optimising compiler the code cache is 48 MiB by default, which Spark and Delta fill.
-_SHORT_RUN_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
-# A short run is over before Java's optimising compiler or Spark's generated code would pay: both are left out, and
-# plans are not revised between stages. Measured on a 1 MiB audit, two cores: 49 s becomes 28 s.
-_SHORT_RUN_OPTIONS = {
-    "spark.executor.extraJavaOptions": _SHORT_RUN_JAVA,
-    "spark.sql.adaptive.enabled": "false",
+_INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "2",
 }
+_PLANNED_ONCE = {"spark.sql.adaptive.enabled": "false"}
+# Without Java's optimising compiler the code cache is 48 MiB by default, which Spark and Delta fill.
+_QUICKLY_COMPILED = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
 
-def session(master: str | None = None, app_name: str = "txn-analysis", *, is_short_run: bool = False) -> SparkSession:
+class RunLength(Enum):
+    """How much work a session is for: what makes Spark run fast makes it start slowly.
+
+    An audit of shallow dumps on two cores took, as a short, middle and long run: 27 and 33 s (long not measured) of
+    0.1 MiB; 36, 33 and 46 s of 128 MiB; 78, 48 and 58 s of 640 MiB; 142 and 92 s of 2.5 GiB as a middle and long run.
+    """
+
+    SHORT = 64 << 20
+    MIDDLE = 512 << 20
+    LONG = 1 << 63
+
+    @classmethod
+    def of(cls, input_bytes: int | None) -> RunLength:
+        """The one for so many bytes of input; long where nobody knows how many."""
+        return next((length for length in cls if input_bytes is not None and input_bytes < length.value), cls.LONG)
+
+
+_JAVA_OPTIONS = {
+    RunLength.SHORT: f"{_QUICKLY_COMPILED} -XX:+UseSerialGC",
+    RunLength.MIDDLE: f"{_QUICKLY_COMPILED} -XX:+UseParallelGC",
+    RunLength.LONG: "-XX:+UseParallelGC",
+}
+_SQL_OPTIONS = {RunLength.SHORT: _PLANNED_ONCE | _INTERPRETED, RunLength.MIDDLE: _PLANNED_ONCE, RunLength.LONG: {}}
+
+
+def session(
+    master: str | None = None, app_name: str = "txn-analysis", length: RunLength = RunLength.LONG
+) -> SparkSession:
     """The Spark session to work in: the active one, the one of `spark-submit`, or a new one.
 
     Options given to `spark-submit`, or by `PYSPARK_SUBMIT_ARGS`, win over the defaults of this module.
@@ -67,7 +92,7 @@ def session(master: str | None = None, app_name: str = "txn-analysis", *, is_sho
     Args:
         master: where to run, `local[*]` if None; not used where Spark is running already, or under `spark-submit`.
         app_name: the name in Spark's own listings.
-        is_short_run: start fast instead of running fast; for inputs of some megabytes. Costs on gigabytes.
+        length: whether to start fast or to run fast.
 
     Raises:
         MissingToolError: no usable JDK, no Delta jars, or the running Spark has no Delta.
@@ -78,7 +103,7 @@ def session(master: str | None = None, app_name: str = "txn-analysis", *, is_sho
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     options = _OPTIONS | {"spark.app.name": app_name}
     if not is_submitted:
-        options |= _launch_options(master or DEFAULT_MASTER, is_short_run=is_short_run)
+        options |= _launch_options(master or DEFAULT_MASTER, length)
         _launch_jvm(options)
     SparkContext._ensure_initialized()
     conf = SparkConf()
@@ -97,20 +122,18 @@ def _allow_arrow_without_pandas() -> None:
         arrow_functions.require_minimum_pandas_version = lambda: None  # type: ignore[attr-defined]  # imported there
 
 
-def _launch_options(master: str, *, is_short_run: bool) -> dict[str, str]:
+def _launch_options(master: str, length: RunLength) -> dict[str, str]:
     """What can only be said when the JVM starts, and depends on where it runs."""
     jars = _jars()
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
-    java_options = f"-Dlog4j2.configurationFile={log4j}"
-    if is_short_run:
-        java_options += f" {_SHORT_RUN_JAVA}"
     is_local = master == "local" or master.startswith("local[")
     return {
         "spark.master": master,
         "spark.jars": ",".join(map(str, jars)),
-        "spark.driver.extraJavaOptions": java_options,
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j} {_JAVA_OPTIONS[length]}",
+        "spark.executor.extraJavaOptions": _JAVA_OPTIONS[length],
         **(_LOCAL_OPTIONS if is_local else {}),
-        **(_SHORT_RUN_OPTIONS if is_short_run else {}),
+        **_SQL_OPTIONS[length],
     }
 
 

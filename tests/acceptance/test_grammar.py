@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 GRAMMAR = CASES / "grammar"
 VERSIONS = ("2.1.1", "2.2.2", "2.8.2", "3.1.2", "3.3.2", "3.7.2", "4.1.0", "4.2.0")
 # Where in a text a row stands, and which ingest read it, is no fact of the segment.
-PLACE = {"ingest_id", "input_id", "section_index", "ordinal", "text_start_bytes", "text_bytes"}
+PLACE = {"ingest_id", "input_id", "section_index", "ordinal", "text_start_bytes", "text_bytes", "pieces"}
 # What a version does not print.
 NOT_PRINTED: dict[str, set[str]] = {
     # Shallow dumps print no records, so no marker with its coordinator epoch; a deep dump of 2.1 has no batch lines.

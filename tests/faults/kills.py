@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tests.faults.processes import file_count, kill_group, kill_workers, start_audit, wait_until
 from tests.faults.scene import LATER, WORDS, Scene
 from txn_analysis.errors import AuditError
-from txn_analysis.session import session
+from txn_analysis.session import RunLength, session
 from txn_analysis.storage_errors import storage_error
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def run_kills(count: int, seed: int, spark: SparkSession | None = None, folder: 
         spark: the session to compare in, one of its own if None.
         folder: where the warehouses are made; a temporary folder if None.
     """
-    spark = spark or session("local[2]", "txn-analysis-kills", is_short_run=True)
+    spark = spark or session("local[2]", "txn-analysis-kills", length=RunLength.SHORT)
     with tempfile.TemporaryDirectory(dir=folder) as scratch, ThreadPoolExecutor(1) as drivers:
         scene = Scene(spark, Path(scratch))
         kills = [Kill(scene, n, seed) for n in range(count)]

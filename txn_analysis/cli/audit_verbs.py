@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from txn_analysis.config import Settings
     from txn_analysis.report.model import AuditReport
 
-_SHORT_RUN_BYTES = 64 * 2**20
 _WIDTHS = (80, 120)
 
 
@@ -33,8 +32,7 @@ def audit(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> i
     Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 something could not be read or done.
     """
     settings = request.settings()
-    is_short_run = _is_short_run(paths)
-    with spark_session(settings, is_short_run=is_short_run) as spark:
+    with spark_session(settings, _input_bytes(paths)) as spark:
         from txn_analysis.audit import audit as run_audit
 
         report = run_audit(spark, paths, settings, progress())
@@ -44,8 +42,7 @@ def audit(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> i
 def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> int:  # noqa: A002 the flag's own name
     """Fill the input tables of the warehouse from files, without judging."""
     settings = request.settings()
-    is_short_run = _is_short_run(paths)
-    with spark_session(settings, is_short_run=is_short_run) as spark:
+    with spark_session(settings, _input_bytes(paths)) as spark:
         from txn_analysis.audit import ingest as run_ingest
 
         ingested = run_ingest(spark, paths, settings, progress())
@@ -81,11 +78,11 @@ def add_to(app: typer.Typer) -> None:
     verb(app, "report", "txn-analysis report --format json -o report.json")(report)
 
 
-def _is_short_run(paths: list[str]) -> bool:
-    """Whether starting fast matters more than running fast; paths that do not exist are refused here, before Spark."""
+def _input_bytes(paths: list[str]) -> int:
+    """Bytes of all files; paths that do not exist are refused here, before Spark starts."""
     from txn_analysis.ingest.sources import find_files
 
-    return sum(file.size_bytes for file in find_files(paths)) < _SHORT_RUN_BYTES
+    return sum(file.size_bytes for file in find_files(paths))
 
 
 def _deliver(report: AuditReport, request: Request, settings: Settings, form: TextOrJson) -> int:

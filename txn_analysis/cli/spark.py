@@ -25,8 +25,12 @@ def progress() -> Progress:
 
 
 @contextmanager
-def spark_session(settings: Settings, *, is_short_run: bool = True) -> Iterator[SparkSession]:
+def spark_session(settings: Settings, input_bytes: int | None = 0) -> Iterator[SparkSession]:
     """A session for the length of the command, stopped on every way out.
+
+    Args:
+        settings: of the command.
+        input_bytes: what it will read beside the warehouse; None where nobody knows how much there is to do.
 
     Raises:
         WarehouseError: the disk was full, the warehouse damaged, a process of Spark killed, or the like.
@@ -34,11 +38,11 @@ def spark_session(settings: Settings, *, is_short_run: bool = True) -> Iterator[
     # Spark takes a second to import; --help must not.
     from py4j.protocol import Py4JError
 
-    from txn_analysis.session import session
+    from txn_analysis.session import RunLength, session
     from txn_analysis.storage_errors import storage_error
 
     with progress().stage("start Spark"):
-        spark = session(settings.master, is_short_run=is_short_run)
+        spark = session(settings.master, length=RunLength.of(input_bytes))
     try:
         yield spark
     except AuditError:

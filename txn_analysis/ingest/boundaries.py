@@ -141,6 +141,9 @@ def printed_reach(text: bytes) -> list[tuple[int, int]]:
     Such a record can hide the record line that it belongs to from a look back of 1 MiB.
     """
     reaches: list[tuple[int, int]] = []
+    rest_of_line = text.find(b"\n") + 1
+    if rest_of_line and text.find(b"k", rest_of_line) < 0:  # no keySize, and so no record line; batch lines have no k
+        text = text[:rest_of_line]
     if b" key: " not in text and b" payload: " not in text:
         return reaches
     line_end = last_label = -1

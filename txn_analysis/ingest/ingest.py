@@ -28,6 +28,7 @@ from txn_analysis.ingest.sources import find_files
 from txn_analysis.ingest.split import split_ranges
 from txn_analysis.ingest.tasks import REJECT_FIELDS, batches_of_ranges, pieces_of_ranges, records_of_sections
 from txn_analysis.parallel import in_parallel
+from txn_analysis.reconstruct.attached import attached_pieces
 from txn_analysis.reconstruct.copies import compared
 from txn_analysis.tables import (
     ABORTED_TRANSACTIONS,
@@ -42,6 +43,8 @@ from txn_analysis.warehouse import found_by_reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import DataFrame
 
     from txn_analysis.config import Settings
     from txn_analysis.ingest.plan import ScanRange
@@ -177,13 +180,11 @@ def _read_logs(warehouse: Warehouse, planned: list[PlannedInput], content: Conte
     spark = warehouse.spark
     tasks = split_ranges(planned, LOG_KINDS, settings.range_bytes, spark.sparkContext.defaultParallelism)
     if tasks and settings.depth is Depth.FULL:
-        # Two looks at the text: together they cost less than a way back for every batch out of the table.
         content.kept = {(part.input_id, part.section.index) for task in tasks for part in task}
-        in_parallel(
-            partial(_write_pieces, warehouse, tasks, content), partial(_write_batches, warehouse, tasks, content)
-        )
+        _write_batches(warehouse, tasks, content)
+        _write_pieces(warehouse, attached_pieces(_own(warehouse, LOG_BATCHES, content)), content)
     elif tasks:
-        _write_pieces(warehouse, tasks, content)
+        _write_pieces(warehouse, pieces_of_ranges(spark, tasks, content.ingest_id), content)
         content.kept = _sections_to_keep(warehouse, planned, content, settings.cluster)
         kept = [[part for part in task if (part.input_id, part.section.index) in content.kept] for task in tasks]
         _write_batches(warehouse, [task for task in kept if task], content)
@@ -239,10 +240,12 @@ def _write_records(
     read.unpersist()
 
 
-def _write_pieces(warehouse: Warehouse, tasks: list[list[ScanRange]], content: Content) -> None:
-    folded = pieces_of_ranges(warehouse.spark, tasks, content.ingest_id)
-    warehouse.replace(folded, LOG_PIECES, ingest_id=content.ingest_id)
-    written = warehouse.read_uncommitted(LOG_PIECES).where(F.col("ingest_id") == content.ingest_id)
-    for row in written.select(*_PLACE_OF_PIECE).collect():
+def _write_pieces(warehouse: Warehouse, pieces: DataFrame, content: Content) -> None:
+    warehouse.replace(pieces, LOG_PIECES, ingest_id=content.ingest_id)
+    for row in _own(warehouse, LOG_PIECES, content).select(*_PLACE_OF_PIECE).collect():
         content.pieces[row["input_id"], row["section_index"]].append(row.asDict(recursive=True))
         content.saw(row["input_id"], row["max_moment_ms"])
+
+
+def _own(warehouse: Warehouse, table: Table, content: Content) -> DataFrame:
+    return warehouse.read_uncommitted(table).where(F.col("ingest_id") == content.ingest_id)

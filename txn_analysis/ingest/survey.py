@@ -89,13 +89,12 @@ def survey_chunk(read: Read, start: int, end: int) -> ChunkFacts | None:
         start: first byte of the chunk.
         end: byte after its last one; the last chunk of a text may be shorter.
     """
-    before = read(start - 1, start) if start else b"\n"
-    text = read(start, end)
+    # One byte earlier, and a little later, so that each line start in the chunk is found with the newline before it.
+    around = read(start - 1, end + _TRAILER_BYTES) if start else b"\n" + read(0, end + _TRAILER_BYTES)
+    text = around[1 : 1 + end - start]
     if not text:
         return None
     end = start + len(text)
-    # One byte earlier, and a little later, so that each line start in the chunk is found with the newline before it.
-    around = before + text + read(end, end + _TRAILER_BYTES)
     reach = printed_reach(text)
     newline = text.rfind(b"\n")
     return ChunkFacts(
@@ -107,7 +106,7 @@ def survey_chunk(read: Read, start: int, end: int) -> ChunkFacts | None:
         start + newline if newline >= 0 else None,
         max((start + bound for _, bound in reach), default=0),
         recognise(text[:HEAD_BYTES], len(text)) if start == 0 else None,
-        None if read(end, end + 1) or newline == len(text) - 1 else _cut_object(read, end),
+        None if len(around) > 1 + len(text) or newline == len(text) - 1 else _cut_object(read, end),
     )
 
 
@@ -125,6 +124,8 @@ def _cut_object(read: Read, text_bytes: int) -> int | None:
 
 
 def _marks(read: Read, around: bytes, start: int, end: int, reach: list[tuple[int, int]]) -> tuple[SectionMark, ...]:
+    if b"D" not in around:  # one byte is looked for far faster than nine
+        return ()
     marks = []
     places = [start + place for place, _ in reach]
     bounds = list(accumulate((start + bound for _, bound in reach), max))
@@ -184,6 +185,8 @@ def _body_head(text: bytes, body_at: int) -> bytes:
 
 
 def _trailers(read: Read, around: bytes, start: int, end: int) -> tuple[TrailerMark, ...]:
+    if b"F" not in around:
+        return ()
     trailers = []
     for found in _TRAILER.finditer(around):
         at = start + found.start()

@@ -21,6 +21,7 @@ from txn_analysis.ingest.segment_scan import scan_segment
 from txn_analysis.ingest.state_records import read_state_section
 from txn_analysis.ingest.state_segment import read_state_segment
 from txn_analysis.ingest.text import NoText, open_text
+from txn_analysis.reconstruct.attached import with_pieces
 from txn_analysis.reconstruct.fold import fold
 from txn_analysis.tables import LOG_BATCHES, LOG_PIECES
 
@@ -86,8 +87,14 @@ def _open(path: str, compression: str | None, *, is_broker_file: bool) -> Text:
 
 
 def batches_of_ranges(spark: SparkSession, tasks: list[list[ScanRange]], ingest_id: str) -> DataFrame:
-    """Rows of `log_batches` from the bodies of log sections."""
-    return read_ranges(spark, tasks, LOG_BATCHES.schema, lambda text, part: [_scan(text, part, ingest_id)])
+    """Rows of `log_batches` from the bodies of log sections, with the pieces that they are folded into."""
+
+    def read(text: Text, part: ScanRange) -> Iterator[pa.RecordBatch]:
+        batches = _scan(text, part, ingest_id)
+        if batches.num_rows:
+            yield with_pieces(batches)
+
+    return read_ranges(spark, tasks, LOG_BATCHES.schema, read)
 
 
 def _scan(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
@@ -96,7 +103,7 @@ def _scan(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
 
 
 def pieces_of_ranges(spark: SparkSession, tasks: list[list[ScanRange]], ingest_id: str) -> DataFrame:
-    """Rows of `log_pieces` from the bodies of log sections: what `batches_of_ranges` gives, folded where it is read."""
+    """Rows of `log_pieces` from the bodies of log sections, without the batches that they are folded from."""
 
     def read(text: Text, part: ScanRange) -> Iterator[pa.RecordBatch]:
         batches = _scan(text, part, ingest_id)

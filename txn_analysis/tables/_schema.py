@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     BooleanType,
     DataType,
     IntegerType,
@@ -29,6 +30,7 @@ STRING = StringType()
 BIGINT = LongType()
 INT = IntegerType()
 BOOLEAN = BooleanType()
+BINARY = BinaryType()
 COUNTS = MapType(STRING, BIGINT)
 
 
