@@ -1,4 +1,5 @@
-# Set-up happens by itself, once, before what needs it: a virtual environment, the packages, the Delta jars.
+# Set-up happens by itself, once, before what needs it: a virtual environment, the packages, the Delta jars, and an
+# archive of classes with which Java starts faster.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -69,4 +70,5 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lint]'
 	@$(BIN)/python -m txn_analysis.delta_jars
+	@$(BIN)/python -m txn_analysis.class_archive
 	@touch $@

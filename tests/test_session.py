@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -14,13 +15,14 @@ from txn_analysis.delta_jars import (
     DELTA_ARTIFACT,
     DELTA_COORDINATES,
     DELTA_VERSION,
+    JARS_VARIABLE,
     delta_jars,
     jars_folder,
     resolve_jars,
 )
 from txn_analysis.errors import MissingToolError
 from txn_analysis.jdk import check_jdk
-from txn_analysis.session import session
+from txn_analysis.session import CLASS_ARCHIVE, session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -160,12 +162,30 @@ def test_running_session_is_taken(spark: SparkSession) -> None:
     assert session("local[7]").sparkContext is spark.sparkContext
 
 
-def test_start_is_silent_and_leaves_nothing_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "archive", [b"", b"\xf0\x0b\xab\xa8" + bytes(4096), None], ids=["empty", "damaged", "as-it-is"]
+)
+def test_start_is_silent_and_leaves_nothing_behind(tmp_path: Path, archive: bytes | None) -> None:
+    folder = jars_folder(os.environ)
+    if archive is not None:  # a class archive that does not fit is passed over
+        for jar in delta_jars(folder):
+            (tmp_path / jar.name).symlink_to(jar)
+        (tmp_path / CLASS_ARCHIVE).write_bytes(archive)
+        folder = tmp_path
     program = """
 from txn_analysis.session import RunLength, session
 spark = session("local[1]", length=RunLength.SHORT)
 print(spark.sql("SHOW TABLES").count())
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    work = tmp_path / "work"
+    work.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=work,
+        env=os.environ | {JARS_VARIABLE: str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")
-    assert list(tmp_path.iterdir()) == []
+    assert list(work.iterdir()) == []

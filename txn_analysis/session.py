@@ -22,6 +22,9 @@ from txn_analysis.jdk import check_jdk
 DEFAULT_MASTER = "local[*]"
 
 _DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+CLASS_ARCHIVE = "classes.jsa"  # beside the Delta jars; made by `txn_analysis.class_archive`
+# Java would tell on its standard output, where reports go, of each archive or class that does not fit.
+SILENT_ARCHIVE = "-Xlog:cds*=off"
 _JVM_NOISE = b"WARNING: Using incubator modules:"  # Java says it at every start of Spark, and has no switch for it
 
 _OPTIONS = {
@@ -55,13 +58,18 @@ _INTERPRETED = {
 _PLANNED_ONCE = {"spark.sql.adaptive.enabled": "false"}
 # Without Java's optimising compiler the code cache is 48 MiB by default, which Spark and Delta fill.
 _QUICKLY_COMPILED = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+# The optimising compiler keeps a core busy for half a minute unless it waits until code is used far more often.
+_LATE_OPTIMISED = (
+    "-XX:Tier4InvocationThreshold=30000 -XX:Tier4MinInvocationThreshold=5000"
+    " -XX:Tier4CompileThreshold=80000 -XX:Tier4BackEdgeThreshold=400000"
+)
 
 
 class RunLength(Enum):
     """How much work a session is for: what makes Spark run fast makes it start slowly.
 
-    An audit of shallow dumps on two cores took, as a short, middle and long run: 27 and 33 s (long not measured) of
-    0.1 MiB; 36, 33 and 46 s of 128 MiB; 78, 48 and 58 s of 640 MiB; 142 and 92 s of 2.5 GiB as a middle and long run.
+    An audit of shallow dumps on two cores took, as a short, middle and long run: 36, 33 and 39 s of 128 MiB; 78, 48 and
+    48 s of 640 MiB; 142 and 81 s of 2.5 GiB as a middle and long run. Of 0.1 MiB a short one takes 6 s less.
     """
 
     SHORT = 64 << 20
@@ -77,13 +85,16 @@ class RunLength(Enum):
 _JAVA_OPTIONS = {
     RunLength.SHORT: f"{_QUICKLY_COMPILED} -XX:+UseSerialGC",
     RunLength.MIDDLE: f"{_QUICKLY_COMPILED} -XX:+UseParallelGC",
-    RunLength.LONG: "-XX:+UseParallelGC",
+    RunLength.LONG: f"{_LATE_OPTIMISED} -XX:+UseParallelGC",
 }
 _SQL_OPTIONS = {RunLength.SHORT: _PLANNED_ONCE | _INTERPRETED, RunLength.MIDDLE: _PLANNED_ONCE, RunLength.LONG: {}}
 
 
 def session(
-    master: str | None = None, app_name: str = "txn-analysis", length: RunLength = RunLength.LONG
+    master: str | None = None,
+    app_name: str = "txn-analysis",
+    length: RunLength = RunLength.LONG,
+    java_options: str | None = None,
 ) -> SparkSession:
     """The Spark session to work in: the active one, the one of `spark-submit`, or a new one.
 
@@ -93,6 +104,7 @@ def session(
         master: where to run, `local[*]` if None; not used where Spark is running already, or under `spark-submit`.
         app_name: the name in Spark's own listings.
         length: whether to start fast or to run fast.
+        java_options: further ones for the driver; by default those for an archive of classes, if there is one.
 
     Raises:
         MissingToolError: no usable JDK, no Delta jars, or the running Spark has no Delta.
@@ -103,7 +115,7 @@ def session(
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     options = _OPTIONS | {"spark.app.name": app_name}
     if not is_submitted:
-        options |= _launch_options(master or DEFAULT_MASTER, length)
+        options |= _launch_options(master or DEFAULT_MASTER, length, java_options)
         _launch_jvm(options)
     SparkContext._ensure_initialized()
     conf = SparkConf()
@@ -122,23 +134,31 @@ def _allow_arrow_without_pandas() -> None:
         arrow_functions.require_minimum_pandas_version = lambda: None  # type: ignore[attr-defined]  # imported there
 
 
-def _launch_options(master: str, length: RunLength) -> dict[str, str]:
+def _launch_options(master: str, length: RunLength, java_options: str | None) -> dict[str, str]:
     """What can only be said when the JVM starts, and depends on where it runs."""
-    jars = _jars()
+    folder = jars_folder(os.environ)
+    jars = [str(jar) for jar in _jars(folder)]
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
+    more = _archive_options(folder) if java_options is None else java_options
     is_local = master == "local" or master.startswith("local[")
     return {
         "spark.master": master,
-        "spark.jars": ",".join(map(str, jars)),
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j} {_JAVA_OPTIONS[length]}",
+        "spark.jars": ",".join(jars),
+        "spark.driver.extraClassPath": os.pathsep.join(jars),  # only what Java's own class path has can be archived
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j} {_JAVA_OPTIONS[length]} {more}",
         "spark.executor.extraJavaOptions": _JAVA_OPTIONS[length],
         **(_LOCAL_OPTIONS if is_local else {}),
         **_SQL_OPTIONS[length],
     }
 
 
-def _jars() -> list[Path]:
-    folder = jars_folder(os.environ)
+def _archive_options(folder: Path) -> str:
+    """For a Java that may use the archive of classes in `folder`, if there is one; Java itself checks that it fits."""
+    archive = folder / CLASS_ARCHIVE
+    return f'"-XX:SharedArchiveFile={archive}" {SILENT_ARCHIVE}' if archive.exists() else ""
+
+
+def _jars(folder: Path) -> list[Path]:
     jars = delta_jars(folder)
     if not jars:
         print(f"fetching the Delta jars once, into {folder}", file=sys.stderr, flush=True)

@@ -1,0 +1,76 @@
+"""An archive of the classes that Spark and Delta load, with which Java starts some seconds faster.
+
+`python -m txn_analysis.class_archive` makes it once, beside the Delta jars; `make setup` does so. It is Java's own
+dynamic class-data sharing (JEP 350): Java checks that it fits, and without one that fits everything works, more slowly.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from txn_analysis.audit import audit
+from txn_analysis.config import Settings
+from txn_analysis.delta_jars import jars_folder, resolve_jars
+from txn_analysis.errors import AuditError
+from txn_analysis.session import CLASS_ARCHIVE, SILENT_ARCHIVE, RunLength, session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LONGEST_EXIT_S = 120
+_SAMPLE = """\
+Dumping sample-0/00000000000000000000.log
+Log starting offset: 0
+baseOffset: 0 lastOffset: 0 count: 1 baseSequence: 0 lastSequence: 0 producerId: 1 producerEpoch: 0 \
+partitionLeaderEpoch: 0 isTransactional: true isControl: false deleteHorizonMs: OptionalLong.empty position: 0 \
+CreateTime: 1700000000000 size: 100 magic: 2 compresscodec: none crc: 1 isvalid: true
+"""
+
+
+def make_archive(folder: Path) -> Path:
+    """Audit one line in a Java that writes down what it loaded, and put that into `folder`.
+
+    Raises:
+        MissingToolError: no usable JDK or no Delta jars.
+        OSError: it cannot be stored.
+    """
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".classes-") as work:
+        made, sample = Path(work, CLASS_ARCHIVE), Path(work, "sample.txt")
+        sample.write_text(_SAMPLE, encoding="utf-8")
+        spark = session(
+            "local[2]", length=RunLength.SHORT, java_options=f'"-XX:ArchiveClassesAtExit={made}" {SILENT_ARCHIVE}'
+        )
+        audit(spark, [str(sample)], Settings(warehouse=str(Path(work, "warehouse"))))
+        _end_java(spark)
+        return made.replace(folder / CLASS_ARCHIVE)
+
+
+def _end_java(spark: SparkSession) -> None:
+    """Stop Spark and wait for the end of its Java, which writes the archive then."""
+    gateway: Any = spark.sparkContext._gateway
+    java: subprocess.Popen[bytes] = gateway.proc
+    spark.stop()
+    gateway.shutdown()
+    if java.stdin:
+        java.stdin.close()
+    java.wait(_LONGEST_EXIT_S)
+
+
+def main() -> int:
+    """Make the archive; where that fails, say why and go on without. Returns the exit code, which is 0."""
+    try:
+        folder = jars_folder(os.environ)
+        resolve_jars(folder)
+        print(f"{make_archive(folder).stat().st_size >> 20} MiB of classes in {folder}", file=sys.stderr)
+    except (AuditError, OSError, subprocess.TimeoutExpired) as problem:
+        print(f"no class archive, every start takes some seconds longer: {problem}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
