@@ -23,6 +23,9 @@ hypothesis.settings.register_profile("explore", max_examples=2000, deadline=None
 hypothesis.settings.load_profile("repeatable")
 
 
+_LONGEST = {"faults"}
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write the golden files instead of comparing with them"
@@ -35,6 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         shares_audits = "audit_of" in getattr(item, "fixturenames", ())
         item.add_marker(pytest.mark.xdist_group("audits" if shares_audits else str(item.path)))
+    # The groups that take longest come first, so that in the end no process waits for the other one.
+    items.sort(key=lambda item: not (_LONGEST & set(item.path.parts)))
 
 
 @pytest.fixture(scope="session")

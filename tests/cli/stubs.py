@@ -47,7 +47,7 @@ class Library:
 
 
 @contextmanager
-def _no_session(settings: Any, **_: Any) -> Iterator[str]:
+def _no_session(settings: Any, input_bytes: int | None = 0) -> Iterator[str]:
     yield "spark"
 
 

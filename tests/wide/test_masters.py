@@ -44,6 +44,7 @@ def by_submit_to_a_standalone_cluster(installed: Installed, folder: Path) -> Non
         installed.submit(master, words(folder), py_files=archive)
 
 
+pytestmark = pytest.mark.cluster
 WAYS = (by_submit_on_this_machine, on_a_local_cluster, by_submit_to_a_standalone_cluster)
 
 
