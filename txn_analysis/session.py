@@ -79,7 +79,7 @@ class RunLength(Enum):
     @classmethod
     def of(cls, input_bytes: int | None) -> RunLength:
         """The one for so many bytes of input; long where nobody knows how many."""
-        return next((length for length in cls if input_bytes is not None and input_bytes < length.value), cls.LONG)
+        return cls.LONG if input_bytes is None else next(length for length in cls if input_bytes < length.value)
 
 
 _JAVA_OPTIONS = {

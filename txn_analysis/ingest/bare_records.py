@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.ingest.columns import are_all, different, read_columns
-from txn_analysis.ingest.grammar import TIMESTAMP_TYPES
+from txn_analysis.ingest.columns import are_all, are_timestamp_types, different, read_columns
 from txn_analysis.ingest.lines import bytes_of
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def read_bare_heads(records: pa.LargeBinaryArray) -> RecordHeads | None:
 
 
 def _has_labels(read: pa.Table) -> bool:
-    return set(different(read["timestamp label"])) <= {word + ":" for word in TIMESTAMP_TYPES} and all(
+    return are_timestamp_types(read["timestamp label"]) and all(
         any(are_all(read[name], word) for word in words) for name, words in _LABELS.items()
     )
 

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.ingest.columns import are_all, different, read_columns
+from txn_analysis.ingest.columns import are_all, are_timestamp_types, different, read_columns
 from txn_analysis.ingest.grammar import (
     ABSENT,
     BATCH_GRAMMARS,
     LEGACY_BATCH,
-    TIMESTAMP_TYPES,
     BatchGrammar,
 )
 
@@ -98,7 +97,7 @@ def _has_labels(read: pa.Table, grammar: BatchGrammar) -> bool:
     for token in grammar.tokens:
         labels = read["label of " + token.field]
         if token.field == "max_timestamp":
-            if not set(different(labels)) <= {word + ":" for word in TIMESTAMP_TYPES}:
+            if not are_timestamp_types(labels):
                 return False
         elif not are_all(labels, token.label.encode() + b":"):
             return False

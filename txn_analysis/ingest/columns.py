@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
+from txn_analysis.ingest.grammar import TIMESTAMP_TYPES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -56,3 +58,8 @@ def different(words: pa.ChunkedArray) -> list[str]:
     """The different words of a dictionary-encoded column."""
     found: list[str] = words.combine_chunks().dictionary.to_pylist()
     return found
+
+
+def are_timestamp_types(labels: pa.ChunkedArray) -> bool:
+    """Whether a dictionary-encoded column is nothing but the labels of timestamps."""
+    return set(different(labels)) <= {word + ":" for word in TIMESTAMP_TYPES}

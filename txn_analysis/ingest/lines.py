@@ -89,8 +89,7 @@ class Lines:
 
     def joined(self, index: Array) -> bytes:
         """The lines at `index`, which ascends, newlines included, one after another."""
-        is_all = bool(len(index)) and self.stops[index[-1]] - self.starts[index[0]] == len(self.data)
-        is_all = is_all and bool((self.stops[index[:-1]] == self.starts[index[1:]]).all())
+        is_all = (self.stops[index] - self.starts[index]).sum() == len(self.data)
         return self.data if is_all else bytes_of(self.taken(index))
 
     def text(self, line: int) -> bytes:

@@ -215,7 +215,7 @@ def _marker_columns(read: Read, found: Headers) -> dict[str, pa.Array]:
         words[row], epochs[row] = _unusual_marker(read, found, row)
     return {
         "marker": pa.array(words, pa.string()),
-        "coordinator_epoch": pa.array(epochs, mask=epochs == ABSENT),
+        "coordinator_epoch": known(epochs),
     }
 
 
