@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql.types import ArrayType, BooleanType, DataType, StringType
 
+from txn_analysis.commits import commit_inputs, commit_run
 from txn_analysis.errors import WarehouseError
 from txn_analysis.tables import (
     ABORT_PLAN,
@@ -145,7 +146,7 @@ def test_a_missing_value_is_refused_by_name(guarded: Warehouse) -> None:
 def test_results_count_once_their_run_is_complete(warehouse: Warehouse) -> None:
     write(warehouse, FINDINGS, row_of(FINDINGS, run_id="cut-short"))
     write(warehouse, FINDINGS, row_of(FINDINGS, run_id="whole"))
-    warehouse.commit_run(row_of(RUNS, run_id="whole"))
+    commit_run(warehouse, row_of(RUNS, run_id="whole"))
     assert [key[0] for key in keys(warehouse, FINDINGS)] == ["whole"]
 
 
@@ -153,7 +154,7 @@ def test_content_counts_once_its_input_names_the_ingest(warehouse: Warehouse) ->
     for ingest_id in ("cut-short", "whole"):
         write(warehouse, REJECTS, row_of(REJECTS, ingest_id=ingest_id, input_id="a"))
     assert keys(warehouse, REJECTS) == []
-    warehouse.commit_inputs([row_of(INPUTS, input_id="a", ingest_id="whole")], held=[])
+    commit_inputs(warehouse, [row_of(INPUTS, input_id="a", ingest_id="whole")], held=[])
     assert [row["ingest_id"] for row in warehouse.read(REJECTS).collect()] == ["whole"]
 
 
@@ -162,15 +163,15 @@ def test_content_that_another_ingest_read_meanwhile_counts_once(warehouse: Wareh
         rows = [row_of(REJECTS, ingest_id=ingest_id, input_id=name) for name in ("shared", ingest_id)]
         write(warehouse, REJECTS, *rows)
         inputs = [row_of(INPUTS, capture=ingest_id, ingest_id=ingest_id, input_id=row["input_id"]) for row in rows]
-        warehouse.commit_inputs(inputs, held=[])
+        commit_inputs(warehouse, inputs, held=[])
     assert keys(warehouse, REJECTS) == [("first", 1), ("second", 1), ("shared", 1)]
     assert len(keys(warehouse, INPUTS)) == 4
 
 
 def test_inputs_of_one_capture_from_many_writers(warehouse: Warehouse) -> None:
     def commit(writer: int) -> None:
-        warehouse.commit_inputs(
-            [row_of(INPUTS, ingest_id=f"{writer}", input_id=f"{n}") for n in (writer, writer + 1)], held=[]
+        commit_inputs(
+            warehouse, [row_of(INPUTS, ingest_id=f"{writer}", input_id=f"{n}") for n in (writer, writer + 1)], held=[]
         )
 
     with ThreadPoolExecutor(4) as pool:
@@ -181,7 +182,7 @@ def test_inputs_of_one_capture_from_many_writers(warehouse: Warehouse) -> None:
 def test_runs_that_end_together_are_numbered_one_by_one(warehouse: Warehouse) -> None:
     run_ids = ["a", "b", "a", "c"]
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda run_id: warehouse.commit_run(row_of(RUNS, run_id=run_id)), run_ids))
+        list(pool.map(lambda run_id: commit_run(warehouse, row_of(RUNS, run_id=run_id)), run_ids))
     rows = warehouse.read(RUNS).collect()
     assert sorted(row["run_number"] for row in rows) == [1, 2, 3]
     assert {row["run_id"] for row in rows} == set(run_ids)
@@ -189,7 +190,7 @@ def test_runs_that_end_together_are_numbered_one_by_one(warehouse: Warehouse) ->
 
 def test_a_run_keeps_its_number_when_it_is_made_again(warehouse: Warehouse) -> None:
     for run_id in ("a", "b", "a"):
-        warehouse.commit_run(row_of(RUNS, run_id=run_id))
+        commit_run(warehouse, row_of(RUNS, run_id=run_id))
     assert {row["run_id"]: row["run_number"] for row in warehouse.read(RUNS).collect()} == {"a": 1, "b": 2}
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from txn_analysis.advise.abort_plan import abort_plan
+from txn_analysis.commits import commit_run
 from txn_analysis.errors import WarehouseError
 from txn_analysis.evidence import Evidence, evidence_of
 from txn_analysis.ingest.ingest import Ingested
@@ -20,7 +21,8 @@ from txn_analysis.judge.coordinator import candidate_key, coordinator_facts, sta
 from txn_analysis.judge.judgement import judgement_of
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.parallel import in_parallel
-from txn_analysis.reconstruct.partitions import linked_partitions, partition_health, transactions
+from txn_analysis.reconstruct.partitions import all_transactions, linked_partitions, partition_health
+from txn_analysis.reconstruct.transaction_rows import transaction_rows
 from txn_analysis.report.model import build_report
 from txn_analysis.report.progress import silent
 from txn_analysis.tables import (
@@ -84,6 +86,10 @@ class Run:
         """Make `frame` the run's rows of a result table."""
         self.warehouse.replace(frame, table, run_id=self.run_id)
 
+    def replace_rows(self, rows: list[dict[str, Any]], table: Table) -> None:
+        """The same with rows made on the driver."""
+        self.warehouse.replace_rows(rows, table, run_id=self.run_id)
+
 
 def ingest(spark: SparkSession, paths: Sequence[str], settings: Settings, progress: Progress | None = None) -> Ingested:
     """Read files into the input tables; see `txn_analysis.ingest.ingest.ingest`."""
@@ -134,7 +140,9 @@ def reconstruct(spark: SparkSession, settings: Settings) -> Run:
     linked = linked_partitions(run.evidence, run.as_of_ms)
     in_parallel(
         lambda: run.replace(partition_health(linked, run.run_id), PARTITION_HEALTH),
-        lambda: run.replace(transactions(linked, run.run_id), TRANSACTIONS),
+        lambda: run.warehouse.replace_by(
+            all_transactions(linked), transaction_rows(run.run_id), TRANSACTIONS, run_id=run.run_id
+        ),
     )
     linked.unpersist()
     return run
@@ -155,12 +163,11 @@ class Judged:
 
     def write(self) -> None:
         """Write findings and plan, then the row of `runs`, with which everything of the run begins to count."""
-        warehouse = self.run.warehouse
         in_parallel(
-            lambda: self.run.replace(warehouse.rows(self.findings, FINDINGS), FINDINGS),
-            lambda: self.run.replace(warehouse.rows(self.plan, ABORT_PLAN), ABORT_PLAN),
+            partial(self.run.replace_rows, self.findings, FINDINGS),
+            partial(self.run.replace_rows, self.plan, ABORT_PLAN),
         )
-        warehouse.commit_run(self.run_row)
+        commit_run(self.run.warehouse, self.run_row)
 
 
 def judge(run: Run) -> Judged:
@@ -217,8 +224,7 @@ def plan_aborts(spark: SparkSession, settings: Settings) -> Run:
     run = start_run(spark, settings)
     if run.warehouse.read(RUNS).where(F.col("run_id") == run.run_id).isEmpty():
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/find_hanging.py first.")
-    plan = _plan(run, _dicts(run.rows(FINDINGS)))
-    run.replace(run.warehouse.rows(plan, ABORT_PLAN), ABORT_PLAN)
+    run.replace_rows(_plan(run, _dicts(run.rows(FINDINGS))), ABORT_PLAN)
     return run
 
 

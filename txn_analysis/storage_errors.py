@@ -81,6 +81,16 @@ _CONSTRAINT = re.compile(r"CHECK constraint (\S+) (.*?) violated by row", re.DOT
 _NOT_NULL = re.compile(r"NOT NULL constraint violated for column: (\S+?)\.?\s", re.DOTALL)
 
 
+def broken_check(name: str, condition: str) -> str:
+    """What a writer of ours says of a row that breaks a CHECK constraint; as Delta says it."""
+    return f"CHECK constraint {name} ({condition}) violated by row"
+
+
+def missing_value(column: str) -> str:
+    """What a writer of ours says of a NULL where none may be; as Delta says it."""
+    return f"NOT NULL constraint violated for column: {column}.\n"
+
+
 def storage_error(error: BaseException, place: str) -> WarehouseError | None:
     """The error that says what storage did to us; None if it is something else.
 

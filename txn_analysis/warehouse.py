@@ -1,8 +1,8 @@
 """The Delta tables of one warehouse: the only module that reads or writes them.
 
 A slice of a table (the rows of one ingest or of one run) is always replaced as a whole, so that doing something again
-changes nothing. Rows count only once they are committed, by the write that comes last: content rows by `inputs`, which
-names the ingest of each input, and result rows by `runs`. What a killed audit left behind is never read.
+changes nothing. Rows count only once they are committed, by the write that comes last (`commits`): content rows by
+`inputs`, which names the ingest of each input, and result rows by `runs`. What a killed audit left is never read.
 """
 
 from __future__ import annotations
@@ -16,37 +16,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlparse
 
+import pyarrow as pa
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
+from txn_analysis.data_files import write_data_files
+from txn_analysis.delta_log import DeltaLog
 from txn_analysis.errors import WarehouseError
 from txn_analysis.one_writer import one_writer
 from txn_analysis.parallel import in_parallel
+from txn_analysis.row_tasks import named_rows, rows_named, told_rows, write_frame, write_in_tasks
 from txn_analysis.storage_errors import is_conflict, storage_error
-from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
+from txn_analysis.tables import ALL_TABLES, INDEXED_COLUMNS, INPUTS, RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
+    from txn_analysis.data_files import DataFile
+    from txn_analysis.row_tasks import RowMaker, RowTasks
     from txn_analysis.tables import Table
 
     Row = dict[str, Any]
 
 _Result = TypeVar("_Result")
 
-_MOST_ATTEMPTS = 8
+MOST_ATTEMPTS = 8
 _LONGEST_PAUSE_S = 0.5
-
-# Keys come first in every table; statistics on them are what file skipping needs.
-_INDEXED_COLUMNS = "6"
-
-# What reading an input found out; content that was read before keeps what was found then.
-_FOUND_BY_READING = ("ingest_id", "parsed_bytes", "rejected_bytes", "newest_moment_ms", "sections")
-_SAME_INPUT = "t.input_id = s.input_id AND t.cluster = s.cluster AND t.capture = s.capture"
-_READ_BY_ANOTHER = "t.input_id = s.input_id AND t.kind <=> s.kind AND NOT t.ingest_id <=> s.ingest_id"
 
 
 class Warehouse:
@@ -88,9 +86,9 @@ class Warehouse:
         )
         builder = builder.addColumns(table.schema).partitionedBy(*table.partition_by)
         # As properties of the new table the constraints need no commits of their own; ALTER TABLE takes one for each.
-        for name, condition in table.checks.items():
-            builder = builder.property(f"delta.constraints.{name}", condition)
-        builder = builder.property("delta.dataSkippingNumIndexedCols", _INDEXED_COLUMNS)
+        for name, check in table.checks.items():
+            builder = builder.property(f"delta.constraints.{name}", check.sql)
+        builder = builder.property("delta.dataSkippingNumIndexedCols", str(INDEXED_COLUMNS))
         self._write(table, builder.execute)
 
     def read(self, table: Table) -> DataFrame:
@@ -127,12 +125,7 @@ class Warehouse:
         return {table.name: self._version(table) for table in tables}
 
     def _version(self, table: Table) -> int:
-        # Delta's own log object: asking by DESCRIBE HISTORY is a Spark job for each table. It is brought up to date
-        # first, since other processes commit as well.
-        jvm: Any = self.spark._jvm
-        log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self.spark._jsparkSession, self.path(table))
-        nothing = jvm.scala.Option.empty()
-        return self._mapped(table, lambda: int(log.update(False, nothing, nothing).version()))
+        return self._mapped(table, lambda: DeltaLog(self.spark, self.path(table)).version())
 
     def is_new(self, table: Table) -> bool:
         """Nothing was ever written to the table; a cheap answer that saves a Spark job on a first run."""
@@ -144,123 +137,133 @@ class Warehouse:
         Raises:
             WarehouseError: it cannot be written, or a row breaks a constraint of the table.
         """
-        predicate = " AND ".join(f"{column} = '{_quoted(value)}'" for column, value in slice_of.items())
-        writer = (
-            frame.select(*table.schema.names).write.format("delta").mode("overwrite").option("replaceWhere", predicate)
-        )
-        self._write(table, lambda: writer.save(self.path(table)))
+        self._replace(frame.select(*table.schema.names), None, table, slice_of)
+
+    def replace_by(self, frame: DataFrame, rows_of: RowMaker, table: Table, **slice_of: str) -> None:
+        """The same with what `rows_of`, run in a Spark worker, makes of Arrow batches of the frame.
+
+        Raises:
+            WarehouseError: as with `replace`.
+        """
+        self._replace(frame, rows_of, table, slice_of)
+
+    def _replace(self, frame: DataFrame, rows_of: RowMaker | None, table: Table, slice_of: dict[str, str]) -> None:
+        if self._local_root and tuple(slice_of) == table.partition_by:
+            write = partial(write_frame, frame, rows_of or iter, table, self._local_root, slice_of)
+            self._commit(table, _mapped(self.path(table), write), slice_of)
+        else:
+            rows = frame.mapInArrow(rows_of, table.schema) if rows_of else frame
+            writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", _condition(slice_of))
+            self._write(table, lambda: writer.save(self.path(table)))
+
+    def replace_rows(self, rows: Sequence[Row], table: Table, **slice_of: str) -> None:
+        """The same with rows made on the driver; absent columns are NULL.
+
+        Raises:
+            WarehouseError: as with `replace`.
+        """
+        if self._local_root and tuple(slice_of) == table.partition_by:
+            self._commit(table, self._mapped(table, lambda: self._files_of(rows, table, slice_of)), slice_of)
+        else:
+            self.replace(self.rows(rows, table), table, **slice_of)
+
+    def _files_of(self, rows: Sequence[Row], table: Table, slice_of: dict[str, str]) -> list[DataFile]:
+        assert self._local_root is not None
+        batch = pa.RecordBatch.from_pylist(rows, schema=table.arrow_schema)
+        return write_data_files([(table, batch)], self._local_root, slice_of)
+
+    def fill(self, tasks: RowTasks, **slice_of: str) -> dict[str, pa.Table]:
+        """Make what tasks produce the whole content of a slice, in each of the tables that they fill.
+
+        Returns:
+            What they told, by name.
+
+        Raises:
+            WarehouseError: as with `replace`.
+        """
+        if not self._local_root:
+            return self._fill_by_spark(tasks, slice_of)
+        found = _mapped(self.root, partial(write_in_tasks, self.spark, tasks, self._local_root, slice_of))
+        own = [(table, [file for file in found.files if file.table == table.name]) for table in tasks.tables]
+        in_parallel(*[partial(self._commit, table, files, slice_of) for table, files in own])
+        return found.told
+
+    def _fill_by_spark(self, tasks: RowTasks, slice_of: dict[str, str]) -> dict[str, pa.Table]:
+        # Kept between the writes: a second look at the file of a broker that runs could differ from the first.
+        named = named_rows(self.spark, tasks).persist()
+        try:
+            in_parallel(*[partial(self.replace, rows_named(named, t), t, **slice_of) for t in tasks.tables])
+            return _mapped(self.root, partial(told_rows, named, tasks))
+        finally:
+            named.unpersist()
+
+    def _commit(self, table: Table, files: list[DataFile], slice_of: dict[str, str]) -> None:
+        log = DeltaLog(self.spark, self.path(table))
+        self._write(table, partial(log.replace, files, slice_of, _condition(slice_of)))
 
     def rows(self, rows: Iterable[Row], table: Table) -> DataFrame:
         """Rows made on the driver as a frame of the table's schema; absent columns are NULL."""
         names = table.schema.names
         return self.spark.createDataFrame([tuple(row.get(n) for n in names) for row in rows], table.schema)
 
-    def held_inputs(self, input_ids: Iterable[str]) -> list[Row]:
-        """Rows of `inputs` that list any of these contents, of whatever cluster and capture."""
-        if self.is_new(INPUTS):
-            return []
-        wanted = self.spark.createDataFrame([(i,) for i in input_ids], "input_id string")
-        rows = self.read(INPUTS).join(F.broadcast(wanted), "input_id", "left_semi")
-        return [row.asDict(recursive=True) for row in rows.collect()]
-
-    def commit_inputs(self, inputs: Sequence[Row], held: Sequence[Row]) -> None:
-        """Name inputs with the ingest that read them: from now on that ingest's rows of them count.
-
-        An input that its capture holds already stays as it is. Where another ingest has read the same content, that
-        one keeps counting, and ours never does. `held` is what `held_inputs` said of them before; who commits in the
-        meantime is seen.
-
-        Raises:
-            WarehouseError: it cannot be written, or other audits were faster every time.
-        """
-        for _ in range(_MOST_ATTEMPTS):
-            known = found_by_reading(held)
-            places = {(row["cluster"], row["capture"], row["input_id"]) for row in held}
-            fresh = [
-                row | known.get((row["input_id"], row["kind"]), {})
-                for row in inputs
-                if (row["cluster"], row["capture"], row["input_id"]) not in places
-            ]
-            if not fresh or self._insert(fresh, INPUTS, f"({_SAME_INPUT}) OR ({_READ_BY_ANOTHER})") == len(fresh):
-                return
-            held = self.held_inputs(row["input_id"] for row in inputs)
-        raise WarehouseError(_too_busy(self.path(INPUTS)))
-
-    def deepen_inputs(self, inputs: Sequence[Row]) -> None:
-        """Let contents that were read before count as they were read now, for every cluster and capture that has them.
-
-        Raises:
-            WarehouseError: it cannot be written.
-        """
-        source = self.rows(inputs, INPUTS).alias("s")
-        found: dict[str, str | Column] = {name: f"s.{name}" for name in _FOUND_BY_READING}
-
-        def merge() -> None:
-            table = DeltaTable.forPath(self.spark, self.path(INPUTS)).alias("t")
-            matched = table.merge(source, "t.input_id = s.input_id AND t.kind <=> s.kind")
-            matched.whenMatchedUpdate(set=found).execute()
-
-        self._write(INPUTS, merge)
-
-    def commit_run(self, run: Row) -> None:
-        """Write the row of a run, after all its other rows: from now on they count.
-
-        A run that was completed before keeps its number; a new one gets the next, which no other run has.
-
-        Raises:
-            WarehouseError: it cannot be written, or other audits were faster every time.
-        """
-        for _ in range(_MOST_ATTEMPTS):
-            numbers = {} if self.is_new(RUNS) else self._run_numbers()
-            if run["run_id"] in numbers:
-                numbered = run | {"run_number": numbers[run["run_id"]]}
-                return self.replace(self.rows([numbered], RUNS), RUNS, run_id=run["run_id"])
-            numbered = run | {"run_number": max(numbers.values(), default=0) + 1}
-            if self._insert([numbered], RUNS, "t.run_id = s.run_id OR t.run_number = s.run_number"):
-                return None
-        raise WarehouseError(_too_busy(self.path(RUNS)))
-
-    def _run_numbers(self) -> dict[str, int]:
-        return {row["run_id"]: row["run_number"] for row in self.read(RUNS).select("run_id", "run_number").collect()}
-
-    def _insert(self, rows: Sequence[Row], table: Table, unless: str) -> int:
+    def insert(self, rows: Sequence[Row], table: Table, unless: str) -> int:
         """Insert the rows `s` for which no row `t` of the table meets a condition, and say how many those were.
 
-        The condition is part of the transaction: of two writers at once, the second sees the rows of the first.
+        Looking and inserting is one step: of two writers at once, the second sees the rows of the first.
+
+        Raises:
+            WarehouseError: as with `replace`.
         """
-        source = self.rows(rows, table).alias("s")
+        insert = self._insert_file if self._local_root else self._merge
+        return self._write(table, partial(insert, rows, table, unless))
 
-        def merge() -> int:
-            merged = DeltaTable.forPath(self.spark, self.path(table)).alias("t").merge(source, unless)
-            return int(merged.whenNotMatchedInsertAll().execute().collect()[0]["num_inserted_rows"])
+    def _insert_file(self, rows: Sequence[Row], table: Table, unless: str) -> int:
+        # Nobody else writes to the table while `_write` holds its lock.
+        if not self.is_new(table):
+            present = self.read_uncommitted(table).alias("t")
+            fresh = self.rows(rows, table).alias("s").join(present, F.expr(unless), "left_anti")
+            rows = [row.asDict(recursive=True) for row in fresh.collect()]
+        if rows:
+            DeltaLog(self.spark, self.path(table)).append(self._files_of(rows, table, {}))
+        return len(rows)
 
-        return self._write(table, merge)
+    def _merge(self, rows: Sequence[Row], table: Table, unless: str) -> int:
+        merged = self._as_target(table).merge(self.rows(rows, table).alias("s"), unless)
+        return int(merged.whenNotMatchedInsertAll().execute().collect()[0]["num_inserted_rows"])
+
+    def update(self, rows: Sequence[Row], table: Table, matching: str, columns: Sequence[str]) -> None:
+        """Set some columns of every row `t` of the table as in the row `s` that matches it.
+
+        Raises:
+            WarehouseError: as with `replace`.
+        """
+        source, values = self.rows(rows, table).alias("s"), {name: F.col(f"s.{name}") for name in columns}
+
+        def merge() -> None:
+            self._as_target(table).merge(source, matching).whenMatchedUpdate(set=dict(values)).execute()
+
+        self._write(table, merge)
+
+    def _as_target(self, table: Table) -> DeltaTable:
+        return DeltaTable.forPath(self.spark, self.path(table)).alias("t")
 
     def _write(self, table: Table, write: Callable[[], _Result]) -> _Result:
         """Do one whole write, and again where another writer committed in between."""
-        for attempt in range(_MOST_ATTEMPTS):
+        for attempt in range(MOST_ATTEMPTS):
             try:
                 return self._mapped(table, partial(self._alone, table, write))
             except Exception as error:
                 if not is_conflict(error):
                     raise
-                time.sleep(random.uniform(0, _LONGEST_PAUSE_S * (attempt + 1) / _MOST_ATTEMPTS))  # noqa: S311 no secret
-        raise WarehouseError(_too_busy(self.path(table)))
+                time.sleep(random.uniform(0, _LONGEST_PAUSE_S * (attempt + 1) / MOST_ATTEMPTS))  # noqa: S311 no secret
+        raise too_busy(self.path(table))
 
     def _alone(self, table: Table, write: Callable[[], _Result]) -> _Result:
         with one_writer(self.spark, self._local_root, table.name) if self._local_root else nullcontext():
             return write()
 
     def _mapped(self, table: Table, action: Callable[[], _Result]) -> _Result:
-        try:
-            return action()
-        except WarehouseError:
-            raise
-        except Exception as error:
-            known = storage_error(error, self.path(table))
-            if known is None:
-                raise
-            raise known from error
+        return _mapped(self.path(table), action)
 
     def inputs(self, cluster: str) -> DataFrame:
         """The inputs of one cluster, all captures."""
@@ -278,9 +281,16 @@ class Warehouse:
         return str(newest[0])
 
 
-def found_by_reading(inputs: Iterable[Row]) -> dict[tuple[str, str | None], Row]:
-    """What reading found out, by content and kind: content that was not recognised then may be now."""
-    return {(row["input_id"], row["kind"]): {name: row[name] for name in _FOUND_BY_READING} for row in inputs}
+def _mapped(place: str, action: Callable[[], _Result]) -> _Result:
+    try:
+        return action()
+    except WarehouseError:
+        raise
+    except Exception as error:
+        known = storage_error(error, place)
+        if known is None:
+            raise
+        raise known from error
 
 
 def _check_writable(root: Path) -> None:
@@ -296,8 +306,13 @@ def _check_writable(root: Path) -> None:
         )
 
 
-def _too_busy(path: str) -> str:
-    return f"{path}: other audits kept writing here at the same time. Run the same command again"
+def too_busy(path: str) -> WarehouseError:
+    """The error of a writer that others were faster than, every time."""
+    return WarehouseError(f"{path}: other audits kept writing here at the same time. Run the same command again")
+
+
+def _condition(slice_of: dict[str, str]) -> str:
+    return " AND ".join(f"{column} = '{_quoted(value)}'" for column, value in slice_of.items())
 
 
 def _quoted(value: str) -> str:

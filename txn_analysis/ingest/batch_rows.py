@@ -22,7 +22,7 @@ def batch_rows(part: ScanRange, ingest_id: str, columns: Mapping[str, pa.Array])
     Args:
         part: the range; it says whose batches these are.
         ingest_id: the ingest that reads it.
-        columns: every column of the table but those that say where a row comes from, and `pieces`; all of one length.
+        columns: every column of the table but those that say where a row comes from; all of one length.
     """
     section = part.section
     place = {
@@ -31,7 +31,6 @@ def batch_rows(part: ScanRange, ingest_id: str, columns: Mapping[str, pa.Array])
         "section_index": section.index,
         "topic": section.topic,
         "partition": section.partition,
-        "pieces": None,
     }
     schema = LOG_BATCHES.arrow_schema
     count = len(columns["base_offset"])

@@ -6,11 +6,16 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.ingest.accounting import RejectedSpan
 from txn_analysis.ingest.sections import LOG_KINDS
+from txn_analysis.ingest.tasks import MOMENTS, PLACES, REJECTED
 from txn_analysis.tables.inputs import SECTION
 
 if TYPE_CHECKING:
-    from txn_analysis.ingest.accounting import RejectedSpan
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
     from txn_analysis.ingest.plan import PlannedInput, Section
     from txn_analysis.reconstruct.segments import SectionKey
 
@@ -40,10 +45,23 @@ class Content:
             found[reject.input_id].append(reject)
         return found
 
-    def saw(self, input_id: str, moment_ms: int | None) -> None:
+    def learn(self, told: Mapping[str, pa.Table]) -> None:
+        """Take in what tasks told of what they read; see `ingest.tasks`."""
+        for row in _rows(told, PLACES):
+            self.pieces[row["input_id"], row["section_index"]].append(row)
+            self._saw(row["input_id"], row["max_moment_ms"])
+        for row in _rows(told, MOMENTS):
+            self._saw(row["input_id"], row["moment_ms"])
+        self.rejects += [RejectedSpan(**row) for row in _rows(told, REJECTED)]
+
+    def _saw(self, input_id: str, moment_ms: int | None) -> None:
         """A broker's clock in an input; None where it is not known."""
         if moment_ms is not None:
             self.moments_ms[input_id] = max(moment_ms, self.moments_ms.get(input_id, moment_ms))
+
+
+def _rows(told: Mapping[str, pa.Table], name: str) -> list[dict[str, Any]]:
+    return told[name].to_pylist() if name in told else []
 
 
 def input_row(planned: PlannedInput, cluster: str, capture: str, content: Content, rejected: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+from txn_analysis.commits import commit_inputs, deepen_inputs, found_by_reading, held_inputs
 from txn_analysis.errors import InputError
 from txn_analysis.ingest.accounting import (
     RejectedSpan,
@@ -26,49 +27,20 @@ from txn_analysis.ingest.producer_files import CHANGED
 from txn_analysis.ingest.sections import LOG, LOG_KINDS
 from txn_analysis.ingest.sources import find_files
 from txn_analysis.ingest.split import split_ranges
-from txn_analysis.ingest.tasks import REJECT_FIELDS, batches_of_ranges, pieces_of_ranges, records_of_sections
+from txn_analysis.ingest.tasks import RECORD_KINDS, log_tasks, record_tasks
 from txn_analysis.parallel import in_parallel
-from txn_analysis.reconstruct.attached import attached_pieces
 from txn_analysis.reconstruct.copies import compared
-from txn_analysis.tables import (
-    ABORTED_TRANSACTIONS,
-    INPUTS,
-    LOG_BATCHES,
-    LOG_PIECES,
-    PRODUCER_SNAPSHOTS,
-    REJECTS,
-    TRANSACTION_STATES,
-)
-from txn_analysis.warehouse import found_by_reading
+from txn_analysis.tables import INPUTS, LOG_BATCHES, LOG_PIECES, REJECTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark.sql import DataFrame
-
     from txn_analysis.config import Settings
-    from txn_analysis.ingest.plan import ScanRange
     from txn_analysis.reconstruct.segments import SectionKey
     from txn_analysis.report.progress import Progress
-    from txn_analysis.tables import Table
     from txn_analysis.warehouse import Warehouse
 
 _COUNTED = ("text", "parsed", "rejected")
-_PLACE_OF_PIECE = (
-    "input_id",
-    "section_index",
-    "text_start_bytes",
-    "text_end_bytes",
-    "text_gaps",
-    "first_offset",
-    "last_offset",
-    "max_moment_ms",
-)
-_RECORD_TABLES = (
-    (TRANSACTION_STATES, frozenset({"state", "console_text", "console_json"})),
-    (PRODUCER_SNAPSHOTS, frozenset({"snapshot"})),
-    (ABORTED_TRANSACTIONS, frozenset({"txnindex"})),
-)
 
 
 @dataclass(frozen=True)
@@ -109,7 +81,7 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     if planning.left_out:
         with progress.stage("pass over", planning.left_out):
             pass
-    held = warehouse.held_inputs(p.input_id for p in planned)
+    held = held_inputs(warehouse, (p.input_id for p in planned))
     known = found_by_reading(row for row in held if settings.depth is Depth.QUICK or _is_full(row))
     new = [p for p in planned if (p.input_id, p.kind) not in known]
     content = _read_content(warehouse, new, settings, progress) if new else Content(ingest_id="")
@@ -126,9 +98,9 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     with progress.stage("account", ingested.account):
         shallow = {(row["input_id"], row["kind"]) for row in held} - known.keys()
         if deeper := [row for row in rows if (row["input_id"], row["kind"]) in shallow]:
-            warehouse.deepen_inputs(deeper)
-            held = warehouse.held_inputs(p.input_id for p in planned)
-        warehouse.commit_inputs(rows, held)
+            deepen_inputs(warehouse, deeper)
+            held = held_inputs(warehouse, (p.input_id for p in planned))
+        commit_inputs(warehouse, rows, held)
     return ingested
 
 
@@ -147,11 +119,11 @@ def _read_content(warehouse: Warehouse, planned: list[PlannedInput], settings: S
     content = Content(ingest_id, [r for p in planned for r in rejected_outside(p)])
     size = sum(p.text_bytes for p in planned)
     with progress.stage("scan", f"{size / 2**20:.1f} MiB"):
-        logs = partial(_read_logs, warehouse, planned, content, settings)
-        small = [
-            partial(_write_records, warehouse, planned, content, settings, t, kinds) for t, kinds in _RECORD_TABLES
-        ]
-        in_parallel(logs, *small)
+        _fill_tables(warehouse, planned, content, settings)
+    for p in planned:
+        for s in p.sections:
+            if s.kind == LOG or (s.kind in LOG_KINDS and p.is_broker_file):
+                content.rejects += rejected_in_log(p, s, unproven_spans(s, content.pieces[p.input_id, s.index]))
     return content
 
 
@@ -172,26 +144,23 @@ def _settled(planned: list[PlannedInput], content: Content) -> list[PlannedInput
 def _write_rejects(warehouse: Warehouse, content: Content) -> None:
     if content.rejects:
         rows = [asdict(r) | {"ingest_id": content.ingest_id} for r in content.rejects]
-        warehouse.replace(warehouse.rows(rows, REJECTS), REJECTS, ingest_id=content.ingest_id)
+        warehouse.replace_rows(rows, REJECTS, ingest_id=content.ingest_id)
 
 
-def _read_logs(warehouse: Warehouse, planned: list[PlannedInput], content: Content, settings: Settings) -> None:
-    """Write the folds of all logs, and the batches of those whose batches are kept."""
-    spark = warehouse.spark
-    tasks = split_ranges(planned, LOG_KINDS, settings.range_bytes, spark.sparkContext.defaultParallelism)
-    if tasks and settings.depth is Depth.FULL:
-        content.kept = {(part.input_id, part.section.index) for task in tasks for part in task}
-        _write_batches(warehouse, tasks, content)
-        _write_pieces(warehouse, attached_pieces(_own(warehouse, LOG_BATCHES, content)), content)
-    elif tasks:
-        _write_pieces(warehouse, pieces_of_ranges(spark, tasks, content.ingest_id), content)
-        content.kept = _sections_to_keep(warehouse, planned, content, settings.cluster)
-        kept = [[part for part in task if (part.input_id, part.section.index) in content.kept] for task in tasks]
-        _write_batches(warehouse, [task for task in kept if task], content)
-    for p in planned:
-        for s in p.sections:
-            if s.kind == LOG or (s.kind in LOG_KINDS and p.is_broker_file):
-                content.rejects += rejected_in_log(p, s, unproven_spans(s, content.pieces[p.input_id, s.index]))
+def _fill_tables(warehouse: Warehouse, planned: list[PlannedInput], content: Content, settings: Settings) -> None:
+    """Fill all tables from one look at every text; a quick audit looks again at the few logs whose batches it keeps."""
+    parallelism = warehouse.spark.sparkContext.defaultParallelism
+    logs = split_ranges(planned, LOG_KINDS, settings.range_bytes, parallelism)
+    records = record_tasks(split_ranges(planned, RECORD_KINDS, settings.range_bytes, parallelism), content.ingest_id)
+    fill = partial(warehouse.fill, ingest_id=content.ingest_id)
+    if settings.depth is Depth.FULL:
+        content.kept = {(part.input_id, part.section.index) for task in logs for part in task}
+        content.learn(fill(log_tasks(logs, (LOG_BATCHES, LOG_PIECES), content.ingest_id) + records))
+        return
+    content.learn(fill(log_tasks(logs, (LOG_PIECES,), content.ingest_id) + records))
+    content.kept = _sections_to_keep(warehouse, planned, content, settings.cluster)
+    kept = [[part for part in task if (part.input_id, part.section.index) in content.kept] for task in logs]
+    fill(log_tasks([task for task in kept if task], (LOG_BATCHES,), content.ingest_id))
 
 
 def _sections_to_keep(
@@ -208,44 +177,3 @@ def _sections_before(warehouse: Warehouse, cluster: str) -> list[dict[str, Any]]
         return []
     known = warehouse.inputs(cluster).select("input_id", F.explode("sections").alias("s")).select("input_id", "s.*")
     return [row.asDict() for row in known.collect()]
-
-
-def _write_batches(warehouse: Warehouse, tasks: list[list[ScanRange]], content: Content) -> None:
-    if tasks:
-        read = batches_of_ranges(warehouse.spark, tasks, content.ingest_id)
-        warehouse.replace(read, LOG_BATCHES, ingest_id=content.ingest_id)
-
-
-def _write_records(
-    warehouse: Warehouse,
-    planned: list[PlannedInput],
-    content: Content,
-    settings: Settings,
-    table: Table,
-    kinds: frozenset[str],
-) -> None:
-    spark = warehouse.spark
-    tasks = split_ranges(planned, kinds, settings.range_bytes, spark.sparkContext.defaultParallelism)
-    if not tasks:
-        return
-    read = records_of_sections(spark, tasks, table, content.ingest_id).persist()
-    is_reject = F.col("reject_reason").isNotNull()
-    warehouse.replace(read.where(~is_reject), table, ingest_id=content.ingest_id)
-    span = F.struct("input_id", "section_index", *[f.name for f in REJECT_FIELDS])
-    moment = F.greatest("last_update_ms", "recorded_ms") if table is TRANSACTION_STATES else F.lit(None)
-    found = read.groupBy("input_id").agg(F.max(moment), F.collect_list(F.when(is_reject, span)))
-    for input_id, moment_ms, spans in found.collect():
-        content.saw(input_id, moment_ms)
-        content.rejects += [RejectedSpan(*reject) for reject in spans]
-    read.unpersist()
-
-
-def _write_pieces(warehouse: Warehouse, pieces: DataFrame, content: Content) -> None:
-    warehouse.replace(pieces, LOG_PIECES, ingest_id=content.ingest_id)
-    for row in _own(warehouse, LOG_PIECES, content).select(*_PLACE_OF_PIECE).collect():
-        content.pieces[row["input_id"], row["section_index"]].append(row.asDict(recursive=True))
-        content.saw(row["input_id"], row["max_moment_ms"])
-
-
-def _own(warehouse: Warehouse, table: Table, content: Content) -> DataFrame:
-    return warehouse.read_uncommitted(table).where(F.col("ingest_id") == content.ingest_id)

@@ -25,6 +25,7 @@ from txn_analysis.reconstruct.copies import (
 from txn_analysis.reconstruct.fold import FOLD_COLUMNS, fold
 from txn_analysis.reconstruct.link import link_partition
 from txn_analysis.reconstruct.segments import segments_of
+from txn_analysis.reconstruct.transaction_rows import DECIDED, ENDED
 from txn_analysis.tables import LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, TRANSACTIONS
 from txn_analysis.tables._schema import BIGINT, INT, STRING, array, struct
 
@@ -192,45 +193,15 @@ def partition_health(linked: Linked, run_id: str) -> DataFrame:
     return linked.partitions.select(F.lit(run_id).alias("run_id"), "topic", "partition", "health.*")
 
 
-def transactions(linked: Linked, run_id: str) -> DataFrame:
-    """The transactions table of a run: those that linking decided, and those that lie inside one piece."""
-    decided = linked.partitions.select("topic", "partition", F.explode("transactions").alias("t")).select(
-        "topic", "partition", "t.*"
-    )
+def all_transactions(linked: Linked) -> DataFrame:
+    """What `transaction_rows` makes the transactions table of: those that linking decided, and those inside one piece.
+
+    One row per partition or piece; the ended transactions of a piece are never looked at one by one in the JVM.
+    """
+    decided = linked.partitions.select("topic", "partition", F.col("transactions").alias(DECIDED))
     used = linked.partitions.select(F.explode("used_pieces").alias("p")).select("p.*").distinct()
     # The pieces hold all ended transactions, their keys are few: the pieces stay where they are.
     inside = linked.pieces.join(F.broadcast(used), used.columns, "left_semi").select(
-        "topic", "partition", F.explode("transactions").alias("t")
+        "topic", "partition", F.col("transactions").alias(ENDED)
     )
-    rows = decided.unionByName(_ended_inside(inside), allowMissingColumns=True)
-    return rows.withColumn("run_id", F.lit(run_id)).select(*TRANSACTIONS.schema.names)
-
-
-def _ended_inside(inside: DataFrame) -> DataFrame:
-    names = {
-        "producer_id": "producer_id",
-        "txn_start_offset": "start_offset",
-        "first_producer_epoch": "first_epoch",
-        "max_producer_epoch": "max_epoch",
-        "last_offset": "last_offset",
-        "last_sequence": "last_sequence",
-        "record_count": "record_count",
-        "size_bytes": "size_bytes",
-        "last_timestamp_ms": "last_timestamp_ms",
-        "first_appended_before_ms": "first_before_ms",
-        "appended_after_ms": "last_after_ms",
-        "appended_before_ms": "last_before_ms",
-        "end_offset": "end_offset",
-        "end_timestamp_ms": "end_timestamp_ms",
-        "end_producer_epoch": "end_epoch",
-        "coordinator_epoch": "end_coordinator_epoch",
-    }
-    epoch = F.col("t.end_coordinator_epoch")
-    return inside.select(
-        "topic",
-        "partition",
-        *[F.col(f"t.{source}").alias(name) for name, source in names.items()],
-        F.lit(True).alias("is_txn_start_exact"),
-        F.coalesce("t.end_marker", F.lit("ended")).alias("outcome"),
-        F.when(epoch.isNull(), "unknown").otherwise("marker").alias("coordinator_epoch_basis"),
-    )
+    return decided.unionByName(inside, allowMissingColumns=True)

@@ -1,6 +1,6 @@
 """The Delta tables of the warehouse, one module each; see `docs/tables.md` for the generated reference."""
 
-from txn_analysis.tables._schema import Col, Table
+from txn_analysis.tables._schema import INDEXED_COLUMNS, Col, Table
 from txn_analysis.tables.abort_plan import ABORT_PLAN
 from txn_analysis.tables.aborted_transactions import ABORTED_TRANSACTIONS
 from txn_analysis.tables.findings import FINDINGS
@@ -34,6 +34,7 @@ __all__ = [
     "ABORT_PLAN",
     "ALL_TABLES",
     "FINDINGS",
+    "INDEXED_COLUMNS",
     "INPUTS",
     "LOG_BATCHES",
     "LOG_PIECES",

@@ -28,7 +28,7 @@ def _section(table: Table) -> str:
         lines.append(f"| `{column.name}` | {column.type.simpleString()[:60]}{optional} | {comment} |")
     if table.checks:
         lines += ["", "Delta refuses a row that breaks one of these:", ""]
-        lines += [f"* `{name}`: `{condition}`" for name, condition in table.checks.items()]
+        lines += [f"* `{name}`: `{check.sql}`" for name, check in table.checks.items()]
     return "\n".join([*lines, ""])
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
-    BinaryType,
     BooleanType,
     DataType,
     IntegerType,
@@ -21,16 +20,20 @@ from pyspark.sql.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     import pyarrow as pa
 
+    from txn_analysis.tables._checks import Check
+
+
+# Keys come first in every table; statistics on them are what file skipping needs.
+INDEXED_COLUMNS = 6
 
 STRING = StringType()
 BIGINT = LongType()
 INT = IntegerType()
 BOOLEAN = BooleanType()
-BINARY = BinaryType()
 COUNTS = MapType(STRING, BIGINT)
 
 
@@ -54,21 +57,6 @@ class Col:
     nullable: bool = True
 
 
-def one_of(column: str, values: Iterable[str]) -> str:
-    """The condition that a column holds one of some plain words, or is NULL."""
-    return f"coalesce({column} IN (" + ", ".join(f"'{value}'" for value in values) + "), true)"
-
-
-def not_negative(*columns: str) -> str:
-    """The condition that no column holds a number below 0. Delta takes a condition that is NULL for a broken one."""
-    return " AND ".join(f"coalesce({column}, 0) >= 0" for column in columns)
-
-
-def in_order(first: str, last: str) -> str:
-    """The condition that two offsets are in order, as far as both are known."""
-    return f"coalesce({first} <= {last}, true)"
-
-
 @dataclass(frozen=True)
 class Table:
     """One Delta table of the warehouse.
@@ -81,7 +69,7 @@ class Table:
     key: tuple[str, ...]
     columns: tuple[Col, ...]
     partition_by: tuple[str, ...] = ()
-    checks: Mapping[str, str] = field(default_factory=dict)
+    checks: Mapping[str, Check] = field(default_factory=dict)
 
     @property
     def committed_by(self) -> str:

@@ -2,7 +2,8 @@
 
 from txn_analysis.judge.rules import RULES
 from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, not_negative, one_of
+from txn_analysis.tables._checks import always, earlier, not_negative, one_of
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array
 from txn_analysis.tables.transactions import COORDINATOR_EPOCH_BASES
 
 ABORT_PLAN = Table(
@@ -33,11 +34,11 @@ ABORT_PLAN = Table(
     ),
     partition_by=("run_id",),
     checks={
-        "only_aborts": "transaction_result = false",
-        "legacy_epoch_rule": "transaction_version = 0",
+        "only_aborts": always("transaction_result", value=False),
+        "legacy_epoch_rule": always("transaction_version", 0),
         "epochs_not_negative": not_negative("producer_epoch", "coordinator_epoch"),
         "known_basis": one_of("coordinator_epoch_basis", COORDINATOR_EPOCH_BASES),
         "hanging_rule": one_of("rule", (rule.name for rule in RULES if rule.verdict is Verdict.HANGING)),
-        "window_in_order": "not_before_ms < not_after_ms",
+        "window_in_order": earlier("not_before_ms", "not_after_ms"),
     },
 )

@@ -1,6 +1,7 @@
 """`aborted_transactions`: the entries of transaction indexes."""
 
-from txn_analysis.tables._schema import BIGINT, INT, STRING, Col, Table, in_order
+from txn_analysis.tables._checks import in_order
+from txn_analysis.tables._schema import BIGINT, INT, STRING, Col, Table
 
 ABORTED_TRANSACTIONS = Table(
     name="aborted_transactions",

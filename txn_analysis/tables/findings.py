@@ -2,7 +2,8 @@
 
 from txn_analysis.judge.rules import OTHERWISE, RULES
 from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, not_negative, one_of
+from txn_analysis.tables._checks import not_negative, one_of
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array
 from txn_analysis.tables.transactions import COORDINATOR_EPOCH_BASES
 
 FINDINGS = Table(

@@ -1,6 +1,7 @@
 """`inputs`: what was read, to the byte."""
 
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, not_negative, struct
+from txn_analysis.tables._checks import adds_up, not_negative
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
 
 SECTION = struct(
     section_index=INT,
@@ -48,7 +49,7 @@ INPUTS = Table(
         ),
     ),
     checks={
-        "every_byte_accounted": "parsed_bytes + rejected_bytes = text_bytes",
+        "every_byte_accounted": adds_up("parsed_bytes", "rejected_bytes", total="text_bytes"),
         "sizes_not_negative": not_negative("size_bytes", "parsed_bytes", "rejected_bytes"),
     },
 )

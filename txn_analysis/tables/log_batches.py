@@ -1,6 +1,7 @@
 """`log_batches`: the record batches of every dumped segment."""
 
-from txn_analysis.tables._schema import BIGINT, BINARY, BOOLEAN, INT, STRING, Col, Table, in_order, not_negative, one_of
+from txn_analysis.tables._checks import in_order, not_negative, one_of
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table
 
 LOG_BATCHES = Table(
     name="log_batches",
@@ -41,7 +42,6 @@ LOG_BATCHES = Table(
         Col("record_line_count", INT, "record lines proven to be its own; NULL where none is printed, or not counted"),
         Col("text_start_bytes", BIGINT, "where its line begins in the input's text", nullable=False),
         Col("text_bytes", BIGINT, "bytes of its line and of its proven record lines", nullable=False),
-        Col("pieces", BINARY, "rows of `log_pieces` for all batches read together, at the first of them"),
     ),
     partition_by=("ingest_id",),
     checks={

@@ -3,7 +3,8 @@
 Two neighbouring pieces combine to what one piece over both would say, so that only pieces are ever shuffled.
 """
 
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, in_order, struct
+from txn_analysis.tables._checks import in_order
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
 
 FRAGMENT = struct(
     start_offset=BIGINT,

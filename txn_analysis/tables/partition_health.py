@@ -1,6 +1,7 @@
 """`partition_health`: what is known of each partition's log, and what its open transactions block."""
 
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, in_order, not_negative, struct
+from txn_analysis.tables._checks import in_order, not_negative
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
 
 PRODUCER = struct(
     producer_id=BIGINT,

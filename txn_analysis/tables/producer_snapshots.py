@@ -1,6 +1,7 @@
 """`producer_snapshots`: the producer state that brokers wrote beside their segments."""
 
-from txn_analysis.tables._schema import BIGINT, INT, STRING, Col, Table, not_negative
+from txn_analysis.tables._checks import not_negative
+from txn_analysis.tables._schema import BIGINT, INT, STRING, Col, Table
 
 PRODUCER_SNAPSHOTS = Table(
     name="producer_snapshots",

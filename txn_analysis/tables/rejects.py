@@ -1,5 +1,6 @@
 """`rejects`: the spans of inputs that were not understood, never their text."""
 
+from txn_analysis.tables._checks import at_least
 from txn_analysis.tables._schema import BIGINT, INT, STRING, Col, Table
 
 REJECTS = Table(
@@ -15,5 +16,5 @@ REJECTS = Table(
         Col("reason", STRING, "why it was not understood", nullable=False),
     ),
     partition_by=("ingest_id",),
-    checks={"span_not_empty": "length_bytes > 0"},
+    checks={"span_not_empty": at_least("length_bytes", 1)},
 )

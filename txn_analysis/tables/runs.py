@@ -1,6 +1,7 @@
 """`runs`: what was asked, of which evidence, and how it came out."""
 
-from txn_analysis.tables._schema import BIGINT, COUNTS, INT, STRING, Col, Table, array, one_of
+from txn_analysis.tables._checks import at_least, one_of
+from txn_analysis.tables._schema import BIGINT, COUNTS, INT, STRING, Col, Table, array
 
 RUNS = Table(
     name="runs",
@@ -22,7 +23,7 @@ RUNS = Table(
         Col("outcome", STRING, "clean or findings", nullable=False),
     ),
     checks={
-        "numbered_from_one": "run_number >= 1",
+        "numbered_from_one": at_least("run_number", 1),
         "known_outcome": one_of("outcome", ("clean", "findings")),
         "known_basis": one_of("as_of_basis", ("given", "newest_broker_timestamp")),
     },

@@ -1,6 +1,7 @@
 """`transaction_states`: the coordinator's own log, `__transaction_state`."""
 
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, not_negative, struct
+from txn_analysis.tables._checks import not_negative
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
 
 TRANSACTION_STATES = Table(
     name="transaction_states",

@@ -1,17 +1,7 @@
 """`transactions`: every transaction on every partition, as the broker would have kept it."""
 
-from txn_analysis.tables._schema import (
-    BIGINT,
-    BOOLEAN,
-    INT,
-    STRING,
-    Col,
-    Table,
-    array,
-    in_order,
-    not_negative,
-    one_of,
-)
+from txn_analysis.tables._checks import at_least, in_order, not_negative, null_only_if, one_of
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array
 
 COORDINATOR_EPOCH_BASES = ("marker", "snapshot", "none_seen", "unknown")
 
@@ -48,10 +38,8 @@ TRANSACTIONS = Table(
     ),
     partition_by=("run_id",),
     checks={
-        "start_not_negative": "txn_start_offset >= 0",
-        "offsets_in_order": in_order("txn_start_offset", "last_offset")
-        + " AND "
-        + in_order("txn_start_offset", "end_offset"),
+        "start_not_negative": at_least("txn_start_offset", 0),
+        "offsets_in_order": in_order("txn_start_offset", "last_offset") & in_order("txn_start_offset", "end_offset"),
         "epochs_not_negative": not_negative(
             "first_producer_epoch",
             "max_producer_epoch",
@@ -61,6 +49,6 @@ TRANSACTIONS = Table(
         ),
         "known_outcome": one_of("outcome", ("open", "COMMIT", "ABORT", "ended")),
         "known_basis": one_of("coordinator_epoch_basis", COORDINATOR_EPOCH_BASES),
-        "only_open_has_no_end": "(outcome = 'open') = (end_offset IS NULL)",
+        "only_open_has_no_end": null_only_if("end_offset", "outcome", "open"),
     },
 )

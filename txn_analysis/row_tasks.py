@@ -1,0 +1,174 @@
+"""Work in Spark tasks that fills several tables at once, and tells the driver the little that it must know.
+
+A frame of Spark fills one table. Here a task gives batches of rows, each with the name of where they belong: a table's,
+or any other for what the driver is told. What the driver gets back grows with files and findings, not with rows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import BinaryType
+
+from txn_analysis.data_files import DataFile, write_data_files
+from txn_analysis.tables._schema import BIGINT, STRING, struct
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from txn_analysis.tables import Table
+
+NamedRows = tuple[str, pa.RecordBatch]
+RowMaker = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+_FILES = struct(table=STRING, path=STRING, size_bytes=BIGINT, modified_ms=BIGINT, statistics=STRING)
+_NAMED_ROWS = struct(name=STRING, rows=BinaryType())  # rows: an Arrow stream
+_RESULTS = struct(**{f.name: f.dataType for f in (*_FILES, *_NAMED_ROWS)})
+
+
+@dataclass(frozen=True)
+class RowTasks:
+    """Work that fills tables.
+
+    Attributes:
+        count: how many tasks there are.
+        tables: what they fill.
+        rows_of: run in a Spark worker: the batches of one task, by its number, each with the name of its table, or with
+            another name for what the driver is told.
+    """
+
+    count: int
+    tables: tuple[Table, ...]
+    rows_of: Callable[[int], Iterable[NamedRows]]
+
+    def __add__(self, other: RowTasks) -> RowTasks:
+        """The tasks of both; they fill different tables."""
+
+        def rows_of(number: int) -> Iterable[NamedRows]:
+            return self.rows_of(number) if number < self.count else other.rows_of(number - self.count)
+
+        return RowTasks(self.count + other.count, (*self.tables, *other.tables), rows_of)
+
+
+@dataclass(frozen=True)
+class Results:
+    """What tasks gave back: the files that they wrote, and what they told, by name."""
+
+    files: list[DataFile]
+    told: dict[str, pa.Table]
+
+
+def write_in_tasks(spark: SparkSession, tasks: RowTasks, root: Path, slice_of: Mapping[str, str]) -> Results:
+    """Let each task write one file of each table that it has rows of; see `write_data_files`."""
+    tables = {table.name: table for table in tasks.tables}
+
+    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in _numbers(numbers):
+            told = _Streams()
+            own = ((tables[name], rows) for name, rows in tasks.rows_of(number) if told.passed(name, rows, tables))
+            yield _results(write_data_files(own, root, slice_of), told)
+
+    return _collected(_numbered(spark, tasks).mapInArrow(run, _RESULTS))
+
+
+def write_frame(
+    frame: DataFrame, rows_of: RowMaker, table: Table, root: Path, slice_of: Mapping[str, str]
+) -> list[DataFile]:
+    """Let each task of a frame write one file of what `rows_of` makes of its rows; see `write_data_files`."""
+
+    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield _results(write_data_files(((table, rows) for rows in rows_of(parts)), root, slice_of), _Streams())
+
+    return _collected(frame.mapInArrow(run, _RESULTS)).files
+
+
+def named_rows(spark: SparkSession, tasks: RowTasks) -> DataFrame:
+    """All that the tasks give, for storage where only Spark can write; one row has all of a task with one name."""
+
+    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in _numbers(numbers):
+            streams = _Streams()
+            for name, rows in tasks.rows_of(number):
+                streams.add(name, rows)
+            yield pa.RecordBatch.from_pylist(streams.rows(), schema=to_arrow_schema(_NAMED_ROWS))
+
+    return _numbered(spark, tasks).mapInArrow(run, _NAMED_ROWS)
+
+
+def rows_named(named: DataFrame, table: Table) -> DataFrame:
+    """The rows of one table, of `named_rows`."""
+
+    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for part in parts:
+            for stream in part.column(0):
+                yield from pa.ipc.open_stream(stream.as_buffer())
+
+    return named.where(F.col("name") == table.name).select("rows").mapInArrow(run, table.schema)
+
+
+def told_rows(named: DataFrame, tasks: RowTasks) -> dict[str, pa.Table]:
+    """What the driver is told, of `named_rows`."""
+    return _told(named.where(~F.col("name").isin([table.name for table in tasks.tables])).collect())
+
+
+class _Streams:
+    """Rows by name, as Arrow streams in memory."""
+
+    def __init__(self) -> None:
+        self._held: defaultdict[str, list[pa.RecordBatch]] = defaultdict(list)
+
+    def add(self, name: str, rows: pa.RecordBatch) -> None:
+        self._held[name].append(rows)
+
+    def passed(self, name: str, rows: pa.RecordBatch, tables: Mapping[str, Table]) -> bool:
+        """These are rows of one of the tables; all others are kept."""
+        if name not in tables:
+            self.add(name, rows)
+        return name in tables
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of _NAMED_ROWS."""
+        return [{"name": name, "rows": _stream(batches)} for name, batches in self._held.items()]
+
+
+def _stream(batches: list[pa.RecordBatch]) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batches[0].schema) as stream:
+        for batch in batches:
+            stream.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def _numbered(spark: SparkSession, tasks: RowTasks) -> DataFrame:
+    """One row, and one Spark task, for each task: its number."""
+    return spark.range(0, tasks.count, 1, max(tasks.count, 1))
+
+
+def _numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
+    return (number for batch in batches for number in batch.column(0).to_pylist())
+
+
+def _results(files: list[DataFile], told: _Streams) -> pa.RecordBatch:
+    rows = [*map(asdict, files), *told.rows()]
+    return pa.RecordBatch.from_pylist(rows, schema=to_arrow_schema(_RESULTS))
+
+
+def _collected(frame: DataFrame) -> Results:
+    rows = frame.collect()
+    files = [DataFile(*row[: len(_FILES)]) for row in rows if row["table"] is not None]
+    return Results(files, _told(row for row in rows if row["name"] is not None))
+
+
+def _told(rows: Iterable[Any]) -> dict[str, pa.Table]:
+    parts: defaultdict[str, list[pa.Table]] = defaultdict(list)
+    for row in rows:
+        parts[row["name"]].append(pa.ipc.open_stream(row["rows"]).read_all())
+    return {name: pa.concat_tables(tables) for name, tables in parts.items()}
