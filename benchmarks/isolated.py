@@ -1,7 +1,7 @@
 """Small measurements of one thing each, in processes of their own; each prints its figures as one JSON object.
 
 `python -m benchmarks.isolated session FOLDER` is a bare Spark session and one Delta write: what an audit cannot avoid.
-`python -m benchmarks.isolated crossing WAREHOUSE FOLDER` sends stored batches from Python to the JVM and on to Parquet.
+`python -m benchmarks.isolated writing WAREHOUSE FOLDER` writes stored batches as a task does, or sends them to the JVM.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _COMMITS = 5
+_WRITES = 10
 _ROWS = 4_000_000
 _ROWS_PER_BATCH = 100_000
 
@@ -43,12 +44,13 @@ def bare_session(folder: Path) -> dict[str, float]:
     return {}
 
 
-def crossing(warehouse: Path, folder: Path) -> dict[str, float]:
-    """Seconds on all cores for each GB (of Arrow) of rows of `log_batches` from Python; and for one Delta commit.
+def writing(warehouse: Path, folder: Path) -> dict[str, float]:
+    """Seconds for each GB (of Arrow) of rows of `log_batches` in a Python worker, and for one Delta commit.
 
     Returns:
-        `to_jvm` hands them to a sink that drops them, `to_parquet` to one that keeps them; `delta_commit` is a write of
-        one row to a Delta table in a warm session.
+        `parquet_core_s_per_gb` is what a task takes to write them, checks included; `to_jvm_s_per_gb` is what handing
+        them to Spark would take, on all cores, to a sink that drops them; `delta_commit_s` is a write of one row to a
+        Delta table in a warm session.
     """
     from txn_analysis.session import session  # noqa: PLC0415 Spark takes a second to import
 
@@ -57,7 +59,6 @@ def crossing(warehouse: Path, folder: Path) -> dict[str, float]:
     frame, size_gb = _from_python(spark, stored)
     frame.limit(1).write.format("noop").mode("overwrite").save()  # starts the Python workers
     to_jvm = _seconds(lambda: frame.write.format("noop").mode("overwrite").save())
-    to_parquet = _seconds(lambda: frame.write.mode("overwrite").parquet(str(folder / "parquet")))
     place = str(folder / "delta")
     commits = [
         _seconds(lambda: spark.range(1).write.format("delta").mode("append").save(place)) for _ in range(_COMMITS + 1)
@@ -65,8 +66,25 @@ def crossing(warehouse: Path, folder: Path) -> dict[str, float]:
     spark.stop()
     return {
         "to_jvm_s_per_gb": to_jvm / size_gb,
-        "to_parquet_s_per_gb": to_parquet / size_gb,
+        **_parquet(stored, folder),
         "delta_commit_s": statistics.median(commits[1:]),  # the first loads Delta
+    }
+
+
+def _parquet(stored: Path, folder: Path) -> dict[str, float]:
+    from txn_analysis.data_files import write_data_files  # noqa: PLC0415 as Spark
+    from txn_analysis.tables import LOG_BATCHES  # noqa: PLC0415 as Spark
+
+    rows = pq.ParquetFile(stored).read()
+    whole = [rows[f.name] if f.name in rows.schema.names else pa.array(["x"] * len(rows)) for f in LOG_BATCHES.schema]
+    (batch,) = pa.Table.from_arrays(whole, LOG_BATCHES.schema.names).combine_chunks().to_batches()
+    began = time.process_time()
+    for _ in range(_WRITES):
+        write_data_files([(LOG_BATCHES, batch)], folder, {"ingest_id": "x"})
+    seconds = (time.process_time() - began) / _WRITES
+    return {
+        "parquet_core_s_per_gb": seconds / (batch.nbytes / 1e9),
+        "arrow_bytes_per_batch": batch.nbytes / batch.num_rows,
     }
 
 
@@ -96,7 +114,7 @@ def _seconds(action: Callable[[], Any]) -> float:
 def main() -> None:
     """Make one measurement and print it."""
     name, *folders = sys.argv[1:]
-    measures: dict[str, Callable[..., dict[str, float]]] = {"session": bare_session, "crossing": crossing}
+    measures: dict[str, Callable[..., dict[str, float]]] = {"session": bare_session, "writing": writing}
     print(json.dumps(measures[name](*map(Path, folders))))
 
 
