@@ -87,7 +87,6 @@ class _Writer:
         self._path = folder / self._relative
         self._held: list[pa.RecordBatch] = []
         self._held_bytes = 0
-        self._metadata: list[Any] = []
         self._schema = pa.schema([table.arrow_schema.field(name) for name in self._own])
         leaves = dict(_leaves(self._schema))
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +96,6 @@ class _Writer:
             # Numbers repeat too seldom for dictionaries; most are near the one before, or are it.
             use_dictionary=[path for path, kind in leaves.items() if pa.types.is_string(kind)],
             column_encoding={p: "DELTA_BINARY_PACKED" for p, kind in leaves.items() if pa.types.is_integer(kind)},
-            metadata_collector=self._metadata,
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -120,7 +118,7 @@ class _Writer:
     def finish(self) -> DataFile:
         self._flush()
         self._file.close()
-        statistics = json.dumps(_statistics(self._metadata[0], self._own[:INDEXED_COLUMNS]))
+        statistics = json.dumps(_statistics(pq.read_metadata(self._path), self._own[:INDEXED_COLUMNS]))
         size_bytes = self._path.stat().st_size
         return DataFile(self._table.name, quote(self._relative, safe="/="), size_bytes, _now_ms(), statistics)
 
