@@ -54,6 +54,67 @@ class PartitionProblem(_Item):
     reason: str
 
 
+class CauseItem(_Item):
+    """Why a transaction is as it is: one name of `judge/causes.py`, and the facts for and against it.
+
+    `confidence` is `certain` (nothing else explains the facts), `likely` (it explains them, something else could) or
+    `unknown` (the facts explain nothing; `name` is then `unexplained`).
+    """
+
+    name: str
+    confidence: str
+    evidence_for: tuple[str, ...] = ()
+    evidence_against: tuple[str, ...] = ()
+
+
+class ImpactItem(_Item):
+    """What an open transaction costs one partition; None where the files do not say.
+
+    `hidden_since_ms` is the broker-clock moment before which hiding began. `log_growth_bytes_per_day` is measured
+    between the timestamps of its own batches. `days_until_full` needs `--free-bytes`; compaction and retention need
+    `--topic-config`. `hidden_lost_at_ms` is when retention by time deletes the hidden records unread. `pending_groups` have
+    offsets in an open transaction of this partition of `__consumer_offsets`; `waiting_groups` only share the partition.
+    """
+
+    hidden_since_ms: int | None = None
+    hidden_share: float | None = None
+    is_compacted: bool | None = None
+    is_compaction_stopped: bool | None = None
+    log_growth_bytes_per_day: int | None = None
+    days_until_full: float | None = None
+    hidden_lost_at_ms: int | None = None
+    pending_groups: tuple[str, ...] = ()
+    waiting_groups: tuple[str, ...] = ()
+
+
+class ClusterImpact(_Item):
+    """The cluster in one line: partitions that an open transaction blocks, the oldest and the worst of them.
+
+    `oldest_partition` has been blocked longest; `worst_partition` hides most records.
+    """
+
+    partitions_blocked: int
+    hidden_record_count: int | None
+    hidden_bytes: int | None
+    oldest_partition: str | None
+    oldest_since_ms: int | None
+    worst_partition: str | None
+    worst_hidden_record_count: int | None
+
+
+class WarningItem(_Item):
+    """Something that does not hang yet, or explains why it will: `kind` is a name of `judge/early_warning.py`.
+
+    `subject` is what it is about (a partition, a transactional id, an application), as it stands in the files: whoever shows it
+    escapes it. `text` says what was seen, in words of the house alone; `count` how many subjects the line stands for.
+    """
+
+    kind: str
+    subject: str
+    text: str
+    count: int = 1
+
+
 class PartitionItem(_Item):
     """One partition's log, and how far it was seen; hidden counts are from the last stable offset on, None where some
     are gone. `problems` spoil the evidence, `witnesses` agree with it, `remarks` explain it.
@@ -76,6 +137,7 @@ class PartitionItem(_Item):
     problems: tuple[PartitionProblem, ...] = ()
     witnesses: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    impact: ImpactItem | None = None
 
     @property
     def topic_partition(self) -> str:
@@ -84,7 +146,11 @@ class PartitionItem(_Item):
 
 
 class FindingItem(_Item):
-    """One open transaction with its verdict; the columns of `findings`."""
+    """One open transaction with its verdict; the columns of `findings`.
+
+    `application` is what its transactional id is shaped like. `hold` says why its owner may still commit it, and must be
+    asked before any abort; None where nothing speaks for that.
+    """
 
     finding_id: str | None
     verdict: Verdict
@@ -118,6 +184,9 @@ class FindingItem(_Item):
     blocks_partition: bool
     evidence: tuple[str, ...]
     missing_evidence: tuple[str, ...]
+    cause: CauseItem | None = None
+    application: str | None = None
+    hold: str | None = None
 
     @property
     def topic_partition(self) -> str:
@@ -156,6 +225,8 @@ class AuditReport(_Item):
     coverage: Coverage
     partitions: tuple[PartitionItem, ...]
     findings: tuple[FindingItem, ...]
+    impact: ClusterImpact | None = None
+    warnings: tuple[WarningItem, ...] = ()
 
     @property
     def hanging(self) -> tuple[FindingItem, ...]:
