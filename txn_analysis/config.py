@@ -104,6 +104,17 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         default=604_800_000,
         description="the brokers' `transactional.id.expiration.ms`: after it the coordinator forgets an id",
     )
+    topic_config: Name | None = Field(
+        default=None,
+        description="file with what `kafka-configs.sh --describe --all --entity-type topics` prints",
+    )
+    free_bytes: PositiveCount | None = Field(
+        default=None, description="free space that the blocked partitions can grow into; says how many days are left"
+    )
+    include_committable: bool = Field(
+        default=False,
+        description="plan the abort of transactions too that their owner may still commit: Flink's, two-phase commits",
+    )
     skip_unrecognised: bool = Field(
         default=False,
         description="leave out what is not understood instead of stopping; coverage then says what is missing",

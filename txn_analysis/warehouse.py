@@ -70,12 +70,23 @@ class Warehouse:
     def create(self) -> None:
         """Create the tables that are missing, with their comments, NOT NULL columns and CHECK constraints.
 
+        Tables of an earlier version get the columns that they lack; their old rows have NULL there.
+
         Raises:
             WarehouseError: the folder cannot be written, or a table is damaged.
         """
         if self._local_root:
             _check_writable(self._local_root)
-        in_parallel(*[partial(self._create, table) for table in ALL_TABLES if not self._exists(table)])
+        in_parallel(*[partial(self._prepare, table) for table in ALL_TABLES])
+
+    def _prepare(self, table: Table) -> None:
+        if not self._exists(table):
+            return self._create(table)
+        if set(table.schema.names) <= set(self.read_uncommitted(table).columns):
+            return None
+        # A warehouse of an earlier version: data files may only hold columns that the table knows.
+        nothing = self.rows([], table).write.format("delta").mode("append").option("mergeSchema", "true")
+        return self._write(table, lambda: nothing.save(self.path(table)))
 
     def _exists(self, table: Table) -> bool:
         return self._mapped(table, lambda: bool(DeltaTable.isDeltaTable(self.spark, self.path(table))))

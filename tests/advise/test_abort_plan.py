@@ -35,6 +35,12 @@ def test_only_hanging_transactions_are_planned(verdict: Verdict) -> None:
     assert plan_of(rows.finding(verdict=verdict.value)) == ()
 
 
+def test_what_its_owner_may_still_commit_is_planned_only_on_demand() -> None:
+    held = rows.finding(hold="its transactional id is shaped like Flink's")
+    assert plan_of(held) == ()
+    assert len(plan_of(held, include_committable=True)) == 1
+
+
 @pytest.mark.parametrize(
     ("basis", "seen", "sent"),
     [("none_seen", None, 0), ("marker", 7, 7), ("snapshot", 2, 2), ("unknown", None, None)],

@@ -15,7 +15,18 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Done
 
-VERBS = ("audit", "ingest", "report", "find-hanging", "list", "describe", "describe-producers", "abort-plan")
+VERBS = (
+    "audit",
+    "ingest",
+    "report",
+    "find-hanging",
+    "list",
+    "describe",
+    "describe-producers",
+    "explain",
+    "ended",
+    "abort-plan",
+)
 CONTRACT_FLAGS = (
     "--warehouse", "--as-of", "--transaction-max-timeout-ms", "--transaction-state-partitions",
     "--transaction-state-complete", "--state-copied-last", "--max-clock-skew-ms", "--cluster", "--capture",

@@ -11,6 +11,7 @@ from typing import Any
 
 from txn_analysis.config import Settings
 from txn_analysis.judge.facts import facts
+from txn_analysis.judge.origins import ORIGIN_FACTS
 from txn_analysis.judge.rules import first_rule
 from txn_analysis.judge.state_coverage import StateEvidence, StatePartition
 
@@ -78,6 +79,7 @@ KNOWN: Row = {
     "first_recorded_ms": WRITTEN_MS - 60_000,
     "recorded_after_ms": WRITTEN_MS - 10_000,
     "has_prepare_since_marker": False,
+    **dict.fromkeys(ORIGIN_FACTS),
 }
 UNKNOWN = None
 ALL_SEEN = tuple(StatePartition(p, is_seen=True, moment_ms=NOW_MS) for p in range(4))

@@ -49,7 +49,10 @@ def states(spark: SparkSession, *records: dict[str, Any]) -> DataFrame:
 
 
 def open_data(spark: SparkSession, *producer_ids: int) -> DataFrame:
-    rows = [{"topic": "orders", "partition": 0, "producer_id": p, "last_marker_ms": None} for p in producer_ids]
+    rows = [
+        {"topic": "orders", "partition": 0, "producer_id": p, "last_marker_ms": None, "first_producer_epoch": 3}
+        for p in producer_ids
+    ]
     schema = StructType([f for f in TRANSACTIONS.schema if f.name in rows[0]])
     return spark.createDataFrame([tuple(r[n] for n in schema.names) for r in rows], schema)
 
@@ -135,7 +138,10 @@ def as_read(*records: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_the_history_of_an_id_is_told_in_order_and_once_for_every_transaction_asked_about() -> None:
     records = as_read(record(9, "billing", "Ongoing"), record(3, "billing", "CompleteCommit"))
-    asked = [{"topic": "orders", "partition": p, "producer_id": 7, "last_marker_ms": None} for p in (0, 1)]
+    asked = [
+        {"topic": "orders", "partition": p, "producer_id": 7, "last_marker_ms": None, "first_producer_epoch": 3}
+        for p in (0, 1)
+    ]
     told = facts_of_id(records * 2, asked, max_clock_skew_ms=0)
     assert [(f["partition"], f["coordinator_state"], f["is_listed"]) for f in told] == [
         (0, "Ongoing", True),

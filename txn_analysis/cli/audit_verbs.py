@@ -7,8 +7,9 @@ import shutil
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from txn_analysis.cli.metrics import Prometheus, write_metrics
 from txn_analysis.cli.options import Format, Paths, Request, RunId, TextOrJson
-from txn_analysis.cli.output import emit, emit_styled, is_terminal
+from txn_analysis.cli.output import check_output, emit, emit_styled, is_terminal
 from txn_analysis.cli.spark import progress, spark_session
 from txn_analysis.cli.verbs import verb
 from txn_analysis.report.escape import shell_word
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
 _WIDTHS = (80, 120)
 
 
-def audit(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> int:  # noqa: A002 the flag's own name
+def audit(
+    request: Request,
+    paths: Paths,
+    prometheus: Prometheus = None,
+    format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
+) -> int:
     """Find the transactions that will never end in files copied off Kafka brokers.
 
     Reads dumps of logs, snapshots, transaction indexes and __transaction_state, judges every open transaction, writes
@@ -32,10 +38,13 @@ def audit(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> i
     Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 something could not be read or done.
     """
     settings = request.settings()
+    check_output(prometheus, "--prometheus")
     with spark_session(settings, _input_bytes(paths)) as spark:
         from txn_analysis.audit import audit as run_audit
 
         report = run_audit(spark, paths, settings, progress())
+    if prometheus is not None:
+        write_metrics(report, prometheus)
     return _deliver(report, request, settings, format)
 
 

@@ -25,6 +25,9 @@ JUDGING = (
     "state_copied_last",
     "max_clock_skew_ms",
     "transactional_id_expiration_ms",
+    "topic_config",
+    "free_bytes",
+    "include_committable",
     "skip_unrecognised",
     "depth",
     "verify",
@@ -99,6 +102,27 @@ class Request:
             "--transactional-id-expiration-ms",
             metavar="N",
             help="The brokers' transactional.id.expiration.ms. [604800000]",
+        ),
+    ] = None
+    topic_config: Annotated[
+        str | None,
+        typer.Option(
+            "--topic-config",
+            metavar="FILE",
+            help="What kafka-configs.sh --describe --all --entity-type topics printed.",
+        ),
+    ] = None
+    free_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--free-bytes", metavar="N", help="Space that is left for the logs: says how many days that lasts."
+        ),
+    ] = None
+    include_committable: Annotated[
+        bool | None,
+        typer.Option(
+            "--include-committable/--no-include-committable",
+            help="Plan aborts also where the owner (Flink, two-phase commit) may still commit.",
         ),
     ] = None
     skip_unrecognised: Annotated[

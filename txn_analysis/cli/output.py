@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 
-def check_output(output: str | None) -> None:
+def check_output(output: str | None, flag: str = "-o") -> None:
     """Refuses an output that cannot be written, before any work is done.
 
     Raises:
@@ -26,9 +26,9 @@ def check_output(output: str | None) -> None:
         return
     path = Path(output)
     if path.is_dir():
-        raise AuditError(f"-o {output}: this is a folder; give a file in it")
+        raise AuditError(f"{flag} {output}: this is a folder; give a file in it")
     if not path.absolute().parent.is_dir():
-        raise AuditError(f"-o {output}: the folder does not exist; create it first")
+        raise AuditError(f"{flag} {output}: the folder does not exist; create it first")
 
 
 def emit(text: str, output: str | None) -> None:
@@ -42,7 +42,7 @@ def emit(text: str, output: str | None) -> None:
             stream.write(text)
         return
     try:
-        _write_whole(Path(output), text)
+        write_whole(Path(output), text)
     except OSError as error:
         raise AuditError(f"-o {output}: cannot be written: {error.strerror or error}") from error
 
@@ -72,7 +72,8 @@ def quiet_pipe(stream: TextIO) -> Iterator[TextIO]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file that appears whole or not at all."""
     data = text.encode("utf-8", "backslashreplace")
     if path.exists() and not path.is_file():  # a pipe or a device can only be written to, not replaced
         path.write_bytes(data)

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.ingest.sections import CLUSTER_ID
 from txn_analysis.judge.history import OpenData, history_facts
+from txn_analysis.judge.origins import origin_facts
 from txn_analysis.judge.state_coverage import (
     MOST_MISPLACED_IDS,
     StateEvidence,
@@ -54,6 +55,23 @@ FACTS = StructType(
         StructField("recorded_after_ms", BIGINT),
         StructField("first_recorded_ms", BIGINT),
         StructField("has_prepare_since_marker", BOOLEAN),
+        StructField("ended_state", STRING),
+        StructField("ended_ms", BIGINT),
+        StructField("ended_again_after_ms", BIGINT),
+        StructField("listed_since_ms", BIGINT),
+        StructField("prepared_state", STRING),
+        StructField("prepared_ms", BIGINT),
+        StructField("completed_ms", BIGINT),
+        StructField("began_since_ms", BIGINT),
+        StructField("new_epoch", INT),
+        StructField("new_epoch_ms", BIGINT),
+        StructField("rotated_to", BIGINT),
+        StructField("rotated_ms", BIGINT),
+        StructField("is_rotation_recorded", BOOLEAN),
+        StructField("last_own_epoch", INT),
+        StructField("tombstone_ms", BIGINT),
+        StructField("first_own_ms", BIGINT),
+        StructField("is_order_doubtful", BOOLEAN),
     ]
 )
 COORDINATOR_FACTS = tuple(name for name in FACTS.names if name not in CANDIDATE_KEY)
@@ -71,6 +89,7 @@ HISTORY_COLUMNS = (
     "last_update_ms",
     "recorded_ms",
     "start_ms",
+    "client_transaction_version",
 )
 
 
@@ -94,20 +113,29 @@ def coordinator_facts(candidates: DataFrame, states: DataFrame, max_clock_skew_m
     Out: one row per candidate whose producer id some transactional id has, or had in any earlier record; see `best_of`
          for the choice among several ids.
     """
-    known = states.where(F.col("transactional_id").isNotNull())
-    wanted = candidates.select(*CANDIDATE_KEY, "last_marker_ms")
-    named = F.explode(F.array_compact(F.array("producer_id", "previous_producer_id", "next_producer_id")))
-    asked = F.broadcast(wanted.select("producer_id").distinct().withColumnRenamed("producer_id", "asked_producer_id"))
-    # Under names of their own: both sides come from the same records, and Spark could not tell the columns apart.
-    ids = known.select(F.col("transactional_id").alias("asked_id"), named.alias("asked_producer_id"))
-    ids = ids.join(asked, "asked_producer_id", "left_semi").distinct()
-    history = known.join(F.broadcast(ids), F.col("transactional_id") == F.col("asked_id"))
-    history = history.select("asked_producer_id", *HISTORY_COLUMNS, "record_order")
+    wanted = candidates.select(*CANDIDATE_KEY, "last_marker_ms", "first_producer_epoch")
     return (
-        history.groupBy("asked_producer_id")
+        histories(candidates, states)
+        .groupBy("asked_producer_id")
         .cogroup(wanted.groupBy("producer_id"))
         .applyInArrow(_reader(max_clock_skew_ms), FACTS)
     )
+
+
+def histories(asked: DataFrame, states: DataFrame) -> DataFrame:
+    """The whole histories of the ids that have, or had in any record, a producer id that is asked about.
+
+    In:  `asked`, rows with a `producer_id`; `states`, the records that are evidence.
+    Out: one row per record and `asked_producer_id`, with `record_order`.
+    """
+    known = states.where(F.col("transactional_id").isNotNull())
+    named = F.explode(F.array_compact(F.array("producer_id", "previous_producer_id", "next_producer_id")))
+    wanted = F.broadcast(asked.select("producer_id").distinct().withColumnRenamed("producer_id", "asked_producer_id"))
+    # Under names of their own: both sides come from the same records, and Spark could not tell the columns apart.
+    ids = known.select(F.col("transactional_id").alias("asked_id"), named.alias("asked_producer_id"))
+    ids = ids.join(wanted, "asked_producer_id", "left_semi").distinct()
+    history = known.join(F.broadcast(ids), F.col("transactional_id") == F.col("asked_id"))
+    return history.select("asked_producer_id", *HISTORY_COLUMNS, "record_order")
 
 
 def _reader(max_clock_skew_ms: int) -> Callable[[pa.Table, pa.Table], pa.Table]:
@@ -140,8 +168,11 @@ def facts_of_id(records: list[Row], asked: list[Row], max_clock_skew_ms: int) ->
     facts = []
     for data in asked:
         place = {name: data[name] for name in CANDIDATE_KEY}
-        open_data = OpenData(**place, last_marker_ms=data["last_marker_ms"])
-        facts.append(place | history_facts(history, open_data, max_clock_skew_ms))
+        open_data = OpenData(
+            **place, last_marker_ms=data["last_marker_ms"], first_producer_epoch=data["first_producer_epoch"]
+        )
+        known = history_facts(history, open_data, max_clock_skew_ms)
+        facts.append(place | known | origin_facts(history, open_data, max_clock_skew_ms))
     return facts
 
 

@@ -149,11 +149,12 @@ def _against_log(row: Row, holder: StatePartition | None, settings: Settings, as
     if row["transactional_id"] is None:
         seen_to_ms = row["last_moment_ms"] if row["last_moment_ms"] is not None else row["last_credible_timestamp_ms"]
         known_since_ms = _minus(as_of_ms, settings.transactional_id_expiration_ms)
-        return {"may_log_end_early": _is_possible(_is_more(known_since_ms, seen_to_ms))}
+        return {"may_log_end_early": _is_possible(_is_more(known_since_ms, seen_to_ms)), "has_history_gap": None}
     log_end_ms = _minus(row["last_moment_ms"], settings.max_clock_skew_ms)
     recorded_later = _is_possible(_is_more(row["recorded_after_ms"], log_end_ms))
     has_gap = holder is not None and _has_gap(row, holder, settings)
-    return {"may_log_end_early": recorded_later and (has_gap or row["has_prepare_since_marker"])}
+    may_end_early = recorded_later and (has_gap or row["has_prepare_since_marker"])
+    return {"may_log_end_early": may_end_early, "has_history_gap": has_gap}
 
 
 def _has_gap(row: Row, holder: StatePartition, settings: Settings) -> bool:

@@ -23,6 +23,7 @@ class OpenData:
     partition: int
     producer_id: int
     last_marker_ms: int | None
+    first_producer_epoch: int | None = None
 
 
 def names_producer(record: Row, producer_id: int) -> bool:

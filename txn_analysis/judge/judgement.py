@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.facts import facts
+from txn_analysis.judge.predecessors import NO_PREDECESSOR
 from txn_analysis.judge.rules import first_rule
 from txn_analysis.judge.words import evidence, missing_evidence
 
@@ -16,13 +18,20 @@ Row = dict[str, Any]
 
 
 def judgement_of(
-    opened: Row, partition: Row, coordinator: Row | None, state: StateEvidence, settings: Settings, as_of_ms: int | None
+    opened: Row,
+    partition: Row,
+    coordinator: Row | None,
+    state: StateEvidence,
+    settings: Settings,
+    as_of_ms: int | None,
+    predecessor: Row = NO_PREDECESSOR,
 ) -> Row:
-    """The facts of one open transaction with the `rule` that decides, its `verdict`, `evidence`, `missing_evidence`.
+    """The facts of one open transaction, the `rule` that decides, its `verdict` with its evidence, and the `cause`.
 
-    The arguments are those of `judge.facts.facts`.
+    The arguments are those of `judge.facts.facts`; `predecessor` is a row of `judge.predecessors`.
     """
     row = facts(opened, partition, coordinator, state, settings, as_of_ms)
     rule = first_rule(row)
     row |= {"rule": rule.name, "verdict": rule.verdict.value}
-    return row | {"evidence": evidence(row), "missing_evidence": missing_evidence(row)}
+    row |= {"evidence": evidence(row), "missing_evidence": missing_evidence(row)}
+    return row | {"cause": cause_of(row | predecessor, settings, as_of_ms)}

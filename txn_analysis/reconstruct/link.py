@@ -233,6 +233,7 @@ def _health(
         "log_bytes": sum(p["size_bytes"] for p in log.pieces),
         "snapshot_offset": base.offset if base else None,
         "last_moment_ms": state.last_moment_ms,
+        "first_moment_ms": next(iter(_known(log.pieces, "first_moment_ms")), None),
         "first_leader_epoch": min(_known(log.pieces, "first_leader_epoch"), default=None),
         "leader_epoch": max(_known(log.pieces, "leader_epoch"), default=None),
         "problems": [_problem_row(p) for p in sorted(set(problems))],

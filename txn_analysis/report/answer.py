@@ -22,15 +22,20 @@ class Column:
 
 @dataclass(frozen=True)
 class Answer:
-    """Rows in the order of `columns`; None where something is unknown or does not apply."""
+    """Rows in the order of `columns`; None where something is unknown or does not apply.
+
+    Text shows the first `text_columns` of them, by default all.
+    """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...]
+    text_columns: int | None = None
 
     def text(self) -> str:
         """Cells padded to their column and followed by a tab, the header first; ids are escaped, unlike Kafka's."""
-        table = [[column.name for column in self.columns]]
-        table += [[_cell(value, c) for value, c in zip(row, self.columns, strict=True)] for row in self.rows]
+        shown = self.columns[: self.text_columns]
+        table = [[column.name for column in shown]]
+        table += [[_cell(value, c) for value, c in zip(row, shown, strict=False)] for row in self.rows]
         widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
         lines = ("".join(cell.ljust(width) + "\t" for cell, width in zip(row, widths, strict=True)) for row in table)
         return "\n".join(lines) + "\n"

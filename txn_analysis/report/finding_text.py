@@ -6,6 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from txn_analysis.report.escape import clip, escape, shell_word
+from txn_analysis.report.impact_text import blocks_sentence, cause_sentence
 from txn_analysis.report.style import Line
 from txn_analysis.report.words import count, duration, iso_utc, size
 
@@ -31,7 +32,11 @@ def block_lines(report: AuditReport, finding: FindingItem, number: int, width: i
     yield from _labelled("why", f"{finding.rule}: {_RULE_MEANINGS.get(finding.rule, 'see the evidence')}", width)
     for fact in finding.evidence:
         yield from _labelled("", f"- {escape(fact)}", width)
-    yield from _labelled("blocks", _blocks(finding, _partition_of(report, finding)), width)
+    if finding.cause is not None:
+        yield from _labelled("cause", cause_sentence(finding.cause), width)
+    if finding.hold is not None:
+        yield from _labelled("hold", f"{finding.hold}. Not in the plan without --include-committable", width, "bold")
+    yield from _labelled("blocks", blocks_sentence(finding, _partition_of(report, finding)), width)
     yield from _labelled(
         "do", f"txn-analysis abort-plan{_run_option(report)}{options} --format commands", width, "bold"
     )
@@ -71,20 +76,6 @@ def _since(finding: FindingItem) -> str:
 def _partition_of(report: AuditReport, finding: FindingItem) -> PartitionItem | None:
     place = (finding.topic, finding.partition)
     return next((item for item in report.partitions if (item.topic, item.partition) == place), None)
-
-
-def _blocks(finding: FindingItem, partition: PartitionItem | None) -> str:
-    if partition is None:
-        return "unknown: nothing else is known of the partition"
-    if not finding.blocks_partition:
-        stable = partition.last_stable_offset
-        return f"nothing yet: the last stable offset is held at {stable} by another open transaction"
-    hidden = partition.hidden_record_count
-    records = "an unknown number of records" if hidden is None else count(hidden, "record")
-    return (
-        f"the last stable offset stays at {finding.txn_start_offset}: {records} ({size(partition.hidden_bytes)}) "
-        "hidden from read_committed consumers, and compaction stops there"
-    )
 
 
 def _advice(finding: FindingItem) -> str:

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 
-class _Item(BaseModel):
+class Item(BaseModel):
+    """What all items of a report share."""
+
     # The rows of the tables have more columns than the report shows.
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class RunItem(_Item):
+class RunItem(Item):
     """What was asked, and of which evidence. `as_of_ms` is None where no broker's clock speaks."""
 
     run_id: str
@@ -33,7 +35,7 @@ class RunItem(_Item):
     verdict_counts: dict[str, int]
 
 
-class InputItem(_Item):
+class InputItem(Item):
     """One file of the capture; `problem` says why it, or its end, was not understood."""
 
     input_id: str
@@ -47,18 +49,18 @@ class InputItem(_Item):
     problem: str | None
 
 
-class PartitionProblem(_Item):
+class PartitionProblem(Item):
     """Where a partition's evidence is not whole; `offset` is None where it has no place in the log."""
 
     offset: int | None
     reason: str
 
 
-class CauseItem(_Item):
+class CauseItem(Item):
     """Why a transaction is as it is: one name of `judge/causes.py`, and the facts for and against it.
 
-    `confidence` is `certain` (nothing else explains the facts), `likely` (it explains them, something else could) or
-    `unknown` (the facts explain nothing; `name` is then `unexplained`).
+    `confidence` is `certain` (nothing else explains the facts), `likely` (it explains them, something else could as
+    well), `possible` (some facts point to it) or `unknown` (`name` is then `unexplained`).
     """
 
     name: str
@@ -67,13 +69,14 @@ class CauseItem(_Item):
     evidence_against: tuple[str, ...] = ()
 
 
-class ImpactItem(_Item):
+class ImpactItem(Item):
     """What an open transaction costs one partition; None where the files do not say.
 
     `hidden_since_ms` is the broker-clock moment before which hiding began. `log_growth_bytes_per_day` is measured
-    between the timestamps of its own batches. `days_until_full` needs `--free-bytes`; compaction and retention need
-    `--topic-config`. `hidden_lost_at_ms` is when retention by time deletes the hidden records unread. `pending_groups` have
-    offsets in an open transaction of this partition of `__consumer_offsets`; `waiting_groups` only share the partition.
+    from the first broker's time in the log to the copy, `log_growth_measured_ms`. `days_until_full` needs
+    `--free-bytes`; compaction and retention need `--topic-config`. `hidden_lost_at_ms` is the first moment at which
+    retention may delete the hidden records unread. `pending_groups` have offsets in an open transaction of this
+    partition of `__consumer_offsets`; `waiting_groups` only share the partition with them.
     """
 
     hidden_since_ms: int | None = None
@@ -81,16 +84,18 @@ class ImpactItem(_Item):
     is_compacted: bool | None = None
     is_compaction_stopped: bool | None = None
     log_growth_bytes_per_day: int | None = None
+    log_growth_measured_ms: int | None = None
     days_until_full: float | None = None
     hidden_lost_at_ms: int | None = None
     pending_groups: tuple[str, ...] = ()
     waiting_groups: tuple[str, ...] = ()
 
 
-class ClusterImpact(_Item):
-    """The cluster in one line: partitions that an open transaction blocks, the oldest and the worst of them.
+class ClusterImpact(Item):
+    """The cluster in one line: partitions that an open transaction has blocked for too long, and the worst of them.
 
-    `oldest_partition` has been blocked longest; `worst_partition` hides most records.
+    `oldest_partition` has been blocked longest; `worst_partition` hides most records. Sums are None where some are not
+    known. `days_until_full` is for all of them together.
     """
 
     partitions_blocked: int
@@ -100,22 +105,25 @@ class ClusterImpact(_Item):
     oldest_since_ms: int | None
     worst_partition: str | None
     worst_hidden_record_count: int | None
+    days_until_full: float | None = None
 
 
-class WarningItem(_Item):
+class WarningItem(Item):
     """Something that does not hang yet, or explains why it will: `kind` is a name of `judge/early_warning.py`.
 
-    `subject` is what it is about (a partition, a transactional id, an application), as it stands in the files: whoever shows it
-    escapes it. `text` says what was seen, in words of the house alone; `count` how many subjects the line stands for.
+    `subject` is what it is about (a partition, a transactional id, an application) as it stands in the files: whoever
+    shows it escapes it. `text` says what was seen, in words of the house alone; `count` how many ids the line stands
+    for, and `example` is the worst of them.
     """
 
     kind: str
     subject: str
+    example: str | None = None
     text: str
     count: int = 1
 
 
-class PartitionItem(_Item):
+class PartitionItem(Item):
     """One partition's log, and how far it was seen; hidden counts are from the last stable offset on, None where some
     are gone. `problems` spoil the evidence, `witnesses` agree with it, `remarks` explain it.
     """
@@ -145,11 +153,11 @@ class PartitionItem(_Item):
         return f"{self.topic}-{self.partition}"
 
 
-class FindingItem(_Item):
+class FindingItem(Item):
     """One open transaction with its verdict; the columns of `findings`.
 
-    `application` is what its transactional id is shaped like. `hold` says why its owner may still commit it, and must be
-    asked before any abort; None where nothing speaks for that.
+    `application` is what its transactional id seems to belong to. `hold` says why its owner may still commit it, and
+    must be asked before any abort; None where nothing speaks for that.
     """
 
     finding_id: str | None
@@ -185,6 +193,7 @@ class FindingItem(_Item):
     evidence: tuple[str, ...]
     missing_evidence: tuple[str, ...]
     cause: CauseItem | None = None
+    impact: ImpactItem | None = None
     application: str | None = None
     hold: str | None = None
 
@@ -194,14 +203,14 @@ class FindingItem(_Item):
         return f"{self.topic}-{self.partition}"
 
 
-class SkippedInput(_Item):
+class SkippedInput(Item):
     """One input that was not, or not wholly, understood; present only with `--skip-unrecognised`."""
 
     path: str
     problem: str
 
 
-class Coverage(_Item):
+class Coverage(Item):
     """How much of the truth the run could see.
 
     `transaction_state` is what was seen of `__transaction_state`, as the run recorded it. `partitions_missing` are
@@ -216,7 +225,7 @@ class Coverage(_Item):
     skipped_inputs: tuple[SkippedInput, ...]
 
 
-class AuditReport(_Item):
+class AuditReport(Item):
     """Everything that a run answered. Findings: worst verdict first, then topic, partition, start offset."""
 
     schema_version: int = SCHEMA_VERSION
@@ -254,18 +263,52 @@ def build_report(
         findings: its rows of `findings`.
     """
     input_items = sorted((InputItem.model_validate(row) for row in inputs), key=lambda item: item.path)
+    finding_items = sorted((FindingItem.model_validate(row) for row in findings), key=_worst_first)
+    impacts = {(item.topic, item.partition): item.impact for item in finding_items if item.impact is not None}
     partitions = sorted(
-        (PartitionItem.model_validate({**row, "problems": row["problems"] or ()}) for row in health),
+        (
+            PartitionItem.model_validate(
+                {**row, "problems": row["problems"] or (), "impact": impacts.get((row["topic"], row["partition"]))}
+            )
+            for row in health
+        ),
         key=lambda item: (item.topic, item.partition),
     )
-    finding_items = sorted((FindingItem.model_validate(row) for row in findings), key=_worst_first)
     return AuditReport(
         run=_run_item(run),
         inputs=tuple(input_items),
         coverage=_coverage(run, input_items, partitions),
         partitions=tuple(partitions),
         findings=tuple(finding_items),
+        impact=_cluster_impact(partitions, finding_items),
+        warnings=tuple(WarningItem.model_validate(row) for row in json.loads(run.get("warnings") or "[]")),
     )
+
+
+def _cluster_impact(partitions: list[PartitionItem], findings: list[FindingItem]) -> ClusterImpact:
+    late = {(f.topic, f.partition) for f in findings if f.impact is not None and f.verdict is not Verdict.IN_PROGRESS}
+    blocked = [item for item in partitions if (item.topic, item.partition) in late]
+    since = {item: item.impact.hidden_since_ms for item in blocked if item.impact and item.impact.hidden_since_ms}
+    oldest = min(since, key=lambda item: since[item] or 0, default=None)
+    counted = [item for item in blocked if item.hidden_record_count is not None]
+    worst = max(counted, key=lambda item: item.hidden_record_count or 0, default=None)
+    days = [item.impact.days_until_full for item in blocked if item.impact and item.impact.days_until_full]
+    return ClusterImpact(
+        partitions_blocked=len(blocked),
+        hidden_record_count=_sum(item.hidden_record_count for item in blocked),
+        hidden_bytes=_sum(item.hidden_bytes for item in blocked),
+        oldest_partition=None if oldest is None else oldest.topic_partition,
+        oldest_since_ms=None if oldest is None else since[oldest],
+        worst_partition=None if worst is None else worst.topic_partition,
+        worst_hidden_record_count=None if worst is None else worst.hidden_record_count,
+        # All of them fill the same space: their rates add up.
+        days_until_full=1 / sum(1 / each for each in days) if days else None,
+    )
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)
 
 
 def _worst_first(finding: FindingItem) -> tuple[int, str, int, int, int]:

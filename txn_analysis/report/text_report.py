@@ -10,6 +10,7 @@ from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.coverage_text import coverage_lines
 from txn_analysis.report.escape import clip, escape
 from txn_analysis.report.finding_text import block_lines, why_line
+from txn_analysis.report.impact_text import cluster_lines, warning_lines
 from txn_analysis.report.style import Line, rule_line
 from txn_analysis.report.words import count, duration, listed
 
@@ -44,6 +45,7 @@ def report_lines(report: AuditReport, width: int = WIDTH, options: str = "") -> 
         yield Line("")
         yield from block_lines(report, finding, number, width, options)
     yield from _table(report, hanging[_MOST_BLOCKS:], width)
+    yield from warning_lines(report, width)
     yield Line("")
     yield from coverage_lines(report, width)
 
@@ -60,6 +62,7 @@ def _headline(report: AuditReport, width: int) -> Iterator[Line]:
         yield from _wrapped(_how_sure(report), width)
     else:
         yield Line("Nothing hangs in what was read.", "bold green")
+    yield from cluster_lines(report, width)
     yield from _doubts(report, width)
 
 

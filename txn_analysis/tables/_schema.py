@@ -11,6 +11,7 @@ from pyspark.sql.types import (
     ArrayType,
     BooleanType,
     DataType,
+    DoubleType,
     IntegerType,
     LongType,
     MapType,
@@ -32,6 +33,7 @@ INDEXED_COLUMNS = 6
 
 STRING = StringType()
 BIGINT = LongType()
+DOUBLE = DoubleType()
 INT = IntegerType()
 BOOLEAN = BooleanType()
 COUNTS = MapType(STRING, BIGINT)

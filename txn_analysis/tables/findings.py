@@ -3,8 +3,22 @@
 from txn_analysis.judge.rules import OTHERWISE, RULES
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.tables._checks import not_negative, one_of
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Col, Table, array, struct
 from txn_analysis.tables.transactions import COORDINATOR_EPOCH_BASES
+
+CAUSE = struct(name=STRING, confidence=STRING, evidence_for=array(STRING), evidence_against=array(STRING))
+IMPACT = struct(
+    hidden_since_ms=BIGINT,
+    hidden_share=DOUBLE,
+    is_compacted=BOOLEAN,
+    is_compaction_stopped=BOOLEAN,
+    log_growth_bytes_per_day=BIGINT,
+    log_growth_measured_ms=BIGINT,
+    days_until_full=DOUBLE,
+    hidden_lost_at_ms=BIGINT,
+    pending_groups=array(STRING),
+    waiting_groups=array(STRING),
+)
 
 FINDINGS = Table(
     name="findings",
@@ -44,6 +58,16 @@ FINDINGS = Table(
         Col("blocks_partition", BOOLEAN, "its start is the last stable offset", nullable=False),
         Col("evidence", array(STRING), "the facts that the rule used, in words", nullable=False),
         Col("missing_evidence", array(STRING), "what would be needed for an answer", nullable=False),
+        Col(
+            "cause",
+            CAUSE,
+            "why it is open: name, certain, likely, possible or unknown, and what speaks for and against",
+        ),
+        Col("application", STRING, "what the transactional id belongs to, by its shape; NULL without an id"),
+        Col(
+            "impact", IMPACT, "what it costs the partition whose last stable offset it holds; NULL where it holds none"
+        ),
+        Col("hold", STRING, "why its owner may still commit it, and must be asked first; NULL if nothing says so"),
     ),
     partition_by=("run_id",),
     checks={

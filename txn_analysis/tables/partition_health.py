@@ -52,6 +52,7 @@ PARTITION_HEALTH = Table(
         ),
         Col("log_bytes", BIGINT, "bytes of the log that were seen", nullable=False),
         Col("snapshot_offset", BIGINT, "producer snapshot that stands for what is below; NULL if none was needed"),
+        Col("first_moment_ms", BIGINT, "first broker-clock timestamp by offset; NULL without one"),
         Col("last_moment_ms", BIGINT, "last broker-clock timestamp by offset; NULL without one"),
         Col(
             "last_credible_timestamp_ms",

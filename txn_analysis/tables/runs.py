@@ -20,6 +20,7 @@ RUNS = Table(
         Col("table_versions", COUNTS, "Delta version of each table that was read"),
         Col("verdict_counts", COUNTS, "findings by verdict"),
         Col("state_coverage", STRING, "what was seen of `__transaction_state`, as JSON", nullable=False),
+        Col("warnings", STRING, "what does not hang yet and will, as JSON; of each kind the worst applications"),
         Col("outcome", STRING, "clean or findings", nullable=False),
     ),
     checks={

@@ -1,0 +1,61 @@
+"""Every open transaction of every real capture has the cause with which it was made (`scenario.json`)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.captures import CASES, VARIANTS, Variant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from txn_analysis.report.model import AuditReport, FindingItem
+
+CAUSE_OF_KIND = {
+    "late-after-abort": "late_write_after_marker",
+    "never-added": "write_before_partition_added",
+    "hanging-offset-commit": "write_before_partition_added",
+    "start-deleted": "write_before_partition_added",
+    "compaction-blocked": "write_before_partition_added",
+    "log-append-time": "write_before_partition_added",
+    "future-timestamp": "write_before_partition_added",
+    "unknown-pid": "producer_id_never_known",
+    "fenced-old-epoch": "old_epoch_left_open",
+    "two-epochs": "old_epoch_left_open",
+    "stray-then-readded": "late_write_joined_next_transaction",
+    "stale-joins-next": "late_write_joined_next_transaction",
+    "ongoing": "transaction_in_progress",
+    "fresh": "transaction_in_progress",
+    "pending-commit": "marker_missing",
+}
+
+
+def scenario(variant: Variant) -> list[dict[str, Any]]:
+    file = CASES / variant.capture.split("/")[0] / "scenario.json"
+    return json.loads(file.read_text()) if file.exists() else []
+
+
+def made_as(finding: FindingItem, stories: list[dict[str, Any]]) -> str:
+    """How the scenario says that this open transaction was made; what it does not tell apart runs normally."""
+    of_producer = [s for s in stories if s.get("pid", s.get("producer_id")) == finding.producer_id]
+    here = [s for s in of_producer if s["topic"] == finding.topic and s.get("partition", 0) == finding.partition]
+    kinds = {s["kind"] for s in here or [s for s in of_producer if s["kind"] == "fresh"]}
+    return kinds.pop() if kinds else "ongoing"
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.name)
+def test_every_cause_is_the_one_with_which_it_was_made(
+    variant: Variant, audit_of: Callable[[Variant], AuditReport]
+) -> None:
+    stories = scenario(variant)
+    findings = audit_of(variant).findings
+    assert findings
+    for finding in findings:
+        assert finding.cause is not None
+        expected = CAUSE_OF_KIND[made_as(finding, stories)]
+        assert (finding.topic_partition, finding.cause.name) == (finding.topic_partition, expected)
+        assert finding.cause.evidence_for
+        assert (finding.cause.confidence == "certain") == (not finding.cause.evidence_against)

@@ -1,0 +1,112 @@
+"""The real captures explained: timelines of open transactions, and how the ended ones came to their end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from tests.acceptance.captures import SEGMENTS, Variant
+from txn_analysis.ended_query import EndedFilters, ended_answer
+from txn_analysis.errors import ConfigError
+from txn_analysis.explain import explain
+from txn_analysis.judge.rules import RULES
+from txn_analysis.queries import Filters, run_tables
+from txn_analysis.report.explanation import explanations_text
+from txn_analysis.run import finished_run
+from txn_analysis.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.run import Run
+
+LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
+REPAIRED = Variant("kafka-4.2/capture-3", (*SEGMENTS, "producer-snapshots"))
+VERSION_2 = Variant("kafka-4.2-tv2/capture-1", SEGMENTS)
+STALE = Variant("kafka-4.2-edge/capture-2", (*SEGMENTS, "producer-snapshots"))
+
+
+@pytest.fixture(scope="module")
+def run_of(spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]) -> Callable[[Variant], Run]:
+    def finished(variant: Variant) -> Run:
+        run_id = audit_of(variant).run.run_id
+        tables = Warehouse(spark, warehouse)
+        return finished_run(tables, run_tables(tables, variant.name, run_id).run.asDict())
+
+    return finished
+
+
+def ended(run: Run, *, outcome: str | None = "ABORT", stale: bool = False, **filters: Any) -> list[tuple[Any, ...]]:
+    """Transactional id, topic, start, cause and confidence of ended transactions."""
+    wanted = EndedFilters(outcome, None, stale, 1000)
+    answer, left_out_count = ended_answer(run, Filters(**filters), wanted)
+    assert left_out_count == 0
+    names = [column.name for column in answer.columns]
+    kept = ("TransactionalId", "Topic", "StartOffset", "Cause", "Confidence")
+    return [tuple(dict(zip(names, row, strict=True))[name] for name in kept) for row in answer.rows]
+
+
+def test_a_late_write_is_told_in_the_order_of_the_log(run_of: Callable[[Variant], Run]) -> None:
+    (found,) = explain(run_of(LIVE), (F.col("topic") == "orders") & (F.col("txn_start_offset") == 161))
+    told = [(event.kind, event.offset, event.text.split(",")[0]) for event in found.events]
+    assert told == [
+        ("marker", 147, "another producer's (1) end marker: COMMIT"),
+        ("coordinator", None, "Empty"),
+        ("coordinator", None, "Ongoing of orders-0"),
+        ("coordinator", None, "PrepareAbort of orders-0"),
+        ("marker", 160, "its end marker: ABORT"),
+        ("data", 161, "data"),
+        ("coordinator", None, "CompleteAbort"),
+        ("marker", 166, "another producer's (0) end marker: COMMIT"),
+        ("marker", 168, "another producer's (1000) end marker: COMMIT"),
+    ]
+    assert [rule.rule for rule in found.rules] == [rule.name for rule in RULES]
+    assert [rule.rule for rule in found.rules if rule.has_fired] == ["partition_not_in_transaction"]
+    assert found.would_change
+    assert "cause: late_write_after_marker (certain)" in explanations_text([found])
+
+
+def test_nothing_that_fits_is_an_error(run_of: Callable[[Variant], Run]) -> None:
+    with pytest.raises(ConfigError, match="no open transaction"):
+        explain(run_of(LIVE), F.col("topic") == "missing")
+
+
+def test_version_2_has_a_timeout_a_fencing_and_own_aborts(run_of: Callable[[Variant], Run]) -> None:
+    rows = ended(run_of(VERSION_2))
+    of_id = {row[0]: row[3:] for row in rows if row[0] != "checkout-0"}
+    assert of_id == {
+        "slow-batch-7": ("coordinator_timeout", "likely"),
+        "payments-sink-1": ("fenced_by_new_instance", "likely"),
+        "loyalty-3": ("client_abort", "likely"),
+    }
+    assert {row[3:] for row in rows if row[0] == "checkout-0"} == {("client_abort", "certain")}
+
+
+def test_a_repair_and_three_timeouts_are_told_apart(run_of: Callable[[Variant], Run]) -> None:
+    rows = {row[:3]: row[3:] for row in ended(run_of(REPAIRED))}
+    assert rows["billing-worker-17", "orders", 158] == ("client_abort", "certain")
+    assert rows["billing-worker-17", "orders", 161] == ("administrator_marker", "likely")
+    by_coordinator = {row[:2] for row, cause in rows.items() if cause == ("coordinator_timeout", "certain")}
+    assert by_coordinator == {
+        ("inventory-sync", "orders"),
+        ('settlement,eu=west "q"', "ledger.events"),
+        ("fraud-scorer", "orders"),
+        ("fraud-scorer", "payments"),
+        ("timeout-demo", "orders"),
+    }
+
+
+def test_commits_are_their_clients(run_of: Callable[[Variant], Run]) -> None:
+    causes = {row[3:] for row in ended(run_of(LIVE), outcome="COMMIT")}
+    assert causes == {("client_commit", "certain")}
+
+
+def test_stale_records_of_an_ended_transaction_are_found_after_the_fact(run_of: Callable[[Variant], Run]) -> None:
+    assert ended(run_of(STALE), outcome=None, stale=True) == [
+        ("risk-engine-2", "trades-eu", 57, "coordinator_timeout", "certain")
+    ]

@@ -1,0 +1,240 @@
+"""Why open data is open: one story a cause, read from the id's records, with the facts that decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.judge.cases import ALL_SEEN, HEALTH, KNOWN, MINUTE_MS, NOW_MS, OPEN, WRITTEN_MS, Case, listed
+from tests.judge.test_history import record, tombstone
+from txn_analysis.config import Settings
+from txn_analysis.judge.causes import CAUSE_NAMES
+from txn_analysis.judge.history import OpenData, history_facts
+from txn_analysis.judge.judgement import judgement_of
+from txn_analysis.judge.origins import origin_facts
+from txn_analysis.judge.predecessors import NO_PREDECESSOR
+from txn_analysis.judge.state_coverage import StateEvidence
+
+Row = dict[str, Any]
+
+MARKER_MS = OPEN["last_marker_ms"]
+BOUND_MS = OPEN["first_appended_before_ms"]
+NEVER_MARKED = {"last_marker_ms": None, "coordinator_epoch": None, "coordinator_epoch_basis": "none_seen"}
+ELSEWHERE = [{"topic": "orders", "partition": 1}]
+
+
+def transaction(start_ms: int, *, end: str = "Commit", epoch: int = 3, **changes: Any) -> list[Row]:
+    """A whole transaction of producer 7 on orders-0: ten milliseconds from its start to the decision."""
+    return [
+        record("Ongoing", start_ms, start_ms=start_ms, epoch=epoch, **changes),
+        record(f"Prepare{end}", start_ms + 10, start_ms=start_ms, epoch=epoch, **changes),
+        record(f"Complete{end}", start_ms + 15, start_ms=start_ms, epoch=epoch),
+    ]
+
+
+MARKED = transaction(MARKER_MS - 12)
+
+
+def cause(history: list[Row] | None, *, before: Row | None = None, **changes: Any) -> Row:
+    """The cause of the open data of the proof table, with this history of its id (None: no id has the producer)."""
+    opened = OPEN | changes
+    settings = Settings.model_validate({"transaction_state_partitions": 4, "max_clock_skew_ms": 0})
+    known = None
+    if history is not None:
+        data = OpenData("orders", 0, 7, opened["last_marker_ms"], opened["first_producer_epoch"])
+        known = KNOWN | history_facts(history, data, 0) | origin_facts(history, data, 0)
+        known["state_partition"] = KNOWN["state_partition"]
+    state = StateEvidence(list(ALL_SEEN), 4, [])
+    predecessor = NO_PREDECESSOR | (before or {})
+    row = judgement_of(opened, HEALTH, known, state, settings, NOW_MS, predecessor)
+    found: Row = row["cause"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("history", "changes", "name", "confidence"),
+    [
+        pytest.param(MARKED, {}, "late_write_after_marker", "certain", id="written-after-the-end-marker"),
+        pytest.param(
+            [*MARKED, *transaction(BOUND_MS + 1_000, topic_partitions=ELSEWHERE)],
+            {},
+            "late_write_after_marker",
+            "certain",
+            id="a-transaction-that-began-later-is-not-its-own",
+        ),
+        pytest.param(
+            [*MARKED, *transaction(MARKER_MS + 500, topic_partitions=ELSEWHERE)],
+            {},
+            "write_before_partition_added",
+            "certain",
+            id="written-in-a-transaction-that-does-not-list-the-partition",
+        ),
+        pytest.param(
+            [record("Empty", 1), record("Ongoing", 5, topic_partitions=ELSEWHERE)],
+            NEVER_MARKED,
+            "write_before_partition_added",
+            "certain",
+            id="never-added",
+        ),
+        pytest.param(
+            [record("Empty", 1), record("Empty", 9, epoch=4)],
+            NEVER_MARKED,
+            "old_epoch_left_open",
+            "certain",
+            id="a-new-instance-took-over",
+        ),
+        pytest.param(
+            [*MARKED, *transaction(MARKER_MS + 100, epoch=4)[:1], record("Empty", BOUND_MS + 50, epoch=5)],
+            {},
+            "marker_missing",
+            "possible",
+            id="how-its-transaction-ended-is-in-no-record",
+        ),
+        pytest.param(
+            [*MARKED, *transaction(BOUND_MS + 100)],
+            {},
+            "marker_missing",
+            "certain",
+            id="decided-after-the-data-and-completed",
+        ),
+        pytest.param(
+            [*MARKED, *transaction(MARKER_MS + 100)],
+            {},
+            "marker_missing",
+            "likely",
+            id="decided-and-completed-perhaps-before-the-data",
+        ),
+        pytest.param(
+            [record("Ongoing", 5, epoch=32_766), record("Empty", BOUND_MS + 9, producer_id=99, epoch=0)],
+            {**NEVER_MARKED, "first_producer_epoch": 32_766},
+            "marker_missing",
+            "possible",
+            id="what-the-records-list-comes-before-a-rotation",
+        ),
+        pytest.param(
+            [record("Empty", 5, epoch=32_766), record("Empty", BOUND_MS + 9, producer_id=99, epoch=0)],
+            {**NEVER_MARKED, "first_producer_epoch": 32_766},
+            "producer_id_rotated",
+            "likely",
+            id="epochs-were-used-up",
+        ),
+        pytest.param(
+            [record("Empty", 5), record("Empty", BOUND_MS + 9, producer_id=99, epoch=0, previous_producer_id=7)],
+            NEVER_MARKED,
+            "producer_id_rotated",
+            "certain",
+            id="the-records-link-both-producer-ids",
+        ),
+        pytest.param(
+            [record("Empty", 5), tombstone(MARKER_MS)],
+            NEVER_MARKED,
+            "transactional_id_expired",
+            "certain",
+            id="written-after-its-id-was-removed",
+        ),
+        pytest.param(
+            [record("Empty", 5), tombstone(NOW_MS - 1)],
+            NEVER_MARKED,
+            "transactional_id_expired",
+            "likely",
+            id="its-id-was-removed-later",
+        ),
+        pytest.param(None, {}, "producer_id_never_known", "likely", id="nobody-has-the-producer-id"),
+        pytest.param(
+            None,
+            {"appended_after_ms": NOW_MS - 604_800_000},
+            "transactional_id_expired",
+            "possible",
+            id="nobody-has-it-and-it-may-have-expired",
+        ),
+    ],
+)
+def test_cause_of_data_that_nothing_lists(history: list[Row] | None, changes: Row, name: str, confidence: str) -> None:
+    found = cause(history, **changes)
+    assert (found["name"], found["confidence"]) == (name, confidence)
+    assert found["evidence_for"]
+
+
+@pytest.mark.parametrize(
+    ("coordinator", "changes", "name", "confidence"),
+    [
+        pytest.param({}, {}, "transaction_in_progress", "certain", id="running"),
+        pytest.param(
+            {"coordinator_start_ms": BOUND_MS + 1},
+            {},
+            "late_write_joined_next_transaction",
+            "certain",
+            id="older-than-its-transaction-by-the-brokers-clocks",
+        ),
+        pytest.param(
+            {"coordinator_start_ms": WRITTEN_MS - 40_000_000, "coordinator_timeout_ms": MINUTE_MS},
+            {},
+            "coordinator_overdue",
+            "certain",
+            id="past-its-timeout",
+        ),
+    ],
+)
+def test_cause_of_data_in_a_running_transaction(coordinator: Row, changes: Row, name: str, confidence: str) -> None:
+    row = Case("running", "", open=changes, known=listed("Ongoing", **coordinator))
+    known = KNOWN | (row.known or {})
+    state = StateEvidence(list(ALL_SEEN), 4, [])
+    settings = Settings.model_validate({"transaction_state_partitions": 4, "max_clock_skew_ms": 0})
+    found = judgement_of(OPEN | changes, HEALTH, known, state, settings, NOW_MS)["cause"]
+    assert (found["name"], found["confidence"]) == (name, confidence)
+
+
+def test_a_client_that_stamped_it_like_its_former_transaction_may_have_written_late() -> None:
+    unending = {"timeout_ms": 2**31 - 1}
+    history = [*MARKED, record("Ongoing", BOUND_MS - 100, start_ms=BOUND_MS - 100, **unending)]
+    found = cause(history, before={"previous_last_timestamp_ms": WRITTEN_MS})
+    assert (found["name"], found["confidence"]) == ("late_write_joined_next_transaction", "possible")
+    assert cause(history, before={"previous_last_timestamp_ms": WRITTEN_MS - 1})["name"] == "transaction_in_progress"
+
+
+def test_a_repeated_decision_that_the_client_outlived_may_be_a_late_end() -> None:
+    twice = [*transaction(MARKER_MS - 60), *MARKED]
+    found = cause(twice)
+    assert (found["name"], found["confidence"]) == ("late_end_txn", "possible")
+    made_before_the_marker = {"last_timestamp_ms": MARKER_MS}
+    assert cause(twice, **made_before_the_marker)["name"] == "late_write_after_marker"
+
+
+def test_a_gap_in_the_history_makes_a_late_write_less_than_certain() -> None:
+    gap = tuple(
+        p if p.state_partition != 2 else type(p)(2, is_seen=True, moment_ms=NOW_MS, gap_ms=NOW_MS) for p in ALL_SEEN
+    )
+    data = OpenData("orders", 0, 7, MARKER_MS, 3)
+    known = KNOWN | history_facts(MARKED, data, 0) | origin_facts(MARKED, data, 0) | {"state_partition": 2}
+    settings = Settings.model_validate({"transaction_state_partitions": 4, "max_clock_skew_ms": 0})
+    found = judgement_of(OPEN, HEALTH, known, StateEvidence(list(gap), 4, []), settings, NOW_MS)["cause"]
+    assert (found["name"], found["confidence"]) == ("late_write_after_marker", "likely")
+    assert "records of the transactional id may be gone" in found["evidence_against"]
+
+
+def test_a_lower_coordinator_epoch_than_before_is_a_cause_of_its_own() -> None:
+    found = cause(MARKED, before={"has_coordinator_epoch_fallen": True})
+    assert (found["name"], found["confidence"]) == ("coordinator_epoch_went_back", "likely")
+    fenced = cause(MARKED, before={"state_leader_epoch": OPEN["coordinator_epoch"] - 1})
+    assert fenced["name"] == "coordinator_epoch_went_back"
+    assert cause(MARKED, before={"state_leader_epoch": OPEN["coordinator_epoch"]})["name"] == "late_write_after_marker"
+
+
+def test_broken_evidence_makes_no_cause_more_than_possible() -> None:
+    found = cause(MARKED, evidence_gaps=["offsets 10 to 20 are in no file"])
+    assert found["confidence"] == "possible"
+    assert "missing: offsets 10 to 20 are in no file" in found["evidence_against"]
+
+
+def test_of_two_decisions_within_the_skew_the_nearest_one_wrote_the_marker() -> None:
+    history = [*transaction(MARKER_MS - 12), *transaction(MARKER_MS + 30)]
+    data = OpenData("orders", 0, 7, MARKER_MS, 3)
+    facts = origin_facts(history, data, max_clock_skew_ms=1_000)
+    assert (facts["ended_ms"], facts["prepared_ms"]) == (MARKER_MS - 2, MARKER_MS + 40)
+    assert facts["is_order_doubtful"]
+    assert not origin_facts(history, data, max_clock_skew_ms=0)["is_order_doubtful"]
+
+
+def test_every_cause_has_a_name_of_its_own() -> None:
+    assert len(CAUSE_NAMES) == len(set(CAUSE_NAMES)) == 13

@@ -1,0 +1,131 @@
+"""What does not hang yet and will: each kind just at its bound and just below it, in one frame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from txn_analysis.config import Settings
+from txn_analysis.judge.early_warning import id_warnings, open_warnings
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, array, struct
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Row = dict[str, Any]
+
+NOW_MS = 1_800_000_000_000
+DAY_MS = 86_400_000
+WEEK_MS = 7 * DAY_MS
+STATES = struct(
+    transactional_id=STRING,
+    state_partition=INT,
+    state=STRING,
+    is_tombstone=BOOLEAN,
+    producer_id=BIGINT,
+    previous_producer_id=BIGINT,
+    next_producer_id=BIGINT,
+    producer_epoch=INT,
+    timeout_ms=BIGINT,
+    topic_partitions=array(struct(topic=STRING, partition=INT)),
+    last_update_ms=BIGINT,
+    recorded_ms=BIGINT,
+    start_ms=BIGINT,
+    client_transaction_version=INT,
+    record_order=struct(offset=BIGINT),
+)
+
+
+def record(transactional_id: str, state: str = "Empty", offset: int = 0, **changes: Any) -> Row:
+    return {
+        "transactional_id": transactional_id,
+        "state": state,
+        "is_tombstone": False,
+        "producer_id": 1,
+        "producer_epoch": 0,
+        "timeout_ms": 60_000,
+        "last_update_ms": NOW_MS,
+        "record_order": (offset,),
+    } | changes
+
+
+def aborted(transactional_id: str, number: int, *, at_ms: int, taken_over: bool = False) -> list[Row]:
+    """One aborted transaction that began at 0, whose epoch was raised; then perhaps a new instance."""
+    epoch, offset = 2 * number, 10 * number
+    rows = [
+        record(transactional_id, "Ongoing", offset, producer_epoch=epoch, start_ms=0, last_update_ms=0),
+        record(
+            transactional_id, "PrepareAbort", offset + 1, producer_epoch=epoch + 1, start_ms=0, last_update_ms=at_ms
+        ),
+        record(
+            transactional_id, "CompleteAbort", offset + 2, producer_epoch=epoch + 1, start_ms=0, last_update_ms=at_ms
+        ),
+    ]
+    after = record(transactional_id, "Empty", offset + 3, producer_epoch=epoch + 2, last_update_ms=at_ms + 100)
+    return [*rows, after] if taken_over else rows
+
+
+@pytest.fixture(scope="module")
+def warned(spark: SparkSession) -> dict[tuple[str, str], Row]:
+    """One history of many ids; the warnings by kind and application."""
+    rows = [
+        record("quiet"),
+        record("running-at-74", "Ongoing", start_ms=NOW_MS - 44_999),
+        record("running-at-75", "Ongoing", start_ms=NOW_MS - 45_000),
+        record("long", timeout_ms=900_001),
+        record("longest-allowed", timeout_ms=900_000),
+        record("two-phase", timeout_ms=2**31 - 1),
+        record("epochs-left", producer_epoch=31_765),
+        record("epochs-used", producer_epoch=31_766),
+        record("used-lately", last_update_ms=NOW_MS - WEEK_MS + DAY_MS),
+        record("unused", last_update_ms=NOW_MS - WEEK_MS + DAY_MS - 1),
+        record("gone", producer_epoch=32_000, is_tombstone=True),
+        *(record(f"many-{n}-{n}", last_update_ms=NOW_MS - WEEK_MS) for n in range(3)),
+        *(row for n in range(3) for row in aborted("slow", n, at_ms=60_000)),
+        *(row for n in range(2) for row in aborted("slow-twice", n, at_ms=60_000)),
+        *(row for n in range(3) for row in aborted("restarted", n, at_ms=59_999, taken_over=True)),
+        *(row for n in range(3) for row in aborted("gave-up", n, at_ms=59_999)),
+    ]
+    names = STATES.names
+    frame = spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows], STATES)
+    found = id_warnings(frame, Settings(), NOW_MS)
+    return {(row["kind"], row["subject"]): row for row in found}
+
+
+@pytest.mark.parametrize(
+    ("kind", "subjects"),
+    [
+        ("transaction_near_timeout", {"running-at"}),
+        ("timeout_above_maximum", {"long"}),
+        ("timeout_outlier", {"longest-allowed"}),
+        ("never_times_out", {"two-phase"}),
+        ("epoch_near_exhaustion", {"epochs-used"}),
+        ("many_timeouts", {"slow"}),
+        ("many_fencings", {"restarted"}),
+    ],
+)
+def test_each_kind_warns_from_its_bound_on(warned: dict[tuple[str, str], Row], kind: str, subjects: set[str]) -> None:
+    assert {subject for found, subject in warned if found == kind} == subjects
+
+
+def test_ids_of_one_application_are_one_line(warned: dict[tuple[str, str], Row]) -> None:
+    many = warned["about_to_expire", "many"]
+    assert (many["count"], many["example"]) == (3, "many-0-0")
+    assert many["text"].endswith("(Flink)")
+    assert warned["about_to_expire", "unused"]["count"] == 1
+    assert ("about_to_expire", "used-lately") not in warned
+
+
+@pytest.mark.parametrize(("late_by_ms", "is_near"), [(-300_000, False), (-299_999, True), (0, True)])
+def test_an_open_transaction_near_its_bound(late_by_ms: int, is_near: bool) -> None:
+    judged = {
+        "topic": "orders",
+        "partition": 0,
+        "txn_start_offset": 5,
+        "transactional_id": "billing",
+        "is_late": False,
+        "late_by_ms": late_by_ms,
+    }
+    assert bool(open_warnings([judged], Settings())) is is_near
+    assert open_warnings([judged | {"is_late": True, "late_by_ms": 1}], Settings()) == []

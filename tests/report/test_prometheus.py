@@ -1,0 +1,54 @@
+"""The metrics of a run, read back by prometheus-client's own parser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.report import rows
+from txn_analysis.report.model import AuditReport, build_report
+from txn_analysis.report.prometheus import MOST_PARTITIONS, prometheus_text
+
+FINISHED_MS = rows.AS_OF_MS + 5_000
+HELD = {"impact": {"hidden_since_ms": rows.AS_OF_MS - 3 * rows.HOUR_MS}}
+
+
+def metrics(report: AuditReport) -> dict[tuple[str, ...], float]:
+    families = text_string_to_metric_families(prometheus_text(report, FINISHED_MS))
+    return {
+        (s.name.removeprefix("txn_analysis_"), *(v for k, v in sorted(s.labels.items()) if k != "cluster")): s.value
+        for family in families
+        for s in family.samples
+    }
+
+
+def report(*findings: rows.Row, partitions: list[rows.Row] | None = None, **columns: Any) -> AuditReport:
+    return build_report(rows.run(**columns), [], partitions or [rows.health()], findings)
+
+
+def test_the_metrics_of_the_kips() -> None:
+    found = metrics(report(rows.finding(**HELD)))
+    assert found["partitions_with_late_transactions_count",] == 1
+    assert found["max_active_transaction_duration_seconds",] == 3 * 3600
+    assert found["last_stable_offset_lag", "2", "orders"] == 170 - 155
+    assert found["last_success_timestamp_seconds",] == FINISHED_MS / 1000
+    assert found["open_transactions", "hanging"] == 1
+    assert found["partitions_left_out",] == 0
+
+
+def test_late_is_counted_as_the_broker_counts_it() -> None:
+    bound_ms = 900_000 + 300_000
+    assert metrics(report(rows.finding(**HELD, idle_ms=bound_ms)))["partitions_with_late_transactions_count",] == 0
+    assert metrics(report(rows.finding(**HELD, idle_ms=bound_ms + 1)))["partitions_with_late_transactions_count",] == 1
+    behind_another = rows.finding(idle_ms=bound_ms + 1, blocks_partition=False)
+    assert metrics(report(behind_another))["partitions_with_late_transactions_count",] == 0
+
+
+def test_labels_are_bounded_and_never_an_id() -> None:
+    many = [rows.health(partition=p, end_offset=200 + p) for p in range(MOST_PARTITIONS + 3)]
+    text = prometheus_text(report(rows.finding(transactional_id="secret-id"), partitions=many), FINISHED_MS)
+    assert "secret-id" not in text
+    found = metrics(report(rows.finding(), partitions=many))
+    assert sum(name[0] == "last_stable_offset_lag" for name in found) == MOST_PARTITIONS
+    assert found["partitions_left_out",] == 3

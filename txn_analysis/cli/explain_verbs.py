@@ -1,0 +1,132 @@
+"""The verbs that say why: `explain` for open transactions, `ended` for those that came to an end."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from txn_analysis.cli.options import Format, Request, RunId, TextOrJson
+from txn_analysis.cli.output import emit
+from txn_analysis.cli.query_verbs import Partition, Pattern, ProducerIds, Topic  # noqa: TC001 typer reads them
+from txn_analysis.cli.spark import spark_session
+from txn_analysis.cli.verbs import verb
+from txn_analysis.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.config import Settings
+    from txn_analysis.run import Run
+
+
+class Outcome(StrEnum):
+    """How a transaction ended; `any` also where the dump does not say it."""
+
+    ABORT = "ABORT"
+    COMMIT = "COMMIT"
+    ANY = "any"
+
+
+StartOffset = Annotated[
+    int | None, typer.Option("--start-offset", metavar="N", min=0, help="Only the one that begins at this offset.")
+]
+Outcomes = Annotated[Outcome, typer.Option("--outcome", help="Only those that ended like this.")]
+CauseName = Annotated[
+    str | None, typer.Option("--cause", metavar="NAME", help="Only this cause, such as coordinator_timeout.")
+]
+Stale = Annotated[
+    bool, typer.Option("--stale", help="Only those with records of an older transaction, whatever their outcome.")
+]
+Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most so many, the newest first.")]
+
+
+def explain(
+    request: Request,
+    run_id: RunId = None,
+    topic: Topic = None,
+    partition: Partition = None,
+    start_offset: StartOffset = None,
+    producer_id: ProducerIds = None,
+    format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
+) -> int:
+    """Show why an open transaction has its verdict: timeline, rules, cause, and what would change it.
+
+    Without a filter all open transactions of the run are explained, as long as there are not more than 20.
+    """
+    settings = request.settings()
+    if partition is not None and topic is None:
+        raise ConfigError("--partition needs --topic")
+    with _finished(settings, run_id) as run:
+        from pyspark.sql import functions as F
+
+        from txn_analysis.explain import explain as explained_of
+        from txn_analysis.report.explanation import explanations_json, explanations_text
+
+        wanted = F.lit(True)
+        for name, value in (("topic", topic), ("partition", partition), ("txn_start_offset", start_offset)):
+            wanted = wanted if value is None else wanted & (F.col(name) == value)
+        if producer_id:
+            wanted = wanted & F.col("producer_id").isin(*producer_id)
+        explained = explained_of(run, wanted)
+    shown = explanations_json(explained) if format is TextOrJson.JSON else explanations_text(explained)
+    emit(shown, request.output)
+    return 0
+
+
+def ended(
+    request: Request,
+    run_id: RunId = None,
+    topic: Topic = None,
+    partition: Partition = None,
+    producer_id: ProducerIds = None,
+    transactional_id_pattern: Pattern = None,
+    outcome: Outcomes = Outcome.ABORT,
+    cause: CauseName = None,
+    stale: Stale = False,
+    limit: Limit = 1000,
+    format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
+) -> int:
+    """List ended transactions with the cause of their end: the client, a timeout, a fencing, an administrator.
+
+    An abort of the coordinator looks to its client like any other (KAFKA-9803); the coordinator's records tell them
+    apart. Stale tells which transactions held records of an older one, which a commit published (KIP-890).
+    """
+    settings = request.settings()
+    from txn_analysis.queries import Filters
+
+    filters = Filters(
+        topic=topic,
+        partition=partition,
+        producer_ids=tuple(producer_id or ()),
+        transactional_id_pattern=transactional_id_pattern,
+    )
+    with _finished(settings, run_id) as run:
+        from txn_analysis.ended_query import EndedFilters, ended_answer
+
+        wanted = EndedFilters(None if outcome is Outcome.ANY or stale else outcome.value, cause, stale, limit)
+        answer, left_out_count = ended_answer(run, filters, wanted)
+    emit(answer.json() if format is TextOrJson.JSON else answer.text(), request.output)
+    if left_out_count:
+        typer.echo(f"note: {left_out_count} older ones are not shown; raise --limit or say more", err=True)
+    return 0
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds these verbs to the command line."""
+    verb(app, "explain", "txn-analysis explain --topic orders --partition 0")(explain)
+    verb(app, "ended", "txn-analysis ended --topic orders --cause coordinator_timeout")(ended)
+
+
+@contextmanager
+def _finished(settings: Settings, run_id: str | None) -> Iterator[Run]:
+    with spark_session(settings) as spark:
+        # Spark takes a second to import.
+        from txn_analysis.queries import run_tables
+        from txn_analysis.run import finished_run
+        from txn_analysis.warehouse import Warehouse
+
+        warehouse = Warehouse(spark, settings.warehouse)
+        yield finished_run(warehouse, run_tables(warehouse, settings.cluster, run_id).run.asDict())

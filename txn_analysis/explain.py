@@ -1,0 +1,117 @@
+"""Explain: everything that one run knows of some of its transactions, brought together from the tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+from txn_analysis.errors import ConfigError
+from txn_analysis.judge.coordinator import histories, in_order
+from txn_analysis.judge.timeline import timeline
+from txn_analysis.judge.why_not import rule_trace, would_change
+from txn_analysis.judging import judged_rows, states_of
+from txn_analysis.report.explanation import Explanation
+from txn_analysis.run import rows_of
+from txn_analysis.tables import LOG_BATCHES, PARTITION_HEALTH, TRANSACTIONS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from txn_analysis.run import Run
+
+Row = dict[str, Any]
+
+MOST_EXPLAINED = 20
+_OWN_BATCHES = 3
+_MARKERS = 2
+_RECORDS_BEFORE, _RECORDS_AFTER, _LAST_RECORDS = 4, 6, 3
+_SHOWN = (
+    "base_offset",
+    "last_offset",
+    "record_count",
+    "producer_id",
+    "producer_epoch",
+    "is_control",
+    "marker",
+    "coordinator_epoch",
+    "max_timestamp_ms",
+    "timestamp_type",
+)
+
+
+def explain(run: Run, wanted: Column) -> list[Explanation]:
+    """Each open transaction of a finished run that meets a condition over `transactions`, explained.
+
+    Raises:
+        ConfigError: none is met, or too many to read.
+    """
+    opened = rows_of(run.rows(TRANSACTIONS).where("outcome = 'open'").where(wanted).limit(MOST_EXPLAINED + 1))
+    if not opened:
+        raise ConfigError("no open transaction of this run fits; `txn-analysis report` lists them")
+    if len(opened) > MOST_EXPLAINED:
+        raise ConfigError(f"more than {MOST_EXPLAINED} open transactions fit; say more with --topic, --partition, ...")
+    health = rows_of(run.rows(PARTITION_HEALTH).drop("producers"))
+    states = states_of(run)
+    _, judged = judged_rows(run, opened, health, states)
+    records = histories(run.warehouse.rows(opened, TRANSACTIONS), states)
+    order = sorted(judged, key=lambda row: (row["topic"], row["partition"], row["txn_start_offset"]))
+    return [_explanation(run, row, records) for row in order]
+
+
+def _explanation(run: Run, row: Row, records: DataFrame) -> Explanation:
+    batches = _batches(run, row)
+    events = timeline(batches, _records_around(row, records), row["producer_id"])
+    trace = [
+        {"rule": name, "verdict": verdict, "has_fired": has_fired, "reason": reason}
+        for name, verdict, has_fired, reason in rule_trace(row)
+    ]
+    return Explanation.model_validate(
+        row
+        | {
+            "run_id": run.run_id,
+            "events": events,
+            "rules": trace,
+            "would_change": would_change(row),
+            "are_batches_kept": bool(batches),
+        }
+    )
+
+
+def _batches(run: Run, row: Row) -> list[Row]:
+    """The first and last batches of the transaction, its producer's marker before it, and the markers around it."""
+    place = (F.col("topic") == row["topic"]) & (F.col("partition") == row["partition"])
+    # Copies and captures hold the same batch; of each place in the log one is enough to be read.
+    batches = run.evidence.of(LOG_BATCHES).where(place).select(*_SHOWN).dropDuplicates(["base_offset"])
+    start, last = row["txn_start_offset"], row["last_offset"]
+    is_own = F.col("producer_id") == row["producer_id"]
+    own = batches.where(is_own & ~F.col("is_control") & (F.col("base_offset") >= start))
+    markers = batches.where("is_control")
+    before, after = markers.where(F.col("base_offset") < start), markers.where(F.col("base_offset") > last)
+    parts = (
+        own.orderBy("base_offset").limit(_OWN_BATCHES),
+        own.orderBy(F.desc("base_offset")).limit(_OWN_BATCHES),
+        before.where(is_own).orderBy(F.desc("base_offset")).limit(1),
+        before.orderBy(F.desc("base_offset")).limit(_MARKERS),
+        after.orderBy("base_offset").limit(_MARKERS),
+    )
+    found = parts[0]
+    for part in parts[1:]:
+        found = found.unionByName(part)
+    return rows_of(found.dropDuplicates(["base_offset"]))
+
+
+def _records_around(row: Row, records: DataFrame) -> list[Row]:
+    """The coordinator's records before and after the data was appended, and its last ones."""
+    of_id = records.where(
+        (F.col("asked_producer_id") == row["producer_id"]) & (F.col("transactional_id") == row["transactional_id"])
+    )
+    moments = (row["first_appended_before_ms"], row["appended_before_ms"], row["last_marker_ms"])
+    pivot_ms = next((ms for ms in moments if ms is not None), None)
+    moment = F.greatest("recorded_ms", "last_update_ms")
+    newest = F.desc("record_order")
+    parts = [of_id.orderBy(newest).limit(_LAST_RECORDS)]
+    if pivot_ms is not None:
+        parts.append(of_id.where(moment <= pivot_ms).orderBy(newest).limit(_RECORDS_BEFORE))
+        parts.append(of_id.where(moment > pivot_ms).orderBy("record_order").limit(_RECORDS_AFTER))
+    return in_order([found for part in parts for found in rows_of(part)])

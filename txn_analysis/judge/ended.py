@@ -1,0 +1,102 @@
+"""The ended transactions of a run with the cause of their end, and the stale records that they published."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from txn_analysis.judge.coordinator import histories, in_order
+from txn_analysis.judge.endings import IdHistory, ending_of
+from txn_analysis.tables._schema import BIGINT, INT, STRING
+from txn_analysis.tables.findings import CAUSE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+
+Row = dict[str, Any]
+
+_ASKED = (
+    "topic",
+    "partition",
+    "producer_id",
+    "txn_start_offset",
+    "end_offset",
+    "outcome",
+    "end_timestamp_ms",
+    "previous_end_ms",
+    "end_producer_epoch",
+    "first_producer_epoch",
+    "max_producer_epoch",
+    "first_appended_before_ms",
+    "record_count",
+)
+ENDED = StructType(
+    [
+        StructField("topic", STRING),
+        StructField("partition", INT),
+        StructField("producer_id", BIGINT),
+        StructField("txn_start_offset", BIGINT),
+        StructField("end_offset", BIGINT),
+        StructField("outcome", STRING),
+        StructField("end_timestamp_ms", BIGINT),
+        StructField("record_count", BIGINT),
+        StructField("transactional_id", STRING),
+        StructField("cause", CAUSE),
+        StructField("stale_because", STRING),
+    ]
+)
+
+
+def ended_transactions(transactions: DataFrame) -> DataFrame:
+    """The ended rows of `transactions` of one run, each with the time of its producer's end marker before its own."""
+    in_log_order = Window.partitionBy("topic", "partition", "producer_id").orderBy("end_offset")
+    ended = transactions.where("outcome != 'open'")
+    return ended.withColumn("previous_end_ms", F.lag("end_timestamp_ms").over(in_log_order))
+
+
+def with_causes(ended: DataFrame, states: DataFrame, max_clock_skew_ms: int) -> DataFrame:
+    """Why each ended transaction ended.
+
+    In:  `ended`, rows of `ended_transactions`; `states`, the records that are evidence.
+    Out: one row per ended transaction, see `ENDED`; `stale_because` says why it held records of an older transaction,
+         which its commit published (KIP-890), and is NULL where nothing shows that.
+    """
+    asked = ended.select(*_ASKED)
+    records = histories(asked, states)
+    grouped = records.groupBy("asked_producer_id").cogroup(asked.groupBy("producer_id"))
+    return grouped.applyInArrow(_reader(max_clock_skew_ms), ENDED)
+
+
+def _reader(max_clock_skew_ms: int) -> Callable[[pa.Table, pa.Table], pa.Table]:
+    schema = to_arrow_schema(ENDED)
+
+    def read(history: pa.Table, asked: pa.Table) -> pa.Table:
+        """All records of the ids that had one producer id, and the ended transactions of that producer id."""
+        by_id: defaultdict[str, list[Row]] = defaultdict(list)
+        for record in history.to_pylist():
+            by_id[record["transactional_id"]].append(record)
+        ordered: dict[str | None, IdHistory] = {
+            name: IdHistory(in_order(records)) for name, records in sorted(by_id.items())
+        }
+        rows = [_answer(row, ordered, max_clock_skew_ms) for row in asked.to_pylist()]
+        return pa.Table.from_pylist(rows, schema=schema)
+
+    return read
+
+
+def _answer(row: Row, histories_by_id: dict[str | None, IdHistory], max_clock_skew_ms: int) -> Row:
+    """Of several ids that had the producer id, the one that explains the end best."""
+    known = histories_by_id or {None: IdHistory([])}
+    answers = [(name, ending_of(row, history, max_clock_skew_ms)) for name, history in known.items()]
+    order = ("certain", "likely", "possible", "unknown")
+    name, answer = min(answers, key=lambda a: order.index(a[1]["confidence"]))
+    stale = answer.pop("stale_because")
+    return row | {"transactional_id": name, "cause": answer, "stale_because": stale}

@@ -1,0 +1,75 @@
+"""What an open transaction costs its partition: since when records are hidden, what grows, and what will be lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from txn_analysis.ingest.topic_config import TopicConfig
+
+Row = dict[str, Any]
+
+DAY_MS = 86_400_000
+_SHORTEST_MEASURED_MS = 600_000
+# The brokers create these two themselves, with this policy.
+_COMPACTED_BY_KAFKA = ("__consumer_offsets", "__transaction_state")
+
+
+def impact_of(
+    judged: Row, partition: Row, config: TopicConfig | None, free_bytes: int | None, as_of_ms: int | None
+) -> Row:
+    """What the transaction that holds a partition's last stable offset costs it; None where the files do not say.
+
+    Args:
+        judged: its judged row.
+        partition: the row of `partition_health`.
+        config: what is known of its topic's configuration.
+        free_bytes: space that is left for this log to grow into.
+        as_of_ms: when the files were copied.
+    """
+    since = (judged["first_appended_before_ms"], judged["appended_before_ms"])
+    since_ms = next((ms for ms in since if ms is not None), None)
+    measured_ms = _measured_ms(partition["first_moment_ms"], as_of_ms)
+    growth = None if measured_ms is None else partition["log_bytes"] * DAY_MS // measured_ms
+    is_compacted = _is_compacted(judged["topic"], config)
+    hidden, whole = partition["hidden_bytes"], partition["log_bytes"]
+    return {
+        "hidden_since_ms": since_ms,
+        "hidden_share": None if hidden is None or not whole else hidden / whole,
+        "is_compacted": is_compacted,
+        # Log.firstUncleanableDirtyOffset: the cleaner never passes the first unstable offset.
+        "is_compaction_stopped": is_compacted,
+        "log_growth_bytes_per_day": growth,
+        "log_growth_measured_ms": measured_ms,
+        "days_until_full": None if free_bytes is None or not growth else free_bytes / growth,
+        "pending_groups": [],
+        "waiting_groups": [],
+        "hidden_lost_at_ms": _lost_at_ms(config, since_ms, hidden, growth, as_of_ms),
+    }
+
+
+def _measured_ms(first_ms: int | None, as_of_ms: int | None) -> int | None:
+    """From the first broker's time in the log to the copy; None where it is too short to say anything of a day."""
+    passed_ms = None if first_ms is None or as_of_ms is None else as_of_ms - first_ms
+    return passed_ms if passed_ms is not None and passed_ms >= _SHORTEST_MEASURED_MS else None
+
+
+def _is_compacted(topic: str, config: TopicConfig | None) -> bool | None:
+    if config is not None and config.cleanup_policies is not None:
+        return "compact" in config.cleanup_policies
+    return True if topic in _COMPACTED_BY_KAFKA else None
+
+
+def _lost_at_ms(
+    config: TopicConfig | None, since_ms: int | None, hidden_bytes: int | None, growth: int | None, as_of_ms: int | None
+) -> int | None:
+    """The first moment at which retention may pass the last stable offset; it stops at the high watermark alone."""
+    if config is None or config.cleanup_policies is None or "delete" not in config.cleanup_policies:
+        return None
+    moments = []
+    if config.retention_ms is not None and since_ms is not None:
+        moments.append(since_ms + config.retention_ms)
+    if config.retention_bytes is not None and hidden_bytes is not None and growth and as_of_ms is not None:
+        left_bytes = max(config.retention_bytes - hidden_bytes, 0)
+        moments.append(as_of_ms + left_bytes * DAY_MS // growth)
+    return min(moments, default=None)

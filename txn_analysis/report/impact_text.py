@@ -1,0 +1,110 @@
+"""Why, what it costs, and what comes next, as people read it: causes, blocked partitions, early warnings."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from txn_analysis.report.escape import clip, escape
+from txn_analysis.report.style import Line, rule_line
+from txn_analysis.report.words import count, duration, iso_utc, listed, size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.report.model import AuditReport, CauseItem, FindingItem, ImpactItem, PartitionItem
+
+_ID_WIDTH = 80
+_MOST_GROUPS = 5
+CAUSE_MEANINGS = {
+    "late_write_joined_next_transaction": "records of an ended transaction came late and joined the next one",
+    "coordinator_epoch_went_back": "the coordinator's epoch is below one that the partition has seen, so it refuses "
+    "the marker (KAFKA-9144)",
+    "marker_missing": "the coordinator decided, and the marker did not reach the partition",
+    "coordinator_overdue": "the coordinator did not abort it when its time was over",
+    "transaction_in_progress": "its client has not ended it yet",
+    "transactional_id_expired": "its transactional id expired and was forgotten",
+    "late_end_txn": "a repeated EndTxn ended it early, and its client wrote on",
+    "late_write_after_marker": "records came after the end marker of their transaction (KIP-890)",
+    "old_epoch_left_open": "a new instance took its transactional id over, and nothing ended what the old one had open",
+    "producer_id_rotated": "its transactional id got a new producer id, and nothing ended what was open under the old",
+    "write_before_partition_added": "its client wrote without adding the partition to the transaction (KIP-890)",
+    "producer_id_never_known": "the coordinator never gave out this producer id",
+    "unexplained": "no known cause fits",
+}
+
+
+def cause_sentence(cause: CauseItem) -> str:
+    """The cause in one sentence, with how sure it is."""
+    return f"{CAUSE_MEANINGS.get(cause.name, cause.name)} ({cause.name}, {cause.confidence})"
+
+
+def blocks_sentence(finding: FindingItem, partition: PartitionItem | None) -> str:
+    """What an open transaction costs its partition."""
+    if partition is None:
+        return "unknown: nothing else is known of the partition"
+    if not finding.blocks_partition:
+        stable = partition.last_stable_offset
+        return f"nothing yet: the last stable offset is held at {stable} by another open transaction"
+    hidden = partition.hidden_record_count
+    records = "an unknown number of records" if hidden is None else count(hidden, "record")
+    impact = finding.impact
+    share = "" if impact is None or impact.hidden_share is None else f", {impact.hidden_share:.0%} of the log seen"
+    bytes_hidden = f"{size(partition.hidden_bytes)}{share}"
+    text = (
+        f"the last stable offset stays at {finding.txn_start_offset}: {records} ({bytes_hidden}) "
+        "hidden from read_committed consumers"
+    )
+    return text + "".join(f"{joint}{part}" for joint, part in _consequences(impact))
+
+
+def _consequences(impact: ImpactItem | None) -> Iterator[tuple[str, str]]:
+    if impact is None or impact.is_compaction_stopped is not False:
+        # Of topics that are not known to be compacted it is said as well: it is what fills disks.
+        yield ", and ", "compaction stops there"
+    if impact is None:
+        return
+    if impact.hidden_lost_at_ms is not None:
+        yield "; ", f"retention may delete them unread from {iso_utc(impact.hidden_lost_at_ms)} on"
+    if impact.log_growth_bytes_per_day is not None:
+        grown, over = size(impact.log_growth_bytes_per_day), duration(impact.log_growth_measured_ms)
+        yield "; ", f"the log grows by {grown} a day, as measured over {over}"
+    if impact.days_until_full is not None:
+        yield ", ", f"which fills the free space in {impact.days_until_full:.1f} days"
+    for groups, what in ((impact.pending_groups, "wait for offsets in it"), (impact.waiting_groups, "share it")):
+        if groups:
+            yield "; ", f"groups that {what}: {listed([clip(g, _ID_WIDTH) for g in groups], _MOST_GROUPS)}"
+
+
+def cluster_lines(report: AuditReport, width: int) -> Iterator[Line]:
+    """The cluster in one line: how much is blocked, where longest and where most; nothing where nothing is."""
+    impact = report.impact
+    if impact is None or not impact.partitions_blocked:
+        return
+    hidden = impact.hidden_record_count
+    records = "an unknown number of records" if hidden is None else count(hidden, "record")
+    parts = [f"Blocked: {count(impact.partitions_blocked, 'partition')}, {records} hidden"]
+    if impact.oldest_partition is not None:
+        parts.append(f"longest {escape(impact.oldest_partition)} since {iso_utc(impact.oldest_since_ms)}")
+    if impact.worst_partition is not None:
+        parts.append(
+            f"most on {escape(impact.worst_partition)} ({count(impact.worst_hidden_record_count or 0, 'record')})"
+        )
+    if impact.days_until_full is not None:
+        parts.append(f"the free space lasts {impact.days_until_full:.1f} days")
+    yield from (Line(part) for part in textwrap.wrap("; ".join(parts) + ".", width, break_on_hyphens=False))
+
+
+def warning_lines(report: AuditReport, width: int) -> Iterator[Line]:
+    """What does not hang yet and will, one line an application."""
+    if not report.warnings:
+        return
+    yield Line("")
+    yield rule_line("Early warning", width)
+    for item in report.warnings:
+        more = f" and {count(item.count - 1, 'other id')}" if item.count > 1 else ""
+        example = (
+            "" if item.example is None or item.example == item.subject else f", id {clip(item.example, _ID_WIDTH)}"
+        )
+        text = f"{item.kind}: {clip(item.subject, _ID_WIDTH)}{example}{more}: {escape(item.text)}"
+        yield from (Line(p) for p in textwrap.wrap(text, width, subsequent_indent="    ", break_on_hyphens=False))

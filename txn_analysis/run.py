@@ -1,0 +1,108 @@
+"""A run: one judgement of one capture, and where its rows are read and written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+from txn_analysis.config import Settings
+from txn_analysis.evidence import Evidence, evidence_of, evidence_of_run
+from txn_analysis.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from txn_analysis.tables import Table
+
+# What decides a verdict; where the answer is printed does not.
+JUDGING = (
+    "as_of_ms",
+    "transaction_max_timeout_ms",
+    "transaction_state_partitions",
+    "transaction_state_complete",
+    "state_copied_last",
+    "max_clock_skew_ms",
+    "transactional_id_expiration_ms",
+    "plan_valid_ms",
+)
+
+
+# What decides more than the verdicts; recorded where it was said, so that runs without it keep their names.
+_OPTIONAL = ("topic_config", "free_bytes", "include_committable")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One judgement of one capture; `run_id` digests its evidence and parameters, so a repeat is the same run."""
+
+    run_id: str
+    evidence: Evidence
+    settings: Settings
+    as_of_ms: int | None
+
+    @property
+    def warehouse(self) -> Warehouse:
+        """Where the run reads and writes."""
+        return self.evidence.warehouse
+
+    def rows(self, table: Table) -> DataFrame:
+        """The run's own rows of a result table, whether the run is complete or not."""
+        return self.warehouse.read_uncommitted(table).where(F.col("run_id") == self.run_id)
+
+    def replace(self, frame: DataFrame, table: Table) -> None:
+        """Make `frame` the run's rows of a result table."""
+        self.warehouse.replace(frame, table, run_id=self.run_id)
+
+    def replace_rows(self, rows: list[dict[str, Any]], table: Table) -> None:
+        """The same with rows made on the driver."""
+        self.warehouse.replace_rows(rows, table, run_id=self.run_id)
+
+
+def start_run(spark: SparkSession, settings: Settings) -> Run:
+    """The run for a capture: the named one, or else the cluster's newest by its brokers' clocks."""
+    known = evidence_of(Warehouse(spark, settings.warehouse), settings.cluster, settings.capture)
+    as_of_ms = settings.as_of_ms if settings.as_of_ms is not None else known.newest_moment_ms
+    return Run(_run_id(known, settings), known, settings, as_of_ms)
+
+
+def finished_run(warehouse: Warehouse, row: Mapping[str, Any]) -> Run:
+    """A run that was completed before, from its row of `runs`, with the settings and the evidence that it had."""
+    judged_with = {
+        name: value for name, value in json.loads(row["parameters"]).items() if name in Settings.model_fields
+    }
+    settings = Settings.model_validate(
+        judged_with | {"warehouse": warehouse.root, "cluster": row["cluster"], "capture": row["capture"]}
+    )
+    return Run(row["run_id"], evidence_of_run(warehouse, dict(row)), settings, row["as_of_ms"])
+
+
+def _run_id(known: Evidence, settings: Settings) -> str:
+    inputs = sorted((item["capture"], item["input_id"]) for item in known.inputs)
+    return "run-" + digest((settings.cluster, known.captures, inputs, parameters(settings)))
+
+
+def parameters(settings: Settings) -> dict[str, Any]:
+    """The effective settings that a run depends on, as plain data; of a topic configuration its content counts."""
+    judging = settings.model_dump(mode="json", include=set(JUDGING))
+    said = settings.model_dump(mode="json", include=set(_OPTIONAL), exclude_defaults=True)
+    if settings.topic_config is not None:
+        content = Path(settings.topic_config).read_bytes() if Path(settings.topic_config).is_file() else b""
+        said["topic_config_digest"] = blake2b(content, digest_size=8).hexdigest()
+    return judging | said
+
+
+def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
+    """All rows as plain dictionaries; for frames that are known to be small."""
+    return [row.asDict(recursive=True) for row in frame.collect()]
+
+
+def digest(basis: Any) -> str:
+    """A short name for plain data; the same data has the same one."""
+    return blake2b(json.dumps(basis, sort_keys=True).encode(), digest_size=8).hexdigest()
