@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -199,6 +200,20 @@ def test_one_slice_from_many_writers_is_there_once(warehouse: Warehouse) -> None
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: write(warehouse, REJECTS, *rows), range(4)))
     assert warehouse.read_uncommitted(REJECTS).count() == 3
+
+
+def test_a_warehouse_of_an_earlier_version_gets_the_columns_that_it_lacks(spark: SparkSession, tmp_path: Path) -> None:
+    root = str(tmp_path / "warehouse")
+    before = replace(FINDINGS, columns=tuple(c for c in FINDINGS.columns if c.name not in {"cause", "impact"}))
+    earlier = Warehouse(spark, root)
+    earlier._create(before)
+    write(earlier, before, row_of(before, run_id="old"))
+    earlier.create()
+    known = {"name": "marker_missing", "confidence": "certain", "evidence_for": ["a"], "evidence_against": []}
+    write(earlier, FINDINGS, row_of(FINDINGS, run_id="new", cause=known))
+    rows = {row["run_id"]: row["cause"] for row in earlier.read_uncommitted(FINDINGS).collect()}
+    assert rows["old"] is None
+    assert rows["new"].asDict() == known
 
 
 def test_tables_are_created_by_two_at_once(spark: SparkSession, tmp_path: Path) -> None:
