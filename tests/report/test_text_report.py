@@ -55,6 +55,38 @@ def test_text_report_is_golden(golden: Callable[[Path, str], None], name: str, r
     golden(GOLDEN / name, text_report(report))
 
 
+def test_causes_warnings_and_holds_are_said_and_escaped() -> None:
+    cause = {"name": "late_write_after_marker", "confidence": "certain", "evidence_for": [], "evidence_against": []}
+    impact = {
+        "hidden_since_ms": rows.AS_OF_MS - rows.HOUR_MS,
+        "hidden_share": 0.25,
+        "is_compaction_stopped": False,
+        "hidden_lost_at_ms": rows.AS_OF_MS + rows.HOUR_MS,
+        "pending_groups": [EVIL],
+    }
+    warnings = json.dumps(
+        [{"kind": "timeout_outlier", "subject": EVIL, "example": EVIL + "-1", "text": "x", "count": 2}]
+    )
+    text = text_report(
+        build_report(
+            rows.run(warnings=warnings),
+            [],
+            [rows.health()],
+            [rows.finding(cause=cause, impact=impact, hold="Ask first"), rows.inconclusive(cause=cause)],
+        ),
+        width=400,
+    )
+    assert "records came after the end marker of their transaction (KIP-890) (late_write_after_marker, certain)" in text
+    assert "Ask first. Not in the plan without --include-committable" in text
+    assert "Blocked: 1 partition, 12 records hidden; longest orders-2 since 2026-11-21T02:00:00.000Z" in text
+    assert "25.0% of the log seen" in text
+    assert "retention may delete them unread from 2026-11-21T04:00:00.000Z on" in text
+    assert "compaction stops there" not in text
+    assert "and 1 other id: x" in text
+    assert EVIL not in text
+    assert "\x1b" not in text
+
+
 def test_first_line_says_what_hangs_where() -> None:
     first = text_report(one_of_each()).splitlines()[0]
     assert first == "HANGING: 2 transactions on 2 partitions: orders-2, payments-0"

@@ -103,10 +103,10 @@ def ended(
         producer_ids=tuple(producer_id or ()),
         transactional_id_pattern=transactional_id_pattern,
     )
-    with _finished(settings, run_id) as run:
-        from txn_analysis.ended_query import EndedFilters, ended_answer
+    from txn_analysis.ended_query import EndedFilters, ended_answer
 
-        wanted = EndedFilters(None if outcome is Outcome.ANY or stale else outcome.value, cause, stale, limit)
+    wanted = EndedFilters(None if outcome is Outcome.ANY or stale else outcome.value, cause, stale, limit)
+    with _finished(settings, run_id) as run:
         answer, left_out_count = ended_answer(run, filters, wanted)
     emit(answer.json() if format is TextOrJson.JSON else answer.text(), request.output)
     if left_out_count:

@@ -49,7 +49,7 @@ def blocks_sentence(finding: FindingItem, partition: PartitionItem | None) -> st
     hidden = partition.hidden_record_count
     records = "an unknown number of records" if hidden is None else count(hidden, "record")
     impact = finding.impact
-    share = "" if impact is None or impact.hidden_share is None else f", {impact.hidden_share:.0%} of the log seen"
+    share = "" if impact is None or impact.hidden_share is None else f", {impact.hidden_share:.1%} of the log seen"
     bytes_hidden = f"{size(partition.hidden_bytes)}{share}"
     text = (
         f"the last stable offset stays at {finding.txn_start_offset}: {records} ({bytes_hidden}) "
