@@ -20,7 +20,7 @@ CAUSE_MEANINGS = {
     "late_write_joined_next_transaction": "records of an ended transaction came late and joined the next one",
     "coordinator_epoch_went_back": "the coordinator's epoch is below one that the partition has seen, so it refuses "
     "the marker (KAFKA-9144)",
-    "marker_missing": "the coordinator decided, and the marker did not reach the partition",
+    "marker_missing": "the coordinator decided, and the marker has not reached the partition",
     "coordinator_overdue": "the coordinator did not abort it when its time was over",
     "transaction_in_progress": "its client has not ended it yet",
     "transactional_id_expired": "its transactional id expired and was forgotten",
@@ -37,6 +37,11 @@ CAUSE_MEANINGS = {
 def cause_sentence(cause: CauseItem) -> str:
     """The cause in one sentence, with how sure it is."""
     return f"{CAUSE_MEANINGS.get(cause.name, cause.name)} ({cause.name}, {cause.confidence})"
+
+
+def cause_line(cause: CauseItem) -> str:
+    """The same for a line that may be cut: what counts comes first."""
+    return f"{cause.name} ({cause.confidence}): {CAUSE_MEANINGS.get(cause.name, cause.name)}"
 
 
 def blocks_sentence(finding: FindingItem, partition: PartitionItem | None) -> str:

@@ -10,7 +10,7 @@ from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.coverage_text import coverage_lines
 from txn_analysis.report.escape import clip, escape
 from txn_analysis.report.finding_text import block_lines, why_line
-from txn_analysis.report.impact_text import cause_sentence, cluster_lines, warning_lines
+from txn_analysis.report.impact_text import cause_line, cluster_lines, warning_lines
 from txn_analysis.report.style import Line, rule_line
 from txn_analysis.report.words import count, duration, listed
 
@@ -124,7 +124,7 @@ def _table(report: AuditReport, more_hanging: Sequence[FindingItem], width: int)
         yield Line(cells, _VERDICT_STYLES.get(finding.verdict, ""))
         yield Line("    " + clip(why_line(finding), width - 4), "dim")
         if finding.cause is not None and finding.cause.name != "transaction_in_progress":
-            yield Line("    " + clip(f"cause: {cause_sentence(finding.cause)}", width - 4), "dim")
+            yield Line("    " + clip(f"cause: {cause_line(finding.cause)}", width - 4), "dim")
 
 
 def _columns(rows: Sequence[FindingItem]) -> list[_Column]:
