@@ -5,25 +5,32 @@ from __future__ import annotations
 from txn_analysis import audit
 from txn_analysis.cli.jobs import job
 from txn_analysis.cli.metrics import Prometheus, write_metrics
-from txn_analysis.cli.options import Paths, Request
+from txn_analysis.cli.options import PageFile, Paths, Request, Width
 from txn_analysis.cli.output import check_output, emit
+from txn_analysis.cli.page import emit_page, warehouse_option
 from txn_analysis.cli.spark import spark_session
-from txn_analysis.report.text_report import text_report
+from txn_analysis.report.text_report import WIDTH, text_report
 
 
 @job("nightly_audit", "--config conf/nightly.toml segments/ transaction-state/")
-def nightly_audit(request: Request, paths: Paths, prometheus: Prometheus = None) -> int:
+def nightly_audit(
+    request: Request, paths: Paths, prometheus: Prometheus = None, html: PageFile = None, width: Width = None
+) -> int:
     """Audit the files of a night and print the report.
 
     Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 something could not be read or done.
     """
     settings = request.settings()
     check_output(prometheus, "--prometheus")
+    check_output(html, "--html")
     with spark_session(settings, input_bytes=None) as spark:
         report = audit.audit(spark, paths, settings)
+        pictures = audit.pictures(spark, settings, report) if html else None
     if prometheus is not None:
         write_metrics(report, prometheus)
-    emit(text_report(report), request.output)
+    if html:
+        emit_page(report, pictures, settings, html)
+    emit(text_report(report, width or WIDTH, warehouse_option(settings)), request.output)
     return report.exit_code(settings.fail_on, exit_zero=settings.exit_zero)
 
 

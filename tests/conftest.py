@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+from playwright.sync_api import sync_playwright
 
+from tests.browser.chromium import CHROMIUM
 from tests.torture.inputs import InputReader
 from txn_analysis.session import RunLength, session
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from playwright.sync_api import Browser
     from pyspark.sql import SparkSession
 
 # The same examples every time, so that a red build is red for everybody; `--hypothesis-profile=explore` looks further
@@ -62,6 +65,17 @@ def reader() -> Iterator[InputReader]:
     reader = InputReader.in_memory()
     yield reader
     reader.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, started once."""
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

@@ -13,12 +13,14 @@ from txn_analysis.ingest.ingest import ingest as read_inputs
 from txn_analysis.ingest.topic_config import read_topic_configs
 from txn_analysis.judging import judge, plan_of
 from txn_analysis.parallel import in_parallel
+from txn_analysis.queries import run_tables
 from txn_analysis.reconstruct.partitions import all_transactions, linked_partitions, partition_health
 from txn_analysis.reconstruct.transaction_rows import transaction_rows
 from txn_analysis.report.model import build_report
 from txn_analysis.report.progress import silent
 from txn_analysis.run import Run, rows_of, start_run
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, TRANSACTIONS
+from txn_analysis.timelines import pictures_of
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.config import Settings
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.report.pictures import Pictures
     from txn_analysis.report.progress import Progress
 
 
@@ -117,3 +120,9 @@ def load_report(spark: SparkSession, settings: Settings, run_id: str | None = No
         raise WarehouseError(f"{settings.warehouse}: no run {wanted}. `txn-analysis report` shows the last one.")
     own = [item for item in inputs if item["capture"] == runs[0]["capture"]]
     return build_report(runs[0], own, health, findings)
+
+
+def pictures(spark: SparkSession, settings: Settings, report: AuditReport) -> Pictures:
+    """The series behind the pictures of a report whose run is in the tables; see `timelines.pictures_of`."""
+    tables = run_tables(Warehouse(spark, settings.warehouse), report.run.cluster, report.run.run_id)
+    return pictures_of(report, tables, report.run.parameters["transaction_state_partitions"])

@@ -9,7 +9,9 @@ import pytest
 from tests.report import rows
 from txn_analysis.errors import AuditError, InputError, WarehouseError
 from txn_analysis.ingest.ingest import Ingested
+from txn_analysis.report.html.page import MOST_FINDINGS
 from txn_analysis.report.model import AuditReport, build_report
+from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.text_report import text_report
 
 if TYPE_CHECKING:
@@ -196,3 +198,42 @@ def test_output_file_survives_a_failed_audit(
 def test_output_device_is_written_to(command: Callable[..., Done], library: Library, dump: str) -> None:
     library.returns("audit", report_with())
     assert command("audit", dump, "-o", os.devnull).code == 0
+
+
+def test_page_is_written_beside_the_text(
+    command: Callable[..., Done], library: Library, dump: str, tmp_path: Path
+) -> None:
+    library.returns("audit", report_with("hanging"))
+    library.returns("pictures", Pictures())
+    page = tmp_path / "report.html"
+    done = command("audit", dump, "--html", str(page))
+    assert (done.code, done.out) == (1, text_report(report_with("hanging")))
+    assert page.read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("verb", ["audit", "report"])
+def test_report_as_page(command: Callable[..., Done], library: Library, dump: str, verb: str) -> None:
+    library.returns("audit", report_with("hanging"))
+    library.returns("load_report", report_with("hanging"))
+    library.returns("pictures", Pictures())
+    done = command(verb, *([dump] if verb == "audit" else []), "--format", "html", "--warehouse", "/data/my audit")
+    assert done.code == 1
+    assert "abort-plan --run run-1 --warehouse &#x27;/data/my audit&#x27; --format commands" in done.out
+
+
+def test_page_that_cannot_hold_all_links_a_table_of_all(
+    command: Callable[..., Done], library: Library, tmp_path: Path
+) -> None:
+    library.returns("load_report", report_with(*["hanging"] * (MOST_FINDINGS + 1)))
+    library.returns("pictures", Pictures())
+    command("report", "--format", "html", "-o", str(tmp_path / "tonight.html"))
+    assert 'href="tonight.findings.csv"' in (tmp_path / "tonight.html").read_text()
+    assert len((tmp_path / "tonight.findings.csv").read_text().splitlines()) == MOST_FINDINGS + 2
+
+
+def test_page_that_cannot_be_written_stops_the_audit_before_it_begins(
+    command: Callable[..., Done], library: Library, dump: str
+) -> None:
+    library.returns("audit", report_with())
+    done = command("audit", dump, "--html", "/no/such/folder/report.html")
+    assert (done.code, library.calls) == (2, [])

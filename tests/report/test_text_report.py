@@ -150,3 +150,14 @@ def test_colours_change_no_word() -> None:
     stream = io.StringIO()
     print_styled(report_lines(report), stream)
     assert stream.getvalue() == text_report(report)
+
+
+def test_mail_has_no_long_line_and_loses_nothing() -> None:
+    found = rows.inconclusive(
+        topic="a-topic-with-a-rather-long-name", transactional_id="an-id-that-is-longer-than-a-column"
+    )
+    text = text_report(build_report(rows.run(), [rows.input_file()], [], [found, rows.live_finding()]), 76)
+    assert max(map(len, text.splitlines())) <= 76
+    assert "inconclusive: state_incomplete" in text
+    assert "a-topic-with-a-rather-long-name-0 from 161, idle 3 h 0 min" in text
+    assert "an-id-that-is-longer-than-a-column" in text

@@ -8,18 +8,30 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from txn_analysis.cli.metrics import Prometheus, write_metrics
-from txn_analysis.cli.options import Format, Paths, Request, RunId, TextOrJson
+from txn_analysis.cli.options import (
+    Format,
+    PageFile,
+    Paths,
+    ReportFormat,
+    ReportFormatOption,
+    Request,
+    RunId,
+    TextOrJson,
+    Width,
+)
 from txn_analysis.cli.output import check_output, emit, emit_styled, is_terminal
+from txn_analysis.cli.page import emit_page, warehouse_option
 from txn_analysis.cli.spark import progress, spark_session
 from txn_analysis.cli.verbs import verb
-from txn_analysis.report.escape import shell_word
 from txn_analysis.report.words import count
 
 if TYPE_CHECKING:
     import typer
+    from pyspark.sql import SparkSession
 
     from txn_analysis.config import Settings
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.report.pictures import Pictures
 
 _WIDTHS = (80, 120)
 
@@ -28,7 +40,9 @@ def audit(
     request: Request,
     paths: Paths,
     prometheus: Prometheus = None,
-    format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
+    format: ReportFormatOption = ReportFormat.TEXT,  # noqa: A002 the flag's own name
+    html: PageFile = None,
+    width: Width = None,
 ) -> int:
     """Find the transactions that will never end in files copied off Kafka brokers.
 
@@ -39,13 +53,17 @@ def audit(
     """
     settings = request.settings()
     check_output(prometheus, "--prometheus")
+    check_output(html, "--html")
     with spark_session(settings, _input_bytes(paths)) as spark:
         from txn_analysis.audit import audit as run_audit
 
         report = run_audit(spark, paths, settings, progress())
+        pictures = _pictures(spark, settings, report) if html or format is ReportFormat.HTML else None
     if prometheus is not None:
         write_metrics(report, prometheus)
-    return _deliver(report, request, settings, format)
+    if html:
+        emit_page(report, pictures, settings, html)
+    return _deliver(report, request, settings, format, width, pictures)
 
 
 def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> int:  # noqa: A002 the flag's own name
@@ -66,7 +84,12 @@ def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> 
     return 0
 
 
-def report(request: Request, run_id: RunId = None, format: Format = TextOrJson.TEXT) -> int:  # noqa: A002 the flag's own name
+def report(
+    request: Request,
+    run_id: RunId = None,
+    format: ReportFormatOption = ReportFormat.TEXT,  # noqa: A002 the flag's own name
+    width: Width = None,
+) -> int:
     """Print the report of a run again; by default of the cluster's last one.
 
     Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 there is no such run.
@@ -76,7 +99,8 @@ def report(request: Request, run_id: RunId = None, format: Format = TextOrJson.T
         from txn_analysis.audit import load_report
 
         loaded = load_report(spark, settings, run_id)
-    return _deliver(loaded, request, settings, format)
+        pictures = _pictures(spark, settings, loaded) if format is ReportFormat.HTML else None
+    return _deliver(loaded, request, settings, format, width, pictures)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -84,7 +108,7 @@ def add_to(app: typer.Typer) -> None:
     state = "--transaction-state-partitions 50 --state-copied-last"
     verb(app, "audit", f"txn-analysis audit segments/ transaction-state/ {state}", judges=True)(audit)
     verb(app, "ingest", "txn-analysis ingest --capture tonight 'broker-1/*.txt'", judges=True)(ingest)
-    verb(app, "report", "txn-analysis report --format json -o report.json")(report)
+    verb(app, "report", "txn-analysis report --format html -o report.html")(report)
 
 
 def _input_bytes(paths: list[str]) -> int:
@@ -94,26 +118,36 @@ def _input_bytes(paths: list[str]) -> int:
     return sum(file.size_bytes for file in find_files(paths))
 
 
-def _deliver(report: AuditReport, request: Request, settings: Settings, form: TextOrJson) -> int:
+def _pictures(spark: SparkSession, settings: Settings, report: AuditReport) -> Pictures:
+    with progress().stage("pictures"):
+        from txn_analysis.audit import pictures
+
+        return pictures(spark, settings, report)
+
+
+def _deliver(
+    report: AuditReport,
+    request: Request,
+    settings: Settings,
+    form: ReportFormat,
+    width: int | None,
+    pictures: Pictures | None,
+) -> int:
     # Not needed for --help.
     from txn_analysis.report.json_report import json_report
     from txn_analysis.report.style import print_styled
-    from txn_analysis.report.text_report import report_lines, text_report
+    from txn_analysis.report.text_report import WIDTH, report_lines, text_report
 
-    if form is TextOrJson.JSON:
+    if form is ReportFormat.HTML:
+        emit_page(report, pictures, settings, request.output)
+    elif form is ReportFormat.JSON:
         emit(json_report(report), request.output)
     elif is_terminal(request.output):
-        lines = report_lines(report, _terminal_width(), _options(settings))
+        lines = report_lines(report, width or _terminal_width(), warehouse_option(settings))
         emit_styled(lambda stream: print_styled(lines, stream))
     else:
-        emit(text_report(report, options=_options(settings)), request.output)
+        emit(text_report(report, width or WIDTH, warehouse_option(settings)), request.output)
     return report.exit_code(settings.fail_on, exit_zero=settings.exit_zero)
-
-
-def _options(settings: Settings) -> str:
-    """What the commands in the report need to find the same warehouse."""
-    is_default = settings.warehouse == type(settings).model_fields["warehouse"].default
-    return "" if is_default else f" --warehouse {shell_word(settings.warehouse)}"
 
 
 def _terminal_width() -> int:

@@ -42,7 +42,25 @@ class TextOrJson(StrEnum):
     JSON = "json"
 
 
+class ReportFormat(StrEnum):
+    """How a whole report is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    HTML = "html"
+
+
 Format = Annotated[TextOrJson, typer.Option("--format", help="How to print it.")]
+ReportFormatOption = Annotated[
+    ReportFormat, typer.Option("--format", help="How to print it; html is one page that needs nothing else.")
+]
+Width = Annotated[
+    int | None,
+    typer.Option("--width", metavar="N", min=40, help="Columns of the text. [the terminal's own, or 110; 76 for mail]"),
+]
+PageFile = Annotated[
+    str | None, typer.Option("--html", metavar="FILE", help="Write the report as an HTML page to FILE as well.")
+]
 RunId = Annotated[str | None, typer.Option("--run", metavar="RUN_ID", help="A run; by default the cluster's last one.")]
 Paths = Annotated[list[str], typer.Argument(metavar="PATH", help="Files, folders or globs; copied off the brokers.")]
 

@@ -26,11 +26,12 @@ _BASES = {
 def coverage_lines(report: AuditReport, width: int) -> Iterator[Line]:
     """What the answer rests on."""
     yield rule_line("What was read", width)
-    for label, text in _statements(report):
+    for label, text in statements(report):
         yield from _labelled(label, text, width)
 
 
-def _statements(report: AuditReport) -> Iterator[tuple[str, str]]:
+def statements(report: AuditReport) -> Iterator[tuple[str, str]]:
+    """What the answer rests on, as label and text, escaped; the label is empty where the one before goes on."""
     yield from _inputs(report)
     yield from _partitions(report)
     yield from _transaction_state(report)

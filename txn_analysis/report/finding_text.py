@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.escape import clip, escape, shell_word
 from txn_analysis.report.impact_text import blocks_sentence, cause_sentence
+from txn_analysis.report.rule_book import RULE_NOTES
 from txn_analysis.report.style import Line
 from txn_analysis.report.words import count, duration, iso_utc, size
 
@@ -18,29 +20,53 @@ if TYPE_CHECKING:
 _LABEL_WIDTH = 9
 _ID_WIDTH = 200
 _INDENT = "   "
-_RULE_MEANINGS = {
-    "unknown_producer": "no transactional id has, or ever had, this producer id",
-    "partition_not_in_transaction": "the coordinator knows the id, but its transaction is without this partition",
-}
+
+
+class Paragraph(NamedTuple):
+    """One thing that is said of a finding, and the facts behind it; a command is to be typed as it stands."""
+
+    label: str
+    text: str
+    facts: tuple[str, ...] = ()
+    command: str | None = None
 
 
 def block_lines(report: AuditReport, finding: FindingItem, number: int, width: int, options: str) -> Iterator[Line]:
     """The block of one hanging transaction; `options` complete the command that shows the plan."""
-    yield Line(f"{number}. {_what(finding)}", "bold red")
-    yield from _labelled("where", _where(finding), width)
-    yield from _labelled("since", _since(finding), width)
-    yield from _labelled("why", f"{finding.rule}: {_RULE_MEANINGS.get(finding.rule, 'see the evidence')}", width)
-    for fact in finding.evidence:
-        yield from _labelled("", f"- {escape(fact)}", width)
+    yield Line(f"{number}. {what(finding)}", "bold red")
+    for label, text, facts, command in paragraphs(report, finding, options):
+        if command is not None:
+            yield from _labelled(label, command, width, "bold")
+        yield from _labelled(label if command is None else "", text, width, "bold" if label == "hold" else "")
+        for fact in facts:
+            yield from _labelled("", f"- {fact}", width)
+
+
+def paragraphs(report: AuditReport, finding: FindingItem, options: str) -> Iterator[Paragraph]:
+    """What a person wants to know of a finding, in the order in which they ask; all of it is escaped."""
+    yield Paragraph("where", _where(finding))
+    yield Paragraph("since", _since(finding))
+    note = RULE_NOTES.get(finding.rule)
+    meaning = "see the evidence" if note is None else note.meaning
+    yield Paragraph("why", f"{finding.rule}: {meaning}", tuple(escape(fact) for fact in finding.evidence))
+    if finding.missing_evidence:
+        missing = tuple(escape(fact) for fact in finding.missing_evidence)
+        yield Paragraph("missing", "what would allow an answer", missing)
     if finding.cause is not None:
-        yield from _labelled("cause", cause_sentence(finding.cause), width)
+        yield Paragraph("cause", cause_sentence(finding.cause))
     if finding.hold is not None:
-        yield from _labelled("hold", f"{finding.hold}. Not in the plan without --include-committable", width, "bold")
-    yield from _labelled("blocks", blocks_sentence(finding, _partition_of(report, finding)), width)
-    yield from _labelled(
-        "do", f"txn-analysis abort-plan{_run_option(report)}{options} --format commands", width, "bold"
+        yield Paragraph("hold", f"{finding.hold}. Not in the plan without --include-committable")
+    yield Paragraph("blocks", blocks_sentence(finding, _partition_of(report, finding)))
+    if finding.verdict is Verdict.HANGING:
+        command = f"txn-analysis abort-plan{_run_option(report)}{options} --format commands"
+        yield Paragraph("do", _advice(finding), command=command)
+        return
+    if note is not None:
+        yield Paragraph("do", note.remedy)
+    command = f"txn-analysis {_look(finding)}{_run_option(report)}{options}"
+    yield Paragraph(
+        "look", "shows in the log's own order what led to it, and which rules did not hold", command=command
     )
-    yield from _labelled("", _advice(finding), width)
 
 
 def why_line(finding: FindingItem) -> str:
@@ -50,7 +76,8 @@ def why_line(finding: FindingItem) -> str:
     return escape("; ".join(finding.evidence)) or "-"
 
 
-def _what(finding: FindingItem) -> str:
+def what(finding: FindingItem) -> str:
+    """Which transaction it is, in one line."""
     transactional_id = finding.transactional_id
     shown = "" if transactional_id is None else clip(transactional_id, _ID_WIDTH)
     named = f"transactional id {shown}" if shown else "no transactional id"
@@ -88,6 +115,11 @@ def _advice(finding: FindingItem) -> str:
         f"{text}. FIRST end the producer: it has a transaction in progress under this producer id. A fresh "
         f"`{describe}` must not list {escape(finding.topic_partition)}"
     )
+
+
+def _look(finding: FindingItem) -> str:
+    where = f"--topic {shell_word(finding.topic)} --partition {finding.partition}"
+    return f"explain {where} --start-offset {finding.txn_start_offset}"
 
 
 def _run_option(report: AuditReport) -> str:

@@ -12,7 +12,7 @@ from txn_analysis.report.words import count, duration, iso_utc, listed, size
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txn_analysis.report.model import AuditReport, CauseItem, FindingItem, ImpactItem, PartitionItem
+    from txn_analysis.report.model import AuditReport, CauseItem, FindingItem, ImpactItem, PartitionItem, WarningItem
 
 _ID_WIDTH = 80
 _MOST_GROUPS = 5
@@ -60,10 +60,11 @@ def blocks_sentence(finding: FindingItem, partition: PartitionItem | None) -> st
         f"the last stable offset stays at {finding.txn_start_offset}: {records} ({bytes_hidden}) "
         "hidden from read_committed consumers"
     )
-    return text + "".join(f"{joint}{part}" for joint, part in _consequences(impact))
+    return text + "".join(f"{joint}{part}" for joint, part in consequences(impact))
 
 
-def _consequences(impact: ImpactItem | None) -> Iterator[tuple[str, str]]:
+def consequences(impact: ImpactItem | None) -> Iterator[tuple[str, str]]:
+    """What follows for a blocked partition, each part with what joins it to the one before."""
     if impact is None or impact.is_compaction_stopped is not False:
         # Of topics that are not known to be compacted it is said as well: it is what fills disks.
         yield ", and ", "compaction stops there"
@@ -82,10 +83,17 @@ def _consequences(impact: ImpactItem | None) -> Iterator[tuple[str, str]]:
 
 
 def cluster_lines(report: AuditReport, width: int) -> Iterator[Line]:
-    """The cluster in one line: how much is blocked, where longest and where most; nothing where nothing is."""
+    """The cluster's sentence, wrapped; nothing where nothing is blocked."""
+    sentence = cluster_sentence(report)
+    if sentence is not None:
+        yield from (Line(part) for part in textwrap.wrap(sentence, width, break_on_hyphens=False))
+
+
+def cluster_sentence(report: AuditReport) -> str | None:
+    """The cluster in one sentence: how much is blocked, where longest and where most; None where nothing is."""
     impact = report.impact
     if impact is None or not impact.partitions_blocked:
-        return
+        return None
     hidden = impact.hidden_record_count
     records = "an unknown number of records" if hidden is None else count(hidden, "record")
     parts = [f"Blocked: {count(impact.partitions_blocked, 'partition')}, {records} hidden"]
@@ -97,7 +105,7 @@ def cluster_lines(report: AuditReport, width: int) -> Iterator[Line]:
         )
     if impact.days_until_full is not None:
         parts.append(f"the free space lasts {impact.days_until_full:.1f} days")
-    yield from (Line(part) for part in textwrap.wrap("; ".join(parts) + ".", width, break_on_hyphens=False))
+    return "; ".join(parts) + "."
 
 
 def warning_lines(report: AuditReport, width: int) -> Iterator[Line]:
@@ -107,9 +115,13 @@ def warning_lines(report: AuditReport, width: int) -> Iterator[Line]:
     yield Line("")
     yield rule_line("Early warning", width)
     for item in report.warnings:
-        more = f" and {count(item.count - 1, 'other id')}" if item.count > 1 else ""
-        example = (
-            "" if item.example is None or item.example == item.subject else f", id {clip(item.example, _ID_WIDTH)}"
-        )
-        text = f"{item.kind}: {clip(item.subject, _ID_WIDTH)}{example}{more}: {escape(item.text)}"
+        text = f"{item.kind}: {warning_subject(item)}: {escape(item.text)}"
         yield from (Line(p) for p in textwrap.wrap(text, width, subsequent_indent="    ", break_on_hyphens=False))
+
+
+def warning_subject(item: WarningItem) -> str:
+    """Whom a warning is about, and how many ids it stands for."""
+    more = f" and {count(item.count - 1, 'other id')}" if item.count > 1 else ""
+    is_same = item.example is None or item.example == item.subject
+    example = "" if is_same else f", id {clip(item.example or '', _ID_WIDTH)}"
+    return f"{clip(item.subject, _ID_WIDTH)}{example}{more}"

@@ -10,9 +10,10 @@ from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.coverage_text import coverage_lines
 from txn_analysis.report.escape import clip, escape
 from txn_analysis.report.finding_text import block_lines, why_line
+from txn_analysis.report.headline import doubts, how_sure, what_hangs
 from txn_analysis.report.impact_text import cause_line, cluster_lines, warning_lines
 from txn_analysis.report.style import Line, rule_line
-from txn_analysis.report.words import count, duration, listed
+from txn_analysis.report.words import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport, FindingItem
 
 WIDTH = 110
+_NARROW = 100
 _MOST_BLOCKS = 20
-_MOST_PARTITIONS_IN_HEADLINE = 5
+_ID_WIDTH = 200
 _VERDICT_STYLES = {
     Verdict.HANGING: "bold red",
     Verdict.SUSPECT: "yellow",
@@ -51,49 +53,14 @@ def report_lines(report: AuditReport, width: int = WIDTH, options: str = "") -> 
 
 
 def _headline(report: AuditReport, width: int) -> Iterator[Line]:
-    hanging = report.hanging
-    if hanging:
-        places = sorted({escape(finding.topic_partition) for finding in hanging})
-        yield Line(
-            f"HANGING: {count(len(hanging), 'transaction')} on {count(len(places), 'partition')}: "
-            f"{listed(places, _MOST_PARTITIONS_IN_HEADLINE)}",
-            "bold red",
-        )
-        yield from _wrapped(_how_sure(report), width)
+    if report.hanging:
+        yield Line(f"HANGING: {what_hangs(report)}", "bold red")
+        yield from _wrapped(how_sure(report), width)
     else:
         yield Line("Nothing hangs in what was read.", "bold green")
     yield from cluster_lines(report, width)
-    yield from _doubts(report, width)
-
-
-def _how_sure(report: AuditReport) -> str:
-    waived = [
-        option
-        for name, option in (
-            ("state_copied_last", "--state-copied-last"),
-            ("transaction_state_complete", "--transaction-state-complete"),
-        )
-        if report.run.parameters.get(name)
-    ]
-    word = f", where your word was taken for {' and '.join(waived)}" if waived else ""
-    return (
-        "Nobody will ever end them. Their logs are proven whole to the end, and the coordinator's state reaches past "
-        f"them{word}. Check each precondition before you abort."
-    )
-
-
-def _doubts(report: AuditReport, width: int) -> Iterator[Line]:
-    counts = report.run.verdict_counts
-    inconclusive, suspect = (counts.get(verdict, 0) for verdict in (Verdict.INCONCLUSIVE, Verdict.SUSPECT))
-    if suspect:
-        text = f"{count(suspect, 'open transaction')} suspect: look at the list below; an abort is not the remedy."
-        yield from _wrapped(text, width, "yellow")
-    if inconclusive:
-        text = f"{count(inconclusive, 'open transaction')} without an answer: what is missing is listed below."
-        yield from _wrapped(text, width, "magenta")
-    if report.coverage.skipped_inputs or report.coverage.rejected_bytes:
-        text = "Not everything could be read; see the end of this report for what was skipped."
-        yield from _wrapped(text, width, "yellow")
+    for doubt in doubts(report):
+        yield from _wrapped(doubt.text, width, _VERDICT_STYLES[doubt.verdict])
 
 
 def _wrapped(text: str, width: int, style: str = "") -> Iterator[Line]:
@@ -115,16 +82,36 @@ def _table(report: AuditReport, more_hanging: Sequence[FindingItem], width: int)
     rows = [*more_hanging, *(f for f in report.findings if f.verdict is not Verdict.HANGING)]
     if not rows:
         return
-    columns = _columns(rows)
     yield Line("")
     yield rule_line("Other open transactions" if report.hanging else "Open transactions", width)
+    columns = _columns(rows)
+    is_wide = sum(column.width for column in columns) + 2 * (len(columns) - 1) <= width
+    yield from _stacked(rows, width) if width < _NARROW and not is_wide else _aligned(rows, columns, width)
+
+
+def _aligned(rows: Sequence[FindingItem], columns: Sequence[_Column], width: int) -> Iterator[Line]:
     yield Line("  ".join(c.header.ljust(c.width) for c in columns).rstrip(), "bold")
     for index, finding in enumerate(rows):
         cells = "  ".join(c.cells[index].ljust(c.width) for c in columns).rstrip()
         yield Line(cells, _VERDICT_STYLES.get(finding.verdict, ""))
-        yield Line("    " + clip(why_line(finding), width - 4), "dim")
-        if finding.cause is not None and finding.cause.name != "transaction_in_progress":
-            yield Line("    " + clip(f"cause: {cause_line(finding.cause)}", width - 4), "dim")
+        yield from (Line("    " + clip(reason, width - 4), "dim") for reason in _reasons(finding))
+
+
+def _stacked(rows: Sequence[FindingItem], width: int) -> Iterator[Line]:
+    """The same where the page is too narrow for columns, as in a mail."""
+    for finding in rows:
+        yield Line(f"{finding.verdict.value}: {finding.rule}", _VERDICT_STYLES.get(finding.verdict, ""))
+        name = "-" if finding.transactional_id is None else clip(finding.transactional_id, _ID_WIDTH)
+        where = f"{escape(finding.topic_partition)} from {finding.txn_start_offset}, idle {duration(finding.idle_ms)}"
+        for text in (where, f"producer id {finding.producer_id}, transactional id {name}", *_reasons(finding)):
+            lines = textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+            yield from (Line(line) for line in lines)
+
+
+def _reasons(finding: FindingItem) -> Iterator[str]:
+    yield why_line(finding)
+    if finding.cause is not None and finding.cause.name != "transaction_in_progress":
+        yield f"cause: {cause_line(finding.cause)}"
 
 
 def _columns(rows: Sequence[FindingItem]) -> list[_Column]:

@@ -1,0 +1,52 @@
+"""Chromium for tests: the one of the system, driven by playwright."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from axe_playwright_python.sync_playwright import Axe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+
+
+@dataclass
+class Opened:
+    """A page in the browser, and what should not have happened in it."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def violations(self) -> str:
+        """What axe-core finds wrong with everything opened that can be; empty where nothing is."""
+        self.page.evaluate("document.querySelectorAll('details').forEach((details) => (details.open = true))")
+        results = Axe().run(self.page)
+        return str(results.generate_report()) if results.violations_count else ""
+
+
+def opened_in(browser: Browser, folder: Path) -> Callable[..., Opened]:
+    """A function that opens the text of a page, as a file and without a network."""
+
+    def opened(text: str, **options: Any) -> Opened:
+        file = folder / "report.html"
+        file.write_text(text, encoding="utf-8")
+        page = browser.new_context(offline=True, **options).new_page()
+        found = Opened(page)
+        page.on("console", lambda message: found.complaints.append(message.text))
+        page.on("pageerror", lambda error: found.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: found.complaints.append(dialog.message))
+        page.on("request", lambda request: found.requests.append(request.url))
+        page.goto(file.as_uri())
+        return found
+
+    return opened

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.report import rows
+from txn_analysis.judge.rules import OTHERWISE, RULES
+from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.report.headline import next_steps
+from txn_analysis.report.model import AuditReport, build_report
+from txn_analysis.report.rule_book import RULE_NOTES, VERDICT_NOTES
+
+
+def report_with(*findings: rows.Row) -> AuditReport:
+    return build_report(rows.run(), [], [], findings)
+
+
+def test_what_hangs_is_repaired_by_the_plan_of_its_run() -> None:
+    first = next_steps(report_with(rows.finding()), " --warehouse /data/audit")[0]
+    assert first.command == "txn-analysis abort-plan --run run-1 --warehouse /data/audit --format commands"
+
+
+def test_busy_producer_is_ended_before_anything_is_aborted() -> None:
+    steps = [step.text for step in next_steps(report_with(rows.live_finding()), "")]
+    assert "First end the producer of payments-0 (inventory-sync): it has a transaction in progress." in steps
+
+
+@pytest.mark.parametrize(
+    ("verdict", "rule"),
+    [("suspect", "marker_overdue"), ("inconclusive", "state_older_than_log"), ("in_progress", "not_late")],
+)
+def test_no_abort_is_named_where_nothing_hangs(verdict: str, rule: str) -> None:
+    steps = next_steps(report_with(rows.finding(verdict=verdict, rule=rule)), "")
+    assert steps
+    assert not any(step.command for step in steps)
+
+
+def test_without_an_answer_the_step_says_how_to_get_one() -> None:
+    report = report_with(rows.finding(verdict="inconclusive", rule="state_older_than_log"))
+    assert "`--state-copied-last`" in next_steps(report, "")[0].text
+
+
+def test_nothing_open_needs_nothing() -> None:
+    assert [step.text for step in next_steps(report_with(), "")] == [
+        "Nothing. No transaction is open in what was read."
+    ]
+
+
+def test_rule_book_knows_every_rule_and_verdict() -> None:
+    assert list(RULE_NOTES) == [rule.name for rule in (*RULES, OTHERWISE)]
+    assert set(VERDICT_NOTES) == set(Verdict)

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from tests.report import rows
+from txn_analysis.report.model import build_report
+from txn_analysis.timelines import LOG_SLICES, MARKER_SLICES, MOST_PARTITIONS, log_points, marker_points, worst_places
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+APPENDS = "topic string, partition int, base_offset bigint, last_offset bigint, moment_ms bigint, timestamp_ms bigint"
+TRANSACTIONS = (
+    "topic string, partition int, txn_start_offset bigint, end_offset bigint, end_timestamp_ms bigint, outcome string"
+)
+SHOWN = "topic string, partition int, from_offset bigint, to_offset bigint"
+AS_OF_MS = 1_000_000
+MANY = 20_000
+Points = dict[str, list[Any]]
+
+
+@pytest.fixture(scope="module")
+def shown(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([("orders", 0, 0, 10), ("silent", 0, 0, 3), ("busy", 0, 0, MANY)], SHOWN).cache()
+
+
+@pytest.fixture(scope="module")
+def transactions(spark: SparkSession) -> DataFrame:
+    few = spark.createDataFrame(
+        [("orders", 0, 2, 5, 6000, "COMMIT"), ("orders", 0, 7, None, None, "open")], TRANSACTIONS
+    )
+    # Every second record of the busy log ends a transaction of one record.
+    ended = F.when(F.col("id") % 20 == 0, "ABORT").otherwise("COMMIT")
+    numbered = spark.range(MANY // 2).select(
+        F.lit("busy"), F.lit(0), F.col("id") * 2, F.col("id") * 2 + 1, F.col("id") + 1, ended
+    )
+    return few.unionAll(numbered).cache()
+
+
+@pytest.fixture(scope="module")
+def points(spark: SparkSession, shown: DataFrame, transactions: DataFrame) -> Points:
+    few: list[tuple[str, int, int, int, int | None, int]] = [("orders", 0, n, n, 1000 * (n + 1), 1) for n in range(10)]
+    few += [("silent", 0, 0, 0, None, 500), ("silent", 0, 1, 1, None, AS_OF_MS + 1), ("silent", 0, 2, 2, None, 700)]
+    few += [("orders", 0, 10, 10, 99_000, 1), ("elsewhere", 0, 0, 0, 1, 1)]
+    busy = spark.range(MANY).select(
+        F.lit("busy"), F.lit(0), "id", F.col("id"), F.when(F.col("id") % 2 == 1, F.col("id")), F.lit(1).cast("bigint")
+    )
+    appends = spark.createDataFrame(few, APPENDS).unionAll(busy)
+    found: Points = {}
+    for row in log_points(appends, transactions, shown, AS_OF_MS).orderBy("topic", "end_offset").collect():
+        found.setdefault(row["topic"], []).append(row)
+    return found
+
+
+def test_last_stable_offset_stays_at_the_oldest_transaction_that_is_open_then(points: Points) -> None:
+    assert [(p["end_offset"], p["last_stable_offset"]) for p in points["orders"]] == [
+        (1, 1), (2, 2), (3, 2), (4, 2), (5, 2), (6, 6), (7, 7), (8, 7), (9, 7), (10, 7),
+    ]  # fmt: skip
+
+
+def test_points_have_the_time_of_a_brokers_clock(points: Points) -> None:
+    assert [p["moment_ms"] for p in points["orders"]] == [1000 * n for n in range(1, 11)]
+
+
+def test_timestamp_after_the_copy_says_nothing(points: Points) -> None:
+    assert [(p["moment_ms"], p["timestamp_ms"]) for p in points["silent"]] == [(None, 500), (None, None), (None, 700)]
+
+
+def test_partitions_that_are_not_shown_give_no_point(points: Points) -> None:
+    assert set(points) == {"orders", "silent", "busy"}
+
+
+def test_long_log_gives_no_more_points_than_slices(points: Points) -> None:
+    assert len(points["busy"]) == LOG_SLICES
+    assert points["busy"][-1]["end_offset"] == MANY
+    assert all(p["last_stable_offset"] == p["end_offset"] - p["end_offset"] % 2 for p in points["busy"])
+
+
+def test_markers_close_together_are_counted(transactions: DataFrame, shown: DataFrame) -> None:
+    found = marker_points(transactions, shown).collect()
+    assert [(r["outcome"], r["offset"], r["time_ms"]) for r in found if r["topic"] == "orders"] == [("COMMIT", 5, 6000)]
+    busy = [row for row in found if row["topic"] == "busy"]
+    assert len(busy) == 2 * MARKER_SLICES
+    assert sum(row["marker_count"] for row in busy) == MANY // 2
+
+
+def test_worst_partition_is_shown_first_with_as_much_before_its_last_stable_offset_as_after() -> None:
+    findings = [
+        rows.inconclusive(),
+        rows.finding(topic="small", partition=0),
+        rows.finding(topic="large", partition=0),
+        rows.finding(topic="fine", partition=0, verdict="in_progress"),
+    ]
+    health = [
+        rows.health(partition=0),
+        rows.health(topic="small", partition=0, hidden_record_count=3),
+        rows.health(topic="large", partition=0, hidden_record_count=30),
+        rows.health(topic="fine", partition=0),
+    ]
+    places = worst_places(build_report(rows.run(), [], health, findings))
+    assert list(places) == [("large", 0), ("small", 0), ("orders", 0)]
+    assert places["large", 0] == (140, 170)
+
+
+def test_no_more_partitions_are_shown_than_a_page_can_hold() -> None:
+    findings = [rows.finding(partition=number) for number in range(MOST_PARTITIONS + 5)]
+    health = [rows.health(partition=number) for number in range(MOST_PARTITIONS + 5)]
+    assert len(worst_places(build_report(rows.run(), [], health, findings))) == MOST_PARTITIONS
+
+
+@pytest.mark.parametrize("unknown", ["first_offset", "end_offset", "last_stable_offset"])
+def test_partition_of_which_too_little_is_known_is_not_shown(unknown: str) -> None:
+    report = build_report(rows.run(), [], [rows.health(**{unknown: None})], [rows.finding()])
+    assert worst_places(report) == {}

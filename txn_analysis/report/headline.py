@@ -1,0 +1,127 @@
+"""The first lines of every report: is anything hanging, how sure is that, what is in doubt, what to do now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.report.escape import clip, escape, shell_word
+from txn_analysis.report.rule_book import RULE_NOTES
+from txn_analysis.report.words import count, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.report.model import AuditReport, FindingItem
+
+MOST_PLACES = 5
+_WAIVERS = (
+    ("state_copied_last", "--state-copied-last"),
+    ("transaction_state_complete", "--transaction-state-complete"),
+)
+
+
+class Doubt(NamedTuple):
+    """Something beside the hanging ones that a person should know, and the verdict whose colour it has."""
+
+    text: str
+    verdict: Verdict
+
+
+def hanging_places(report: AuditReport) -> list[str]:
+    """The partitions on which transactions hang; escaped."""
+    return sorted({escape(finding.topic_partition) for finding in report.hanging})
+
+
+def how_many_hang(report: AuditReport) -> str:
+    """How many transactions hang on how many partitions."""
+    return f"{count(len(report.hanging), 'transaction')} on {count(len(hanging_places(report)), 'partition')}"
+
+
+def what_hangs(report: AuditReport) -> str:
+    """How many transactions hang, and where; escaped."""
+    return f"{how_many_hang(report)}: {listed(hanging_places(report), MOST_PLACES)}"
+
+
+def how_sure(report: AuditReport) -> str:
+    """What the word hanging rests on, and for what the operator's word was taken."""
+    waived = [option for name, option in _WAIVERS if report.run.parameters.get(name)]
+    word = f", where your word was taken for {' and '.join(waived)}" if waived else ""
+    return (
+        "Nobody will ever end them. Their logs are proven whole to the end, and the coordinator's state reaches past "
+        f"them{word}. Check each precondition before you abort."
+    )
+
+
+def doubts(report: AuditReport) -> Iterator[Doubt]:
+    """What the headline must not hide."""
+    counts = report.run.verdict_counts
+    inconclusive, suspect = (counts.get(verdict, 0) for verdict in (Verdict.INCONCLUSIVE, Verdict.SUSPECT))
+    if suspect:
+        text = f"{count(suspect, 'open transaction')} suspect: look at the list below; an abort is not the remedy."
+        yield Doubt(text, Verdict.SUSPECT)
+    if inconclusive:
+        text = f"{count(inconclusive, 'open transaction')} without an answer: what is missing is listed below."
+        yield Doubt(text, Verdict.INCONCLUSIVE)
+    if report.coverage.skipped_inputs or report.coverage.rejected_bytes:
+        text = "Not everything could be read; see the end of this report for what was skipped."
+        yield Doubt(text, Verdict.SUSPECT)
+
+
+class Step(NamedTuple):
+    """One thing to do, in words; the command is to be typed as it stands."""
+
+    text: str
+    command: str | None = None
+
+
+def next_steps(report: AuditReport, options: str) -> list[Step]:
+    """What to do now, in order; `options` complete the commands, such as ` --warehouse /data/audit`."""
+    steps = [*_repair(report, options), *_look(report), *_complete(report)]
+    return steps or [Step(_nothing_to_do(report))]
+
+
+def _repair(report: AuditReport, options: str) -> Iterator[Step]:
+    if not report.hanging:
+        return
+    yield Step(
+        "Print the abort plan. Above each command it says what to check first, and from when on to send it.",
+        f"txn-analysis abort-plan --run {shell_word(report.run.run_id)}{options} --format commands",
+    )
+    held = sum(finding.hold is not None for finding in report.hanging)
+    if held:
+        yield Step(f"Ask the applications of {held} of them first: their owners may still commit.")
+    live = [f"{escape(f.topic_partition)} ({_name_of(f)})" for f in report.hanging if f.is_producer_live]
+    if live:
+        yield Step(f"First end the producer of {listed(live, 3)}: it has a transaction in progress.")
+    yield Step("When the markers are written, copy the files again and audit once more.")
+
+
+def _name_of(finding: FindingItem) -> str:
+    if finding.transactional_id is None:
+        return f"producer id {finding.producer_id}"
+    return clip(finding.transactional_id, 60)
+
+
+def _look(report: AuditReport) -> Iterator[Step]:
+    suspects = {f.rule: f for f in report.findings if f.verdict is Verdict.SUSPECT}
+    for rule in sorted(suspects):
+        note = RULE_NOTES.get(rule)
+        if note is not None:
+            yield Step(f"Suspect, {rule}: {note.remedy}")
+
+
+def _complete(report: AuditReport) -> Iterator[Step]:
+    open_questions = Counter(f.rule for f in report.findings if f.verdict is Verdict.INCONCLUSIVE)
+    for rule, number in sorted(open_questions.items()):
+        note = RULE_NOTES.get(rule)
+        if note is not None:
+            yield Step(f"For {count(number, 'transaction')} without an answer ({rule}): {note.remedy}")
+
+
+def _nothing_to_do(report: AuditReport) -> str:
+    if not report.findings:
+        return "Nothing. No transaction is open in what was read."
+    number = len(report.findings)
+    return f"Nothing. {count(number, 'transaction')} {'is' if number == 1 else 'are'} open, and in order."

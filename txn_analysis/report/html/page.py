@@ -1,0 +1,192 @@
+"""One HTML page from a report and its pictures: it opens offline, runs no script but its own, and fetches nothing.
+
+Everything shown passes `escape.html_text`, also what is ours; the page's own policy (CSP) would stop what came through.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.report.coverage_text import statements
+from txn_analysis.report.escape import clip, escape, html_text
+from txn_analysis.report.finding_text import paragraphs, what
+from txn_analysis.report.headline import (
+    MOST_PLACES,
+    doubts,
+    hanging_places,
+    how_many_hang,
+    how_sure,
+    next_steps,
+    what_hangs,
+)
+from txn_analysis.report.html.id_drawing import id_drawing
+from txn_analysis.report.html.log_drawing import partition_drawing
+from txn_analysis.report.html.overview import age_ms, ages_drawing, runs_drawing
+from txn_analysis.report.impact_text import cluster_sentence, consequences, warning_subject
+from txn_analysis.report.pictures import Pictures
+from txn_analysis.report.rule_book import RULE_NOTES, VERDICT_NOTES
+from txn_analysis.report.words import count, duration, iso_utc, size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txn_analysis.report.finding_text import Paragraph
+    from txn_analysis.report.html.log_drawing import PartitionDrawing
+    from txn_analysis.report.model import AuditReport, FindingItem, PartitionItem
+
+MOST_FINDINGS = 500
+_MOST_PARTITIONS = 300
+
+
+@dataclass(frozen=True)
+class FindingView:
+    """One finding as the page shows it; `picture` is the anchor of its partition's picture, if there is one."""
+
+    item: FindingItem
+    what: str
+    partition: PartitionItem | None
+    age_ms: int | None
+    paragraphs: tuple[Paragraph, ...]
+    reason: str
+    picture: str | None
+
+
+def html_report(
+    report: AuditReport, pictures: Pictures | None = None, options: str = "", table_file: str | None = None
+) -> str:
+    """The whole page.
+
+    Args:
+        report: what was found.
+        pictures: series over time; without them the page has only the pictures that the report itself can give.
+        options: complete the commands in it, such as ` --warehouse /data/audit`.
+        table_file: where all findings are, relative to the page; for reports with more than MOST_FINDINGS.
+    """
+    shown = pictures or Pictures()
+    logs = _log_drawings(report, shown)
+    start_ms = min((t.points[0].time_ms for t in shown.partitions if t.points), default=None)
+    context = {
+        "report": report,
+        "worst": max((f.verdict for f in report.findings), key=lambda verdict: verdict.severity, default=None),
+        "steps": next_steps(report, options),
+        "doubts": list(doubts(report)),
+        "findings": _finding_views(report, options, logs),
+        "table_file": table_file,
+        "blocked": _blocked(report),
+        "logs": logs,
+        "ids": [id_drawing(timeline, start_ms, report.run.as_of_ms) for timeline in shown.ids],
+        "ages": ages_drawing(report),
+        "runs": runs_drawing(shown.runs),
+        "read": _labelled(report),
+        "style": Markup(_asset("page.css")),  # noqa: S704 our own file
+        "script": Markup(_asset("page.js")),  # noqa: S704 our own file
+        "style_hash": _source_hash("page.css"),
+        "script_hash": _source_hash("page.js"),
+    }
+    return _environment().get_template("page.html.j2").render(context)
+
+
+def _log_drawings(report: AuditReport, pictures: Pictures) -> list[PartitionDrawing]:
+    partitions = {(item.topic, item.partition): item for item in report.partitions}
+    drawings = (
+        partition_drawing(report, partitions[timeline.topic, timeline.partition], timeline)
+        for timeline in pictures.partitions
+        if (timeline.topic, timeline.partition) in partitions
+    )
+    return [drawing for drawing in drawings if drawing is not None]
+
+
+def _finding_views(report: AuditReport, options: str, logs: Sequence[PartitionDrawing]) -> list[FindingView]:
+    partitions = {item.topic_partition: item for item in report.partitions}
+    anchors = {drawing.name: f"log-{number}" for number, drawing in enumerate(logs, start=1)}
+    return [
+        FindingView(
+            finding,
+            what(finding),
+            partitions.get(finding.topic_partition),
+            age_ms(report, finding),
+            tuple(paragraphs(report, finding, options)),
+            RULE_NOTES[finding.rule].reason if finding.rule in RULE_NOTES else "",
+            anchors.get(escape(finding.topic_partition)),
+        )
+        for finding in report.findings[:MOST_FINDINGS]
+    ]
+
+
+def _blocked(report: AuditReport) -> list[PartitionItem]:
+    """Partitions with open transactions, those with most hidden records first."""
+    held = [item for item in report.partitions if item.open_transaction_count]
+    return sorted(held, key=lambda item: (-(item.hidden_record_count or 0), item.topic, item.partition))[
+        :_MOST_PARTITIONS
+    ]
+
+
+def _labelled(report: AuditReport) -> list[tuple[str, list[str]]]:
+    """What was read, the lines of one label together."""
+    found: list[tuple[str, list[str]]] = []
+    for label, text in statements(report):
+        if label or not found:
+            found.append((label, []))
+        found[-1][1].append(text)
+    return found
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("txn_analysis.report.html", "templates"),
+        autoescape=True,
+        finalize=_shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(utc=iso_utc, duration=duration, size=size, clip=clip, prose=_prose)
+    environment.globals.update(
+        count=count,
+        what_hangs=what_hangs,
+        cluster_sentence=cluster_sentence,
+        consequences=consequences,
+        warning_subject=warning_subject,
+        how_many_hang=how_many_hang,
+        hanging_places=hanging_places,
+        most_places=MOST_PLACES,
+        how_sure=how_sure,
+        most_findings=MOST_FINDINGS,
+        verdicts=tuple(reversed(Verdict)),
+        verdict_notes=VERDICT_NOTES,
+    )
+    return environment
+
+
+def _shown(value: Any) -> Markup:
+    """What an expression of a template becomes, unless it is markup of ours already."""
+    return value if isinstance(value, Markup) else Markup(html_text(str(value)))  # noqa: S704 escaped here
+
+
+def _prose(text: str) -> Markup:
+    """Words of ours, where what stands between backticks is to be typed."""
+    parts = (
+        f"<code>{html_text(part)}</code>" if index % 2 else html_text(part)
+        for index, part in enumerate(text.split("`"))
+    )
+    return Markup("".join(parts))  # noqa: S704 escaped here
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files("txn_analysis.report.html").joinpath("templates", name).read_text(encoding="utf-8").strip()
+
+
+def _source_hash(name: str) -> str:
+    """The name of an inline style or script in the page's policy (CSP 3, `hash-source`)."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(_asset(name).encode()).digest()).decode()

@@ -1,0 +1,81 @@
+"""What the pictures of a report show, as data: series over time, in a bounded number of points.
+
+The report itself says what was found; these only show how it came about. `txn_analysis.timelines` fills them from the
+tables of one run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LogPoint:
+    """A partition's log at one moment: where it ended, and the last stable offset that it had then."""
+
+    time_ms: int
+    end_offset: int
+    last_stable_offset: int
+
+
+@dataclass(frozen=True)
+class MarkerPoint:
+    """End markers that lie close together: how many of one outcome, and the last of them."""
+
+    time_ms: int
+    offset: int
+    outcome: str
+    count: int
+
+
+@dataclass(frozen=True)
+class PartitionTimeline:
+    """The newest part of one partition's log, from some time before its last stable offset on.
+
+    `is_broker_time` says that the times are those of brokers' clocks; without any, they are the clients' timestamps.
+    """
+
+    topic: str
+    partition: int
+    is_broker_time: bool
+    points: tuple[LogPoint, ...]
+    markers: tuple[MarkerPoint, ...]
+
+
+@dataclass(frozen=True)
+class StateChange:
+    """One record of the coordinator about a transactional id; `state` is Tombstone where it removes the id."""
+
+    time_ms: int
+    state: str
+    producer_id: int | None
+    producer_epoch: int | None
+    partition_count: int
+
+
+@dataclass(frozen=True)
+class IdTimeline:
+    """The last records about one transactional id, oldest first."""
+
+    transactional_id: str
+    changes: tuple[StateChange, ...]
+
+
+@dataclass(frozen=True)
+class RunPoint:
+    """What one run of the cluster found hidden; `hidden_record_count` leaves out partitions where it is unknown."""
+
+    run_id: str
+    as_of_ms: int | None
+    hidden_record_count: int
+    unknown_count: int
+    hanging_count: int
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """The series of one report, the worst partitions and ids first; runs from the oldest to the report's own."""
+
+    partitions: tuple[PartitionTimeline, ...] = ()
+    ids: tuple[IdTimeline, ...] = ()
+    runs: tuple[RunPoint, ...] = ()
