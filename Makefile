@@ -56,8 +56,8 @@ format: $(READY) ## Format the code, and mend what lint can mend
 golden: $(READY) ## Write the expected reports anew; read the diff before committing it
 	@$(BIN)/python -m pytest -m golden --update-golden
 
-docs: $(READY) ## Write docs/tables.md from the schemas
-	@$(BIN)/python -m txn_analysis.tables > docs/tables.md
+docs: $(READY) ## Write what is made in README.md and docs/: tables, rules, outputs of commands (about 30 s)
+	@$(BIN)/python -m tests.docs
 
 setup: $(READY) ## Only the set-up: .venv/ and .jars/
 

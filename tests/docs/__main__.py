@@ -1,0 +1,39 @@
+"""Writes what is made in README.md and docs/: `make docs`."""
+
+from __future__ import annotations
+
+import tempfile
+
+from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
+from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
+from tests.docs.pages import made_pages
+from txn_analysis import audit
+from txn_analysis.config import Settings
+from txn_analysis.queries import run_tables
+from txn_analysis.session import RunLength, session
+from txn_analysis.tables.__main__ import reference
+from txn_analysis.warehouse import Warehouse
+
+
+def main() -> None:
+    """Pages from the schemas and the rules first, then the outputs of commands."""
+    (ROOT / "docs/tables.md").write_text(reference(), encoding="utf-8")
+    for name, text in made_pages().items():
+        path = ROOT / "docs" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    spark = session("local[2]", "txn-analysis-docs", length=RunLength.SHORT)
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings.model_validate({"warehouse": folder} | PARAMETERS)
+        paths = [str(CASES / "kafka-4.2/capture-1" / part) for part in SEGMENTS]
+        report = audit.audit(spark, paths, settings)
+        tables = run_tables(Warehouse(spark, folder), settings.cluster)
+        found = outputs(report, tables)
+    spark.stop()
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        document.write_text(with_examples(text, found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

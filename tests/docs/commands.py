@@ -1,0 +1,79 @@
+"""The commands that stand in README.md and docs/, and what the command line knows of them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer.main
+
+from txn_analysis.cli.main import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FENCED = re.compile(r"^```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_INLINE = re.compile(r"`([^`\n]+)`")
+
+# What `--help` of Kafka 4.2's own tools lists, as far as the documents use these tools.
+KAFKA_OPTIONS = {
+    "kafka-dump-log.sh": {
+        "--files", "--transaction-log-decoder", "--deep-iteration", "--print-data-log", "--offsets-decoder",
+    },
+    "kafka-transactions.sh": {
+        "--bootstrap-server", "--broker-id", "--transactional-id", "--topic", "--partition", "--start-offset",
+        "--max-transaction-timeout", "--producer-id", "--producer-epoch", "--coordinator-epoch",
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of a document: its words, without the shell around it."""
+
+    text: str
+    words: tuple[str, ...]
+
+    @property
+    def options(self) -> set[str]:
+        """Its options, without values."""
+        return {word.partition("=")[0] for word in self.words if re.fullmatch(r"-o|--[a-z][a-z-]*(=.*)?", word)}
+
+
+def commands_of(text: str) -> Iterator[Command]:
+    """The commands in fenced blocks (a backslash continues a line) and between backticks."""
+    blocks = _FENCED.findall(text)
+    for line in (line for block in blocks for line in block.replace("\\\n", " ").splitlines()):
+        yield from _commands_in(line)
+    for inline in _INLINE.findall(_FENCED.sub("", text)):
+        yield from _commands_in(inline)
+
+
+def _commands_in(line: str) -> Iterator[Command]:
+    """A line may begin with a time (cron), spark-submit or podman; our command is what follows."""
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError:  # prose with an apostrophe
+        return
+    for index, word in enumerate(words):
+        if _is_program(word):
+            yield Command(line, tuple(words[index:]))
+            return
+
+
+def _is_program(word: str) -> bool:
+    name = word.removeprefix("./")
+    return name == "txn-analysis" or bool(re.fullmatch(r"(\S*/)?jobs/\w+\.py", name)) or name in KAFKA_OPTIONS
+
+
+def verb_options(verb: str) -> set[str] | None:
+    """Every option of a verb, hidden ones too; None where there is no such verb."""
+    group = typer.main.get_command(app)
+    found = group.commands.get(verb)  # type: ignore[attr-defined]  # typer gives a group, which has commands
+    return None if found is None else _names(found)
+
+
+def _names(command: Any) -> set[str]:
+    return {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)} | {"--help"}

@@ -1,0 +1,53 @@
+"""Outputs that stand in README.md and docs/: what the commands print for the capture of `make demo`.
+
+In the text each stands between `<!-- example NAME -->` and `<!-- /example -->`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from txn_analysis import queries
+from txn_analysis.report.text_report import text_report
+
+if TYPE_CHECKING:
+    from txn_analysis.queries import RunTables
+    from txn_analysis.report.model import AuditReport
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+DEMO_WAREHOUSE = "build/demo-warehouse"
+_ORACLE = ROOT / "data/cases/kafka-4.2/capture-1/oracle"
+_EXAMPLE = re.compile(r"(?<=<!-- example )([a-z-]+)( -->\n)```\n.*?```\n(?=<!-- /example -->)", re.DOTALL)
+
+
+def outputs(report: AuditReport, tables: RunTables) -> dict[str, str]:
+    """Every output by its name."""
+    every = queries.Filters()
+    describe = queries.describe(tables.current_states(), tables.as_of_ms, "inventory-sync")
+    return {
+        "demo": text_report(report, options=f" --warehouse {DEMO_WAREHOUSE}"),
+        "demo-mail": "".join(text_report(report, 76).partition("\n\n2. ")[:1]) + "\n",
+        "find-hanging": queries.find_hanging(tables.findings(), every).text(),
+        "list": queries.list_transactions(tables.current_states(), tables.as_of_ms, every).text(),
+        "describe": describe.text(),
+        "describe-producers": queries.describe_producers(tables.health(), "payments", 0).text(),
+        "kafka-find-hanging": "".join(_answer(file) for file in sorted(_ORACLE.glob("find-hanging-*.txt"))),
+        "kafka-list": _answer(_ORACLE / "list.txt"),
+    }
+
+
+def _answer(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
+
+
+def with_examples(text: str, found: dict[str, str]) -> str:
+    """The text with its examples as they are printed now."""
+    return _EXAMPLE.sub(lambda match: f"{match[1]}{match[2]}```\n{_plain(found[match[1]])}```\n", text)
+
+
+def _plain(output: str) -> str:
+    """Without the spaces and tabs at the ends of lines, which editors take away."""
+    return "".join(line.rstrip() + "\n" for line in output.splitlines())

@@ -1,0 +1,75 @@
+"""The documents say what the program does: every command in them exists, every link leads somewhere."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.docs.commands import KAFKA_OPTIONS, commands_of, verb_options
+from tests.docs.examples import DOCUMENTS, ROOT
+from tests.docs.pages import made_pages
+from txn_analysis.config import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATHS = [path for path in DOCUMENTS if path.parent.name != "decisions"]  # what was decided may name what was given up
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in paths]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=names(PATHS))
+def test_every_command_has_the_verb_and_the_options_that_are_shown(path: Path) -> None:
+    assert list(_wrong_commands(path.read_text(encoding="utf-8"))) == []
+
+
+def _wrong_commands(text: str) -> Iterator[str]:
+    for command in commands_of(text):
+        program, *rest = command.words
+        if program in KAFKA_OPTIONS:
+            known: set[str] | None = KAFKA_OPTIONS[program]
+        elif program.endswith(".py"):
+            known = verb_options("audit") if (ROOT / "jobs" / Path(program).name).exists() else None
+        else:
+            # `txn-analysis VERB --help` speaks of all of them.
+            verbs = [word for word in rest if not word.startswith("-") and word != "VERB"]
+            known = verb_options(verbs[0]) if verbs else {"--help", "--version"}
+        if known is None or command.options - known:
+            yield command.text
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
+def test_every_link_leads_to_a_file(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def test_every_target_of_make_that_is_named_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = {target for path in PATHS for target in re.findall(r"`make ([a-z]+)`", path.read_text(encoding="utf-8"))}
+    assert named - targets == set()
+
+
+def test_pages_of_rules_and_verdicts_are_what_the_code_says() -> None:
+    pages = made_pages()
+    there = {str(p.relative_to(ROOT / "docs")) for f in ("rules", "verdicts") for p in (ROOT / "docs" / f).glob("*.md")}
+    assert there == set(pages)
+    assert [name for name, text in pages.items() if (ROOT / "docs" / name).read_text(encoding="utf-8") != text] == []
+
+
+def test_glossary_is_sorted_and_says_each_word_once() -> None:
+    rows = re.findall(r"^\| ([^|]+) \| ", (ROOT / "docs/glossary.md").read_text(encoding="utf-8"), re.MULTILINE)[1:]
+    words = [re.sub(r"[`_]", "", word).lower() for word in rows if not word.startswith("-")]
+    assert words == sorted(words)
+    assert len(set(words)) == len(words)
+
+
+@pytest.mark.parametrize("file", ["conf/nightly.toml", "conf/audit.toml"])
+def test_configuration_that_is_recommended_is_read(file: str) -> None:
+    Settings.model_validate(tomllib.loads((ROOT / file).read_text(encoding="utf-8")))
