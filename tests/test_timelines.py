@@ -24,7 +24,9 @@ Points = dict[str, list[Any]]
 
 @pytest.fixture(scope="module")
 def shown(spark: SparkSession) -> DataFrame:
-    return spark.createDataFrame([("orders", 0, 0, 10), ("silent", 0, 0, 3), ("busy", 0, 0, MANY)], SHOWN).cache()
+    return spark.createDataFrame(
+        [("orders", 0, 0, 10), ("silent", 0, 0, 3), ("busy", 0, 0, MANY), ("pieces", 0, 40, 60)], SHOWN
+    ).cache()
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +46,7 @@ def transactions(spark: SparkSession) -> DataFrame:
 def points(spark: SparkSession, shown: DataFrame, transactions: DataFrame) -> Points:
     few: list[tuple[str, int, int, int, int | None, int]] = [("orders", 0, n, n, 1000 * (n + 1), 1) for n in range(10)]
     few += [("silent", 0, 0, 0, None, 500), ("silent", 0, 1, 1, None, AS_OF_MS + 1), ("silent", 0, 2, 2, None, 700)]
-    few += [("orders", 0, 10, 10, 99_000, 1), ("elsewhere", 0, 0, 0, 1, 1)]
+    few += [("orders", 0, 10, 10, 99_000, 1), ("elsewhere", 0, 0, 0, 1, 1), ("pieces", 0, 0, 59, 700, 700)]
     busy = spark.range(MANY).select(
         F.lit("busy"), F.lit(0), "id", F.col("id"), F.when(F.col("id") % 2 == 1, F.col("id")), F.lit(1).cast("bigint")
     )
@@ -70,7 +72,11 @@ def test_timestamp_after_the_copy_says_nothing(points: Points) -> None:
 
 
 def test_partitions_that_are_not_shown_give_no_point(points: Points) -> None:
-    assert set(points) == {"orders", "silent", "busy"}
+    assert set(points) == {"orders", "silent", "busy", "pieces"}
+
+
+def test_piece_that_begins_before_what_is_shown_counts(points: Points) -> None:
+    assert [(p["end_offset"], p["moment_ms"]) for p in points["pieces"]] == [(60, 700)]
 
 
 def test_long_log_gives_no_more_points_than_slices(points: Points) -> None:

@@ -114,13 +114,15 @@ def _batches(evidence: Evidence) -> DataFrame:
 
 def _pieces(evidence: Evidence) -> DataFrame:
     """The same per piece of a segment, for logs of which no batch was kept (`--depth quick`)."""
-    return evidence.of(LOG_PIECES).select(
-        *_PLACE,
-        F.col("first_offset").alias("base_offset"),
-        "last_offset",
-        F.col("last_moment_ms").alias("moment_ms"),
-        F.col("max_timestamp_ms").alias("timestamp_ms"),
-    )
+    renamed = ("first_offset AS base_offset", "last_moment_ms AS moment_ms", "max_timestamp_ms AS timestamp_ms")
+    return evidence.of(LOG_PIECES).selectExpr(*_PLACE, "last_offset", *renamed)
+
+
+def _markers(transactions: DataFrame) -> DataFrame:
+    """The same of every end marker: between them and the pieces, a log of which no batch was kept has a shape."""
+    renamed = ("end_offset AS last_offset", "end_offset AS base_offset")
+    times = ("end_timestamp_ms AS moment_ms", "end_timestamp_ms AS timestamp_ms")
+    return transactions.where(F.col("end_timestamp_ms").isNotNull()).selectExpr(*_PLACE, *renamed, *times)
 
 
 def log_points(appends: DataFrame, transactions: DataFrame, shown: DataFrame, as_of_ms: int | None) -> DataFrame:
@@ -133,7 +135,7 @@ def log_points(appends: DataFrame, transactions: DataFrame, shown: DataFrame, as
     known_ms = F.lit(as_of_ms).cast("bigint")
     timed = (
         appends.join(F.broadcast(shown), [*_PLACE])
-        .where(F.col("base_offset").between(F.col("from_offset"), F.col("to_offset") - 1))
+        .where((F.col("last_offset") >= F.col("from_offset")) & (F.col("base_offset") < F.col("to_offset")))
         .withColumn("slice", _slice(F.col("last_offset"), LOG_SLICES))
         .withColumn("timestamp_ms", F.when(F.col("timestamp_ms").between(F.lit(1), known_ms), F.col("timestamp_ms")))
     )
@@ -246,7 +248,8 @@ def _partition_timelines(
     )
     if all(batches[place] for place in places):
         return tuple(_timeline(place, batches[place], markers[place]) for place in places)
-    pieces = _by_place(_dicts(log_points(_pieces(evidence), transactions, shown, as_of_ms)))
+    appends = _pieces(evidence).unionByName(_markers(transactions))
+    pieces = _by_place(_dicts(log_points(appends, transactions, shown, as_of_ms)))
     return tuple(_timeline(place, batches[place] or pieces[place], markers[place]) for place in places)
 
 

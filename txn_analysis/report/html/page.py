@@ -150,7 +150,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(utc=iso_utc, duration=duration, size=size, clip=clip, prose=_prose)
+    environment.filters.update(utc=iso_utc, duration=duration, size=size, clip=clip, prose=_prose, breakable=_breakable)
     environment.globals.update(
         count=count,
         what_hangs=what_hangs,
@@ -180,6 +180,11 @@ def _prose(text: str) -> Markup:
         for index, part in enumerate(text.split("`"))
     )
     return Markup("".join(parts))  # noqa: S704 escaped here
+
+
+def _breakable(name: str) -> Markup:
+    """A name of ours that may go on in the next line after any underscore."""
+    return Markup(html_text(name).replace("_", "_<wbr>"))  # noqa: S704 escaped here
 
 
 @cache
