@@ -14,7 +14,6 @@ from txn_analysis.advise.abort_plan import abort_plan
 from txn_analysis.blocked_groups import GROUP_TOPIC, blocked_groups
 from txn_analysis.commits import commit_run
 from txn_analysis.ingest.topic_config import read_topic_configs
-from txn_analysis.judge.applications import application_of, why_to_hold
 from txn_analysis.judge.coordinator import candidate_key, coordinator_facts, state_evidence
 from txn_analysis.judge.early_warning import id_warnings, open_warnings
 from txn_analysis.judge.impact import impact_of
@@ -155,14 +154,8 @@ def _impacts(run: Run, judged: list[Row], health: list[Row], configs: dict[str, 
 def _finding(judged: Row, run: Run, impact: Row | None) -> Row:
     """The row of `findings` of one judged transaction."""
     place = (run.settings.cluster, *_place(judged))
-    row = judged | {"run_id": run.run_id, "finding_id": digest(place), "impact": impact} | _owner(judged)
+    row = judged | {"run_id": run.run_id, "finding_id": digest(place), "impact": impact}
     return {name: row[name] for name in FINDINGS.schema.names}
-
-
-def _owner(row: Row) -> Row:
-    transactional_id = row["transactional_id"]
-    name = None if transactional_id is None else application_of(transactional_id).name
-    return {"application": name, "hold": why_to_hold(transactional_id, row["coordinator_timeout_ms"])}
 
 
 def _run_row(run: Run, state: StateEvidence, findings: list[Row], warnings: list[Row]) -> Row:

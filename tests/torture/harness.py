@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-_NOT_JUDGED_HERE = {"run_id", "finding_id"}
+_NOT_JUDGED_HERE = {"run_id", "finding_id", "impact"}
 
 
 @dataclass(frozen=True)

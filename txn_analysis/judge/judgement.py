@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.judge.applications import application_of, why_to_hold
 from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.facts import facts
 from txn_analysis.judge.predecessors import NO_PREDECESSOR
@@ -26,7 +27,8 @@ def judgement_of(
     as_of_ms: int | None,
     predecessor: Row = NO_PREDECESSOR,
 ) -> Row:
-    """The facts of one open transaction, the `rule` that decides, its `verdict` with its evidence, and the `cause`.
+    """The facts of one open transaction, the `rule` that decides, its `verdict` with its evidence, the `cause`,
+    and whose it is: `application` and `hold`.
 
     The arguments are those of `judge.facts.facts`; `predecessor` is a row of `judge.predecessors`.
     """
@@ -34,4 +36,10 @@ def judgement_of(
     rule = first_rule(row)
     row |= {"rule": rule.name, "verdict": rule.verdict.value}
     row |= {"evidence": evidence(row), "missing_evidence": missing_evidence(row)}
-    return row | {"cause": cause_of(row | predecessor, settings, as_of_ms)}
+    row |= {"cause": cause_of(row | predecessor, settings, as_of_ms)}
+    return row | _owner(row["transactional_id"], row["coordinator_timeout_ms"])
+
+
+def _owner(transactional_id: str | None, timeout_ms: int | None) -> Row:
+    name = None if transactional_id is None else application_of(transactional_id).name
+    return {"application": name, "hold": why_to_hold(transactional_id, timeout_ms)}
