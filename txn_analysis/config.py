@@ -140,6 +140,9 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     plan_valid_ms: PositiveCount = Field(
         default=86_400_000, description="how long after `as_of_ms` a planned abort may be executed; then audit again"
     )
+    plan_max_partitions: PositiveCount = Field(
+        default=100, description="a plan for more partitions is printed only with `abort-plan --yes-many`"
+    )
 
 
 def flag_name(field: str) -> str:

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+from txn_analysis.advise.abort_plan import AbortRecord
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.evidence import evidence_of_run
 from txn_analysis.judge.coordinator import current_states
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.answer import MINUS_ONE, Answer, Column
 from txn_analysis.report.escape import escape
-from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, RUNS
+from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -140,6 +141,11 @@ class RunTables:
     def health(self) -> DataFrame:
         """The run's rows of `partition_health`."""
         return self.rows(PARTITION_HEALTH)
+
+    def abort_plan(self) -> list[AbortRecord]:
+        """The run's abort plan, in its order."""
+        rows = self.rows(ABORT_PLAN).orderBy("topic", "partition", "producer_id", "txn_start_offset").collect()
+        return [AbortRecord(**row.asDict(recursive=True)) for row in rows]
 
     def current_states(self) -> DataFrame:
         """The last record of every transactional id, as far as the run could see."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,7 @@ from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.cli.conftest import Done
 
@@ -45,3 +47,62 @@ def test_other_renderings(command: Callable[..., Done], flag: str) -> None:
 def test_empty_plan_is_a_valid_request(command: Callable[..., Done]) -> None:
     done = command("abort-plan", "--run", "clean")
     assert (done.code, json.loads(done.out)) == (0, {"markers": []})
+
+
+def test_part_of_a_plan_is_noted(command: Callable[..., Done]) -> None:
+    done = command("abort-plan", "--format", "ndjson", "--topic", "payments", "--partition", "0")
+    (record,) = [json.loads(line) for line in done.out.splitlines()]
+    assert (record["topic"], done.err) == ("payments", "note: 1 of 2 records of the plan\n")
+    assert command("abort-plan", "--format", "ndjson", "--transactional-id", "inventory-sync").out == done.out
+    assert "orders" in command("abort-plan", "--format", "ndjson", "--max-records", "1").out
+
+
+def test_large_plan_needs_a_word(command: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TXN_ANALYSIS_PLAN_MAX_PARTITIONS", "1")
+    done = command("abort-plan")
+    assert (done.code, done.out) == (2, "")
+    assert "--yes-many" in done.err
+    assert command("abort-plan", "--yes-many").code == 0
+    assert command("abort-plan", "--max-records", "1").code == 0
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A plan of today, since its check looks at the clock."""
+    now_ms = time.time_ns() // 1_000_000
+    late = abort_plan([rows.finding(appended_before_ms=now_ms), rows.live_finding()], Settings(), now_ms)
+    monkeypatch.setattr("txn_analysis.cli.plan_verb._records", lambda *_: list(late))
+    file = tmp_path / "plan.ndjson"
+    file.write_text(ndjson(late))
+    return file
+
+
+def test_file_that_is_whole_and_in_time(command: Callable[..., Done], plan_file: Path) -> None:
+    done = command("abort-plan", "--check", str(plan_file))
+    assert (done.code, done.err) == (0, "")
+    assert "2 records, unchanged" in done.out
+    assert "1 of them not before" in done.out
+    assert command("abort-plan", "--check", str(plan_file), "--warehouse", "there").code == 0
+
+
+def test_changed_or_expired_or_foreign_file_is_refused(
+    command: Callable[..., Done], plan_file: Path, tmp_path: Path
+) -> None:
+    text = plan_file.read_text()
+    plan_file.write_text(text.replace('"producer_epoch": 3', '"producer_epoch": 4'))
+    assert "changed" in command("abort-plan", "--check", str(plan_file)).err
+    plan_file.write_text(ndjson(PLAN))  # of the time of the rows
+    refused = command("abort-plan", "--check", str(plan_file), "--warehouse", "there")
+    assert (refused.code, refused.out) == (2, "")
+    assert "expired" in refused.err or "recommends no such abort" in refused.err
+    assert "cannot be read" in command("abort-plan", "--check", str(tmp_path / "nothing")).err
+    plan_file.write_bytes(b"\xff")
+    assert "not ASCII" in command("abort-plan", "--check", str(plan_file)).err
+
+
+def test_check_takes_a_file_as_it_is(command: Callable[..., Done], plan_file: Path) -> None:
+    assert "as it is" in command("abort-plan", "--check", str(plan_file), "--topic", "orders").err
+
+
+def test_schema_is_printed_without_a_warehouse(command: Callable[..., Done]) -> None:
+    assert json.loads(command("abort-plan", "--schema").out)["required"][0] == "run_id"

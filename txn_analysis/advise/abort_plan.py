@@ -110,9 +110,14 @@ def abort_plan(
     # A job that comes back may still commit it; the report names what is left out.
     if not settings.include_committable:
         hanging = [finding for finding in hanging if finding.get("hold") is None]
-    records = sorted((_record(finding, settings, as_of_ms) for finding in hanging), key=_plan_order)
-    fingerprint = plan_fingerprint(records)
-    return tuple(record.model_copy(update={"plan_fingerprint": fingerprint}) for record in records)
+    return fingerprinted(_record(finding, settings, as_of_ms) for finding in hanging)
+
+
+def fingerprinted(records: Iterable[AbortRecord]) -> tuple[AbortRecord, ...]:
+    """The records as one plan: sorted by topic, partition, producer id and start, each with the plan's fingerprint."""
+    ordered = sorted(records, key=_plan_order)
+    fingerprint = plan_fingerprint(ordered)
+    return tuple(record.model_copy(update={"plan_fingerprint": fingerprint}) for record in ordered)
 
 
 def plan_fingerprint(records: Iterable[AbortRecord]) -> str:

@@ -1,9 +1,12 @@
-"""The verb `abort-plan`: what a run recommends to send, in one of three renderings."""
+"""The verb `abort-plan`: what a run recommends to send, in one of three renderings; and the check of such a file."""
 
 from __future__ import annotations
 
+import json
 import sys
+from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,10 +15,14 @@ from txn_analysis.cli.options import Request, RunId  # noqa: TC001 typer reads t
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import verb
+from txn_analysis.errors import AuditError
 
 if TYPE_CHECKING:
     from txn_analysis.advise.abort_plan import AbortRecord
+    from txn_analysis.advise.plan_file import Part
     from txn_analysis.config import Settings
+
+_MS_PER_S = 1000
 
 
 class Rendering(StrEnum):
@@ -41,16 +48,56 @@ def abort_plan(
             "--api-version", min=0, max=2, help="Of WriteTxnMarkers: 0 for brokers before 2.8, 2 from 4.2 on."
         ),
     ] = 1,
+    topic: Annotated[str | None, typer.Option("--topic", metavar="TOPIC", help="Only this topic.")] = None,
+    partition: Annotated[
+        int | None, typer.Option("--partition", metavar="N", min=0, help="Only this partition of --topic.")
+    ] = None,
+    transactional_id: Annotated[
+        list[str] | None,
+        typer.Option("--transactional-id", metavar="ID", help="Only this id; may be repeated."),
+    ] = None,
+    max_records: Annotated[
+        int | None, typer.Option("--max-records", metavar="N", min=1, help="Only the first N of what is left.")
+    ] = None,
+    yes_many: Annotated[
+        bool, typer.Option("--yes-many", help="Print a plan for more partitions than plan_max_partitions (100).")
+    ] = False,
+    check: Annotated[
+        str | None,
+        typer.Option(
+            "--check",
+            metavar="FILE",
+            help="Print nothing, but refuse FILE (ndjson) if it was changed or has expired; with --warehouse, also if "
+            "its run never recommended it.",
+        ),
+    ] = None,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON schema of a line of ndjson instead.")
+    ] = False,
 ) -> int:
     """Print the abort markers that a run recommends. Nothing is sent anywhere.
 
     Only hanging transactions are in it. Read `not_before_ms`, `not_after_ms` and `precondition` of each record (ndjson,
     commands) before you send one: a marker for a transaction that still lives loses acknowledged data silently.
+    docs/runbook.md says how to go about it.
 
-    Exit code: 0 also where there is something to abort, 2 there is no such run.
+    Exit code: 0 also where there is something to abort, 2 there is no such run, or FILE is refused.
     """
+    from txn_analysis.advise import plan_file
+
+    if schema:
+        emit(json.dumps(plan_file.record_schema(), indent=2) + "\n", request.output)
+        return 0
+    part = plan_file.Part(topic, partition, tuple(transactional_id or ()), max_records)
     settings = request.settings()
-    records = _records(settings, run_id)
+    if check is not None:
+        if part != plan_file.Part():
+            raise AuditError("--check takes the file as it is: leave out what narrows a plan")
+        emit(_checked(check, settings, is_warehouse_given=request.warehouse is not None), request.output)
+        return 0
+    records = _wanted(_records(settings, run_id), part)
+    if not yes_many:
+        plan_file.check_size(records, settings.plan_max_partitions)
     emit(_rendered(records, rendering, api_version), request.output)
     return 0
 
@@ -60,17 +107,39 @@ def add_to(app: typer.Typer) -> None:
     verb(app, "abort-plan", "txn-analysis abort-plan --format commands -o plan.txt")(abort_plan)
 
 
+def _wanted(records: list[AbortRecord], part: Part) -> list[AbortRecord]:
+    wanted = list(part.of(records))
+    if len(wanted) < len(records):
+        print(f"note: {len(wanted)} of {len(records)} records of the plan", file=sys.stderr)
+    return wanted
+
+
+def _checked(file: str, settings: Settings, *, is_warehouse_given: bool) -> str:
+    from txn_analysis.advise.plan_file import check_against, check_time, read_plan, what_was_checked
+
+    try:
+        # Newlines as they are: the file is compared byte by byte.
+        text = Path(file).read_bytes().decode("ascii")
+    except OSError as error:
+        raise AuditError(f"{file}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise AuditError(f"{file}: is not ASCII, which `--format ndjson` always is") from error
+    records = read_plan(text, file)
+    # What is executed is executed now; every other time in this program is an argument.
+    now_ms = round(datetime.now(UTC).timestamp() * _MS_PER_S)
+    check_time(records, now_ms, file)
+    if is_warehouse_given:
+        check_against(records, _records(settings, records[0].run_id), file)
+    return what_was_checked(records, now_ms)
+
+
 def _records(settings: Settings, run_id: str | None) -> list[AbortRecord]:
     with spark_session(settings) as spark:
         # Spark takes a second to import.
-        from txn_analysis.advise.abort_plan import AbortRecord
         from txn_analysis.queries import run_tables
-        from txn_analysis.tables import ABORT_PLAN
         from txn_analysis.warehouse import Warehouse
 
-        tables = run_tables(Warehouse(spark, settings.warehouse), settings.cluster, run_id)
-        rows = tables.rows(ABORT_PLAN).orderBy("topic", "partition", "producer_id", "txn_start_offset").collect()
-        return [AbortRecord(**row.asDict(recursive=True)) for row in rows]
+        return run_tables(Warehouse(spark, settings.warehouse), settings.cluster, run_id).abort_plan()
 
 
 def _rendered(records: list[AbortRecord], rendering: Rendering, api_version: int) -> str:
