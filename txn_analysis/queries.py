@@ -130,6 +130,14 @@ class RunTables:
         as_of_ms: int | None = self.run["as_of_ms"]
         return as_of_ms
 
+    def of(self, run_id: str) -> RunTables:
+        """The tables of another run of the same cluster.
+
+        Raises:
+            WarehouseError: there is no such run.
+        """
+        return run_tables(self.warehouse, self.run["cluster"], run_id)
+
     def rows(self, table: Table) -> DataFrame:
         """The run's rows of a result table."""
         return self.warehouse.read(table).where(F.col("run_id") == self.run["run_id"])
@@ -166,14 +174,23 @@ def run_tables(warehouse: Warehouse, cluster: str, run_id: str | None = None) ->
     return RunTables(warehouse, run)
 
 
-def find_hanging(findings: DataFrame, filters: Filters) -> Answer:
-    """The hanging findings; `Duration(min)` is whole minutes since the last write, as Kafka's."""
-    rows = findings.where(F.col("verdict") == Verdict.HANGING.value)
+def find_hanging(findings: DataFrame, filters: Filters, since: DataFrame | None = None) -> Answer:
+    """The hanging findings; `Duration(min)` is whole minutes since the last write, as Kafka's.
+
+    `since`: findings of another run; what hung there already is left out.
+    """
+    rows = _hanging(findings)
+    if since is not None:
+        rows = rows.join(F.broadcast(_hanging(since).select("finding_id")), "finding_id", "left_anti")
     rows = _where_producer(_where_place(rows, filters), filters)
     if filters.duration_ms is not None:
         rows = rows.where(F.col("idle_ms") > filters.duration_ms)
     found = rows.orderBy("topic", "partition", "txn_start_offset", "producer_id").collect()
     return Answer(FIND_HANGING, tuple(_hanging_row(row) for row in found if filters.has_id(row["transactional_id"])))
+
+
+def _hanging(findings: DataFrame) -> DataFrame:
+    return findings.where(F.col("verdict") == Verdict.HANGING.value)
 
 
 def list_transactions(states: DataFrame, as_of_ms: int | None, filters: Filters) -> Answer:

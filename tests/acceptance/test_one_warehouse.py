@@ -1,20 +1,57 @@
-"""Captures of one cluster are fed one after another, in any order: every run is right, and earlier runs stay."""
+"""Captures of one cluster are fed one after another, in any order: every run is right, and earlier runs stay.
+
+The last of the three nights is after an administrator repaired one of four hanging transactions.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.acceptance.captures import CASES, by_place, rows_of, run_audit
-from txn_analysis import audit
+from txn_analysis import audit, queries, repairs
 from txn_analysis.config import Settings
+from txn_analysis.errors import WarehouseError
+from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from txn_analysis.report.model import AuditReport
+
+    Reports = dict[str, AuditReport]
+
 # A later capture comes first, and an older one last.
 CAPTURES = ("kafka-4.2/capture-2", "kafka-4.2/capture-3", "kafka-4.2/capture-1")
+FIRST, SECOND, THIRD = sorted(CAPTURES)
 PARTS = ("segments", "transaction-state", "producer-snapshots")
+CLUSTER = "nights in any order"
+
+
+@pytest.fixture(scope="module")
+def reports(spark: SparkSession, warehouse: str) -> Reports:
+    """What each audit said when it was made."""
+    return {
+        capture: run_audit(
+            spark,
+            warehouse,
+            [str(path) for part in PARTS if (path := CASES / capture / part).exists()],
+            cluster=CLUSTER,
+            capture=capture,
+        )
+        for capture in CAPTURES
+    }
+
+
+@pytest.fixture(scope="module")
+def run_of(reports: Reports) -> dict[str, str]:
+    return {capture: report.run.run_id for capture, report in reports.items()}
+
+
+def nights(spark: SparkSession, warehouse: str, run_id: str) -> repairs.Nights:
+    return repairs.nights(Warehouse(spark, warehouse), CLUSTER, run_id)
 
 
 def expected_of(capture: str) -> dict[tuple[str, int, int], tuple[str, str]]:
@@ -22,15 +59,58 @@ def expected_of(capture: str) -> dict[tuple[str, int, int], tuple[str, str]]:
     return {place: (row["verdict"], row["rule"]) for place, row in by_place(rows).items()}
 
 
-def test_three_captures_in_any_order(spark: SparkSession, warehouse: str) -> None:
-    cluster = "nights in any order"
-    first_answers = {}
-    for capture in CAPTURES:
-        paths = [str(p) for part in PARTS if (p := CASES / capture / part).exists()]
-        report = run_audit(spark, warehouse, paths, cluster=cluster, capture=capture)
-        found = {place: (row["verdict"], row["rule"]) for place, row in by_place(rows_of(report)).items()}
-        assert found == expected_of(capture)
-        first_answers[report.run.run_id] = report
-    for run_id, report in first_answers.items():
-        again = audit.load_report(spark, Settings(warehouse=warehouse, cluster=cluster), run_id)
-        assert again == report
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_each_night_has_its_answer_and_keeps_it(
+    spark: SparkSession, warehouse: str, reports: Reports, capture: str
+) -> None:
+    report = reports[capture]
+    found = {place: (row["verdict"], row["rule"]) for place, row in by_place(rows_of(report)).items()}
+    assert found == expected_of(capture)
+    again = audit.load_report(spark, Settings(warehouse=warehouse, cluster=CLUSTER), report.run.run_id)
+    assert again == report
+
+
+def test_the_repaired_one_is_told_from_those_that_still_hang(
+    spark: SparkSession, warehouse: str, run_of: dict[str, str]
+) -> None:
+    outcomes = {o.record.topic_partition: o for o in repairs.verify(nights(spark, warehouse, run_of[THIRD]))}
+    assert {name: outcome.repair for name, outcome in outcomes.items()} == {
+        "ledger.events-1": "still_hanging",
+        "orders-0": "repaired",
+        "orders-2": "still_hanging",
+        "payments-0": "still_hanging",
+    }
+    repaired = outcomes["orders-0"]
+    moved = (repaired.marker_offset, repaired.last_stable_offset_before, repaired.last_stable_offset_after)
+    assert moved == (206, 161, 207)
+    assert repaired.record.run_id == run_of[SECOND]  # the newest plan counts
+
+
+def test_history_says_since_when_and_in_which_run_it_ended(
+    spark: SparkSession, warehouse: str, run_of: dict[str, str]
+) -> None:
+    past = {item.outcome.record.topic_partition: item for item in repairs.past(nights(spark, warehouse, run_of[THIRD]))}
+    assert {name: len(item.findings) for name, item in past.items()} == {
+        "ledger.events-1": 3,
+        "orders-0": 2,
+        "orders-2": 3,
+        "payments-0": 3,
+    }
+    assert {item.recommended_in for item in past.values()} == {run_of[FIRST]}
+    assert (past["orders-0"].ended_in, past["orders-2"].ended_in) == (run_of[THIRD], None)
+
+
+def test_plan_of_a_later_capture_cannot_be_verified_by_an_earlier_one(
+    spark: SparkSession, warehouse: str, run_of: dict[str, str]
+) -> None:
+    assert repairs.verify(nights(spark, warehouse, run_of[FIRST])) == []
+    with pytest.raises(WarehouseError, match="is not behind"):
+        repairs.verify(nights(spark, warehouse, run_of[FIRST]), run_of[THIRD])
+
+
+def test_only_what_is_new_since_a_run(spark: SparkSession, warehouse: str, run_of: dict[str, str]) -> None:
+    tables = queries.run_tables(Warehouse(spark, warehouse), CLUSTER, run_of[SECOND])
+    third = tables.of(run_of[THIRD]).findings()
+    new = queries.find_hanging(tables.findings(), queries.Filters(), since=third)
+    assert [row[:2] for row in new.rows] == [("orders", 0)]
+    assert queries.find_hanging(third, queries.Filters(), since=tables.findings()).rows == ()

@@ -19,7 +19,7 @@ class Library:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
         self.calls: list[tuple[Any, ...]] = []
-        for module in ("audit_verbs", "query_verbs", "plan_verb", "explain_verbs"):
+        for module in ("audit_verbs", "query_verbs", "plan_verb", "explain_verbs", "verify_verb"):
             monkeypatch.setattr(f"txn_analysis.cli.{module}.spark_session", _no_session)
         # `import` looks a submodule up in its package first, where the real one may be already.
         self.module("txn_analysis.warehouse", Warehouse=lambda _, root: ("warehouse", root))

@@ -26,6 +26,7 @@ VERBS = (
     "explain",
     "ended",
     "abort-plan",
+    "verify",
 )
 CONTRACT_FLAGS = (
     "--warehouse", "--as-of", "--transaction-max-timeout-ms", "--transaction-state-partitions",

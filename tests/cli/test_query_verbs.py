@@ -37,6 +37,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         found["run"] = (warehouse, cluster, run_id)
         return SimpleNamespace(
             findings=lambda: "findings",
+            of=lambda name: SimpleNamespace(findings=lambda: f"findings of {name}"),
             health=lambda: "health",
             current_states=lambda: "states",
             as_of_ms=rows.AS_OF_MS,
@@ -96,7 +97,12 @@ def test_filters_of_find_hanging(command: Callable[..., Done], asked: dict[str, 
     ]
     command("find-hanging", *words, "--transactional-id-pattern", "a.*")
     filters = queries.Filters("orders", 2, (), (1, 2), 5, "a.*")
-    assert asked["arguments"] == ("findings", filters)
+    assert asked["arguments"] == ("findings", filters, None)
+
+
+def test_what_hung_in_another_run_already_is_left_out(command: Callable[..., Done], asked: dict[str, Any]) -> None:
+    command("find-hanging", "--since", "run-1")
+    assert asked["arguments"] == ("findings", queries.Filters(), "findings of run-1")
 
 
 def test_filters_of_list(command: Callable[..., Done], asked: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from txn_analysis import __version__
-from txn_analysis.cli import audit_verbs, explain_verbs, plan_verb, query_verbs
+from txn_analysis.cli import audit_verbs, explain_verbs, plan_verb, query_verbs, verify_verb
 
 app = typer.Typer(
     name="txn-analysis",
@@ -37,7 +37,7 @@ def txn_analysis(
     raise typer.Exit
 
 
-for _verbs in (audit_verbs, query_verbs, explain_verbs, plan_verb):
+for _verbs in (audit_verbs, query_verbs, explain_verbs, plan_verb, verify_verb):
     _verbs.add_to(app)
 
 

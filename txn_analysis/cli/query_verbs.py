@@ -66,6 +66,9 @@ def find_hanging(
     duration_filter: IdleFilter = None,
     transactional_id_pattern: Pattern = None,
     broker: Broker = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="RUN_ID", help="Only what did not hang in this run yet.")
+    ] = None,
     format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
     """List the hanging transactions of a run, in the columns of kafka-transactions.sh.
@@ -87,7 +90,8 @@ def find_hanging(
         transactional_id_pattern=transactional_id_pattern,
     )
     with _run(settings, run_id) as tables:
-        answer = queries.find_hanging(tables.findings(), filters)
+        known = None if since is None else tables.of(since).findings()
+        answer = queries.find_hanging(tables.findings(), filters, known)
     _print(answer, request, format)
     return int(bool(answer.rows) and not settings.exit_zero)
 

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.report import rows
+from txn_analysis import repairs
+from txn_analysis.advise.abort_plan import abort_plan
+from txn_analysis.advise.repair import Outcome, Repair
+from txn_analysis.config import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.cli.conftest import Done
+
+(RECORD,) = abort_plan([rows.finding(transactional_id="a\nb")], Settings(), rows.AS_OF_MS)
+
+
+@pytest.fixture
+def ended_as(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+    """Lets the library answer with one abort that came out like this."""
+
+    def answer(*ends: Repair) -> dict[str, Any]:
+        asked: dict[str, Any] = {}
+        outcomes = [Outcome(RECORD, repair, 171, rows.AS_OF_MS, 155, 172, "for a reason") for repair in ends]
+
+        def verify(_: Any, since: str | None) -> list[Outcome]:
+            asked["since"] = since
+            return outcomes
+
+        finding = rows.finding()
+        past = [repairs.Past(outcome, (finding, finding), "run-1", "run-3", 2) for outcome in outcomes]
+        monkeypatch.setattr(repairs, "nights", lambda *arguments: arguments)
+        monkeypatch.setattr(repairs, "verify", verify)
+        monkeypatch.setattr(repairs, "past", lambda _: past)
+        return asked
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("ends", "code", "words"),
+    [
+        ((), 0, "no run behind this one"),
+        ((Repair.REPAIRED, Repair.ENDED_BY_COORDINATOR), 0, "1 repaired, 1 ended_by_coordinator, 0 still_hanging"),
+        ((Repair.REPAIRED, Repair.STILL_HANGING), 1, "1 repaired, 0 ended_by_coordinator, 1 still_hanging"),
+        ((Repair.NOT_COVERED,), 1, "1 not_covered"),
+    ],
+)
+def test_exit_code_is_zero_only_where_nothing_is_left(
+    command: Callable[..., Done], ended_as: Callable[..., Any], ends: tuple[Repair, ...], code: int, words: str
+) -> None:
+    ended_as(*ends)
+    done = command("verify")
+    assert done.code == code
+    assert words in done.out.splitlines()[-1]
+    assert command("verify", "--exit-zero").code == 0
+
+
+def test_json_has_the_marker_and_how_the_last_stable_offset_moved(
+    command: Callable[..., Done], ended_as: Callable[..., Any]
+) -> None:
+    asked = ended_as(Repair.REPAIRED)
+    (row,) = json.loads(command("verify", "--since", "run-1", "--format", "json").out)
+    assert (row["Repair"], row["MarkerOffset"], row["LsoBefore"], row["LsoAfter"]) == ("repaired", 171, 155, 172)
+    assert asked == {"since": "run-1"}
+
+
+def test_history_counts_nights_and_recurrences(command: Callable[..., Done], ended_as: Callable[..., Any]) -> None:
+    ended_as(Repair.REPAIRED)
+    (row,) = json.loads(command("verify", "--history", "--format", "json").out)
+    assert (row["EndedIn"], row["Nights"], row["Times"]) == ("run-3", 2, 2)
+    assert "a\\nb" in command("verify", "--history").out

@@ -1,0 +1,67 @@
+"""The verb `verify`: what became of the aborts that earlier runs recommended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from txn_analysis.cli.options import Format, Request, RunId, TextOrJson
+from txn_analysis.cli.output import emit
+from txn_analysis.cli.spark import spark_session
+from txn_analysis.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from txn_analysis.advise.repair import Outcome
+    from txn_analysis.report.answer import Answer
+
+
+def verify(
+    request: Request,
+    run_id: RunId = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since", metavar="RUN_ID", help="Only what this run recommended. [all that is not known to be done]"
+        ),
+    ] = None,
+    history: Annotated[
+        bool,
+        typer.Option(
+            "--history", help="Every transaction that ever hung: since when, seen, recommended and ended where."
+        ),
+    ] = False,
+    format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
+) -> int:
+    """Say what became of recommended aborts, after the logs were copied and audited again.
+
+    repaired: an abort marker ended the transaction, and not the coordinator's. ended_by_coordinator: the coordinator's
+    marker did. still_hanging: the log goes on without one. not_covered: the capture does not show it. LsoBefore and
+    LsoAfter are the partition's last stable offset in the run that recommended it, and in this one.
+
+    Exit code: 0 nothing is left to do, 1 something still hangs or is not covered, 2 there is no such run.
+    """
+    settings = request.settings()
+    with spark_session(settings) as spark:
+        from txn_analysis import repairs
+        from txn_analysis.report.repair_answers import history_answer, in_words, verify_answer
+        from txn_analysis.warehouse import Warehouse
+
+        known = repairs.nights(Warehouse(spark, settings.warehouse), settings.cluster, run_id)
+        outcomes: list[Outcome]
+        answer: Answer
+        if history:
+            past = repairs.past(known)
+            outcomes, answer = [item.outcome for item in past], history_answer(past)
+        else:
+            outcomes = repairs.verify(known, since)
+            answer = verify_answer(outcomes)
+        words = in_words(outcomes)
+    emit(answer.json() if format is TextOrJson.JSON else answer.text() + words, request.output)
+    is_done = all(outcome.repair.is_done for outcome in outcomes)
+    return int(not is_done and not settings.exit_zero)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds this verb to the command line."""
+    verb(app, "verify", "txn-analysis verify --history")(verify)

@@ -1,0 +1,268 @@
+"""Before and after, over the runs of one cluster: what became of every recommended abort, and since when each hung.
+
+The runs behind a run are those of captures that were made before its own, by their `as_of_ms`; where a capture was
+judged more than once, its last run counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+from txn_analysis.advise.abort_plan import AbortRecord
+from txn_analysis.advise.repair import After, Before, Outcome, outcome_of
+from txn_analysis.errors import WarehouseError
+from txn_analysis.evidence import evidence_of_run
+from txn_analysis.judge.coordinator import HISTORY_COLUMNS
+from txn_analysis.judge.history import PREPARED, names_producer
+from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.parallel import in_parallel
+from txn_analysis.queries import run_tables
+from txn_analysis.report.escape import escape
+from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, TRANSACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from txn_analysis.tables import Table
+    from txn_analysis.warehouse import Warehouse
+
+Row = dict[str, Any]
+
+_PRODUCER = ("topic", "partition", "producer_id")
+_FINDING_COLUMNS: tuple[str, ...] = (
+    *("run_id", "finding_id", *_PRODUCER, "txn_start_offset", "last_offset", "verdict", "rule", "missing_evidence"),
+    "appended_before_ms",
+)
+_HEALTH_COLUMNS: tuple[str, ...] = (
+    *("run_id", "topic", "partition", "is_in_capture", "first_offset", "end_offset", "log_start_offset"),
+    "last_stable_offset",
+)
+_ENDED_COLUMNS: tuple[str, ...] = (
+    *(*_PRODUCER, "txn_start_offset", "last_offset", "outcome", "end_offset", "end_timestamp_ms", "producer_epoch"),
+    *("end_producer_epoch", "coordinator_epoch"),
+)
+
+
+@dataclass(frozen=True)
+class Nights:
+    """The runs of one cluster up to one of them, oldest first: that one is the last."""
+
+    warehouse: Warehouse
+    runs: tuple[Row, ...]
+
+    @property
+    def last(self) -> Row:
+        """The run from which one looks back."""
+        return self.runs[-1]
+
+    @property
+    def earlier(self) -> tuple[Row, ...]:
+        """The runs before it."""
+        return self.runs[:-1]
+
+    def rows(self, table: Table, columns: Sequence[str] = ("*",)) -> DataFrame:
+        """The rows of all these runs in a result table."""
+        run_ids = [run["run_id"] for run in self.runs]
+        return self.warehouse.read(table).where(F.col("run_id").isin(run_ids)).select(*columns)
+
+    @cached_property
+    def hanging(self) -> list[Row]:
+        """Every finding, in any of the runs, of a producer and partition that one of them calls hanging."""
+        found = self.rows(FINDINGS, _FINDING_COLUMNS)
+        ever = found.where(F.col("verdict") == Verdict.HANGING.value).select(*_PRODUCER).distinct()
+        return _dicts(found.join(F.broadcast(ever), list(_PRODUCER), "left_semi"))
+
+    @cached_property
+    def health(self) -> dict[tuple[str, str, int], Row]:
+        """The health of the partitions of these findings, by run, topic and partition."""
+        wanted = {(row["topic"], row["partition"]) for row in self.hanging}
+        if not wanted:
+            return {}
+        places = self.warehouse.spark.createDataFrame(sorted(wanted), "topic string, partition int")
+        rows = _dicts(self.rows(PARTITION_HEALTH, _HEALTH_COLUMNS).join(F.broadcast(places), ["topic", "partition"]))
+        return {(row["run_id"], row["topic"], row["partition"]): row for row in rows}
+
+
+def nights(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> Nights:
+    """A run, by default the cluster's last one, with the runs behind it.
+
+    Raises:
+        WarehouseError: there is no such run.
+    """
+    last = run_tables(warehouse, cluster, run_id).run.asDict(recursive=True)
+    runs = _dicts(warehouse.read(RUNS).where(F.col("cluster") == last["cluster"]))
+    newest = {run["capture"]: run for run in sorted(runs, key=lambda run: int(run["run_number"]))}
+    return Nights(warehouse, (*sorted(_behind(newest.values(), last), key=lambda run: int(run["as_of_ms"])), last))
+
+
+def _behind(runs: Iterable[Row], last: Row) -> list[Row]:
+    """Also those whose capture came into the warehouse after the last one: what they saw was earlier."""
+    if last["as_of_ms"] is None:
+        return []
+    return [run for run in runs if run["as_of_ms"] is not None and run["as_of_ms"] < last["as_of_ms"]]
+
+
+def verify(known: Nights, since: str | None = None) -> list[Outcome]:
+    """What became of the recommended aborts, sorted by topic, partition and start.
+
+    Args:
+        known: the run that looks, and those behind it.
+        since: the run whose plan is looked at; by default every abort that a run behind recommended, unless the newest
+            of those runs saw it done already.
+
+    Raises:
+        WarehouseError: `since` is not behind.
+    """
+    if since is not None and since not in {run["run_id"] for run in known.earlier}:
+        raise WarehouseError(
+            f"run {escape(since)} is not behind run {known.last['run_id']}: a plan is verified by a later capture"
+        )
+    plans = [run for run in known.earlier if since in {None, run["run_id"]}]
+    outcomes = _outcomes(known, plans)
+    if since is None and known.earlier:
+        outcomes = [outcome for outcome in outcomes if not _was_known(outcome, known.earlier[-1]["as_of_ms"])]
+    return outcomes
+
+
+def _was_known(outcome: Outcome, as_of_ms: int | None) -> bool:
+    if outcome.marker_ms is None or as_of_ms is None:
+        return False
+    return outcome.repair.is_done and outcome.marker_ms <= as_of_ms
+
+
+@dataclass(frozen=True)
+class Past:
+    """One transaction that a run called hanging: its findings, oldest run first, and what became of it.
+
+    `recommended_in` and `ended_in` are runs; `ended_in` is the first one, after those that saw it open, whose capture
+    holds the partition.
+    """
+
+    outcome: Outcome
+    findings: tuple[Row, ...]
+    recommended_in: str
+    ended_in: str | None
+    times: int
+
+
+def past(known: Nights) -> list[Past]:
+    """Every transaction that one of the runs called hanging, sorted by topic, partition and start.
+
+    `times` counts how many transactions of the same transactional id hung by the same rule; those without an id
+    are counted by rule and partition.
+    """
+    order = [run["run_id"] for run in known.runs]
+    found = [
+        (outcome, tuple(sorted(_findings_of(outcome.record, known), key=lambda row: order.index(row["run_id"]))))
+        for outcome in _outcomes(known, known.runs)
+    ]
+    times = Counter(_kind(outcome.record) for outcome, _ in found)
+    return [
+        Past(
+            outcome,
+            findings,
+            _first_hanging(findings),
+            _ended_in(outcome, findings, known),
+            times[_kind(outcome.record)],
+        )
+        for outcome, findings in found
+    ]
+
+
+def _kind(record: AbortRecord) -> tuple[str, str]:
+    return record.transactional_id or record.topic_partition, record.rule
+
+
+def _findings_of(record: AbortRecord, known: Nights) -> list[Row]:
+    return [row for row in known.hanging if row["finding_id"] == record.finding_id]
+
+
+def _first_hanging(findings: Sequence[Row]) -> str:
+    return next(str(row["run_id"]) for row in findings if row["verdict"] == Verdict.HANGING.value)
+
+
+def _ended_in(outcome: Outcome, findings: Sequence[Row], known: Nights) -> str | None:
+    if not outcome.repair.is_done:
+        return None
+    place = (outcome.record.topic, outcome.record.partition)
+    order = [run["run_id"] for run in known.runs]
+    after = order[order.index(findings[-1]["run_id"]) + 1 :]
+    covering = (run_id for run_id in after if known.health.get((run_id, *place), {}).get("is_in_capture"))
+    return next(covering, None)
+
+
+def _outcomes(known: Nights, plans: Sequence[Row]) -> list[Outcome]:
+    """What became of what some runs recommended; where several recommended the same, the last of them counts."""
+    records = _recommended(known, plans)
+    if not records:
+        return []
+    keys = known.warehouse.spark.createDataFrame(
+        sorted({(r.topic, r.partition, r.producer_id) for r in records}),
+        "topic string, partition int, producer_id long",
+    )
+    ended, history = in_parallel(partial(_ended, known, keys), partial(_decisions, known, records))
+    skew_ms = json.loads(known.last["parameters"])["max_clock_skew_ms"]
+    return [
+        outcome_of(_before(record, known), _after(record, known, ended, history, skew_ms))
+        for record in sorted(records, key=lambda r: (r.topic, r.partition, r.txn_start_offset))
+    ]
+
+
+def _recommended(known: Nights, plans: Sequence[Row]) -> list[AbortRecord]:
+    order = {run["run_id"]: number for number, run in enumerate(plans)}
+    rows = [row for row in _dicts(known.rows(ABORT_PLAN)) if row["run_id"] in order] if plans else []
+    newest = {row["finding_id"]: row for row in sorted(rows, key=lambda row: order[row["run_id"]])}
+    return [AbortRecord(**row) for row in newest.values()]
+
+
+def _ended(known: Nights, keys: DataFrame) -> list[Row]:
+    rows = known.warehouse.read(TRANSACTIONS).where(F.col("run_id") == known.last["run_id"])
+    ended = rows.where(F.col("outcome") != "open").join(F.broadcast(keys), list(_PRODUCER), "left_semi")
+    return _dicts(ended.select(*_ENDED_COLUMNS))
+
+
+def _decisions(known: Nights, records: Iterable[AbortRecord]) -> list[Row]:
+    """The coordinator's records that say how a transaction of these producers ends."""
+    wanted = sorted({record.producer_id for record in records})
+    partition_count = json.loads(known.last["parameters"])["transaction_state_partitions"]
+    states = evidence_of_run(known.warehouse, known.last).states(partition_count)
+    ids = F.array("producer_id", "previous_producer_id", "next_producer_id")
+    is_named = F.exists(ids, lambda producer_id: producer_id.isin(wanted))
+    return _dicts(states.where(F.col("state").isin(*PREPARED) & is_named).select(*HISTORY_COLUMNS))
+
+
+def _before(record: AbortRecord, known: Nights) -> Before:
+    run = next(run for run in known.runs if run["run_id"] == record.run_id)
+    finding = next(
+        row for row in known.hanging if (row["run_id"], row["finding_id"]) == (record.run_id, record.finding_id)
+    )
+    health = known.health[record.run_id, record.topic, record.partition]
+    return Before(record, finding["last_offset"], health["last_stable_offset"], run["as_of_ms"])
+
+
+def _after(record: AbortRecord, known: Nights, ended: list[Row], history: list[Row], skew_ms: int) -> After:
+    place = (record.topic, record.partition, record.producer_id)
+    run_id = known.last["run_id"]
+    return After(
+        known.health.get((run_id, record.topic, record.partition)),
+        tuple(row for row in known.hanging if row["run_id"] == run_id and _place(row) == place),
+        tuple(row for row in ended if _place(row) == place),
+        tuple(row for row in history if names_producer(row, record.producer_id)),
+        skew_ms,
+    )
+
+
+def _place(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in _PRODUCER)
+
+
+def _dicts(frame: DataFrame) -> list[Row]:
+    return [row.asDict(recursive=True) for row in frame.collect()]
