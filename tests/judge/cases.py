@@ -80,6 +80,7 @@ KNOWN: Row = {
     "recorded_after_ms": WRITTEN_MS - 10_000,
     "has_prepare_since_marker": False,
     **dict.fromkeys(ORIGIN_FACTS),
+    "was_ended_after_log": False,
 }
 UNKNOWN = None
 ALL_SEEN = tuple(StatePartition(p, is_seen=True, moment_ms=NOW_MS) for p in range(4))

@@ -114,6 +114,24 @@ def test_without_any_marker_every_prepare_record_counts() -> None:
     assert history_facts(history, data, max_clock_skew_ms=0)["has_prepare_since_marker"] is True
 
 
+@pytest.mark.parametrize(
+    ("prepared_ms", "now", "expected"),
+    [
+        pytest.param(1_500, "Ongoing", False, id="within-the-skew-it-may-be-the-decision-of-that-marker"),
+        pytest.param(1_501, "Ongoing", True, id="later-its-own-marker-is-not-in-the-log"),
+        pytest.param(1_501, "PrepareCommit", True, id="while-the-next-one-is-decided-as-well"),
+    ],
+)
+def test_a_transaction_that_ended_after_the_log_was_copied(prepared_ms: int, now: str, expected: bool) -> None:
+    history = [record("PrepareCommit", prepared_ms), record("CompleteCommit", 5_000), record(now, 6_000)]
+    assert history_facts(history, DATA, max_clock_skew_ms=500)["was_ended_after_log"] is expected
+
+
+def test_the_decision_on_the_current_transaction_is_no_earlier_one() -> None:
+    history = [record("Ongoing", 5_000), record("PrepareCommit", 6_000)]
+    assert history_facts(history, DATA, max_clock_skew_ms=500)["was_ended_after_log"] is False
+
+
 def test_a_prepare_record_of_another_partition_does_not_count() -> None:
     history = [record("PrepareCommit", 2_000, topic_partitions=[{"topic": "orders", "partition": 1}])]
     assert history_facts(history, DATA, max_clock_skew_ms=0)["has_prepare_since_marker"] is False

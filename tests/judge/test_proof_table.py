@@ -77,6 +77,16 @@ CASES = (
         "stale_data_in_live_transaction",
         known=listed("Ongoing", coordinator_txn_epoch=4),
     ),
+    Case(
+        "live transaction above the data, whose own one ended after the log was copied",
+        "in_coordinator",
+        known=listed("Ongoing", coordinator_txn_epoch=4, was_ended_after_log=True),
+    ),
+    Case(
+        "live transaction after the data, whose own one ended after the log was copied",
+        "in_coordinator",
+        known=listed("Ongoing", coordinator_start_ms=BOUND_MS + SKEW_MS + 1, was_ended_after_log=True),
+    ),
     Case("live transaction at the data's epoch", "in_coordinator", known=listed("Ongoing", coordinator_txn_epoch=3)),
     Case(
         "stale data, not late",

@@ -72,6 +72,7 @@ FACTS = StructType(
         StructField("tombstone_ms", BIGINT),
         StructField("first_own_ms", BIGINT),
         StructField("is_order_doubtful", BOOLEAN),
+        StructField("was_ended_after_log", BOOLEAN),
     ]
 )
 COORDINATOR_FACTS = tuple(name for name in FACTS.names if name not in CANDIDATE_KEY)

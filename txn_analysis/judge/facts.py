@@ -106,14 +106,19 @@ def _lateness(row: Row, settings: Settings, as_of_ms: int | None) -> Row:
 
 
 def _against_live_transaction(row: Row, settings: Settings, as_of_ms: int | None) -> Row:
-    """Is the coordinator's transaction another one than the open data's, and is it past its own times?"""
+    """Is the coordinator's transaction another one than the open data's, and is it past its own times?
+
+    Older data is stale only if the transaction that it belongs to is over. A busy producer's is over as well where the
+    state was copied after the log, but there its end marker came in between: `was_ended_after_log`.
+    """
+    is_stale = not row["was_ended_after_log"]
     start_ms, timeout_ms = row["coordinator_start_ms"], row["coordinator_timeout_ms"]
     first_before_ms = _plus(row["first_appended_before_ms"], settings.max_clock_skew_ms)
     unmoved_ms = _minus(as_of_ms, row["coordinator_update_ms"])
     ends_ms = _plus(_plus(start_ms, timeout_ms), LATE_TRANSACTION_BUFFER_MS)
     return {
-        "is_older_by_clock": _is_proven(_is_more(start_ms, first_before_ms)),
-        "is_older_by_epoch": _is_proven(_is_more(row["coordinator_txn_epoch"], row["max_producer_epoch"])),
+        "is_older_by_clock": is_stale and _is_proven(_is_more(start_ms, first_before_ms)),
+        "is_older_by_epoch": is_stale and _is_proven(_is_more(row["coordinator_txn_epoch"], row["max_producer_epoch"])),
         "is_update_overdue": _is_proven(_is_more(unmoved_ms, _late_after_ms(settings))),
         "is_transaction_overdue": timeout_ms != NEVER_TIMES_OUT_MS and _is_proven(_is_more(as_of_ms, ends_ms)),
         "is_producer_live": _is_proven(row["is_producer_live"]),

@@ -69,6 +69,8 @@ def history_facts(history: list[Row], data: OpenData, max_clock_skew_ms: int) ->
     `recorded_after_ms` is the latest moment at which the coordinator recorded something for this producer;
     `has_prepare_since_marker` says that since the producer's last end marker in the partition (allowing for clock
     skew) a Prepare record lists the partition: the transaction may have been ended after the log was copied.
+    `was_ended_after_log` says that it was: an earlier transaction than the current one, with this partition, was
+    decided later than that marker by more than the skew, and its own marker is not in the log.
     """
     last = history[-1]
     is_tombstone = bool(last["is_tombstone"])
@@ -77,6 +79,7 @@ def history_facts(history: list[Row], data: OpenData, max_clock_skew_ms: int) ->
     prepared = [
         r for r in own if r["state"] in PREPARED and lists_partition(r, data) and (since is None or _is_after(r, since))
     ]
+    ended = [r for r in prepared if r is not last and _is_proven_after(r, data.last_marker_ms, max_clock_skew_ms)]
     start_ms, txn_epoch = current_transaction(history)
     runs_under_it = not is_tombstone and names_producer(last, data.producer_id)
     moments = [ms for r in own if (ms := moment_ms(r)) is not None]
@@ -97,9 +100,15 @@ def history_facts(history: list[Row], data: OpenData, max_clock_skew_ms: int) ->
         "recorded_after_ms": max(moments, default=None),
         "first_recorded_ms": moment_ms(history[0]),
         "has_prepare_since_marker": bool(prepared),
+        "was_ended_after_log": bool(ended),
     }
 
 
 def _is_after(record: Row, since_ms: int) -> bool:
     moment = moment_ms(record)
     return moment is None or moment > since_ms
+
+
+def _is_proven_after(record: Row, marker_ms: int | None, max_clock_skew_ms: int) -> bool:
+    moment = moment_ms(record)
+    return marker_ms is None or (moment is not None and moment > marker_ms + max_clock_skew_ms)
