@@ -10,7 +10,7 @@ CAPTURE := data/cases/kafka-4.2/capture-1
 CODE := txn_analysis jobs tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test cluster torture bench check docs format golden setup clean
+.PHONY: help demo test cluster e2e torture bench check docs format golden setup clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -22,10 +22,14 @@ demo: $(READY) ## Audit a real capture in data/ and print the report (about 30 s
 # Two processes, each with a Spark session of its own; the tests of one file, or of one folder that shares its audits,
 # stay together.
 test: $(READY) ## Run the tests
-	@$(BIN)/python -m pytest -m 'not cluster' --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+	@$(BIN)/python -m pytest -m 'not cluster and not e2e' --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
 cluster: $(READY) ## Run the tests that start clusters of their own: executors, a master with workers, spark-submit
 	@$(BIN)/python -m pytest -m cluster
+
+e2e: $(READY) ## Repair real brokers of three versions, end to end (15 min; fetches Kafka into .kafka/ on first use)
+	@$(BIN)/python -m tests.e2e.kafka_jars
+	@$(BIN)/python -m pytest -m e2e tests/e2e
 
 # What `make torture` does how often; a seed repeats a run.
 MUTATIONS ?= 2000

@@ -1,0 +1,75 @@
+"""Brokers of three versions, started once for all tests; the figures of the whole at the end."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.captures import Audits
+from tests.e2e.kafka_jars import VERSIONS, kafka_jars
+from tests.e2e.story import FirstNight, Story, begin, first_night, go_on
+from tests.e2e.summary import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
+
+_told: dict[str, Story] = {}
+
+
+@pytest.fixture(scope="session")
+def first_nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, FirstNight]]:
+    """All brokers, which hang from now on: what may be repaired only after eight minutes ripens during other tests."""
+    folder = tmp_path_factory.mktemp("brokers")
+    with ThreadPoolExecutor(len(VERSIONS)) as pool, ExitStack() as running:
+        list(pool.map(kafka_jars, VERSIONS))
+        starting = {version: pool.submit(first_night, version, folder / version) for version in VERSIONS}
+        for night in starting.values():
+            if night.exception() is None:
+                running.callback(night.result().scene.close)
+        yield {version: night.result() for version, night in starting.items()}
+
+
+@pytest.fixture(scope="session")
+def audits(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Audits]:
+    """The audits of one broker's captures, in one warehouse for all."""
+    return partial(Audits, spark, str(tmp_path_factory.mktemp("e2e-warehouse")))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ripening(request: pytest.FixtureRequest) -> None:
+    """Where a story is asked for later on, its brokers start before every other test."""
+    if any("story" in getattr(item, "fixturenames", ()) for item in request.session.items):
+        request.getfixturevalue("begun")
+
+
+@pytest.fixture(scope="session")
+def begun(first_nights: dict[str, FirstNight], audits: Callable[[str], Audits]) -> dict[str, Story]:
+    """The first plan of every broker, while it is too early to execute it."""
+    return {version: begin(first, audits(version)) for version, first in first_nights.items()}
+
+
+@pytest.fixture(scope="session", params=VERSIONS)
+def story(
+    request: pytest.FixtureRequest,
+    first_nights: dict[str, FirstNight],
+    begun: dict[str, Story],
+    audits: Callable[[str], Audits],
+) -> Story:
+    """The whole story of one broker, told once."""
+    version = request.param
+    if version not in _told:
+        _told[version] = go_on(begun[version], first_nights[version], audits(version))
+    return _told[version]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line per broker: what was made, found and repaired."""
+    if _told:
+        terminalreporter.section("from recommendation to repair")
+        terminalreporter.write(summary(_told))

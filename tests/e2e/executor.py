@@ -1,0 +1,90 @@
+"""Who executes an abort plan: it checks what a record asks for, and sends it in one of the three forms."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.broker import QUIET
+from tests.e2e.driver import KafkaError
+from tests.e2e.kafka_jars import class_path
+from txn_analysis.advise.renderings import commands, ndjson, write_txn_markers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.e2e.scene import Scene
+    from txn_analysis.advise.abort_plan import AbortRecord
+
+_FOUR_FIELDS = re.compile(r"^#   .*?: (kafka-transactions\.sh .* --coordinator-epoch \d+)$", re.MULTILINE)
+
+
+def refusals(scene: Scene, record: AbortRecord, now_ms: int, *, is_producer_ended: bool = False) -> list[str]:
+    """Why a record must not be executed now; empty where it may."""
+    found = []
+    if now_ms < record.not_before_ms:
+        found.append("too early")
+    if now_ms > record.not_after_ms:
+        found.append("expired")
+    rows = scene.driver.call("describe_producers", topic=record.topic, partition=record.partition)
+    starts = {row["producer_id"]: row["txn_start_offset"] for row in rows}
+    if starts.get(record.producer_id) != record.txn_start_offset:
+        found.append("nothing is open at the start offset")
+    if record.producer_is_live and not is_producer_ended and _is_listed(scene, record):
+        found.append("the coordinator lists the partition, or cannot be asked")
+    return found
+
+
+def _is_listed(scene: Scene, record: AbortRecord) -> bool:
+    try:
+        transaction = scene.driver.call("describe_transaction", id=record.transactional_id)
+    except KafkaError:
+        return True  # before 3.0
+    return record.topic_partition in transaction["partitions"]
+
+
+def by_admin(scene: Scene, record: AbortRecord) -> None:
+    """`Admin.abortTransaction` from the record's line of `--format ndjson`.
+
+    Raises:
+        KafkaError: the broker refused it.
+    """
+    scene.driver.call("abort_record", record=json.loads(ndjson([record])))
+
+
+def by_request(scene: Scene, record: AbortRecord, version: int) -> dict[str, int]:
+    """The document of `--format write-txn-markers` on the wire; returns Kafka's error code of each partition."""
+    document, left_out = write_txn_markers([record], version)
+    assert left_out == []
+    codes: dict[str, int] = scene.driver.call("write_markers", document=json.loads(document), version=version)
+    return codes
+
+
+def by_script(scene: Scene, record: AbortRecord, tool_version: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The script of `--format commands`, as it is, with the tool of some version in the PATH."""
+    return _sh(commands([record]), scene, tool_version, folder)
+
+
+def by_four_fields(
+    scene: Scene, record: AbortRecord, tool_version: str, folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """The form for brokers before 3.0, which the script gives in a comment."""
+    (command,) = _FOUR_FIELDS.findall(commands([record]))
+    return _sh(command, scene, tool_version, folder)
+
+
+def _sh(script: str, scene: Scene, tool_version: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    folder.mkdir(parents=True, exist_ok=True)
+    tool = folder / "kafka-transactions.sh"
+    java = f'java -Xmx256m {" ".join(QUIET)} -cp "{class_path(tool_version)}"'
+    tool.write_text(f'#!/bin/sh\nexec {java} org.apache.kafka.tools.TransactionsCommand "$@"\n')
+    tool.chmod(0o755)
+    environment: dict[str, Any] = {
+        **os.environ,
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "BROKERS": scene.cluster.bootstrap,
+    }
+    return subprocess.run(["sh", "-e", "-c", script], env=environment, capture_output=True, text=True, check=False)

@@ -1,0 +1,66 @@
+"""Kafka itself: the jars of one version from Maven Central, resolved by the Ivy that comes with Spark.
+
+`python -m tests.e2e.kafka_jars` fetches those of every version that the tests start.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+import txn_analysis
+
+VERSIONS = ("2.8.2", "3.9.1", "4.2.0")
+CACHE = Path(__file__).parents[2] / ".kafka"
+
+_FIRST_WITH_TOOLS = (3, 5)  # `kafka-tools` has the commands; before, they were in the broker's own jar
+_MODULE = """<ivy-module version="2.0"><info organisation="tests" module="kafka"/>
+<configurations><conf name="default"/></configurations><dependencies>{}</dependencies></ivy-module>
+"""
+_DEPENDENCY = '<dependency org="{}" name="{}" rev="{}" conf="default-&gt;default"/>'
+
+
+def kafka_jars(version: str) -> Path:
+    """The folder with the jars of one version, fetched once."""
+    folder = CACHE / version
+    if not folder.is_dir():
+        arriving = CACHE / f"arriving-{version}"
+        _fetch(version, arriving)
+        arriving.rename(folder)
+    return folder
+
+
+def class_path(version: str) -> str:
+    """What Java's `-cp` takes."""
+    return f"{kafka_jars(version)}/*"
+
+
+def _fetch(version: str, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = [("org.apache.kafka", "kafka_2.13", version), ("org.slf4j", "slf4j-simple", "1.7.36")]
+    if tuple(map(int, version.split(".")[:2])) >= _FIRST_WITH_TOOLS:
+        wanted.append(("org.apache.kafka", "kafka-tools", version))
+    module = folder / "ivy.xml"
+    module.write_text(_MODULE.format("".join(_DEPENDENCY.format(*artifact) for artifact in wanted)))
+    pyspark, package = find_spec("pyspark"), Path(txn_analysis.__file__).parent
+    assert pyspark is not None
+    assert pyspark.origin is not None
+    (ivy,) = Path(pyspark.origin).parent.glob("jars/ivy-*.jar")
+    words: list[str | Path] = ["-settings", package / "ivysettings.xml", "-ivy", module, "-cache", folder / "ivy"]
+    pattern = folder / "[artifact]-[revision](-[classifier]).[ext]"
+    done = subprocess.run(
+        ["java", "-jar", ivy, *words, "-types", "jar", "bundle", "-retrieve", pattern, "-warn"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert list(folder.glob(f"kafka_2.13-{version}.jar")), done.stdout + done.stderr
+
+
+if __name__ == "__main__":
+    with ThreadPoolExecutor() as pool:
+        for jars in pool.map(kafka_jars, VERSIONS):
+            print(f"{len(list(jars.glob('*.jar')))} jars in {jars}", file=sys.stderr)
