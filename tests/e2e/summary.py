@@ -12,11 +12,6 @@ from txn_analysis.advise.repair import Repair
 if TYPE_CHECKING:
     from tests.e2e.story import Night, Place, Story
 
-REASONS = {
-    "threshold": "the tool waits for --max-transaction-timeout, the audit for 5 minutes more",
-    "clocks": "the tool takes a client's time in the future as it is, the audit asks the brokers' clocks",
-}
-
 
 def summary(told: dict[str, Story]) -> str:
     """The table of all brokers, and the reasons for differences."""
