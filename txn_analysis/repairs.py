@@ -39,7 +39,7 @@ Row = dict[str, Any]
 _PRODUCER = ("topic", "partition", "producer_id")
 _FINDING_COLUMNS: tuple[str, ...] = (
     *("run_id", "finding_id", *_PRODUCER, "txn_start_offset", "last_offset", "verdict", "rule", "missing_evidence"),
-    "appended_before_ms",
+    *("appended_before_ms", "cause"),
 )
 _HEALTH_COLUMNS: tuple[str, ...] = (
     *("run_id", "topic", "partition", "is_in_capture", "first_offset", "end_offset", "log_start_offset"),
@@ -152,33 +152,43 @@ class Past:
     ended_in: str | None
     times: int
 
+    @property
+    def cause(self) -> str | None:
+        """Why it hangs, by the last run that saw it; None where that run was made before causes were told."""
+        return _cause(self.findings)
+
 
 def past(known: Nights) -> list[Past]:
     """Every transaction that one of the runs called hanging, sorted by topic, partition and start.
 
-    `times` counts how many transactions of the same transactional id hung by the same rule; those without an id
-    are counted by rule and partition.
+    `times` counts how many transactions of the same transactional id hung for the same cause; those without an id
+    are counted by cause and partition.
     """
     order = [run["run_id"] for run in known.runs]
     found = [
         (outcome, tuple(sorted(_findings_of(outcome.record, known), key=lambda row: order.index(row["run_id"]))))
         for outcome in _outcomes(known, known.runs)
     ]
-    times = Counter(_kind(outcome.record) for outcome, _ in found)
+    times = Counter(_kind(outcome.record, findings) for outcome, findings in found)
     return [
         Past(
             outcome,
             findings,
             _first_hanging(findings),
             _ended_in(outcome, findings, known),
-            times[_kind(outcome.record)],
+            times[_kind(outcome.record, findings)],
         )
         for outcome, findings in found
     ]
 
 
-def _kind(record: AbortRecord) -> tuple[str, str]:
-    return record.transactional_id or record.topic_partition, record.rule
+def _kind(record: AbortRecord, findings: Sequence[Row]) -> tuple[str, str]:
+    return record.transactional_id or record.topic_partition, _cause(findings) or record.rule
+
+
+def _cause(findings: Sequence[Row]) -> str | None:
+    cause = findings[-1]["cause"]
+    return None if cause is None else str(cause["name"])
 
 
 def _findings_of(record: AbortRecord, known: Nights) -> list[Row]:

@@ -98,6 +98,12 @@ def test_history_says_since_when_and_in_which_run_it_ended(
     }
     assert {item.recommended_in for item in past.values()} == {run_of[FIRST]}
     assert (past["orders-0"].ended_in, past["orders-2"].ended_in) == (run_of[THIRD], None)
+    assert {name: item.cause for name, item in past.items()} == {
+        "ledger.events-1": "old_epoch_left_open",
+        "orders-0": "late_write_after_marker",
+        "orders-2": "producer_id_never_known",
+        "payments-0": "write_before_partition_added",
+    }
 
 
 def test_plan_of_a_later_capture_cannot_be_verified_by_an_earlier_one(

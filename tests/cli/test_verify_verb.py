@@ -31,7 +31,7 @@ def ended_as(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
             asked["since"] = since
             return outcomes
 
-        finding = rows.finding()
+        finding = rows.finding(cause={"name": "late_write_after_marker"})
         past = [repairs.Past(outcome, (finding, finding), "run-1", "run-3", 2) for outcome in outcomes]
         monkeypatch.setattr(repairs, "nights", lambda *arguments: arguments)
         monkeypatch.setattr(repairs, "verify", verify)
@@ -73,4 +73,5 @@ def test_history_counts_nights_and_recurrences(command: Callable[..., Done], end
     ended_as(Repair.REPAIRED)
     (row,) = json.loads(command("verify", "--history", "--format", "json").out)
     assert (row["EndedIn"], row["Nights"], row["Times"]) == ("run-3", 2, 2)
+    assert row["Cause"] == "late_write_after_marker"
     assert "a\\nb" in command("verify", "--history").out

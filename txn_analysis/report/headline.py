@@ -95,7 +95,10 @@ def _repair(report: AuditReport, options: str) -> Iterator[Step]:
     live = [f"{escape(f.topic_partition)} ({_name_of(f)})" for f in report.hanging if f.is_producer_live]
     if live:
         yield Step(f"First end the producer of {listed(live, 3)}: it has a transaction in progress.")
-    yield Step("When the markers are written, copy the files again and audit once more.")
+    yield Step(
+        "When the markers are written, copy the files again and audit once more. This says what became of each abort:",
+        f"txn-analysis verify{options}",
+    )
 
 
 def _name_of(finding: FindingItem) -> str:

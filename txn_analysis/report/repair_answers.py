@@ -34,6 +34,7 @@ VERIFY = (
 HISTORY = (
     *_TRANSACTION,
     Column("Rule"),
+    Column("Cause"),
     Column("HangingSince"),
     Column("FirstSeenIn"),
     Column("RecommendedIn"),
@@ -71,6 +72,7 @@ def history_answer(past: Sequence[Past]) -> Answer:
             (
                 *_transaction(item.outcome),
                 item.outcome.record.rule,
+                item.cause,
                 _since(item),
                 item.findings[0]["run_id"],
                 item.recommended_in,
