@@ -58,22 +58,16 @@ _INTERPRETED = {
 _PLANNED_ONCE = {"spark.sql.adaptive.enabled": "false"}
 # Without Java's optimising compiler the code cache is 48 MiB by default, which Spark and Delta fill.
 _QUICKLY_COMPILED = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-# The optimising compiler keeps a core busy for half a minute unless it waits until code is used far more often.
-_LATE_OPTIMISED = (
-    "-XX:Tier4InvocationThreshold=30000 -XX:Tier4MinInvocationThreshold=5000"
-    " -XX:Tier4CompileThreshold=80000 -XX:Tier4BackEdgeThreshold=400000"
-)
 
 
 class RunLength(Enum):
     """How much work a session is for: what makes Spark run fast makes it start slowly.
 
-    An audit of shallow dumps on two cores took, as a short, middle and long run: 36, 33 and 39 s of 128 MiB; 78, 48 and
-    48 s of 640 MiB; 142 and 81 s of 2.5 GiB as a middle and long run. Of 0.1 MiB a short one takes 6 s less.
+    Java does little of an audit on one machine, where tasks write the tables: of 2.5 GiB of shallow dumps on two cores a
+    short run took 39 s, a long one 41 s, and with Java's optimising compiler 46 s. Clusters keep Java's own settings.
     """
 
-    SHORT = 64 << 20
-    MIDDLE = 512 << 20
+    SHORT = 2 << 30
     LONG = 1 << 63
 
     @classmethod
@@ -84,10 +78,9 @@ class RunLength(Enum):
 
 _JAVA_OPTIONS = {
     RunLength.SHORT: f"{_QUICKLY_COMPILED} -XX:+UseSerialGC",
-    RunLength.MIDDLE: f"{_QUICKLY_COMPILED} -XX:+UseParallelGC",
-    RunLength.LONG: f"{_LATE_OPTIMISED} -XX:+UseParallelGC",
+    RunLength.LONG: f"{_QUICKLY_COMPILED} -XX:+UseParallelGC",
 }
-_SQL_OPTIONS = {RunLength.SHORT: _PLANNED_ONCE | _INTERPRETED, RunLength.MIDDLE: _PLANNED_ONCE, RunLength.LONG: {}}
+_SQL_OPTIONS = {RunLength.SHORT: _PLANNED_ONCE | _INTERPRETED, RunLength.LONG: {}}
 
 
 def session(
@@ -141,12 +134,12 @@ def _launch_options(master: str, length: RunLength, java_options: str | None) ->
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
     more = _archive_options(folder) if java_options is None else java_options
     is_local = master == "local" or master.startswith("local[")
+    java = _JAVA_OPTIONS[length] if is_local else ""
     return {
         "spark.master": master,
         "spark.jars": ",".join(jars),
         "spark.driver.extraClassPath": os.pathsep.join(jars),  # only what Java's own class path has can be archived
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j} {_JAVA_OPTIONS[length]} {more}",
-        "spark.executor.extraJavaOptions": _JAVA_OPTIONS[length],
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j} {java} {more}",
         **(_LOCAL_OPTIONS if is_local else {}),
         **_SQL_OPTIONS[length],
     }
