@@ -63,8 +63,8 @@ _QUICKLY_COMPILED = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 class RunLength(Enum):
     """How much work a session is for: what makes Spark run fast makes it start slowly.
 
-    Java does little of an audit on one machine, where tasks write the tables: of 2.5 GiB of shallow dumps on two cores a
-    short run took 39 s, a long one 41 s, and with Java's optimising compiler 46 s. Clusters keep Java's own settings.
+    Java does little of an audit on one machine, where tasks write the tables: of 2.5 GiB of shallow dumps on two cores
+    a short run took 39 s, a long one 41 s, and with Java's optimising compiler 46 s. Clusters keep Java's own settings.
     """
 
     SHORT = 2 << 30
