@@ -59,7 +59,7 @@ _INTERPRETED = {
 }
 _PLANNED_ONCE = {"spark.sql.adaptive.enabled": "false"}
 # Without Java's optimising compiler the code cache is 48 MiB by default, which Spark and Delta fill.
-_QUICKLY_COMPILED = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+_SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 
 
 class RunLength(Enum):
@@ -78,10 +78,6 @@ class RunLength(Enum):
         return cls.LONG if input_bytes is None else next(length for length in cls if input_bytes < length.value)
 
 
-_JAVA_OPTIONS = {
-    RunLength.SHORT: f"{_QUICKLY_COMPILED} -XX:+UseSerialGC",
-    RunLength.LONG: f"{_QUICKLY_COMPILED} -XX:+UseParallelGC",
-}
 _SQL_OPTIONS = {RunLength.SHORT: _PLANNED_ONCE | _INTERPRETED, RunLength.LONG: {}}
 
 
@@ -136,7 +132,7 @@ def _launch_options(master: str, length: RunLength, java_options: str | None) ->
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
     more = _archive_options(folder) if java_options is None else java_options
     is_local = master == "local" or master.startswith("local[")
-    java = _JAVA_OPTIONS[length] if is_local else ""
+    java = _SMALL_JAVA if is_local else ""
     return {
         "spark.master": master,
         "spark.jars": ",".join(jars),
