@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from txn_analysis.errors import WarehouseError
+from txn_analysis.frames import collected
 from txn_analysis.ingest.ingest import Ingested
 from txn_analysis.ingest.ingest import ingest as read_inputs
 from txn_analysis.ingest.topic_config import read_topic_configs
@@ -18,7 +19,7 @@ from txn_analysis.reconstruct.partitions import all_transactions, linked_partiti
 from txn_analysis.reconstruct.transaction_rows import transaction_rows
 from txn_analysis.report.model import build_report
 from txn_analysis.report.progress import silent
-from txn_analysis.run import Run, rows_of, start_run
+from txn_analysis.run import Run, start_run
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, TRANSACTIONS
 from txn_analysis.timelines import pictures_of
 from txn_analysis.warehouse import Warehouse
@@ -100,7 +101,7 @@ def plan_aborts(spark: SparkSession, settings: Settings) -> Run:
     run = start_run(spark, settings)
     if run.warehouse.read(RUNS).where(F.col("run_id") == run.run_id).isEmpty():
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/find_hanging.py first.")
-    run.replace_rows(plan_of(run, rows_of(run.rows(FINDINGS))), ABORT_PLAN)
+    run.replace_rows(plan_of(run, collected(run.rows(FINDINGS))), ABORT_PLAN)
     return run
 
 
@@ -115,7 +116,7 @@ def load_report(spark: SparkSession, settings: Settings, run_id: str | None = No
         warehouse.read(PARTITION_HEALTH).where(of_run).drop("producers"),
         warehouse.read(FINDINGS).where(of_run),
     )
-    runs, inputs, health, findings = in_parallel(*[partial(rows_of, frame) for frame in frames])
+    runs, inputs, health, findings = in_parallel(*[partial(collected, frame) for frame in frames])
     if not runs:
         raise WarehouseError(f"{settings.warehouse}: no run {wanted}. `txn-analysis report` shows the last one.")
     own = [item for item in inputs if item["capture"] == runs[0]["capture"]]

@@ -8,10 +8,10 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from txn_analysis.frames import collected
 from txn_analysis.ingest.group_offsets import group_offsets
 from txn_analysis.ingest.sections import LOG
 from txn_analysis.ingest.text import TextError, detect_compression, open_text
-from txn_analysis.run import rows_of
 from txn_analysis.tables._schema import BIGINT, INT, STRING, struct
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def blocked_groups(run: Run, judged: list[Row]) -> dict[int, Row]:
     starts = {(row["partition"], row["producer_id"]): row["txn_start_offset"] for row in opened}
     pending: dict[int, set[str]] = {row["partition"]: set() for row in opened}
     sharing: dict[int, set[str]] = {row["partition"]: set() for row in opened}
-    for row in rows_of(found):
+    for row in collected(found):
         start = starts.get((row["partition"], row["producer_id"]))
         is_pending = start is not None and row["last_offset"] >= start
         (pending if is_pending else sharing)[row["partition"]].add(row["group"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+from txn_analysis.frames import collected
 from txn_analysis.tables import INPUTS, RUNS
 from txn_analysis.warehouse import MOST_ATTEMPTS, too_busy
 
@@ -33,7 +34,7 @@ def held_inputs(warehouse: Warehouse, input_ids: Iterable[str]) -> list[Row]:
         return []
     wanted = warehouse.spark.createDataFrame([(i,) for i in input_ids], "input_id string")
     rows = warehouse.read(INPUTS).join(F.broadcast(wanted), "input_id", "left_semi")
-    return [row.asDict(recursive=True) for row in rows.collect()]
+    return collected(rows)
 
 
 def found_by_reading(inputs: Iterable[Row]) -> dict[tuple[str, str | None], Row]:
@@ -94,5 +95,5 @@ def commit_run(warehouse: Warehouse, run: Row) -> None:
 
 
 def _run_numbers(warehouse: Warehouse) -> dict[str, int]:
-    rows = warehouse.read(RUNS).select("run_id", "run_number").collect()
+    rows = collected(warehouse.read(RUNS).select("run_id", "run_number"))
     return {row["run_id"]: row["run_number"] for row in rows}

@@ -7,7 +7,6 @@ file counts once it is committed: by `delta_log`.
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import pyarrow.parquet as pq
 
 from txn_analysis.storage_errors import broken_check, missing_value
 from txn_analysis.tables import INDEXED_COLUMNS
+from txn_analysis.wall_clock import now_ms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -120,7 +120,7 @@ class _Writer:
         self._file.close()
         statistics = json.dumps(_statistics(pq.read_metadata(self._path), self._own[:INDEXED_COLUMNS]))
         size_bytes = self._path.stat().st_size
-        return DataFile(self._table.name, quote(self._relative, safe="/="), size_bytes, _now_ms(), statistics)
+        return DataFile(self._table.name, quote(self._relative, safe="/="), size_bytes, now_ms(), statistics)
 
     def drop(self) -> None:
         """Free the space of what nobody will commit; the disk may be full."""
@@ -128,10 +128,6 @@ class _Writer:
             self._file.close()
         with suppress(OSError):
             self._path.unlink()
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _leaves(schema: pa.Schema) -> Iterator[tuple[str, pa.DataType]]:

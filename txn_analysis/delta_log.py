@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any
+
+from txn_analysis.wall_clock import now_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -65,8 +66,8 @@ class DeltaLog:
         predicate: str | None = None,
     ) -> None:
         delta, some = self._jvm.org.apache.spark.sql.delta, self._jvm.scala.Option.apply
-        now_ms = time.time_ns() // 1_000_000
-        actions = [file.removeWithTimestamp(now_ms, True) for file in removed]
+        removed_ms = now_ms()
+        actions = [file.removeWithTimestamp(removed_ms, True) for file in removed]
         actions += [delta.actions.Action.fromJson(text) for text in added]
         described = getattr(delta, "DeltaOperations$Write")(
             getattr(self._jvm.org.apache.spark.sql.SaveMode, mode),

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.errors import WarehouseError
+from txn_analysis.frames import collected
 from txn_analysis.reconstruct.copies import cuts_of
 from txn_analysis.tables import LOG_PIECES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
@@ -187,7 +188,7 @@ def evidence_of_run(warehouse: Warehouse, run: Row) -> Evidence:
 
 
 def _inputs(warehouse: Warehouse, cluster: str) -> list[Row]:
-    return [row.asDict(recursive=True) for row in warehouse.inputs(cluster).collect()]
+    return collected(warehouse.inputs(cluster))
 
 
 def _moments(inputs: list[Row]) -> dict[str, int | None]:

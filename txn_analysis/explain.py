@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from txn_analysis.errors import ConfigError
+from txn_analysis.frames import collected
 from txn_analysis.judge.coordinator import histories, in_order
 from txn_analysis.judge.timeline import timeline
 from txn_analysis.judge.why_not import rule_trace, would_change
 from txn_analysis.judging import judged_rows, states_of
 from txn_analysis.report.explanation import Explanation
-from txn_analysis.run import rows_of
 from txn_analysis.tables import LOG_BATCHES, PARTITION_HEALTH, TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ def explain(run: Run, wanted: Column) -> list[Explanation]:
     Raises:
         ConfigError: none is met, or too many to read.
     """
-    opened = rows_of(run.rows(TRANSACTIONS).where("outcome = 'open'").where(wanted).limit(MOST_EXPLAINED + 1))
+    opened = collected(run.rows(TRANSACTIONS).where("outcome = 'open'").where(wanted).limit(MOST_EXPLAINED + 1))
     if not opened:
         raise ConfigError("no open transaction of this run fits; `txn-analysis report` lists them")
     if len(opened) > MOST_EXPLAINED:
         raise ConfigError(f"more than {MOST_EXPLAINED} open transactions fit; say more with --topic, --partition, ...")
-    health = rows_of(run.rows(PARTITION_HEALTH).drop("producers"))
+    health = collected(run.rows(PARTITION_HEALTH).drop("producers"))
     states = states_of(run)
     _, judged = judged_rows(run, opened, health, states)
     records = histories(run.warehouse.rows(opened, TRANSACTIONS), states)
@@ -98,7 +98,7 @@ def _batches(run: Run, row: Row) -> list[Row]:
     found = parts[0]
     for part in parts[1:]:
         found = found.unionByName(part)
-    return rows_of(found.dropDuplicates(["base_offset"]))
+    return collected(found.dropDuplicates(["base_offset"]))
 
 
 def _records_around(row: Row, records: DataFrame) -> list[Row]:
@@ -114,4 +114,4 @@ def _records_around(row: Row, records: DataFrame) -> list[Row]:
     if pivot_ms is not None:
         parts.append(of_id.where(moment <= pivot_ms).orderBy(newest).limit(_RECORDS_BEFORE))
         parts.append(of_id.where(moment > pivot_ms).orderBy("record_order").limit(_RECORDS_AFTER))
-    return in_order([found for part in parts for found in rows_of(part)])
+    return in_order([found for part in parts for found in collected(part)])

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from txn_analysis.advise.abort_plan import abort_plan
 from txn_analysis.blocked_groups import GROUP_TOPIC, blocked_groups
 from txn_analysis.commits import commit_run
+from txn_analysis.frames import collected
 from txn_analysis.ingest.topic_config import read_topic_configs
 from txn_analysis.judge.coordinator import candidate_key, coordinator_facts, state_evidence
 from txn_analysis.judge.early_warning import id_warnings, open_warnings
@@ -21,7 +22,7 @@ from txn_analysis.judge.judgement import judgement_of
 from txn_analysis.judge.predecessors import predecessor_of, predecessors
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.parallel import in_parallel
-from txn_analysis.run import digest, parameters, rows_of
+from txn_analysis.run import digest, parameters
 from txn_analysis.tables import (
     ABORT_PLAN,
     FINDINGS,
@@ -71,8 +72,8 @@ class Judged:
 def judge(run: Run) -> Judged:
     """The verdict on every open transaction of a reconstructed run, and the plan for those that hang."""
     opened, health = in_parallel(
-        partial(rows_of, run.rows(TRANSACTIONS).where(F.col("outcome") == "open")),
-        partial(rows_of, run.rows(PARTITION_HEALTH).drop("producers")),
+        partial(collected, run.rows(TRANSACTIONS).where(F.col("outcome") == "open")),
+        partial(collected, run.rows(PARTITION_HEALTH).drop("producers")),
     )
     configs = {} if run.settings.topic_config is None else read_topic_configs(run.settings.topic_config)
     states = states_of(run).persist()
@@ -101,7 +102,7 @@ def judged_rows(run: Run, opened: list[Row], health: list[Row], states: DataFram
     """
     (state, known), before = in_parallel(
         partial(_coordinator, run, opened, health, states),
-        lambda: {candidate_key(row): row for row in rows_of(predecessors(run.rows(TRANSACTIONS)))} if opened else {},
+        lambda: {candidate_key(row): row for row in collected(predecessors(run.rows(TRANSACTIONS)))} if opened else {},
     )
     partitions = {(row["topic"], row["partition"]): row for row in health}
     judged = []
@@ -124,7 +125,8 @@ def _coordinator(
     settings = run.settings
     facts_known = coordinator_facts(run.warehouse.rows(opened, TRANSACTIONS), states, settings.max_clock_skew_ms)
     state, known = in_parallel(
-        partial(state_evidence, states, run.evidence, health, settings), lambda: rows_of(facts_known) if opened else []
+        partial(state_evidence, states, run.evidence, health, settings),
+        lambda: collected(facts_known) if opened else [],
     )
     return state, {candidate_key(row): row for row in known}
 

@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 from txn_analysis.advise.abort_plan import AbortRecord
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.evidence import evidence_of_run
+from txn_analysis.frames import collected
 from txn_analysis.judge.coordinator import current_states
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.answer import MINUS_ONE, Answer, Column
@@ -152,8 +153,8 @@ class RunTables:
 
     def abort_plan(self) -> list[AbortRecord]:
         """The run's abort plan, in its order."""
-        rows = self.rows(ABORT_PLAN).orderBy("topic", "partition", "producer_id", "txn_start_offset").collect()
-        return [AbortRecord(**row.asDict(recursive=True)) for row in rows]
+        rows = self.rows(ABORT_PLAN).orderBy("topic", "partition", "producer_id", "txn_start_offset")
+        return [AbortRecord(**row) for row in collected(rows)]
 
     def current_states(self) -> DataFrame:
         """The last record of every transactional id, as far as the run could see."""

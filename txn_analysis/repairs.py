@@ -18,6 +18,7 @@ from txn_analysis.advise.abort_plan import AbortRecord
 from txn_analysis.advise.repair import After, Before, Outcome, outcome_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.evidence import evidence_of_run
+from txn_analysis.frames import collected
 from txn_analysis.judge.coordinator import HISTORY_COLUMNS
 from txn_analysis.judge.history import PREPARED, names_producer
 from txn_analysis.judge.verdicts import Verdict
@@ -78,7 +79,7 @@ class Nights:
         """Every finding, in any of the runs, of a producer and partition that one of them calls hanging."""
         found = self.rows(FINDINGS, _FINDING_COLUMNS)
         ever = found.where(F.col("verdict") == Verdict.HANGING.value).select(*_PRODUCER).distinct()
-        return _dicts(found.join(F.broadcast(ever), list(_PRODUCER), "left_semi"))
+        return collected(found.join(F.broadcast(ever), list(_PRODUCER), "left_semi"))
 
     @cached_property
     def health(self) -> dict[tuple[str, str, int], Row]:
@@ -87,7 +88,7 @@ class Nights:
         if not wanted:
             return {}
         places = self.warehouse.spark.createDataFrame(sorted(wanted), "topic string, partition int")
-        rows = _dicts(self.rows(PARTITION_HEALTH, _HEALTH_COLUMNS).join(F.broadcast(places), ["topic", "partition"]))
+        rows = collected(self.rows(PARTITION_HEALTH, _HEALTH_COLUMNS).join(F.broadcast(places), ["topic", "partition"]))
         return {(row["run_id"], row["topic"], row["partition"]): row for row in rows}
 
 
@@ -98,7 +99,7 @@ def nights(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> Nig
         WarehouseError: there is no such run.
     """
     last = run_tables(warehouse, cluster, run_id).run.asDict(recursive=True)
-    runs = _dicts(warehouse.read(RUNS).where(F.col("cluster") == last["cluster"]))
+    runs = collected(warehouse.read(RUNS).where(F.col("cluster") == last["cluster"]))
     newest = {run["capture"]: run for run in sorted(runs, key=lambda run: int(run["run_number"]))}
     return Nights(warehouse, (*sorted(_behind(newest.values(), last), key=lambda run: int(run["as_of_ms"])), last))
 
@@ -228,7 +229,7 @@ def _outcomes(known: Nights, plans: Sequence[Row]) -> list[Outcome]:
 
 def _recommended(known: Nights, plans: Sequence[Row]) -> list[AbortRecord]:
     order = {run["run_id"]: number for number, run in enumerate(plans)}
-    rows = [row for row in _dicts(known.rows(ABORT_PLAN)) if row["run_id"] in order] if plans else []
+    rows = [row for row in collected(known.rows(ABORT_PLAN)) if row["run_id"] in order] if plans else []
     newest = {row["finding_id"]: row for row in sorted(rows, key=lambda row: order[row["run_id"]])}
     return [AbortRecord(**row) for row in newest.values()]
 
@@ -236,7 +237,7 @@ def _recommended(known: Nights, plans: Sequence[Row]) -> list[AbortRecord]:
 def _ended(known: Nights, keys: DataFrame) -> list[Row]:
     rows = known.warehouse.read(TRANSACTIONS).where(F.col("run_id") == known.last["run_id"])
     ended = rows.where(F.col("outcome") != "open").join(F.broadcast(keys), list(_PRODUCER), "left_semi")
-    return _dicts(ended.select(*_ENDED_COLUMNS))
+    return collected(ended.select(*_ENDED_COLUMNS))
 
 
 def _decisions(known: Nights, records: Iterable[AbortRecord]) -> list[Row]:
@@ -246,7 +247,7 @@ def _decisions(known: Nights, records: Iterable[AbortRecord]) -> list[Row]:
     states = evidence_of_run(known.warehouse, known.last).states(partition_count)
     ids = F.array("producer_id", "previous_producer_id", "next_producer_id")
     is_named = F.exists(ids, lambda producer_id: producer_id.isin(wanted))
-    return _dicts(states.where(F.col("state").isin(*PREPARED) & is_named).select(*HISTORY_COLUMNS))
+    return collected(states.where(F.col("state").isin(*PREPARED) & is_named).select(*HISTORY_COLUMNS))
 
 
 def _before(record: AbortRecord, known: Nights) -> Before:
@@ -272,7 +273,3 @@ def _after(record: AbortRecord, known: Nights, ended: list[Row], history: list[R
 
 def _place(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in _PRODUCER)
-
-
-def _dicts(frame: DataFrame) -> list[Row]:
-    return [row.asDict(recursive=True) for row in frame.collect()]

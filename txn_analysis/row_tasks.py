@@ -73,8 +73,8 @@ def write_in_tasks(spark: SparkSession, tasks: RowTasks, root: Path, slice_of: M
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in _numbers(numbers):
             told = _Streams()
-            own = ((tables[name], rows) for name, rows in tasks.rows_of(number) if told.passed(name, rows, tables))
-            yield _results(write_data_files(own, root, slice_of), told)
+            files = write_data_files(_of_tables(tasks.rows_of(number), tables, told), root, slice_of)
+            yield _results(files, told)
 
     return _collected(_numbered(spark, tasks).mapInArrow(run, _RESULTS))
 
@@ -128,15 +128,20 @@ class _Streams:
     def add(self, name: str, rows: pa.RecordBatch) -> None:
         self._held[name].append(rows)
 
-    def passed(self, name: str, rows: pa.RecordBatch, tables: Mapping[str, Table]) -> bool:
-        """These are rows of one of the tables; all others are kept."""
-        if name not in tables:
-            self.add(name, rows)
-        return name in tables
-
     def rows(self) -> list[dict[str, Any]]:
         """Rows of _NAMED_ROWS."""
         return [{"name": name, "rows": _stream(batches)} for name, batches in self._held.items()]
+
+
+def _of_tables(
+    named: Iterable[NamedRows], tables: Mapping[str, Table], told: _Streams
+) -> Iterator[tuple[Table, pa.RecordBatch]]:
+    """The rows of tables, each batch with its table; all others are `told`."""
+    for name, rows in named:
+        if name in tables:
+            yield tables[name], rows
+        else:
+            told.add(name, rows)
 
 
 def _stream(batches: list[pa.RecordBatch]) -> bytes:

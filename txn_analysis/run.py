@@ -98,11 +98,6 @@ def parameters(settings: Settings) -> dict[str, Any]:
     return judging | said
 
 
-def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
-    """All rows as plain dictionaries; for frames that are known to be small."""
-    return [row.asDict(recursive=True) for row in frame.collect()]
-
-
 def digest(basis: Any) -> str:
     """A short name for plain data; the same data has the same one."""
     return blake2b(json.dumps(basis, sort_keys=True).encode(), digest_size=8).hexdigest()

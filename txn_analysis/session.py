@@ -52,12 +52,12 @@ _LOCAL_OPTIONS = {
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "4",  # what is shuffled grows with producers, not with batches
 }
-_INTERPRETED = {
+_STARTED_FAST = {
+    "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "2",
 }
-_PLANNED_ONCE = {"spark.sql.adaptive.enabled": "false"}
 # Without Java's optimising compiler the code cache is 48 MiB by default, which Spark and Delta fill.
 _SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 
@@ -78,7 +78,7 @@ class RunLength(Enum):
         return cls.LONG if input_bytes is None else next(length for length in cls if input_bytes < length.value)
 
 
-_SQL_OPTIONS = {RunLength.SHORT: _PLANNED_ONCE | _INTERPRETED, RunLength.LONG: {}}
+_SQL_OPTIONS = {RunLength.SHORT: _STARTED_FAST, RunLength.LONG: {}}
 
 
 def session(

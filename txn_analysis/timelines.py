@@ -13,6 +13,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from txn_analysis.evidence import evidence_of_run
+from txn_analysis.frames import collected
 from txn_analysis.ingest.sections import BROKER_WRITTEN_TOPICS
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.parallel import in_parallel
@@ -62,8 +63,8 @@ def pictures_of(report: AuditReport, tables: RunTables, state_partitions: int) -
     places, ids = worst_places(report), _worst_ids(report)
     partitions, changes, runs = in_parallel(
         lambda: _partition_timelines(evidence, tables.rows(TRANSACTIONS), places, report.run.as_of_ms),
-        lambda: _dicts(state_changes(evidence.states(state_partitions), ids)) if ids else [],
-        lambda: _dicts(run_points(tables)),
+        lambda: collected(state_changes(evidence.states(state_partitions), ids)) if ids else [],
+        lambda: collected(run_points(tables)),
     )
     return Pictures(partitions, _id_timelines(changes, ids), _run_points(runs))
 
@@ -243,13 +244,13 @@ def _partition_timelines(
     rows = [(*place, *window) for place, window in places.items()]
     shown = evidence.warehouse.spark.createDataFrame(rows, _SHOWN)
     batches, markers = in_parallel(
-        lambda: _by_place(_dicts(log_points(_batches(evidence), transactions, shown, as_of_ms))),
-        lambda: _by_place(_dicts(marker_points(transactions, shown))),
+        lambda: _by_place(collected(log_points(_batches(evidence), transactions, shown, as_of_ms))),
+        lambda: _by_place(collected(marker_points(transactions, shown))),
     )
     if all(batches[place] for place in places):
         return tuple(_timeline(place, batches[place], markers[place]) for place in places)
     appends = _pieces(evidence).unionByName(_markers(transactions))
-    pieces = _by_place(_dicts(log_points(appends, transactions, shown, as_of_ms)))
+    pieces = _by_place(collected(log_points(appends, transactions, shown, as_of_ms)))
     return tuple(_timeline(place, batches[place] or pieces[place], markers[place]) for place in places)
 
 
@@ -291,7 +292,3 @@ def _by_place(rows: list[Row]) -> dict[Place, list[Row]]:
     for row in rows:
         found[row["topic"], row["partition"]].append(row)
     return found
-
-
-def _dicts(frame: DataFrame) -> list[Row]:
-    return [row.asDict() for row in frame.collect()]

@@ -24,6 +24,7 @@ from pyspark.sql import functions as F
 from txn_analysis.data_files import write_data_files
 from txn_analysis.delta_log import DeltaLog
 from txn_analysis.errors import WarehouseError
+from txn_analysis.frames import collected
 from txn_analysis.one_writer import one_writer
 from txn_analysis.parallel import in_parallel
 from txn_analysis.row_tasks import named_rows, rows_named, told_rows, write_frame, write_in_tasks
@@ -159,7 +160,7 @@ class Warehouse:
         self._replace(frame, rows_of, table, slice_of)
 
     def _replace(self, frame: DataFrame, rows_of: RowMaker | None, table: Table, slice_of: dict[str, str]) -> None:
-        if self._local_root and tuple(slice_of) == table.partition_by:
+        if self._local_root and _is_partition(table, slice_of):
             write = partial(write_frame, frame, rows_of or iter, table, self._local_root, slice_of)
             self._commit(table, _mapped(self.path(table), write), slice_of)
         else:
@@ -173,7 +174,7 @@ class Warehouse:
         Raises:
             WarehouseError: as with `replace`.
         """
-        if self._local_root and tuple(slice_of) == table.partition_by:
+        if self._local_root and _is_partition(table, slice_of):
             self._commit(table, self._mapped(table, lambda: self._files_of(rows, table, slice_of)), slice_of)
         else:
             self.replace(self.rows(rows, table), table, **slice_of)
@@ -233,7 +234,7 @@ class Warehouse:
         if not self.is_new(table):
             present = self.read_uncommitted(table).alias("t")
             fresh = self.rows(rows, table).alias("s").join(present, F.expr(unless), "left_anti")
-            rows = [row.asDict(recursive=True) for row in fresh.collect()]
+            rows = collected(fresh)
         if rows:
             DeltaLog(self.spark, self.path(table)).append(self._files_of(rows, table, {}))
         return len(rows)
@@ -320,6 +321,11 @@ def _check_writable(root: Path) -> None:
 def too_busy(path: str) -> WarehouseError:
     """The error of a writer that others were faster than, every time."""
     return WarehouseError(f"{path}: other audits kept writing here at the same time. Run the same command again")
+
+
+def _is_partition(table: Table, slice_of: dict[str, str]) -> bool:
+    """Files can be replaced only where a slice has files of its own."""
+    return tuple(slice_of) == table.partition_by
 
 
 def _condition(slice_of: dict[str, str]) -> str:

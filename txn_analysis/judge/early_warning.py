@@ -15,11 +15,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.config import LATE_TRANSACTION_BUFFER_MS
+from txn_analysis.frames import collected
 from txn_analysis.judge.applications import application_of
 from txn_analysis.judge.causes import EXHAUSTED_EPOCH
 from txn_analysis.judge.coordinator import current_states
 from txn_analysis.judge.facts import NEVER_TIMES_OUT_MS
-from txn_analysis.run import rows_of
 from txn_analysis.tables._schema import BIGINT, STRING
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def id_warnings(states: DataFrame, settings: Settings, as_of_ms: int | None) -> 
     """
     flagged = _flagged(current_states(states), settings, as_of_ms).unionByName(_repeated(states))
     rows = sorted(
-        rows_of(_worst(flagged)), key=lambda row: (KINDS.index(row["kind"]), -row["score"], row["application"])
+        collected(_worst(flagged)), key=lambda row: (KINDS.index(row["kind"]), -row["score"], row["application"])
     )
     return [_warning(row) for row in rows]
 
