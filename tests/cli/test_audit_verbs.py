@@ -200,6 +200,17 @@ def test_output_device_is_written_to(command: Callable[..., Done], library: Libr
     assert command("audit", dump, "-o", os.devnull).code == 0
 
 
+@pytest.mark.parametrize("flag", ["-o", "--html", "--prometheus"])
+def test_output_that_cannot_be_written_is_named_by_its_flag(
+    command: Callable[..., Done], library: Library, dump: str, flag: str
+) -> None:
+    library.returns("audit", report_with())
+    library.returns("pictures", Pictures())
+    done = command("audit", dump, flag, "/dev/full")
+    assert done.code == 2
+    assert done.err.endswith(f"error: {flag} /dev/full: cannot be written: No space left on device\n")
+
+
 def test_page_is_written_beside_the_text(
     command: Callable[..., Done], library: Library, dump: str, tmp_path: Path
 ) -> None:

@@ -62,7 +62,7 @@ def audit(
     if prometheus is not None:
         write_metrics(report, prometheus)
     if html:
-        emit_page(report, pictures, settings, html)
+        emit_page(report, pictures, settings, html, "--html")
     return _deliver(report, request, settings, format, width, pictures)
 
 

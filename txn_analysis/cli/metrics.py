@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.cli.output import write_whole
-from txn_analysis.errors import AuditError
+from txn_analysis.cli.output import emit
+from txn_analysis.wall_clock import now_ms
 
 if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
@@ -29,8 +27,5 @@ def write_metrics(report: AuditReport, file: str) -> None:
     # Not needed for --help.
     from txn_analysis.report.prometheus import prometheus_text
 
-    try:
-        # The one figure that is of this machine's clock: an alert must see that no audit succeeded any more.
-        write_whole(Path(file), prometheus_text(report, time.time_ns() // 1_000_000))
-    except OSError as error:
-        raise AuditError(f"--prometheus {file}: cannot be written: {error.strerror or error}") from error
+    # The one figure that is of this machine's clock: an alert must see that no audit succeeded any more.
+    emit(prometheus_text(report, now_ms()), file, "--prometheus")

@@ -31,8 +31,13 @@ def check_output(output: str | None, flag: str = "-o") -> None:
         raise AuditError(f"{flag} {output}: the folder does not exist; create it first")
 
 
-def emit(text: str, output: str | None) -> None:
-    """Writes the text to stdout, or to the file `output`.
+def emit(text: str, output: str | None, flag: str = "-o") -> None:
+    """Writes the text to stdout, or to the file `output`, which appears whole or not at all.
+
+    Args:
+        text: what is written.
+        output: the file; None for stdout.
+        flag: the option that named it.
 
     Raises:
         AuditError: the file cannot be written.
@@ -42,9 +47,9 @@ def emit(text: str, output: str | None) -> None:
             stream.write(text)
         return
     try:
-        write_whole(Path(output), text)
+        _write_whole(Path(output), text)
     except OSError as error:
-        raise AuditError(f"-o {output}: cannot be written: {error.strerror or error}") from error
+        raise AuditError(f"{flag} {output}: cannot be written: {error.strerror or error}") from error
 
 
 def emit_styled(show: Callable[[TextIO], None]) -> None:
@@ -72,7 +77,7 @@ def quiet_pipe(stream: TextIO) -> Iterator[TextIO]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def write_whole(path: Path, text: str) -> None:
+def _write_whole(path: Path, text: str) -> None:
     """Writes a file that appears whole or not at all."""
     data = text.encode("utf-8", "backslashreplace")
     if path.exists() and not path.is_file():  # a pipe or a device can only be written to, not replaced

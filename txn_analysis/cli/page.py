@@ -14,8 +14,17 @@ if TYPE_CHECKING:
     from txn_analysis.report.pictures import Pictures
 
 
-def emit_page(report: AuditReport, pictures: Pictures | None, settings: Settings, output: str | None) -> None:
+def emit_page(
+    report: AuditReport, pictures: Pictures | None, settings: Settings, output: str | None, flag: str = "-o"
+) -> None:
     """Writes the page to stdout or a file; a page that cannot hold all findings links a table file beside it.
+
+    Args:
+        report: what was found.
+        pictures: its series over time.
+        settings: say where the warehouse is.
+        output: the file; None for stdout.
+        flag: the option that named it.
 
     Raises:
         AuditError: a file cannot be written.
@@ -27,8 +36,8 @@ def emit_page(report: AuditReport, pictures: Pictures | None, settings: Settings
     table = None
     if output is not None and len(report.findings) > MOST_FINDINGS:
         table = Path(output).with_suffix(".findings.csv")
-        emit(findings_csv(report), str(table))
-    emit(html_report(report, pictures, warehouse_option(settings), table.name if table else None), output)
+        emit(findings_csv(report), str(table), flag)
+    emit(html_report(report, pictures, warehouse_option(settings), table.name if table else None), output, flag)
 
 
 def warehouse_option(settings: Settings) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,13 +15,12 @@ from txn_analysis.cli.output import emit
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import verb
 from txn_analysis.errors import AuditError
+from txn_analysis.wall_clock import now_ms
 
 if TYPE_CHECKING:
     from txn_analysis.advise.abort_plan import AbortRecord
     from txn_analysis.advise.plan_file import Part
     from txn_analysis.config import Settings
-
-_MS_PER_S = 1000
 
 
 class Rendering(StrEnum):
@@ -125,12 +123,12 @@ def _checked(file: str, settings: Settings, *, is_warehouse_given: bool) -> str:
     except UnicodeDecodeError as error:
         raise AuditError(f"{file}: is not ASCII, which `--format ndjson` always is") from error
     records = read_plan(text, file)
-    # What is executed is executed now; every other time in this program is an argument.
-    now_ms = round(datetime.now(UTC).timestamp() * _MS_PER_S)
-    check_time(records, now_ms, file)
+    # What is executed is executed now.
+    executed_ms = now_ms()
+    check_time(records, executed_ms, file)
     if is_warehouse_given:
         check_against(records, _records(settings, records[0].run_id), file)
-    return what_was_checked(records, now_ms)
+    return what_was_checked(records, executed_ms)
 
 
 def _records(settings: Settings, run_id: str | None) -> list[AbortRecord]:
