@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from txn_analysis.frames import collected
 from txn_analysis.ingest.group_offsets import group_offsets
 from txn_analysis.ingest.sections import LOG
-from txn_analysis.ingest.text import TextError, detect_compression, open_text
+from txn_analysis.ingest.text import TextError, open_text
 from txn_analysis.tables._schema import BIGINT, INT, STRING, struct
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 GROUP_TOPIC = "__consumer_offsets"
-_PART = struct(path=STRING, partition=INT, start=BIGINT, end=BIGINT, grammar=STRING, base_offset=BIGINT)
+_PART = struct(
+    path=STRING, compression=STRING, partition=INT, start=BIGINT, end=BIGINT, grammar=STRING, base_offset=BIGINT
+)
 _FOUND = struct(partition=INT, group=STRING, producer_id=BIGINT, last_offset=BIGINT)
 
 
@@ -60,10 +62,11 @@ def blocked_groups(run: Run, judged: list[Row]) -> dict[int, Row]:
 
 
 def _parts(run: Run, partitions: set[int]) -> list[tuple[Any, ...]]:
-    paths = {item["input_id"]: item["path"] for item in run.evidence.inputs if item["capture_rank"] == 0}
+    inputs = {item["input_id"]: item for item in run.evidence.inputs if item["capture_rank"] == 0}
     return [
         (
-            paths[row["input_id"]],
+            inputs[row["input_id"]]["path"],
+            inputs[row["input_id"]]["compression"],
             row["partition"],
             row["text_start_bytes"],
             row["text_end_bytes"],
@@ -74,7 +77,7 @@ def _parts(run: Run, partitions: set[int]) -> list[tuple[Any, ...]]:
         if row["kind"] == LOG
         and row["topic"] == GROUP_TOPIC
         and row["partition"] in partitions
-        and row["input_id"] in paths
+        and row["input_id"] in inputs
     ]
 
 
@@ -94,9 +97,7 @@ def _read(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _of_file(row: Row) -> Iterator[tuple[str, int | None, int]]:
     try:
-        with open(row["path"], "rb") as file:
-            compression = detect_compression(file.read(4))
-        with open_text(row["path"], compression) as text:
+        with open_text(row["path"], row["compression"]) as text:
             for item in group_offsets(text, row["start"], row["end"], row["grammar"], row["base_offset"]):
                 yield item.group, item.producer_id, item.last_offset
     except (OSError, TextError):
