@@ -23,7 +23,7 @@ from txn_analysis.parallel import in_parallel
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from pyspark.sql import DataFrame
 
@@ -144,17 +144,22 @@ def _reader(max_clock_skew_ms: int) -> Callable[[pa.Table, pa.Table], pa.Table]:
 
     def read(history: pa.Table, asked: pa.Table) -> pa.Table:
         """All records of the ids that had one producer id, and the open transactions of that producer id."""
-        by_id: defaultdict[str, list[Row]] = defaultdict(list)
-        for record in history.to_pylist():
-            by_id[record["transactional_id"]].append(record)
         found: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
         transactions = asked.to_pylist()
-        for records in by_id.values():
+        for records in by_id(history.to_pylist()).values():
             for fact in facts_of_id(records, transactions, max_clock_skew_ms):
                 found[candidate_key(fact)].append(fact)
         return pa.Table.from_pylist([best_of(rows) for rows in found.values()], schema=schema)
 
     return read
+
+
+def by_id(records: Iterable[Row]) -> dict[str, list[Row]]:
+    """The records of each transactional id."""
+    found: defaultdict[str, list[Row]] = defaultdict(list)
+    for record in records:
+        found[record["transactional_id"]].append(record)
+    return found
 
 
 def facts_of_id(records: list[Row], asked: list[Row], max_clock_skew_ms: int) -> list[Row]:

@@ -19,6 +19,7 @@ from txn_analysis.frames import collected
 from txn_analysis.judge.applications import application_of
 from txn_analysis.judge.causes import EXHAUSTED_EPOCH
 from txn_analysis.judge.coordinator import current_states
+from txn_analysis.judge.endings import TAKEN_OVER_WITHIN_MS
 from txn_analysis.judge.facts import NEVER_TIMES_OUT_MS
 from txn_analysis.tables._schema import BIGINT, STRING
 
@@ -37,7 +38,6 @@ _EPOCHS_LEFT = 1_000
 _TIMES_THE_MEDIAN = 10
 _EXPIRES_WITHIN_MS = 86_400_000
 _MANY = 3
-_TAKEN_OVER_WITHIN_MS = 10_000
 
 _WORDS = {
     "transaction_near_timeout": "{share} % of its timeout is over and the coordinator has nothing decided",
@@ -148,7 +148,7 @@ def _repeated(states: DataFrame) -> DataFrame:
     )
     was_due = F.coalesce(F.col("last_update_ms") >= F.col("start_ms") + F.col("timeout_ms"), F.lit(False))
     was_taken = (F.col("after.state") == "Empty") & (
-        F.col("after.last_update_ms") - F.col("last_update_ms") <= _TAKEN_OVER_WITHIN_MS
+        F.col("after.last_update_ms") - F.col("last_update_ms") <= TAKEN_OVER_WITHIN_MS
     )
     kind = F.when(was_due, "many_timeouts").when(was_taken, "many_fencings")
     counted = rows.where(was_raised).withColumn("kind", kind).where("kind IS NOT NULL")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,7 +10,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from txn_analysis.judge.coordinator import histories, in_order
+from txn_analysis.judge.causes import Confidence
+from txn_analysis.judge.coordinator import by_id, histories, in_order
 from txn_analysis.judge.endings import IdHistory, ending_of
 from txn_analysis.tables._schema import BIGINT, INT, STRING
 from txn_analysis.tables.findings import CAUSE
@@ -80,11 +80,8 @@ def _reader(max_clock_skew_ms: int) -> Callable[[pa.Table, pa.Table], pa.Table]:
 
     def read(history: pa.Table, asked: pa.Table) -> pa.Table:
         """All records of the ids that had one producer id, and the ended transactions of that producer id."""
-        by_id: defaultdict[str, list[Row]] = defaultdict(list)
-        for record in history.to_pylist():
-            by_id[record["transactional_id"]].append(record)
         ordered: dict[str | None, IdHistory] = {
-            name: IdHistory(in_order(records)) for name, records in sorted(by_id.items())
+            name: IdHistory(in_order(records)) for name, records in sorted(by_id(history.to_pylist()).items())
         }
         rows = [_answer(row, ordered, max_clock_skew_ms) for row in asked.to_pylist()]
         return pa.Table.from_pylist(rows, schema=schema)
@@ -96,7 +93,6 @@ def _answer(row: Row, histories_by_id: dict[str | None, IdHistory], max_clock_sk
     """Of several ids that had the producer id, the one that explains the end best."""
     known = histories_by_id or {None: IdHistory([])}
     answers = [(name, ending_of(row, history, max_clock_skew_ms)) for name, history in known.items()]
-    order = ("certain", "likely", "possible", "unknown")
-    name, answer = min(answers, key=lambda a: order.index(a[1]["confidence"]))
+    name, answer = max(answers, key=lambda a: Confidence(a[1]["confidence"]).rank)
     stale = answer.pop("stale_because")
     return row | {"transactional_id": name, "cause": answer, "stale_because": stale}

@@ -21,8 +21,9 @@ Row = dict[str, Any]
 
 _VERSION_2 = 2
 _DECISIONS = {"COMMIT": "Commit", "ABORT": "Abort"}
-# The successor of a fenced instance asks again every retry.backoff.ms until the abort is done.
-_TAKEN_OVER_WITHIN_MS = 10_000
+TAKEN_OVER_WITHIN_MS = 10_000
+"""The successor of a fenced instance asks again every `retry.backoff.ms` until the abort is done."""
+
 CLIENT_COMMIT = "client_commit"
 CLIENT_ABORT = "client_abort"
 TIMEOUT = "coordinator_timeout"
@@ -195,7 +196,7 @@ def _taken_over_ms(decision: Row, follower: Row | None) -> int | None:
         return None
     at_ms, from_ms = follower["last_update_ms"], decision["last_update_ms"]
     passed_ms = None if at_ms is None or from_ms is None else at_ms - from_ms
-    return passed_ms if passed_ms is not None and passed_ms <= _TAKEN_OVER_WITHIN_MS else None
+    return passed_ms if passed_ms is not None and passed_ms <= TAKEN_OVER_WITHIN_MS else None
 
 
 def _went_on(decision: Row, follower: Row | None) -> bool:
@@ -229,7 +230,7 @@ def _completion(ended: Row, history: IdHistory) -> Row | None:
     end_ms = ended["end_timestamp_ms"]
     if record is None or end_ms is None or record["last_update_ms"] is None:
         return None
-    if abs(record["last_update_ms"] - end_ms) > _TAKEN_OVER_WITHIN_MS:
+    if abs(record["last_update_ms"] - end_ms) > TAKEN_OVER_WITHIN_MS:
         return None
     decided = f"{record['state']} at {utc(record['last_update_ms'])} is all that is left of it"
     if wanted == "Commit":
