@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from txn_analysis.judge.words import utc
+from txn_analysis.judge.words import topic_partition, utc
 
 Row = dict[str, Any]
 Words = Callable[[Row], list[str | None]]
-
-
-def _place(row: Row) -> str:
-    return f"{row['topic']}-{row['partition']}"
 
 
 def _marker(row: Row) -> str | None:
@@ -35,7 +31,7 @@ def _never_listed(row: Row) -> str | None:
     if row["listed_since_ms"] is not None:
         return None
     since = "" if row["last_marker_ms"] is None else " since that marker"
-    return f"no record of the transactional id lists {_place(row)}{since}"
+    return f"no record of the transactional id lists {topic_partition(row)}{since}"
 
 
 def _stale(row: Row) -> list[str | None]:
@@ -62,13 +58,13 @@ def _epoch_back(row: Row) -> list[str | None]:
 
 def _marker_missing(row: Row) -> list[str | None]:
     if row["is_listed"]:
-        return [_state(row), f"that decision lists {_place(row)}, and its marker is not in the log"]
+        return [_state(row), f"that decision lists {topic_partition(row)}, and its marker is not in the log"]
     if row["prepared_ms"] is None:
         return [
-            f"its transaction of {utc(row['listed_since_ms'])} lists {_place(row)}",
+            f"its transaction of {utc(row['listed_since_ms'])} lists {topic_partition(row)}",
             "how that ended is in no record",
         ]
-    decided = f"{row['prepared_state']} of {utc(row['prepared_ms'])} lists {_place(row)}"
+    decided = f"{row['prepared_state']} of {utc(row['prepared_ms'])} lists {topic_partition(row)}"
     done = None if row["completed_ms"] is None else f"it counts as completed since {utc(row['completed_ms'])}"
     return [decided, done, "its marker is not in the log", _written(row)]
 
@@ -79,7 +75,7 @@ def _overdue(row: Row) -> list[str | None]:
 
 
 def _in_progress(row: Row) -> list[str | None]:
-    return [f"the coordinator's transaction since {utc(row['coordinator_start_ms'])} lists {_place(row)}"]
+    return [f"the coordinator's transaction since {utc(row['coordinator_start_ms'])} lists {topic_partition(row)}"]
 
 
 def _late_write(row: Row) -> list[str | None]:
@@ -126,7 +122,7 @@ def _unannounced(row: Row) -> list[str | None]:
     known, began = utc(row["first_own_ms"]), utc(row["began_since_ms"])
     return [
         None if known is None else f"the transactional id has producer id {row['producer_id']} since {known}",
-        None if began is None else f"its transaction of {began} does not list {_place(row)}",
+        None if began is None else f"its transaction of {began} does not list {topic_partition(row)}",
         _marker(row),
         _never_listed(row),
         _written(row),

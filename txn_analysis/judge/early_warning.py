@@ -21,6 +21,7 @@ from txn_analysis.judge.causes import EXHAUSTED_EPOCH
 from txn_analysis.judge.coordinator import current_states
 from txn_analysis.judge.endings import TAKEN_OVER_WITHIN_MS
 from txn_analysis.judge.facts import NEVER_TIMES_OUT_MS
+from txn_analysis.judge.words import topic_partition
 from txn_analysis.tables._schema import BIGINT, STRING
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def open_warnings(judged: list[Row], settings: Settings) -> list[Row]:
     return [
         {
             "kind": KINDS[0],
-            "subject": f"{row['topic']}-{row['partition']}",
+            "subject": topic_partition(row),
             "example": row["transactional_id"],
             "text": f"open from offset {row['txn_start_offset']}, late in {-row['late_by_ms']} ms",
             "count": 1,

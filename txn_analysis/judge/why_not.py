@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.rules import OTHERWISE, RULES
-from txn_analysis.judge.words import utc
+from txn_analysis.judge.words import topic_partition, utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,12 +13,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-def _place(row: Row) -> str:
-    return f"{row['topic']}-{row['partition']}"
-
-
 def _not_listed(row: Row) -> str | None:
-    return None if row["is_listed"] else f"no transaction in progress at the coordinator lists {_place(row)}"
+    return None if row["is_listed"] else f"no transaction in progress at the coordinator lists {topic_partition(row)}"
 
 
 def _not_prepared(row: Row) -> str:
@@ -77,7 +73,7 @@ _WHY_NOT: dict[str, Callable[[Row], str]] = {
     "log_may_end_early": _log_reaches,
     "state_incomplete": lambda _: "the part of __transaction_state that could hold the answer is complete",
     "unknown_producer": _is_known,
-    "partition_not_in_transaction": lambda row: f"the coordinator's transaction lists {_place(row)}",
+    "partition_not_in_transaction": lambda row: f"the coordinator's transaction lists {topic_partition(row)}",
 }
 _WOULD_CHANGE: dict[str, str] = {
     "not_late": "time: it is judged again when it has been idle for longer than transaction.max.timeout.ms + 300000",

@@ -20,6 +20,11 @@ def utc(ms: int | None) -> str | None:
         return f"{ms} ms"
 
 
+def topic_partition(row: Row) -> str:
+    """Kafka's own spelling, such as `orders-3`."""
+    return f"{row['topic']}-{row['partition']}"
+
+
 def _idle(row: Row) -> str | None:
     basis = {"last_timestamp": "its last timestamp", "broker_clock": "the brokers' clocks"}.get(row["lateness_basis"])
     late_by_ms = row["late_by_ms"]
@@ -40,7 +45,7 @@ def _state(row: Row) -> str | None:
 
 
 def _listed(row: Row) -> str:
-    return f"the coordinator's transaction lists {row['topic']}-{row['partition']}"
+    return f"the coordinator's transaction lists {topic_partition(row)}"
 
 
 def _stale(row: Row) -> list[str | None]:
@@ -75,7 +80,7 @@ def _end_of_log(row: Row) -> str:
 
 def _not_listed(row: Row) -> str:
     if row["runs_under_producer_id"]:
-        return f"its current transaction does not contain {row['topic']}-{row['partition']}"
+        return f"its current transaction does not contain {topic_partition(row)}"
     return f"nothing runs under producer id {row['producer_id']} any more"
 
 
