@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 Row = dict[str, Any]
 Words = Callable[[Row], list[str | None]]
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 def utc(ms: int | None) -> str | None:
-    """A moment as people read it; None stays None. Out of the calendar's range it stays a number."""
+    """ISO 8601 in UTC to the millisecond; None stays None, and the bare number where no calendar reaches."""
     if ms is None:
         return None
     try:
-        return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    except (OverflowError, OSError, ValueError):
-        return f"{ms} ms"
+        moment = _EPOCH + timedelta(milliseconds=ms)
+    except OverflowError:
+        return f"{ms} ms since 1970"
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def topic_partition(row: Row) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from txn_analysis.judge.words import utc
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS_PER_S = 1000
 _S_PER_MIN = 60
 _S_PER_H = 3600
@@ -14,14 +13,8 @@ _BYTE_STEP = 1000
 
 
 def iso_utc(time_ms: int | None) -> str:
-    """ISO 8601 in UTC to the millisecond; `unknown` for None, the bare number where no calendar reaches."""
-    if time_ms is None:
-        return "unknown"
-    try:
-        moment = _EPOCH + timedelta(milliseconds=time_ms)
-    except OverflowError:
-        return f"{time_ms} ms since 1970"
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """ISO 8601 in UTC to the millisecond, as in the facts of a judgement; `unknown` for None."""
+    return utc(time_ms) or "unknown"
 
 
 def duration(duration_ms: int | None) -> str:
