@@ -144,6 +144,11 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         default=100, description="a plan for more partitions is printed only with `abort-plan --yes-many`"
     )
 
+    @property
+    def late_after_ms(self) -> int:
+        """A transaction that has been idle for longer than this is late (KIP-664)."""
+        return self.transaction_max_timeout_ms + LATE_TRANSACTION_BUFFER_MS
+
 
 def flag_name(field: str) -> str:
     """The command-line flag of a settings field: `--as-of` for `as_of_ms`, else the name with hyphens."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from txn_analysis.config import LATE_TRANSACTION_BUFFER_MS
 from txn_analysis.errors import AuditError
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.escape import escape, shell_word
@@ -191,8 +190,7 @@ def _not_before_ms(finding: Mapping[str, Any], settings: Settings, as_of_ms: int
         raise AuditError(
             f"{_name(finding)} has no broker's time at all, so no abort can be dated: give --as-of and run audit again"
         )
-    window_ms: int = settings.transaction_max_timeout_ms + LATE_TRANSACTION_BUFFER_MS
-    return base_ms + window_ms
+    return base_ms + settings.late_after_ms
 
 
 def _precondition(finding: Mapping[str, Any], *, is_live: bool) -> str:

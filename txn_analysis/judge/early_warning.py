@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from txn_analysis.config import LATE_TRANSACTION_BUFFER_MS
 from txn_analysis.frames import collected
 from txn_analysis.judge.applications import application_of
 from txn_analysis.judge.causes import EXHAUSTED_EPOCH
@@ -71,8 +70,7 @@ def id_warnings(states: DataFrame, settings: Settings, as_of_ms: int | None) -> 
 
 def open_warnings(judged: list[Row], settings: Settings) -> list[Row]:
     """Of the judged open transactions those that will soon be late."""
-    bound_ms = settings.transaction_max_timeout_ms + LATE_TRANSACTION_BUFFER_MS
-    near = [r for r in judged if r["is_late"] is False and r["late_by_ms"] > -(1 - _NEAR) * bound_ms]
+    near = [r for r in judged if r["is_late"] is False and r["late_by_ms"] > -(1 - _NEAR) * settings.late_after_ms]
     return [
         {
             "kind": KINDS[0],

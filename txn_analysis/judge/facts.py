@@ -87,13 +87,9 @@ def _is_possible(condition: bool | None) -> bool:
     return condition is not False
 
 
-def _late_after_ms(settings: Settings) -> int:
-    return settings.transaction_max_timeout_ms + LATE_TRANSACTION_BUFFER_MS
-
-
 def _lateness(row: Row, settings: Settings, as_of_ms: int | None) -> Row:
     """Late means strictly beyond the bound (`ProducerStateManager.hasLateTransaction`), by the best clock there is."""
-    last_ms, before_ms, bound_ms = row["last_timestamp_ms"], row["appended_before_ms"], _late_after_ms(settings)
+    last_ms, before_ms, bound_ms = row["last_timestamp_ms"], row["appended_before_ms"], settings.late_after_ms
     is_credible = as_of_ms is not None and last_ms is not None and 0 < last_ms <= as_of_ms
     quiet_ms = _minus(as_of_ms, last_ms if is_credible else before_ms)
     basis = "last_timestamp" if is_credible else "broker_clock"
@@ -119,7 +115,7 @@ def _against_live_transaction(row: Row, settings: Settings, as_of_ms: int | None
     return {
         "is_older_by_clock": is_stale and _is_proven(_is_more(start_ms, first_before_ms)),
         "is_older_by_epoch": is_stale and _is_proven(_is_more(row["coordinator_txn_epoch"], row["max_producer_epoch"])),
-        "is_update_overdue": _is_proven(_is_more(unmoved_ms, _late_after_ms(settings))),
+        "is_update_overdue": _is_proven(_is_more(unmoved_ms, settings.late_after_ms)),
         "is_transaction_overdue": timeout_ms != NEVER_TIMES_OUT_MS and _is_proven(_is_more(as_of_ms, ends_ms)),
         "is_producer_live": _is_proven(row["is_producer_live"]),
     }

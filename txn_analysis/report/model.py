@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
+from txn_analysis.config import LATE_TRANSACTION_BUFFER_MS
 from txn_analysis.judge.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ class RunItem(Item):
     as_of_basis: str | None
     parameters: dict[str, Any]
     verdict_counts: dict[str, int]
+
+    @property
+    def late_after_ms(self) -> int:
+        """The bound that the run judged by: a transaction that has been idle for longer is late (KIP-664)."""
+        return int(self.parameters["transaction_max_timeout_ms"]) + LATE_TRANSACTION_BUFFER_MS
 
 
 class InputItem(Item):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from txn_analysis.config import LATE_TRANSACTION_BUFFER_MS
 from txn_analysis.judge.causes import CAUSE_NAMES
 from txn_analysis.judge.verdicts import Verdict
 
@@ -112,7 +111,7 @@ def _of_partitions(registry: CollectorRegistry, report: AuditReport) -> None:
 
 def _late_places(report: AuditReport) -> set[tuple[str, int]]:
     """As `ProducerStateManager.hasLateTransaction`: the transaction that begins first, by its last timestamp alone."""
-    bound_ms = report.run.parameters["transaction_max_timeout_ms"] + LATE_TRANSACTION_BUFFER_MS
+    bound_ms = report.run.late_after_ms
     return {
         (f.topic, f.partition)
         for f in report.findings

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from txn_analysis.config import LATE_TRANSACTION_BUFFER_MS
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.html.frame import BOTTOM, LETTER, RIGHT, TOP, WIDTH, Frame, Glyph
 from txn_analysis.report.html.scales import DURATION_TICKS, Scale, Tick, count_ticks, duration_place, duration_scale
@@ -36,19 +35,14 @@ class AgesDrawing:
     bound: str
 
 
-def late_bound_ms(report: AuditReport) -> int:
-    """Above this age an open transaction is late (KIP-664)."""
-    return int(report.run.parameters["transaction_max_timeout_ms"]) + LATE_TRANSACTION_BUFFER_MS
-
-
 def age_ms(report: AuditReport, finding: FindingItem) -> int | None:
     """The age that lateness is judged by: since the last write, by the brokers' clocks where need be."""
-    return None if finding.late_by_ms is None else finding.late_by_ms + late_bound_ms(report)
+    return None if finding.late_by_ms is None else finding.late_by_ms + report.run.late_after_ms
 
 
 def ages_drawing(report: AuditReport) -> AgesDrawing | None:
     """The picture of all open transactions by the age that lateness is judged by; None where no age is known."""
-    bound_ms = late_bound_ms(report)
+    bound_ms = report.run.late_after_ms
     ages = [(finding.verdict, age_ms(report, finding)) for finding in report.findings]
     aged = [(verdict, age) for verdict, age in ages if age is not None]
     if not aged:
