@@ -73,7 +73,7 @@ def worst_places(report: AuditReport) -> dict[Place, tuple[int, int]]:
     """The partitions to show, worst first, each with the offsets to show: as many before its last stable offset as
     after. Partitions with nothing but transactions in progress are not shown.
     """
-    partitions = {(item.topic, item.partition): item for item in report.partitions}
+    partitions = report.partitions_by_place
     verdicts = defaultdict(list)
     for finding in report.findings:
         if finding.verdict is not Verdict.IN_PROGRESS:

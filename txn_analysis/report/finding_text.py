@@ -15,7 +15,7 @@ from txn_analysis.report.words import count, duration, iso_utc, size
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txn_analysis.report.model import AuditReport, FindingItem, PartitionItem
+    from txn_analysis.report.model import AuditReport, FindingItem
 
 _LABEL_WIDTH = 9
 _ID_WIDTH = 200
@@ -56,7 +56,8 @@ def paragraphs(report: AuditReport, finding: FindingItem, options: str) -> Itera
         yield Paragraph("cause", cause_sentence(finding.cause))
     if finding.hold is not None:
         yield Paragraph("hold", f"{finding.hold}. Not in the plan without --include-committable")
-    yield Paragraph("blocks", blocks_sentence(finding, _partition_of(report, finding)))
+    partition = report.partitions_by_place.get((finding.topic, finding.partition))
+    yield Paragraph("blocks", blocks_sentence(finding, partition))
     if finding.verdict is Verdict.HANGING:
         command = f"txn-analysis abort-plan{_run_option(report)}{options} --format commands"
         yield Paragraph("do", _advice(finding), command=command)
@@ -98,11 +99,6 @@ def _since(finding: FindingItem) -> str:
         f"last write {iso_utc(finding.last_timestamp_ms)}, idle {duration(finding.idle_ms)}{basis}; by the brokers' "
         f"clocks after {iso_utc(finding.appended_after_ms)} and before {iso_utc(finding.appended_before_ms)}"
     )
-
-
-def _partition_of(report: AuditReport, finding: FindingItem) -> PartitionItem | None:
-    place = (finding.topic, finding.partition)
-    return next((item for item in report.partitions if (item.topic, item.partition) == place), None)
 
 
 def _advice(finding: FindingItem) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
@@ -242,6 +243,11 @@ class AuditReport(Item):
     findings: tuple[FindingItem, ...]
     impact: ClusterImpact | None = None
     warnings: tuple[WarningItem, ...] = ()
+
+    @cached_property
+    def partitions_by_place(self) -> dict[tuple[str, int], PartitionItem]:
+        """The partitions by topic and number."""
+        return {(item.topic, item.partition): item for item in self.partitions}
 
     @property
     def hanging(self) -> tuple[FindingItem, ...]:

@@ -96,7 +96,7 @@ def html_report(
 
 
 def _log_drawings(report: AuditReport, pictures: Pictures) -> list[PartitionDrawing]:
-    partitions = {(item.topic, item.partition): item for item in report.partitions}
+    partitions = report.partitions_by_place
     drawings = (
         partition_drawing(report, partitions[timeline.topic, timeline.partition], timeline)
         for timeline in pictures.partitions
@@ -106,13 +106,12 @@ def _log_drawings(report: AuditReport, pictures: Pictures) -> list[PartitionDraw
 
 
 def _finding_views(report: AuditReport, options: str, logs: Sequence[PartitionDrawing]) -> list[FindingView]:
-    partitions = {item.topic_partition: item for item in report.partitions}
     anchors = {drawing.name: f"log-{number}" for number, drawing in enumerate(logs, start=1)}
     return [
         FindingView(
             finding,
             what(finding),
-            partitions.get(finding.topic_partition),
+            report.partitions_by_place.get((finding.topic, finding.partition)),
             age_ms(report, finding),
             tuple(paragraphs(report, finding, options)),
             RULE_NOTES[finding.rule].reason if finding.rule in RULE_NOTES else "",
