@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
 from txn_analysis.report.escape import clip, escape
-from txn_analysis.report.style import Line, rule_line
+from txn_analysis.report.style import Line, rule_line, wrapped
 from txn_analysis.report.words import count, iso_utc, listed, size
 
 if TYPE_CHECKING:
@@ -102,5 +101,4 @@ def _capped(label: str, texts: list[str]) -> Iterator[tuple[str, str]]:
 
 def _labelled(label: str, text: str, width: int) -> Iterator[Line]:
     first, indent = label.ljust(_LABEL_WIDTH), " " * _LABEL_WIDTH
-    parts = textwrap.wrap(text, width, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)
-    return (Line(part) for part in parts)
+    return (Line(part) for part in wrapped(text, width, first, indent))

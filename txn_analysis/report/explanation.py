@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from typing import TYPE_CHECKING
 
 from txn_analysis.report.escape import escape
 from txn_analysis.report.model import CauseItem, Item
+from txn_analysis.report.style import wrapped
 from txn_analysis.report.words import iso_utc
 
 if TYPE_CHECKING:
@@ -79,37 +79,32 @@ def _lines(item: Explanation) -> Iterator[str]:
     yield f"{_INDENT}timeline, in the order of the log; times by the brokers' clocks, unless (client) is said. Between"
     yield f"{_INDENT}two broker times in the log nothing tells which came first, a batch or a record of the coordinator"
     if not item.are_batches_kept:
-        yield from _wrapped("", "no batch of it is kept: it is gone from the files, or was read with --depth quick")
+        yield from _labelled("", "no batch of it is kept: it is gone from the files, or was read with --depth quick")
     for event in item.events:
         where = "coordinator" if event.offset is None else f"offset {event.offset}"
         whose = " (client)" if event.clock == "client" else ""
         label = f"{iso_utc(event.at_ms)}{whose}"
-        yield from _wrapped(f"{label:<33}{where:<14}", escape(event.text))
+        yield from _labelled(f"{label:<33}{where:<14}", escape(event.text))
     yield ""
     yield f"{_INDENT}rules, in their order"
     for rule in item.rules:
         mark = f"FIRED, {rule.verdict}" if rule.has_fired else "no"
-        yield from _wrapped(f"{rule.rule:<33}", escape(f"{mark}: {rule.reason}"))
+        yield from _labelled(f"{rule.rule:<33}", escape(f"{mark}: {rule.reason}"))
     if item.would_change:
         yield ""
         yield f"{_INDENT}what would change the verdict"
         for evidence in item.would_change:
-            yield from _wrapped("- ", escape(evidence))
+            yield from _labelled("- ", escape(evidence))
 
 
 def _cause_lines(cause: CauseItem) -> Iterator[str]:
     yield f"{_INDENT}cause: {cause.name} ({cause.confidence})"
     for fact in cause.evidence_for:
-        yield from _wrapped("+ ", escape(fact))
+        yield from _labelled("+ ", escape(fact))
     for doubt in cause.evidence_against:
-        yield from _wrapped("- ", escape(doubt))
+        yield from _labelled("- ", escape(doubt))
 
 
-def _wrapped(label: str, text: str) -> Iterator[str]:
+def _labelled(label: str, text: str) -> list[str]:
     first = f"{_INDENT}{_INDENT}{label}"
-    # A hyphen is part of a topic-partition or an option, never a place to break a line.
-    return iter(
-        textwrap.wrap(
-            text, _WIDTH, initial_indent=first, subsequent_indent=" " * min(len(first), 53), break_on_hyphens=False
-        )
-    )
+    return wrapped(text, _WIDTH, first, " " * min(len(first), 53))

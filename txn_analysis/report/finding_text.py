@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.escape import clip, escape, shell_word
 from txn_analysis.report.impact_text import blocks_sentence, cause_sentence
 from txn_analysis.report.rule_book import RULE_NOTES
-from txn_analysis.report.style import Line
+from txn_analysis.report.style import Line, wrapped
 from txn_analysis.report.words import count, duration, iso_utc, size
 
 if TYPE_CHECKING:
@@ -126,6 +125,4 @@ def _labelled(label: str, text: str, width: int, style: str = "") -> Iterator[Li
     """`text` wrapped beside its label."""
     indent = _INDENT + " " * _LABEL_WIDTH
     first = _INDENT + label.ljust(_LABEL_WIDTH)
-    # A hyphen is part of a topic-partition or an option, never a place to break a line.
-    parts = textwrap.wrap(text, width, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)
-    return (Line(part, style) for part in parts)
+    return (Line(part, style) for part in wrapped(text, width, first, indent))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
 from txn_analysis.report.escape import clip, escape
-from txn_analysis.report.style import Line, rule_line
+from txn_analysis.report.style import Line, rule_line, wrapped
 from txn_analysis.report.words import count, duration, iso_utc, listed, size
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def cluster_lines(report: AuditReport, width: int) -> Iterator[Line]:
     """The cluster's sentence, wrapped; nothing where nothing is blocked."""
     sentence = cluster_sentence(report)
     if sentence is not None:
-        yield from (Line(part) for part in textwrap.wrap(sentence, width, break_on_hyphens=False))
+        yield from (Line(part) for part in wrapped(sentence, width))
 
 
 def cluster_sentence(report: AuditReport) -> str | None:
@@ -116,7 +115,7 @@ def warning_lines(report: AuditReport, width: int) -> Iterator[Line]:
     yield rule_line("Early warning", width)
     for item in report.warnings:
         text = f"{item.kind}: {warning_subject(item)}: {escape(item.text)}"
-        yield from (Line(p) for p in textwrap.wrap(text, width, subsequent_indent="    ", break_on_hyphens=False))
+        yield from (Line(p) for p in wrapped(text, width, rest="    "))
 
 
 def warning_subject(item: WarningItem) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 if TYPE_CHECKING:
@@ -18,6 +19,12 @@ class Line(NamedTuple):
 def rule_line(title: str, width: int) -> Line:
     """A heading, drawn across the page."""
     return Line(f"-- {title} ".ljust(width, "-"), "bold")
+
+
+def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
+    """The text in lines of at most `width`, the first one behind `first` and all others behind `rest`."""
+    # A hyphen is part of a topic-partition or an option, never a place to break a line.
+    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
 
 
 def print_styled(lines: Iterable[Line], stream: TextIO) -> None:

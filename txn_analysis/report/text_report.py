@@ -12,7 +12,7 @@ from txn_analysis.report.escape import clip, escape
 from txn_analysis.report.finding_text import block_lines, why_line
 from txn_analysis.report.headline import doubts, how_sure, what_hangs
 from txn_analysis.report.impact_text import cause_line, cluster_lines, warning_lines
-from txn_analysis.report.style import Line, rule_line
+from txn_analysis.report.style import Line, rule_line, wrapped
 from txn_analysis.report.words import duration
 
 if TYPE_CHECKING:
@@ -55,15 +55,15 @@ def report_lines(report: AuditReport, width: int = WIDTH, options: str = "") -> 
 def _headline(report: AuditReport, width: int) -> Iterator[Line]:
     if report.hanging:
         yield Line(f"HANGING: {what_hangs(report)}", "bold red")
-        yield from _wrapped(how_sure(report), width)
+        yield from _paragraph(how_sure(report), width)
     else:
         yield Line("Nothing hangs in what was read.", "bold green")
     yield from cluster_lines(report, width)
     for doubt in doubts(report):
-        yield from _wrapped(doubt.text, width, _VERDICT_STYLES[doubt.verdict])
+        yield from _paragraph(doubt.text, width, _VERDICT_STYLES[doubt.verdict])
 
 
-def _wrapped(text: str, width: int, style: str = "") -> Iterator[Line]:
+def _paragraph(text: str, width: int, style: str = "") -> Iterator[Line]:
     return (Line(part, style) for part in textwrap.wrap(text, width))
 
 
@@ -104,8 +104,7 @@ def _stacked(rows: Sequence[FindingItem], width: int) -> Iterator[Line]:
         name = "-" if finding.transactional_id is None else clip(finding.transactional_id, _ID_WIDTH)
         where = f"{escape(finding.topic_partition)} from {finding.txn_start_offset}, idle {duration(finding.idle_ms)}"
         for text in (where, f"producer id {finding.producer_id}, transactional id {name}", *_reasons(finding)):
-            lines = textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
-            yield from (Line(line) for line in lines)
+            yield from (Line(line) for line in wrapped(text, width, "  ", "    "))
 
 
 def _reasons(finding: FindingItem) -> Iterator[str]:
