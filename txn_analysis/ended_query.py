@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.ended import ended_transactions, with_causes
 from txn_analysis.judge.endings import ENDINGS
-from txn_analysis.judging import states_of
 from txn_analysis.report.answer import Answer, Column
 from txn_analysis.tables import TRANSACTIONS
 
@@ -62,7 +61,7 @@ def ended_answer(run: Run, filters: Filters, wanted: EndedFilters) -> tuple[Answ
     rows = _filtered(ended_transactions(run.rows(TRANSACTIONS)), filters)
     if wanted.outcome is not None:
         rows = rows.where(F.col("outcome") == wanted.outcome)
-    found = with_causes(rows, states_of(run), run.settings.max_clock_skew_ms)
+    found = with_causes(rows, run.states(), run.settings.max_clock_skew_ms)
     if filters.transactional_id_pattern is not None:
         found = found.where(F.col("transactional_id").rlike(rf"\A(?:{filters.transactional_id_pattern})\z"))
     if wanted.cause is not None:

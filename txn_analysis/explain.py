@@ -11,7 +11,7 @@ from txn_analysis.frames import collected
 from txn_analysis.judge.coordinator import histories, in_order
 from txn_analysis.judge.timeline import timeline
 from txn_analysis.judge.why_not import rule_trace, would_change
-from txn_analysis.judging import judged_rows, states_of
+from txn_analysis.judging import judged_rows
 from txn_analysis.report.explanation import Explanation
 from txn_analysis.tables import LOG_BATCHES, PARTITION_HEALTH, TRANSACTIONS
 
@@ -52,7 +52,7 @@ def explain(run: Run, wanted: Column) -> list[Explanation]:
     if len(opened) > MOST_EXPLAINED:
         raise ConfigError(f"more than {MOST_EXPLAINED} open transactions fit; say more with --topic, --partition, ...")
     health = collected(run.rows(PARTITION_HEALTH).drop("producers"))
-    states = states_of(run)
+    states = run.states()
     _, judged = judged_rows(run, opened, health, states)
     records = histories(run.warehouse.rows(opened, TRANSACTIONS), states)
     order = sorted(judged, key=lambda row: (row["topic"], row["partition"], row["txn_start_offset"]))

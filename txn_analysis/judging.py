@@ -76,7 +76,7 @@ def judge(run: Run) -> Judged:
         partial(collected, run.rows(PARTITION_HEALTH).drop("producers")),
     )
     configs = {} if run.settings.topic_config is None else read_topic_configs(run.settings.topic_config)
-    states = states_of(run).persist()
+    states = run.states().persist()
     (state, judged), of_ids = in_parallel(
         lambda: judged_rows(run, opened, health, states), lambda: id_warnings(states, run.settings, run.as_of_ms)
     )
@@ -98,7 +98,7 @@ def judged_rows(run: Run, opened: list[Row], health: list[Row], states: DataFram
         run: whose evidence counts.
         opened: rows of `transactions`, open ones.
         health: all rows of `partition_health` of the run.
-        states: `states_of` the run.
+        states: the records of the coordinator that are evidence in the run.
     """
     (state, known), before = in_parallel(
         partial(_coordinator, run, opened, health, states),
@@ -111,11 +111,6 @@ def judged_rows(run: Run, opened: list[Row], health: list[Row], states: DataFram
         predecessor = predecessor_of(row, coordinator, before, health)
         judged.append(judgement_of(row, partition, coordinator, state, run.settings, run.as_of_ms, predecessor))
     return state, judged
-
-
-def states_of(run: Run) -> DataFrame:
-    """The records of the coordinator that are evidence in the run."""
-    return run.evidence.states(run.settings.transaction_state_partitions)
 
 
 def _coordinator(

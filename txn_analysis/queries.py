@@ -13,7 +13,6 @@ What is unknown is None, and null in JSON. In text it is what the tool prints th
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,17 +21,18 @@ from pyspark.sql import functions as F
 
 from txn_analysis.advise.abort_plan import AbortRecord
 from txn_analysis.errors import ConfigError, WarehouseError
-from txn_analysis.evidence import evidence_of_run
 from txn_analysis.frames import collected
 from txn_analysis.judge.coordinator import current_states
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.answer import MINUS_ONE, Answer, Column
 from txn_analysis.report.escape import escape
+from txn_analysis.run import finished_run
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
+    from txn_analysis.run import Run
     from txn_analysis.tables import Table
     from txn_analysis.warehouse import Warehouse
 
@@ -139,6 +139,10 @@ class RunTables:
         """
         return run_tables(self.warehouse, self.run["cluster"], run_id)
 
+    def finished(self) -> Run:
+        """The run itself, with the settings and the evidence that it had."""
+        return finished_run(self.warehouse, self.run.asDict())
+
     def rows(self, table: Table) -> DataFrame:
         """The run's rows of a result table."""
         return self.warehouse.read(table).where(F.col("run_id") == self.run["run_id"])
@@ -158,8 +162,7 @@ class RunTables:
 
     def current_states(self) -> DataFrame:
         """The last record of every transactional id, as far as the run could see."""
-        partition_count = json.loads(self.run["parameters"])["transaction_state_partitions"]
-        return current_states(evidence_of_run(self.warehouse, self.run.asDict()).states(partition_count))
+        return current_states(self.finished().states())
 
 
 def run_tables(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> RunTables:

@@ -6,7 +6,6 @@ judged more than once, its last run counts.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -17,7 +16,6 @@ from pyspark.sql import functions as F
 from txn_analysis.advise.abort_plan import AbortRecord
 from txn_analysis.advise.repair import After, Before, Outcome, outcome_of
 from txn_analysis.errors import WarehouseError
-from txn_analysis.evidence import evidence_of_run
 from txn_analysis.frames import collected
 from txn_analysis.judge.coordinator import HISTORY_COLUMNS
 from txn_analysis.judge.history import PREPARED, names_producer
@@ -25,6 +23,7 @@ from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.parallel import in_parallel
 from txn_analysis.queries import run_tables
 from txn_analysis.report.escape import escape
+from txn_analysis.run import finished_run
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from txn_analysis.run import Run
     from txn_analysis.tables import Table
     from txn_analysis.warehouse import Warehouse
 
@@ -63,6 +63,11 @@ class Nights:
     def last(self) -> Row:
         """The run from which one looks back."""
         return self.runs[-1]
+
+    @cached_property
+    def last_run(self) -> Run:
+        """The same with the settings and the evidence that it had."""
+        return finished_run(self.warehouse, self.last)
 
     @property
     def earlier(self) -> tuple[Row, ...]:
@@ -220,7 +225,7 @@ def _outcomes(known: Nights, plans: Sequence[Row]) -> list[Outcome]:
         "topic string, partition int, producer_id long",
     )
     ended, history = in_parallel(partial(_ended, known, keys), partial(_decisions, known, records))
-    skew_ms = json.loads(known.last["parameters"])["max_clock_skew_ms"]
+    skew_ms = known.last_run.settings.max_clock_skew_ms
     return [
         outcome_of(_before(record, known), _after(record, known, ended, history, skew_ms))
         for record in sorted(records, key=lambda r: (r.topic, r.partition, r.txn_start_offset))
@@ -243,8 +248,7 @@ def _ended(known: Nights, keys: DataFrame) -> list[Row]:
 def _decisions(known: Nights, records: Iterable[AbortRecord]) -> list[Row]:
     """The coordinator's records that say how a transaction of these producers ends."""
     wanted = sorted({record.producer_id for record in records})
-    partition_count = json.loads(known.last["parameters"])["transaction_state_partitions"]
-    states = evidence_of_run(known.warehouse, known.last).states(partition_count)
+    states = known.last_run.states()
     ids = F.array("producer_id", "previous_producer_id", "next_producer_id")
     is_named = F.exists(ids, lambda producer_id: producer_id.isin(wanted))
     return collected(states.where(F.col("state").isin(*PREPARED) & is_named).select(*HISTORY_COLUMNS))

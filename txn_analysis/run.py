@@ -56,6 +56,10 @@ class Run:
         """The run's own rows of a result table, whether the run is complete or not."""
         return self.warehouse.read_uncommitted(table).where(F.col("run_id") == self.run_id)
 
+    def states(self) -> DataFrame:
+        """The records of the coordinator that are evidence in the run."""
+        return self.evidence.states(self.settings.transaction_state_partitions)
+
     def replace(self, frame: DataFrame, table: Table) -> None:
         """Make `frame` the run's rows of a result table."""
         self.warehouse.replace(frame, table, run_id=self.run_id)

@@ -14,7 +14,6 @@ from txn_analysis.explain import explain
 from txn_analysis.judge.rules import RULES
 from txn_analysis.queries import Filters, run_tables
 from txn_analysis.report.explanation import explanations_text
-from txn_analysis.run import finished_run
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -35,8 +34,7 @@ STALE = Variant("kafka-4.2-edge/capture-2", (*SEGMENTS, "producer-snapshots"))
 def run_of(spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]) -> Callable[[Variant], Run]:
     def finished(variant: Variant) -> Run:
         run_id = audit_of(variant).run.run_id
-        tables = Warehouse(spark, warehouse)
-        return finished_run(tables, run_tables(tables, variant.name, run_id).run.asDict())
+        return run_tables(Warehouse(spark, warehouse), variant.name, run_id).finished()
 
     return finished
 

@@ -125,8 +125,6 @@ def _finished(settings: Settings, run_id: str | None) -> Iterator[Run]:
     with spark_session(settings) as spark:
         # Spark takes a second to import.
         from txn_analysis.queries import run_tables
-        from txn_analysis.run import finished_run
         from txn_analysis.warehouse import Warehouse
 
-        warehouse = Warehouse(spark, settings.warehouse)
-        yield finished_run(warehouse, run_tables(warehouse, settings.cluster, run_id).run.asDict())
+        yield run_tables(Warehouse(spark, settings.warehouse), settings.cluster, run_id).finished()
