@@ -10,11 +10,12 @@ from pyspark.sql import functions as F
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.ended import ended_transactions, with_causes
 from txn_analysis.judge.endings import ENDINGS
+from txn_analysis.queries import where_place, where_producer
 from txn_analysis.report.answer import Answer, Column
 from txn_analysis.tables import TRANSACTIONS
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import Row
 
     from txn_analysis.queries import Filters
     from txn_analysis.run import Run
@@ -58,7 +59,7 @@ class EndedFilters:
 
 def ended_answer(run: Run, filters: Filters, wanted: EndedFilters) -> tuple[Answer, int]:
     """The wanted ended transactions, newest first, and how many more there are."""
-    rows = _filtered(ended_transactions(run.rows(TRANSACTIONS)), filters)
+    rows = where_producer(where_place(ended_transactions(run.rows(TRANSACTIONS)), filters), filters)
     if wanted.outcome is not None:
         rows = rows.where(F.col("outcome") == wanted.outcome)
     found = with_causes(rows, run.states(), run.settings.max_clock_skew_ms)
@@ -74,14 +75,6 @@ def ended_answer(run: Run, filters: Filters, wanted: EndedFilters) -> tuple[Answ
     left_out_count = found.count() - len(newest)
     found.unpersist()
     return Answer(ENDED_COLUMNS, tuple(_row(row) for row in newest), _IN_TEXT), left_out_count
-
-
-def _filtered(rows: DataFrame, filters: Filters) -> DataFrame:
-    if filters.topic is not None:
-        rows = rows.where(F.col("topic") == filters.topic)
-    if filters.partition is not None:
-        rows = rows.where(F.col("partition") == filters.partition)
-    return rows.where(F.col("producer_id").isin(*filters.producer_ids)) if filters.producer_ids else rows
 
 
 def _row(row: Row) -> tuple[Any, ...]:

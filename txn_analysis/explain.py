@@ -12,12 +12,14 @@ from txn_analysis.judge.coordinator import histories, in_order
 from txn_analysis.judge.timeline import timeline
 from txn_analysis.judge.why_not import rule_trace, would_change
 from txn_analysis.judging import judged_rows
+from txn_analysis.queries import where_place, where_producer
 from txn_analysis.report.explanation import Explanation
 from txn_analysis.tables import LOG_BATCHES, PARTITION_HEALTH, TRANSACTIONS
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
+    from txn_analysis.queries import Filters
     from txn_analysis.run import Run
 
 Row = dict[str, Any]
@@ -40,13 +42,21 @@ _SHOWN = (
 )
 
 
-def explain(run: Run, wanted: Column) -> list[Explanation]:
-    """Each open transaction of a finished run that meets a condition over `transactions`, explained.
+def explain(run: Run, filters: Filters, start_offset: int | None = None) -> list[Explanation]:
+    """Each open transaction of a finished run that is wanted, explained.
+
+    Args:
+        run: whose evidence counts.
+        filters: which partitions and producers are wanted.
+        start_offset: of the one that is wanted; None asks for all.
 
     Raises:
-        ConfigError: none is met, or too many to read.
+        ConfigError: none fits, or too many to read.
     """
-    opened = collected(run.rows(TRANSACTIONS).where("outcome = 'open'").where(wanted).limit(MOST_EXPLAINED + 1))
+    rows = where_producer(where_place(run.rows(TRANSACTIONS).where("outcome = 'open'"), filters), filters)
+    if start_offset is not None:
+        rows = rows.where(F.col("txn_start_offset") == start_offset)
+    opened = collected(rows.limit(MOST_EXPLAINED + 1))
     if not opened:
         raise ConfigError("no open transaction of this run fits; `txn-analysis report` lists them")
     if len(opened) > MOST_EXPLAINED:

@@ -186,7 +186,7 @@ def find_hanging(findings: DataFrame, filters: Filters, since: DataFrame | None 
     rows = _hanging(findings)
     if since is not None:
         rows = rows.join(F.broadcast(_hanging(since).select("finding_id")), "finding_id", "left_anti")
-    rows = _where_producer(_where_place(rows, filters), filters)
+    rows = where_producer(where_place(rows, filters), filters)
     if filters.duration_ms is not None:
         rows = rows.where(F.col("idle_ms") > filters.duration_ms)
     found = rows.orderBy("topic", "partition", "txn_start_offset", "producer_id").collect()
@@ -202,7 +202,7 @@ def list_transactions(states: DataFrame, as_of_ms: int | None, filters: Filters)
 
     A `duration_ms` keeps running transactions whose start is known; `topic` and `partition` keep those that list it.
     """
-    rows = _where_producer(_known(states), filters)
+    rows = where_producer(_known(states), filters)
     if filters.states:
         rows = rows.where(F.col("state").isin(*filters.states))
     if filters.state_partition is not None:
@@ -267,6 +267,20 @@ def describe_producers(health: DataFrame, topic: str, partition: int) -> Answer:
     )
 
 
+def where_place(rows: DataFrame, filters: Filters) -> DataFrame:
+    """The rows of the wanted topic and partition."""
+    if filters.topic is not None:
+        rows = rows.where(F.col("topic") == filters.topic)
+    if filters.partition is not None:
+        rows = rows.where(F.col("partition") == filters.partition)
+    return rows
+
+
+def where_producer(rows: DataFrame, filters: Filters) -> DataFrame:
+    """The rows of the wanted producer ids."""
+    return rows.where(F.col("producer_id").isin(*filters.producer_ids)) if filters.producer_ids else rows
+
+
 def _hanging_row(row: Row) -> tuple[Any, ...]:
     idle_ms = row["idle_ms"]
     return (
@@ -286,18 +300,6 @@ def _hanging_row(row: Row) -> tuple[Any, ...]:
 def _known(states: DataFrame) -> DataFrame:
     # A Dead id is being removed: Kafka's coordinator leaves it out as well.
     return states.where(~F.col("is_tombstone") & (F.coalesce("state", F.lit("")) != "Dead"))
-
-
-def _where_place(rows: DataFrame, filters: Filters) -> DataFrame:
-    if filters.topic is not None:
-        rows = rows.where(F.col("topic") == filters.topic)
-    if filters.partition is not None:
-        rows = rows.where(F.col("partition") == filters.partition)
-    return rows
-
-
-def _where_producer(rows: DataFrame, filters: Filters) -> DataFrame:
-    return rows.where(F.col("producer_id").isin(*filters.producer_ids)) if filters.producer_ids else rows
 
 
 def _is_wanted(listed: Any, filters: Filters) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql import functions as F
 
 from tests.acceptance.captures import SEGMENTS, Variant
 from txn_analysis.ended_query import EndedFilters, ended_answer
@@ -50,7 +49,7 @@ def ended(run: Run, *, outcome: str | None = "ABORT", stale: bool = False, **fil
 
 
 def test_a_late_write_is_told_in_the_order_of_the_log(run_of: Callable[[Variant], Run]) -> None:
-    (found,) = explain(run_of(LIVE), (F.col("topic") == "orders") & (F.col("txn_start_offset") == 161))
+    (found,) = explain(run_of(LIVE), Filters(topic="orders"), 161)
     told = [(event.kind, event.offset, event.text.split(",")[0]) for event in found.events]
     assert told == [
         ("marker", 147, "another producer's (1) end marker: COMMIT"),
@@ -71,7 +70,7 @@ def test_a_late_write_is_told_in_the_order_of_the_log(run_of: Callable[[Variant]
 
 def test_nothing_that_fits_is_an_error(run_of: Callable[[Variant], Run]) -> None:
     with pytest.raises(ConfigError, match="no open transaction"):
-        explain(run_of(LIVE), F.col("topic") == "missing")
+        explain(run_of(LIVE), Filters(topic="missing"))
 
 
 def test_version_2_has_a_timeout_a_fencing_and_own_aborts(run_of: Callable[[Variant], Run]) -> None:

@@ -13,7 +13,6 @@ from txn_analysis.cli.output import emit
 from txn_analysis.cli.query_verbs import Partition, Pattern, ProducerIds, Topic  # noqa: TC001 typer reads them
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import verb
-from txn_analysis.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,20 +56,14 @@ def explain(
     Without a filter all open transactions of the run are explained, as long as there are not more than 20.
     """
     settings = request.settings()
-    if partition is not None and topic is None:
-        raise ConfigError("--partition needs --topic")
-    with _finished(settings, run_id) as run:
-        from pyspark.sql import functions as F
+    from txn_analysis.queries import Filters
 
+    filters = Filters(topic=topic, partition=partition, producer_ids=tuple(producer_id or ()))
+    with _finished(settings, run_id) as run:
         from txn_analysis.explain import explain as explained_of
         from txn_analysis.report.explanation import explanations_json, explanations_text
 
-        wanted = F.lit(True)
-        for name, value in (("topic", topic), ("partition", partition), ("txn_start_offset", start_offset)):
-            wanted = wanted if value is None else wanted & (F.col(name) == value)
-        if producer_id:
-            wanted = wanted & F.col("producer_id").isin(*producer_id)
-        explained = explained_of(run, wanted)
+        explained = explained_of(run, filters, start_offset)
     shown = explanations_json(explained) if format is TextOrJson.JSON else explanations_text(explained)
     emit(shown, request.output)
     return 0
