@@ -62,11 +62,14 @@ def explain(run: Run, filters: Filters, start_offset: int | None = None) -> list
     if len(opened) > MOST_EXPLAINED:
         raise ConfigError(f"more than {MOST_EXPLAINED} open transactions fit; say more with --topic, --partition, ...")
     health = collected(run.rows(PARTITION_HEALTH).drop("producers"))
-    states = run.states()
+    states = run.states().persist()
     _, judged = judged_rows(run, opened, health, states)
-    records = histories(run.warehouse.rows(opened, TRANSACTIONS), states)
+    records = histories(run.warehouse.rows(opened, TRANSACTIONS), states).persist()
     order = sorted(judged, key=lambda row: (row["topic"], row["partition"], row["txn_start_offset"]))
-    return [_explanation(run, row, records) for row in order]
+    explained = [_explanation(run, row, records) for row in order]
+    records.unpersist()
+    states.unpersist()
+    return explained
 
 
 def _explanation(run: Run, row: Row, records: DataFrame) -> Explanation:
