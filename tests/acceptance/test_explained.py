@@ -98,6 +98,20 @@ def test_a_repair_and_three_timeouts_are_told_apart(run_of: Callable[[Variant], 
     }
 
 
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("fraud-.*", {"fraud-scorer"}),
+        ("fraud", set()),
+        (r"(?P<word>i)nv.*", {"inventory-sync"}),  # Java has no such group
+    ],
+)
+def test_patterns_are_those_of_the_other_verbs(
+    run_of: Callable[[Variant], Run], pattern: str, expected: set[str]
+) -> None:
+    assert {row[0] for row in ended(run_of(REPAIRED), transactional_id_pattern=pattern)} == expected
+
+
 def test_commits_are_their_clients(run_of: Callable[[Variant], Run]) -> None:
     causes = {row[3:] for row in ended(run_of(LIVE), outcome="COMMIT")}
     assert causes == {("client_commit", "certain")}
