@@ -45,7 +45,7 @@ def options() -> argparse.Namespace:
         "--work",
         type=Path,
         default=Path(tempfile.gettempdir(), "txn-analysis-bench"),
-        help="folder for inputs and tables, three times the larger size; emptied, but for Kafka's jars [in $TMPDIR]",
+        help="folder for inputs and tables, three times the larger size; emptied [in $TMPDIR]",
     )
     parser.add_argument("--dry", action="store_true", help="print the results without writing files of the project")
     chosen = parser.parse_args()
@@ -60,7 +60,7 @@ def main() -> int:
     sizes_bytes = {"small": int(chosen.small * GIB), "large": int(chosen.large * GIB)}
     chosen.work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=chosen.work, prefix="run-") as work:
-        bench = Bench(Path(work), chosen.work, sizes_bytes, chosen.repeats)
+        bench = Bench(Path(work), sizes_bytes, chosen.repeats)
         figures, failures = measure(bench)
     command = f"python -m benchmarks --small {chosen.small:g} --large {chosen.large:g} --repeats {chosen.repeats}"
     found = results(figures, failures, command, f"{datetime.now(UTC):%Y-%m-%d}")

@@ -1,11 +1,11 @@
-"""Kafka's own `kafka-dump-log`, from the jars on Maven Central; needs Java and Maven."""
+"""Kafka's own `kafka-dump-log`, from the jars that the end-to-end tests start brokers from."""
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 from benchmarks.processes import FailedError, run
+from tests.e2e.kafka_jars import FetchError, class_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,44 +14,19 @@ if TYPE_CHECKING:
 
 KAFKA_VERSION = "4.2.0"
 
-_POM = """<project><modelVersion>4.0.0</modelVersion>
-<groupId>bench</groupId><artifactId>bench</artifactId><version>1</version><dependencies>
-<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{0}</version></dependency>
-<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{0}</version></dependency>
-</dependencies></project>
-"""
 
-
-def kafka_jars(cache: Path) -> Path:
-    """The folder of Kafka's jars, fetched once.
-
-    Args:
-        cache: where they stay; nothing in it is fetched again.
-
-    Raises:
-        FailedError: Maven is not installed, or cannot fetch them.
-    """
-    folder = cache / f"kafka-{KAFKA_VERSION}"
-    jars = folder / "jars"
-    if jars.is_dir():
-        return jars
-    if shutil.which("mvn") is None:
-        raise FailedError("Kafka's jars are fetched by Maven, which is not installed")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pom.xml").write_text(_POM.format(KAFKA_VERSION))
-    arriving = folder / "arriving"
-    copy = ("dependency:copy-dependencies", f"-DoutputDirectory={arriving}", "-DincludeScope=runtime")
-    run(["mvn", "-q", "-B", "-f", str(folder / "pom.xml"), *copy])
-    return arriving.rename(jars)
-
-
-def dump_log(jars: Path, segments: list[Path], output: Path) -> Finished:
+def dump_log(segments: list[Path], output: Path) -> Finished:
     """Dump segments as shallow text, as `kafka-dump-log.sh --files …` does.
 
     Raises:
-        FailedError: the tool failed.
+        FailedError: the tool failed, or cannot be fetched.
     """
+    try:
+        jars = class_path(KAFKA_VERSION)
+    except FetchError as error:
+        raise FailedError(str(error)) from error
     files = ",".join(map(str, segments))
-    quiet = "-Dorg.apache.logging.log4j.level=ERROR"
-    tool = ["java", "-Xmx256m", quiet, "-cp", f"{jars}/*", "kafka.tools.DumpLogSegments", "--files", files]
-    return run(tool, output=output)
+    quiet = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-Dlog4j2.level=ERROR")
+    return run(
+        ["java", "-Xmx256m", *quiet, "-cp", jars, "kafka.tools.DumpLogSegments", "--files", files], output=output
+    )

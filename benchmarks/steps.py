@@ -9,7 +9,7 @@ import json
 import shutil
 import sys
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.audits import Audit, audit
 from benchmarks.dumps import write_dumps
-from benchmarks.kafka_tool import dump_log, kafka_jars
+from benchmarks.kafka_tool import dump_log
 from benchmarks.log_dirs import write_log_dir
 from benchmarks.processes import Finished, run
 
@@ -42,13 +42,11 @@ class Bench:
 
     Attributes:
         work: an empty folder; what a step leaves in it, later steps use.
-        cache: what another bench can use again.
         sizes_bytes: of the small and of the large input.
         repeats: how often each process runs; the fastest counts, and of memory the most.
     """
 
     work: Path
-    cache: Path
     sizes_bytes: dict[str, int]
     repeats: int
 
@@ -79,11 +77,6 @@ class Bench:
     def next_segments(self) -> Path:
         """The segments that follow those of the large shallow dumps: one hundredth of their size."""
         return self.work / "shallow-next"
-
-    @cached_property
-    def kafka(self) -> Path:
-        """The folder of Kafka's jars."""
-        return kafka_jars(self.cache)
 
 
 def shallow_inputs(bench: Bench) -> Figures:
@@ -210,7 +203,7 @@ def kafka_dump_log(bench: Bench) -> Figures:
     folder, text = bench.work / "log-dir-dumped", bench.work / "dumped.txt"
     batches = write_log_dir(folder, bench.sizes_bytes["small"], BATCH_BYTES[0])
     segments = sorted(folder.rglob("*.log"))
-    found = _fastest(lambda: dump_log(bench.kafka, segments, text), bench.repeats)
+    found = _fastest(lambda: dump_log(segments, text), bench.repeats)
     return {"kafka_dump_log_batches": batches, "kafka_dump_log_s": found.seconds}
 
 

@@ -1,6 +1,6 @@
 """Kafka itself: the jars of one version from Maven Central, resolved by the Ivy that comes with Spark.
 
-`python -m tests.e2e.kafka_jars` fetches those of every version that the tests start.
+`python -m tests.e2e.kafka_jars` fetches those of every version that the tests start. `make bench` needs one of them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,23 @@ VERSIONS = ("2.8.2", "3.9.1", "4.2.0")
 CACHE = Path(__file__).parents[2] / ".kafka"
 
 _FIRST_WITH_TOOLS = (3, 5)  # `kafka-tools` has the commands; before, they were in the broker's own jar
+_REASONS = ("Server access error", "download failed", "not found")  # in lines of Ivy's, those that say most first
 _MODULE = """<ivy-module version="2.0"><info organisation="tests" module="kafka"/>
 <configurations><conf name="default"/></configurations><dependencies>{}</dependencies></ivy-module>
 """
 _DEPENDENCY = '<dependency org="{}" name="{}" rev="{}" conf="default-&gt;default"/>'
 
 
+class FetchError(Exception):
+    """The jars cannot be fetched; the message says why, and what to do."""
+
+
 def kafka_jars(version: str) -> Path:
-    """The folder with the jars of one version, fetched once."""
+    """The folder with the jars of one version, fetched once.
+
+    Raises:
+        FetchError: Java or Maven Central cannot be reached.
+    """
     folder = CACHE / version
     if not folder.is_dir():
         arriving = CACHE / f"arriving-{version}"
@@ -34,7 +43,7 @@ def kafka_jars(version: str) -> Path:
 
 
 def class_path(version: str) -> str:
-    """What Java's `-cp` takes."""
+    """What Java's `-cp` takes; see `kafka_jars`."""
     return f"{kafka_jars(version)}/*"
 
 
@@ -51,16 +60,32 @@ def _fetch(version: str, folder: Path) -> None:
     (ivy,) = Path(pyspark.origin).parent.glob("jars/ivy-*.jar")
     words: list[str | Path] = ["-settings", package / "ivysettings.xml", "-ivy", module, "-cache", folder / "ivy"]
     pattern = folder / "[artifact]-[revision](-[classifier]).[ext]"
-    done = subprocess.run(
-        ["java", "-jar", ivy, *words, "-types", "jar", "bundle", "-retrieve", pattern, "-warn"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert list(folder.glob(f"kafka_2.13-{version}.jar")), done.stdout + done.stderr
+    command = ["java", "-jar", ivy, *words, "-types", "jar", "bundle", "-retrieve", pattern, "-warn"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise FetchError(f"cannot fetch Kafka {version}: java cannot be started ({error.strerror})") from error
+    if done.returncode != 0 or not list(folder.glob(f"kafka_2.13-{version}.jar")):
+        raise FetchError(_failure(version, done.stdout + done.stderr))
+
+
+def _failure(version: str, output: str) -> str:
+    lines = [line.strip() for line in output.splitlines()]
+    said = next((line for reason in _REASONS for line in lines if reason in line), "Ivy gives no reason")
+    return f"cannot fetch Kafka {version} ({said}): give this machine access to Maven Central once"
+
+
+def main() -> int:
+    """Fetch the jars of every version and say where they are. Returns the exit code."""
+    try:
+        with ThreadPoolExecutor() as pool:
+            for jars in pool.map(kafka_jars, VERSIONS):
+                print(f"{len(list(jars.glob('*.jar')))} jars in {jars}", file=sys.stderr)
+    except FetchError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 2
+    return 0
 
 
 if __name__ == "__main__":
-    with ThreadPoolExecutor() as pool:
-        for jars in pool.map(kafka_jars, VERSIONS):
-            print(f"{len(list(jars.glob('*.jar')))} jars in {jars}", file=sys.stderr)
+    sys.exit(main())
