@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txn_analysis.ingest.grammar import BATCH_GRAMMARS
+from txn_analysis.ingest.grammar import BATCH_FORMS
 
 _INT16, _INT32, _INT64 = 2**15, 2**31, 2**63
 _HEAD = ("baseOffset", "lastOffset", "count", "baseSequence", "lastSequence", "producerId", "producerEpoch")
@@ -31,7 +31,7 @@ _BOUNDS = {
     "crc": 2**32,
 }
 _FROM_MINUS_ONE = ("baseSequence", "lastSequence", "producerId", "producerEpoch", "partitionLeaderEpoch")
-assert len(LAYOUTS) == len(BATCH_GRAMMARS), "a grammar was added: add its layout"
+assert len(LAYOUTS) == len(BATCH_FORMS), "a grammar was added: add its layout"
 
 Fields = dict[str, int | bytes]
 

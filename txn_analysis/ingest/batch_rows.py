@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from txn_analysis.ingest.grammar import ABSENT, LAST_TIME_MS
+from txn_analysis.ingest.grammar import LAST_TIME_MS
+from txn_analysis.ingest.line_form import ABSENT
 from txn_analysis.tables import LOG_BATCHES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from txn_analysis.ingest.lines import Array
+    from txn_analysis.ingest.line_form import Array
     from txn_analysis.ingest.plan import ScanRange
 
 
@@ -55,3 +56,8 @@ def known(values: Array) -> pa.Array:
 def times(values: Array) -> pa.Array:
     """The values with NULL for Kafka's -1, and for any other time that no calendar has; clients may send both."""
     return pa.array(values, mask=(values < 0) | (values > LAST_TIME_MS))
+
+
+def words(choice: Sequence[str], index: Array, is_absent: Array | None = None) -> pa.Array:
+    """Of some words the one at each index; NULL where it is absent."""
+    return pa.array(choice, pa.string()).take(pa.array(index, mask=is_absent))

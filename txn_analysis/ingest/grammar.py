@@ -7,90 +7,98 @@ expression and the column layout of the vectorised reader both come from it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cached_property
 
-import pyarrow as pa
+from txn_analysis.ingest.line_form import KEY_LIST, OPTIONAL, Field, LineForm, Value, natural, number, word
 
 BATCH_LINE_START = b"baseOffset: "
 RECORD_LINE_START = b"| offset: "
 LEGACY_BATCH_LINE_START = b"offset: "
-ABSENT = -1
-"""Kafka's own word for "none" and "not known", wherever a number cannot be negative; NULL in the tables."""
 LAST_TIME_MS = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z. A later time is another unit or damage: it counts as none, and no sum with it overflows."""
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime", "NoTimestampType")
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
-INTEGER = rb"(-?\d{1,19})"
-INT64 = pa.int64()
-BOOLEAN = rb"(true|false)"
-CODEC = rb"(none|gzip|snappy|lz4|zstd|NONE|GZIP|SNAPPY|LZ4|ZSTD)"
-OPTIONAL_LONG = rb"OptionalLong(?:\.empty|\[(\d{1,19})\])"
-
-
-@dataclass(frozen=True)
-class Token:
-    """One `label: value` pair; `field` names the value, `pattern` is its whole text."""
-
-    label: str
-    field: str
-    pattern: bytes = INTEGER
-    arrow_type: pa.DataType = INT64
-
-
-@dataclass(frozen=True)
-class BatchGrammar:
-    """The batch line of a span of tool versions; the timestamp's label tells its type."""
-
-    name: str
-    tokens: tuple[Token, ...]
-
-    @cached_property
-    def pattern(self) -> re.Pattern[bytes]:
-        """The whole line, without its newline; groups in token order, the timestamp type before its value."""
-        parts = []
-        for token in self.tokens:
-            label = rb"(CreateTime|LogAppendTime|NoTimestampType)" if token.field == "max_timestamp" else None
-            parts.append((label or re.escape(token.label.encode())) + b": " + token.pattern)
-        return re.compile(b" ".join(parts))
-
-
-_OFFSETS = (Token("baseOffset", "base_offset"), Token("lastOffset", "last_offset"))
-_COUNT = (Token("count", "record_count", arrow_type=pa.int32()),)
-_PRODUCER = (
-    Token("baseSequence", "base_sequence", arrow_type=pa.int32()),
-    Token("lastSequence", "last_sequence", arrow_type=pa.int32()),
-    Token("producerId", "producer_id"),
-    Token("producerEpoch", "producer_epoch", arrow_type=pa.int16()),
-    Token("partitionLeaderEpoch", "leader_epoch", arrow_type=pa.int32()),
+_CODEC = word(*CODECS, *(name.upper() for name in CODECS))
+_BOOLEAN = word("false", "true")
+_TIMESTAMP_TYPE = (Field(b" ", "timestamp_type", word(*TIMESTAMP_TYPES)),)
+LINE_STARTS = LineForm(
+    (Field(b"", "kind", word(*(s.decode() for s in (BATCH_LINE_START, RECORD_LINE_START, LEGACY_BATCH_LINE_START)))),)
 )
-_FLAGS = (
-    Token("isTransactional", "is_transactional", BOOLEAN, pa.bool_()),
-    Token("isControl", "is_control", BOOLEAN, pa.bool_()),
-)
-_HORIZON = (Token("deleteHorizonMs", "delete_horizon", OPTIONAL_LONG, pa.dictionary(pa.int32(), pa.string())),)
-_PLACE = (Token("position", "position"), Token("CreateTime", "max_timestamp"))
-_SIZE = (
-    Token("size", "size", arrow_type=pa.int32()),
-    Token("magic", "magic", rb"(2)", pa.int8()),
-    Token("compresscodec", "codec", CODEC, pa.dictionary(pa.int32(), pa.string())),
-    Token("crc", "crc", rb"(\d{1,10})"),
-)
-_VALID = (Token("isvalid", "is_valid", BOOLEAN, pa.bool_()),)
+"""How the lines begin that are looked at: those of a batch, of a record, and of a batch of message format 0 or 1."""
 
-BATCH_GRAMMARS = (
-    BatchGrammar("3.2+", (*_OFFSETS, *_COUNT, *_PRODUCER, *_FLAGS, *_HORIZON, *_PLACE, *_SIZE, *_VALID)),
-    BatchGrammar("2.2-3.1", (*_OFFSETS, *_COUNT, *_PRODUCER, *_FLAGS, *_PLACE, *_SIZE, *_VALID)),
-    BatchGrammar("2.1", (*_OFFSETS, *_COUNT, *_PRODUCER, *_FLAGS, *_PLACE, *_VALID, *_SIZE)),
+
+def _fields(**values: Value) -> tuple[Field, ...]:
+    return tuple(Field(f" {label}: ".encode(), _NAMES[label], value) for label, value in values.items())
+
+
+_NAMES = {
+    "lastOffset": "last_offset",
+    "count": "record_count",
+    "baseSequence": "base_sequence",
+    "lastSequence": "last_sequence",
+    "producerId": "producer_id",
+    "producerEpoch": "producer_epoch",
+    "partitionLeaderEpoch": "leader_epoch",
+    "isTransactional": "is_transactional",
+    "isControl": "is_control",
+    "deleteHorizonMs": "delete_horizon",
+    "position": "position",
+    "size": "size",
+    "magic": "magic",
+    "compresscodec": "codec",
+    "crc": "crc",
+    "isvalid": "is_valid",
+}
+_INT16, _INT32, _INT64 = number(16), number(32), number(64)
+_OFFSETS = (Field(BATCH_LINE_START, "base_offset", _INT64), *_fields(lastOffset=_INT64))
+_PRODUCER = _fields(
+    count=_INT32,
+    baseSequence=_INT32,
+    lastSequence=_INT32,
+    producerId=_INT64,
+    producerEpoch=_INT16,
+    partitionLeaderEpoch=_INT32,
+    isTransactional=_BOOLEAN,
+    isControl=_BOOLEAN,
 )
+_HORIZON = _fields(deleteHorizonMs=OPTIONAL)
+_PLACE = (*_fields(position=_INT64), *_TIMESTAMP_TYPE, Field(b": ", "max_timestamp", _INT64))
+_SIZE = _fields(size=_INT32, magic=word("2"), compresscodec=_CODEC, crc=natural(2**32 - 1, digits=10))
+_VALID = _fields(isvalid=_BOOLEAN)
+
+BATCH_FORMS = {
+    "3.2+": LineForm((*_OFFSETS, *_PRODUCER, *_HORIZON, *_PLACE, *_SIZE, *_VALID)),
+    "2.2-3.1": LineForm((*_OFFSETS, *_PRODUCER, *_PLACE, *_SIZE, *_VALID)),
+    "2.1": LineForm((*_OFFSETS, *_PRODUCER, *_PLACE, *_VALID, *_SIZE)),
+}
+"""The batch lines of message format 2, by the span of tool versions that print them; the timestamp's label is its type.
+"""
+
+
+def _bare_record(key_size: str, value_size: str) -> LineForm:
+    short = number(64, digits=10)
+    return LineForm(
+        (
+            Field(RECORD_LINE_START, "offset", natural(2**63 - 1)),
+            *_TIMESTAMP_TYPE,
+            Field(b": ", "timestamp", _INT64),
+            Field(f" {key_size}: ".encode(), "key_bytes", short),
+            Field(f" {value_size}: ".encode(), "value_bytes", short),
+            Field(b" sequence: ", "sequence", short),
+            Field(b" headerKeys: ", "header_keys", KEY_LIST),
+        )
+    )
+
+
+BARE_RECORD_FORMS = (_bare_record("keySize", "valueSize"), _bare_record("keysize", "valuesize"))
+"""Record lines of dumps without payloads: of tools 3.0 on, and 2.2 to 2.7."""
 
 # Message formats 0 and 1 hold no producer; their batches only keep the position chain together.
 LEGACY_BATCH = re.compile(
     rb"offset: (?P<last_offset>\d{1,19}) position: (?P<position>\d{1,19}) "
     rb"(?P<timestamp_type>CreateTime|LogAppendTime|NoTimestampType): (?P<max_timestamp>-?\d{1,19}) "
     rb"(?:isvalid: (?P<valid_early>true|false) )?size: (?P<size>\d{1,10}) magic: [01] compresscodec: "
-    + CODEC
-    + rb" crc: (?P<crc>\d{1,10})(?: isvalid: (?P<valid_late>true|false))?"
+    b"(?P<codec>" + _CODEC.pattern + rb") crc: (?P<crc>\d{1,10})(?: isvalid: (?P<valid_late>true|false))?"
 )
 
 _MARKER_END = (

@@ -18,18 +18,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.ingest.batch_lines import read_batch_line
-from txn_analysis.ingest.grammar import MARKER_LINE, RECORD_PREFIX
+from txn_analysis.ingest.grammar import CODECS, MARKER_LINE, RECORD_PREFIX
 from txn_analysis.ingest.record_walk import stated_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from txn_analysis.ingest.batch_lines import Candidates
-    from txn_analysis.ingest.lines import Array, Lines
+    from txn_analysis.ingest.line_form import Array
+    from txn_analysis.ingest.lines import Lines
     from txn_analysis.ingest.plan import Section
     from txn_analysis.ingest.text import Text
 
 _BATCH_HEADER_BYTES = 61
+_PLAIN = CODECS.index("none")
 _LAST_LINE_BYTES = 4096
 _TIMESTAMP = re.compile(rb"(?:CreateTime|LogAppendTime): (\d+)")
 # How much better than ours a client's compression may be: than LZMA, and than the faster zlib.
@@ -56,7 +58,7 @@ def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, b
     stop = np.append(lines.starts[batches.line[1:]], len(lines.data))
     left = section.text_end_bytes - start - stop  # text behind each batch
     room = batches.columns["size"] - _BATCH_HEADER_BYTES
-    is_plain = batches.columns["codec"] == "none"
+    is_plain = batches.columns["codec"] == _PLAIN
     is_possible = (left > 0) & ~np.asarray(batches.columns["is_control"], bool) & (stop > lines.stops[batches.line])
     is_possible &= ~is_plain | (left < room)
     if not is_possible.any():

@@ -16,7 +16,8 @@ from txn_analysis.ingest.record_walk import BatchRange, Measured, measure_record
 
 if TYPE_CHECKING:
     from txn_analysis.ingest.batch_lines import Candidates
-    from txn_analysis.ingest.lines import Array, Lines
+    from txn_analysis.ingest.line_form import Array
+    from txn_analysis.ingest.lines import Lines
     from txn_analysis.ingest.record_lines import OwnRecords
     from txn_analysis.ingest.regions import Regions
 

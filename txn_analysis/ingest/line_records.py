@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from txn_analysis.ingest.body import Reject, Row, Window, merged
-from txn_analysis.ingest.grammar import ABSENT, LAST_TIME_MS
+from txn_analysis.ingest.grammar import LAST_TIME_MS
+from txn_analysis.ingest.line_form import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

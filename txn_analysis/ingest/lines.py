@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.ingest.grammar import BATCH_LINE_START, LEGACY_BATCH_LINE_START, RECORD_LINE_START
+from txn_analysis.ingest.field_reader import index_lines
+from txn_analysis.ingest.grammar import LINE_STARTS
 
-Array = np.ndarray[Any, np.dtype[Any]]
+if TYPE_CHECKING:
+    from txn_analysis.ingest.line_form import Array
 
-_NEWLINE = 10
-_STARTS = (BATCH_LINE_START, RECORD_LINE_START, LEGACY_BATCH_LINE_START)
-_WORD_BYTES = 8  # no start is shorter
-_SPLIT_BYTES = 4 << 20
+_BATCH, _RECORD, _LEGACY_BATCH = range(3)
+_KEPT = re.compile(rb"(?m)^" + LINE_STARTS.fields[0].value.pattern + rb"[^\n]*")
+COMPILED_FROM_BYTES = 4 << 20  # less is read by a regular expression in no more time than to load compiled code
 
 
 @dataclass(frozen=True)
@@ -35,22 +37,9 @@ class Lines:
     @classmethod
     def of(cls, data: bytes) -> Lines:
         """Split at newlines only; the last line may lack one."""
-        raw = np.frombuffer(data, np.uint8)
-        none = np.empty(0, np.int64)
-        found = [(none, none, none.astype(np.int8))]
-        next_start = 0
-        for at in range(0, len(data) + 1, _SPLIT_BYTES):
-            stop = min(at + _SPLIT_BYTES, len(data))
-            ends = np.flatnonzero(raw[at:stop] == _NEWLINE) + at
-            if stop == len(data) and data and not data.endswith(b"\n"):
-                ends = np.append(ends, len(data))
-            if not len(ends):
-                continue
-            starts = np.append(next_start, ends[:-1] + 1)
-            next_start = int(ends[-1]) + 1
-            kept, kinds = _kinds(raw, starts)
-            found.append((starts[kept], ends[kept], kinds))
-        return cls(data, *[np.concatenate(column) for column in zip(*found, strict=True)])
+        found, at = index_lines(data, LINE_STARTS) if len(data) >= COMPILED_FROM_BYTES else ([], 0)
+        parts = (*found, _index_by_pattern(data, at))
+        return cls(data, *[np.concatenate(column) for column in zip(*parts, strict=True)])
 
     @cached_property
     def stops(self) -> Array:
@@ -61,21 +50,21 @@ class Lines:
     @cached_property
     def batch_lines(self) -> Array:
         """Indexes of the lines that begin like a batch line."""
-        return np.flatnonzero(self.kinds == _STARTS.index(BATCH_LINE_START))
+        return np.flatnonzero(self.kinds == _BATCH)
 
     @cached_property
     def legacy_batch_lines(self) -> Array:
         """Indexes of the lines that begin like a batch line of message formats 0 and 1."""
-        return np.flatnonzero(self.kinds == _STARTS.index(LEGACY_BATCH_LINE_START))
+        return np.flatnonzero(self.kinds == _LEGACY_BATCH)
 
     @cached_property
     def record_lines(self) -> Array:
         """Indexes of the lines that begin like a record line."""
-        return np.flatnonzero(self.kinds == _STARTS.index(RECORD_LINE_START))
+        return np.flatnonzero(self.kinds == _RECORD)
 
     def is_record_line(self, index: Array) -> Array:
         """Whether the lines at `index` begin like record lines."""
-        is_record: Array = self.kinds[index] == _STARTS.index(RECORD_LINE_START)
+        is_record: Array = self.kinds[index] == _RECORD
         return is_record
 
     def taken(self, index: Array) -> pa.LargeBinaryArray:
@@ -87,47 +76,18 @@ class Lines:
         with_gaps = _column(self.data, bounds, len(bounds) - 1)
         return with_gaps.take(pa.array(np.arange(0, len(bounds) - 1, 2)))
 
-    def joined(self, index: Array) -> bytes:
-        """The lines at `index`, which ascends, newlines included, one after another."""
-        is_all = (self.stops[index] - self.starts[index]).sum() == len(self.data)
-        return self.data if is_all else bytes_of(self.taken(index))
-
     def text(self, line: int) -> bytes:
         """One line without its newline."""
         return self.data[self.starts[line] : self.ends[line]]
-
-
-def bytes_of(lines: pa.LargeBinaryArray) -> bytes:
-    """All bytes of an Arrow column without NULLs, one value after another."""
-    if not len(lines):
-        return b""
-    _, bounds, data = lines.buffers()
-    first, *_, last = np.frombuffer(bounds, np.int64, len(lines) + 1, lines.offset * 8)[[0, -1]].tolist()
-    joined: bytes = data.slice(first, last - first).to_pybytes()
-    return joined
 
 
 def _column(data: bytes, bounds: Array, count: int) -> pa.LargeBinaryArray:
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
 
 
-def _kinds(raw: Array, starts: Array) -> tuple[Array, Array]:
-    """Which of the lines that start at `starts` are kept, and their kinds."""
-    is_long = np.searchsorted(starts, len(raw) - _WORD_BYTES, "right")
-    if not is_long:
-        return np.empty(0, np.int64), np.empty(0, np.int8)
-    heads = np.lib.stride_tricks.sliding_window_view(raw, _WORD_BYTES)[starts[:is_long]].view(np.uint64)[:, 0]
-    kinds = np.full(len(heads), -1, np.int8)
-    for kind, prefix in enumerate(_STARTS):
-        word = np.frombuffer(prefix, np.uint64, 1)[0]
-        kinds[_starting_with(raw, starts, np.flatnonzero(heads == word), prefix)] = kind
-    kept = np.flatnonzero(kinds >= 0)
-    return kept, kinds[kept]
-
-
-def _starting_with(raw: Array, starts: Array, found: Array, prefix: bytes) -> Array:
-    """Of the lines `found`, whose first word is that of `prefix`, those that begin with all of it."""
-    found = found[starts[found] + len(prefix) <= len(raw)]
-    for k in range(_WORD_BYTES, len(prefix)):
-        found = found[raw[starts[found] + k] == prefix[k]]
-    return found
+def _index_by_pattern(data: bytes, at: int) -> tuple[Array, Array, Array]:
+    """The lines from `at` on, which is where one begins."""
+    words = LINE_STARTS.fields[0].value.words
+    found = [(*line.span(), words.index(line[1].decode())) for line in _KEPT.finditer(data, at)]
+    starts, ends, kinds = np.array(found or np.empty((0, 3)), np.int64).T
+    return starts, ends, kinds.astype(np.int8)

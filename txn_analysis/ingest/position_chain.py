@@ -13,7 +13,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from txn_analysis.ingest.batch_lines import Candidates
-    from txn_analysis.ingest.lines import Array
+    from txn_analysis.ingest.line_form import Array
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from txn_analysis.ingest.regions import Regions
 
 if TYPE_CHECKING:
     from txn_analysis.ingest.batch_lines import Candidates
-    from txn_analysis.ingest.lines import Array, Lines
+    from txn_analysis.ingest.line_form import Array
+    from txn_analysis.ingest.lines import Lines
 
 NOT_PRINTED = -1
 _INT32_MAX = 2**31 - 1

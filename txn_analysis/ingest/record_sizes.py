@@ -17,12 +17,14 @@ from txn_analysis.ingest.bare_records import RecordHeads, read_bare_heads
 from txn_analysis.ingest.grammar import RECORD_HEAD
 
 if TYPE_CHECKING:
-    from txn_analysis.ingest.lines import Array, Lines
+    from txn_analysis.ingest.line_form import Array
+    from txn_analysis.ingest.lines import Lines
 
 KEY, PAYLOAD = b" key: ", b" payload: "
 REPLACED, _QUESTION_MARK = "\ufffd".encode(), b"?"
 _MAX_INT64_DIGITS = "9223372036854775807"
 _NOT_AN_OFFSET = -1
+COMPILED_FROM_LINES = 10_000  # fewer are read by the expression in the time that it takes to load compiled code
 
 
 def read_heads(lines: Lines, index: Array, is_control: Array) -> RecordHeads:
@@ -30,8 +32,9 @@ def read_heads(lines: Lines, index: Array, is_control: Array) -> RecordHeads:
     read = RecordHeads(np.empty(len(index), np.int64), np.empty(len(index), bool), np.empty(len(index), bool))
     for rows in (np.flatnonzero(is_control), np.flatnonzero(~is_control)):
         if len(rows):
-            records = lines.taken(index[rows])
-            heads = read_bare_heads(records) or read_any_heads(records)
+            own = index[rows]
+            heads = read_bare_heads(lines, own) if len(own) >= COMPILED_FROM_LINES else None
+            heads = heads or read_any_heads(lines.taken(own))
             read.offset[rows], read.is_filled[rows] = heads.offset, heads.is_filled
             read.is_credible[rows] = heads.is_credible
     return read

@@ -9,7 +9,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from txn_analysis.ingest.batch_lines import Candidates
-    from txn_analysis.ingest.lines import Array, Lines
+    from txn_analysis.ingest.line_form import Array
+    from txn_analysis.ingest.lines import Lines
 
 
 @dataclass(frozen=True)

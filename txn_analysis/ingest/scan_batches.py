@@ -8,21 +8,25 @@ import numpy as np
 import pyarrow as pa
 
 from txn_analysis.ingest.batch_lines import Candidates, read_batch_lines
-from txn_analysis.ingest.batch_rows import batch_rows, known, no_batch_rows, times
-from txn_analysis.ingest.grammar import ABSENT, BATCH_LINE_START
+from txn_analysis.ingest.batch_rows import batch_rows, known, no_batch_rows, times, words
+from txn_analysis.ingest.grammar import BATCH_LINE_START, CODECS, TIMESTAMP_TYPES
 from txn_analysis.ingest.header_keys import may_be_header_keys
 from txn_analysis.ingest.inside_records import all_outside, outside_records
+from txn_analysis.ingest.line_form import ABSENT
 from txn_analysis.ingest.lines import Lines
 from txn_analysis.ingest.position_chain import follow_chain
 from txn_analysis.ingest.record_lines import Proven, own_records, prove_records, read_markers
 
 if TYPE_CHECKING:
-    from txn_analysis.ingest.lines import Array
+    from collections.abc import Mapping
+
+    from txn_analysis.ingest.line_form import Array
     from txn_analysis.ingest.plan import ScanRange
     from txn_analysis.ingest.text import Text
 
 MAX_TAIL_BYTES = 32 << 20  # the records of one batch, decompressed, that a task reads beyond its range
 _LOOK_AHEAD_BYTES = 1 << 20
+_NO_TIMESTAMP_TYPE = TIMESTAMP_TYPES.index("NoTimestampType")
 
 
 def scan_range(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
@@ -92,8 +96,7 @@ def _whole_regions(lines: Lines, batches: Candidates) -> Proven:
     return Proven(np.diff(bounds), np.full(len(batches), ABSENT, np.int64))
 
 
-def _batch_columns(c: dict[str, Array]) -> dict[str, pa.Array]:
-    has_type = c["timestamp_type"] != "NoTimestampType"
+def _batch_columns(c: Mapping[str, Array]) -> dict[str, pa.Array]:
     return {
         "base_offset": pa.array(c["base_offset"]),
         "last_offset": pa.array(c["last_offset"]),
@@ -107,10 +110,10 @@ def _batch_columns(c: dict[str, Array]) -> dict[str, pa.Array]:
         "position": pa.array(c["position"]),
         "size_bytes": pa.array(c["size"]),
         "max_timestamp_ms": times(c["max_timestamp"]),
-        "timestamp_type": pa.array(c["timestamp_type"], pa.string(), mask=~has_type),
+        "timestamp_type": words(TIMESTAMP_TYPES, c["timestamp_type"], c["timestamp_type"] == _NO_TIMESTAMP_TYPE),
         "leader_epoch": known(c["leader_epoch"]),
         "delete_horizon_ms": times(c["delete_horizon"]),
-        "codec": pa.array(c["codec"], pa.string()),
+        "codec": words(CODECS, c["codec"]),
         "crc": pa.array(c["crc"]),
         "is_valid": pa.array(c["is_valid"]),
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from txn_analysis.ingest.grammar import BATCH_GRAMMARS, LEGACY_BATCH
+from txn_analysis.ingest.grammar import BATCH_FORMS, LEGACY_BATCH
 from txn_analysis.ingest.recognise import NOISE_LINE, Refusal
 
 STATE_TOPIC = "__transaction_state"
@@ -176,7 +176,7 @@ def _log_body(file: DumpedFile, body: bytes, line: bytes) -> Body | Refusal:
         return _old_deep_body(file, line, has_epoch=old[2] is not None)
     if LEGACY_BATCH.fullmatch(line):
         return _legacy_body(file, body)
-    grammar = next((g.name for g in BATCH_GRAMMARS if g.pattern.fullmatch(line)), None)
+    grammar = next((name for name, form in BATCH_FORMS.items() if form.pattern.fullmatch(line)), None)
     return _unknown_line("log segment") if grammar is None else _batch_body(file, body, grammar)
 
 
@@ -191,7 +191,7 @@ def _legacy_body(file: DumpedFile, body: bytes) -> Body | Refusal:
     """A log that begins with message format 0 or 1; the first batch of format 2 names the grammar, if it is near."""
     batch = re.search(rb"(?m)^baseOffset: [^\n]*", body)
     if batch is not None:
-        grammar = next((g.name for g in BATCH_GRAMMARS if g.pattern.fullmatch(batch[0])), None)
+        grammar = next((name for name, form in BATCH_FORMS.items() if form.pattern.fullmatch(batch[0])), None)
         if grammar is not None:
             return _batch_body(file, body, grammar)
     is_early = re.match(rb"[^\n]* isvalid: \w+ size: ", body) is not None

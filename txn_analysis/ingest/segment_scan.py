@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from txn_analysis.ingest.batch_headers import (
     CODEC_MASK,
-    CODECS,
     CONTROL,
     DELETE_HORIZON,
     HEADER_BYTES,
@@ -23,15 +22,14 @@ from txn_analysis.ingest.batch_headers import (
     HeaderWalk,
     layout,
 )
-from txn_analysis.ingest.batch_rows import batch_rows, known, times
+from txn_analysis.ingest.batch_rows import batch_rows, known, times, words
 from txn_analysis.ingest.checksums import checked, crcs
-from txn_analysis.ingest.grammar import ABSENT
+from txn_analysis.ingest.grammar import CODECS
+from txn_analysis.ingest.line_form import ABSENT
 from txn_analysis.ingest.record_batch import BadBatchError, records_of
 from txn_analysis.ingest.sections import BINARY_VERIFIED, BROKER_WRITTEN_TOPICS, STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from txn_analysis.ingest.batch_headers import Array, Read
     from txn_analysis.ingest.plan import ScanRange
     from txn_analysis.ingest.text import Text
@@ -110,10 +108,10 @@ def _header_columns(found: Headers) -> dict[str, pa.Array]:
         "position": pa.array(found.position),
         "size_bytes": pa.array(found.size),
         "max_timestamp_ms": times(np.where(has_no_time, ABSENT, time_ms)),
-        "timestamp_type": _words(_TIMESTAMP_TYPES, (attributes & LOG_APPEND_TIME != 0).astype(np.int64), has_no_time),
+        "timestamp_type": words(_TIMESTAMP_TYPES, (attributes & LOG_APPEND_TIME != 0).astype(np.int64), has_no_time),
         "leader_epoch": known(_since_magic_2(found, "leader_epoch")),
         "delete_horizon_ms": times(np.where(has_horizon, found.peeks["base_timestamp"], ABSENT)),
-        "codec": _words(CODECS, attributes & CODEC_MASK),
+        "codec": words(CODECS, attributes & CODEC_MASK),
         "crc": pa.array(crcs(found)),
     }
 
@@ -139,10 +137,6 @@ def _is_transactional(found: Headers) -> Array:
 def _is_control(found: Headers) -> Array:
     is_control: Array = ~found.is_legacy & (found.peeks["attributes"] & CONTROL != 0)
     return is_control
-
-
-def _words(words: Sequence[str], index: Array, is_absent: Array | None = None) -> pa.Array:
-    return pa.array(words, pa.string()).take(pa.array(index, mask=is_absent))
 
 
 def deciding(found: Headers, *, are_times_brokers: bool) -> Array:
@@ -198,7 +192,7 @@ def _is_valid(read: Read, found: Headers, rows: Array) -> pa.Array:
 
 def _marker_columns(read: Read, found: Headers) -> dict[str, pa.Array]:
     """What the one record of each control batch says: COMMIT, ABORT or another control type, and the epoch."""
-    words: Any = np.full(len(found), None, object)
+    control: Any = np.full(len(found), None, object)
     epochs = np.full(len(found), ABSENT, np.int64)
     rows = np.flatnonzero(_is_control(found) & (found.peeks["record_count"] == 1))
     markers = found.raw[rows].view(_MARKER)
@@ -208,13 +202,13 @@ def _marker_columns(read: Read, found: Headers) -> dict[str, pa.Array]:
     for name, allowed in (("key_version", 0), ("value_version", 0)):
         is_usual &= markers[name] >= allowed
     for number, word in _END_MARKERS.items():
-        words[rows[is_usual & (markers["type"] == number)]] = word
+        control[rows[is_usual & (markers["type"] == number)]] = word
     is_usual &= np.isin(markers["type"], list(_END_MARKERS))
     epochs[rows[is_usual]] = markers["coordinator_epoch"][is_usual]
     for row in rows[~is_usual].tolist():
-        words[row], epochs[row] = _unusual_marker(read, found, row)
+        control[row], epochs[row] = _unusual_marker(read, found, row)
     return {
-        "marker": pa.array(words, pa.string()),
+        "marker": pa.array(control, pa.string()),
         "coordinator_epoch": known(epochs),
     }
 

@@ -133,7 +133,7 @@ class _StateReader:
         else:
             yield from self._missing_records()
             end = row["position"] + row["size"]
-            self._batch = _Batch(row["last_offset"], end, row["is_control"], row["is_valid"])
+            self._batch = _Batch(row["last_offset"], end, bool(row["is_control"]), bool(row["is_valid"]))
             self._due_count, self._is_adrift, self._resume_position = row["record_count"], False, None
             self._window.advance(length)
 

@@ -10,8 +10,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.ingest.grammar import ABSENT, LAST_TIME_MS
+from txn_analysis.ingest.grammar import LAST_TIME_MS
 from txn_analysis.ingest.java_hash import java_hash
+from txn_analysis.ingest.line_form import ABSENT
 
 if TYPE_CHECKING:
     from txn_analysis.ingest.body import Row

@@ -1,0 +1,57 @@
+"""Loops over bytes and rows that no array operation expresses, compiled by Numba on their first call.
+
+Numba is imported by the first call too, so that work too small to be worth it never pays for either.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# Nothing is allocated, so that no references need to be counted; that, with a call for each small step, would take ten
+# times as long as the steps.
+_OPTIONS: dict[str, Any] = {"_nrt": False, "forceinline": True}
+
+
+class Compiled(Generic[P, R]):
+    """A function that is compiled when it is first called.
+
+    What it calls must be compiled as well, and be declared before it in the same module: what is kept on disk for the
+    next process is known by that file alone. It fills arrays that it is given, and makes none. Arithmetic is that of
+    64-bit machine words: sums may wrap around.
+    """
+
+    def __init__(self, function: Callable[P, R]) -> None:
+        self._function = cast("FunctionType", function)
+        self.__doc__ = function.__doc__
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls it, compiled."""
+        return cast("R", self.machine_code(*args, **kwargs))
+
+    @cached_property
+    def machine_code(self) -> Any:
+        """What Numba made of it; other compiled functions call this."""
+        import numba  # noqa: PLC0415 a quarter of a second, for long work only
+
+        code = self._function.__code__
+        known = self._function.__globals__
+        called = {name: known[name] for name in code.co_names if isinstance(known.get(name), Compiled)}
+        own = FunctionType(code, known | {name: f.machine_code for name, f in called.items()}, self._function.__name__)
+        own.__module__, own.__qualname__ = self._function.__module__, self._function.__qualname__
+        try:
+            return numba.njit(cache=True, **_OPTIONS)(own)
+        except RuntimeError:  # no folder to keep it in: neither beside the code nor in the user's home
+            return numba.njit(**_OPTIONS)(own)
+
+
+def compiled(function: Callable[P, R]) -> Compiled[P, R]:
+    """Let Numba compile a function when it is first called; see `Compiled`."""
+    return Compiled(function)
