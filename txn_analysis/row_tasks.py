@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import BinaryType
 
+from txn_analysis.arrow_streams import packed, unpacked
 from txn_analysis.data_files import DataFile, write_data_files
-from txn_analysis.tables._schema import BIGINT, STRING, struct
+from txn_analysis.tables._schema import BIGINT, BINARY, STRING, struct
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ NamedRows = tuple[str, pa.RecordBatch]
 RowMaker = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 _FILES = struct(table=STRING, path=STRING, size_bytes=BIGINT, modified_ms=BIGINT, statistics=STRING)
-_NAMED_ROWS = struct(name=STRING, rows=BinaryType())  # rows: an Arrow stream
+_NAMED_ROWS = struct(name=STRING, rows=BINARY)  # rows: an Arrow stream
 _RESULTS = struct(**{f.name: f.dataType for f in (*_FILES, *_NAMED_ROWS)})
 
 
@@ -109,7 +109,7 @@ def rows_named(named: DataFrame, table: Table) -> DataFrame:
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in parts:
             for stream in part.column(0):
-                yield from pa.ipc.open_stream(stream.as_buffer())
+                yield from unpacked(stream).to_batches()
 
     return named.where(F.col("name") == table.name).select("rows").mapInArrow(run, table.schema)
 
@@ -130,26 +130,7 @@ class _Streams:
 
     def rows(self) -> list[dict[str, Any]]:
         """Rows of _NAMED_ROWS."""
-        return [{"name": name, "rows": _stream(batches)} for name, batches in self._held.items()]
-
-
-def _of_tables(
-    named: Iterable[NamedRows], tables: Mapping[str, Table], told: _Streams
-) -> Iterator[tuple[Table, pa.RecordBatch]]:
-    """The rows of tables, each batch with its table; all others are `told`."""
-    for name, rows in named:
-        if name in tables:
-            yield tables[name], rows
-        else:
-            told.add(name, rows)
-
-
-def _stream(batches: list[pa.RecordBatch]) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batches[0].schema) as stream:
-        for batch in batches:
-            stream.write_batch(batch)
-    return bytes(sink.getvalue())
+        return [{"name": name, "rows": packed(batches, batches[0].schema)} for name, batches in self._held.items()]
 
 
 def _numbered(spark: SparkSession, tasks: RowTasks) -> DataFrame:
@@ -175,5 +156,5 @@ def _collected(frame: DataFrame) -> Results:
 def _told(rows: Iterable[Any]) -> dict[str, pa.Table]:
     parts: defaultdict[str, list[pa.Table]] = defaultdict(list)
     for row in rows:
-        parts[row["name"]].append(pa.ipc.open_stream(row["rows"]).read_all())
+        parts[row["name"]].append(unpacked(bytes(row["rows"])))
     return {name: pa.concat_tables(tables) for name, tables in parts.items()}

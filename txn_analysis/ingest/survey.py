@@ -6,9 +6,10 @@ import json
 import re
 from bisect import bisect_left
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from itertools import accumulate
 from typing import TYPE_CHECKING
+
+from blake3 import blake3
 
 from txn_analysis.ingest.boundaries import StartProver, printed_reach
 from txn_analysis.ingest.recognise import HEAD_BYTES, NOISE_LINE, Recognition, Refusal, recognise
@@ -100,7 +101,7 @@ def survey_chunk(read: Read, start: int, end: int) -> ChunkFacts | None:
     return ChunkFacts(
         start,
         end,
-        blake2b(text, digest_size=DIGEST_BYTES).digest(),
+        blake3(text).digest(DIGEST_BYTES),
         _marks(read, around, start, end, reach),
         _trailers(read, around, start, end),
         start + newline if newline >= 0 else None,

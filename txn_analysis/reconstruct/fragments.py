@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from txn_analysis.reconstruct.arrays import NONE, Array, at, lists, max_of, next_index, nullable, previous_index, sum_of
+from txn_analysis.reconstruct.transaction_rows import packed_fragments
 from txn_analysis.tables import LOG_PIECES
 
 
@@ -37,15 +38,18 @@ class Fragments:
     is_tail: Array
     arrays: dict[str, Array]
 
+    def columns(self, index: Array) -> dict[str, pa.Array]:
+        """What is known of some fragments, by name."""
+        values = self.arrays | {"producer_id": self.producer_id}
+        return {
+            name: pa.array(v[index], pa.string()) if v.dtype == object else nullable(v[index])
+            for name, v in values.items()
+        }
+
     def struct(self, index: Array, kind: pa.StructType, *, absent: Array | None = None) -> pa.Array:
         """Some fragments as structs of `kind`; NULL where `absent`."""
-        values = self.arrays | {"producer_id": self.producer_id}
-        fields = [
-            pa.array(values[f.name][index], pa.string())
-            if pa.types.is_string(f.type)
-            else nullable(values[f.name][index]).cast(f.type)
-            for f in kind
-        ]
+        columns = self.columns(index)
+        fields = [columns[f.name].cast(f.type) for f in kind]
         return pa.StructArray.from_arrays(fields, fields=list(kind), mask=None if absent is None else pa.array(absent))
 
 
@@ -167,12 +171,13 @@ def producers_of(rows: Rows, fragments: Fragments, groups: dict[str, Array]) -> 
 
 def transactions_of(rows: Rows, fragments: Fragments) -> pa.Array:
     """The `transactions` column of `log_pieces`: what follows its producer's own marker and ends in the same piece."""
-    kind = LOG_PIECES.arrow_schema.field("transactions").type.value_type
     is_whole = (
         ~fragments.is_lead & (fragments.arrays["end_offset"] != NONE) & (fragments.arrays["start_offset"] != NONE)
     )
     index = np.flatnonzero(is_whole)
-    return lists(fragments.struct(index, kind), fragments.piece[index], len(rows.first_row))
+    bounds = np.searchsorted(fragments.piece[index], np.arange(len(rows.first_row) + 1))
+    found = packed_fragments(fragments.columns(index), zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+    return pa.array(found, pa.binary())
 
 
 def _arrow(kind: pa.StructType, name: str) -> pa.StructType:

@@ -25,9 +25,9 @@ from txn_analysis.reconstruct.copies import (
 from txn_analysis.reconstruct.fold import FOLD_COLUMNS, fold
 from txn_analysis.reconstruct.link import link_partition
 from txn_analysis.reconstruct.segments import segments_of
-from txn_analysis.reconstruct.transaction_rows import DECIDED, ENDED
-from txn_analysis.tables import LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, TRANSACTIONS
-from txn_analysis.tables._schema import BIGINT, INT, STRING, array, struct
+from txn_analysis.reconstruct.transaction_rows import packed_transactions
+from txn_analysis.tables import LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH
+from txn_analysis.tables._schema import BIGINT, BINARY, INT, STRING, array, struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ LINKED = StructType(
         StructField("topic", STRING),
         StructField("partition", INT),
         StructField("health", StructType([f for f in PARTITION_HEALTH.schema if f.name not in _OWN])),
-        StructField("transactions", array(StructType([f for f in TRANSACTIONS.schema if f.name not in _OWN]))),
+        StructField("transactions", BINARY),
         StructField("used_pieces", array(_PIECE_KEY)),
     ]
 )
@@ -180,7 +180,7 @@ def _linker(comparisons: Mapping[Pair, Comparison], as_of_ms: int | None) -> Cal
             "topic": table["topic"][0].as_py(),
             "partition": table["partition"][0].as_py(),
             "health": linked.health,
-            "transactions": linked.transactions,
+            "transactions": packed_transactions(linked.transactions),
             "used_pieces": linked.used_pieces,
         }
         return pa.Table.from_pylist([row], schema=schema)
@@ -196,12 +196,10 @@ def partition_health(linked: Linked, run_id: str) -> DataFrame:
 def all_transactions(linked: Linked) -> DataFrame:
     """What `transaction_rows` makes the transactions table of: those that linking decided, and those inside one piece.
 
-    One row per partition or piece; the ended transactions of a piece are never looked at one by one in the JVM.
+    One row per partition or piece.
     """
-    decided = linked.partitions.select("topic", "partition", F.col("transactions").alias(DECIDED))
+    decided = linked.partitions.select("topic", "partition", "transactions")
     used = linked.partitions.select(F.explode("used_pieces").alias("p")).select("p.*").distinct()
     # The pieces hold all ended transactions, their keys are few: the pieces stay where they are.
-    inside = linked.pieces.join(F.broadcast(used), used.columns, "left_semi").select(
-        "topic", "partition", F.col("transactions").alias(ENDED)
-    )
-    return decided.unionByName(inside, allowMissingColumns=True)
+    inside = linked.pieces.join(F.broadcast(used), used.columns, "left_semi")
+    return decided.unionByName(inside.select("topic", "partition", "transactions"))

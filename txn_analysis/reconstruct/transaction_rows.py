@@ -1,23 +1,27 @@
-"""Rows of `transactions` from the lists of them that linking and folding left, whole columns at a time."""
+"""Transactions on their way from folding and linking to their table: packed, whole columns at a time.
+
+There can be as many as a tenth of the batches. Each is made once, in the task that holds its batches or its partition;
+from there on Spark passes them on without looking at one.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.arrow_streams import packed, unpacked
 from txn_analysis.tables import TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from txn_analysis.row_tasks import RowMaker
 
-DECIDED = "decided"  # transactions as linking leaves them, which are open or span pieces
-ENDED = "ended"  # transactions as folding leaves them, which began and ended inside one piece
-
-_NAMES_IN_PIECES = {
+_PLACE = ("run_id", "topic", "partition")
+_SCHEMA = pa.schema([field for field in TRANSACTIONS.arrow_schema if field.name not in _PLACE])
+_NAMES_IN_FRAGMENTS = {
     "producer_id": "producer_id",
     "txn_start_offset": "start_offset",
     "first_producer_epoch": "first_epoch",
@@ -37,35 +41,39 @@ _NAMES_IN_PIECES = {
 }
 
 
+def packed_transactions(rows: Iterable[Mapping[str, Any]]) -> bytes | None:
+    """Transactions of one partition, as rows of `transactions` without place and run; None where there are none."""
+    batch = pa.RecordBatch.from_pylist(list(rows), schema=_SCHEMA)
+    return packed([batch], _SCHEMA) if batch.num_rows else None
+
+
+def packed_fragments(fragments: Mapping[str, pa.Array], bounds: Iterable[tuple[int, int]]) -> list[bytes | None]:
+    """The same for fragments that are whole transactions: columns of them, and from where to where each piece's go."""
+    epoch = fragments["end_coordinator_epoch"]
+    columns = {name: fragments[source] for name, source in _NAMES_IN_FRAGMENTS.items()} | {
+        "is_txn_start_exact": pa.repeat(pa.scalar(value=True), len(epoch)),
+        "outcome": pc.fill_null(fragments["end_marker"], "ended"),
+        "coordinator_epoch_basis": pc.if_else(pc.is_null(epoch), "unknown", "marker"),
+    }
+    rows = _rows(columns, len(epoch), _SCHEMA)
+    return [packed([rows.slice(start, stop - start)], _SCHEMA) if stop > start else None for start, stop in bounds]
+
+
 def transaction_rows(run_id: str) -> RowMaker:
-    """Makes rows of `transactions` of a run from rows with `topic`, `partition`, and lists in DECIDED and in ENDED."""
+    """Makes rows of `transactions` of a run from rows with `topic`, `partition`, and packed `transactions`."""
 
     def rows_of(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in parts:
-            for name, columns_of in ((DECIDED, _fields), (ENDED, _ended)):
-                columns = columns_of(pc.list_flatten(part[name]))
-                parents = pc.list_parent_indices(part[name])
-                place = {key: part[key].take(parents) for key in ("topic", "partition")}
-                yield _rows(place | columns | {"run_id": pa.repeat(run_id, len(parents))}, len(parents))
+            for topic, partition, rows in zip(part["topic"], part["partition"], part["transactions"], strict=True):
+                for batch in unpacked(rows).to_batches() if rows.is_valid else ():
+                    place = {"run_id": run_id, "topic": topic, "partition": partition}
+                    repeated = {name: pa.repeat(value, batch.num_rows) for name, value in place.items()}
+                    columns = dict(zip(_SCHEMA.names, batch.columns, strict=True))
+                    yield _rows(repeated | columns, batch.num_rows, TRANSACTIONS.arrow_schema)
 
     return rows_of
 
 
-def _fields(structs: pa.Array) -> dict[str, pa.Array]:
-    return dict(zip((field.name for field in structs.type), structs.flatten(), strict=True))
-
-
-def _ended(structs: pa.Array) -> dict[str, pa.Array]:
-    found = _fields(structs)
-    epoch = found["end_coordinator_epoch"]
-    return {name: found[source] for name, source in _NAMES_IN_PIECES.items()} | {
-        "is_txn_start_exact": pa.repeat(pa.scalar(value=True), len(structs)),
-        "outcome": pc.fill_null(found["end_marker"], "ended"),
-        "coordinator_epoch_basis": pc.if_else(pc.is_null(epoch), "unknown", "marker"),
-    }
-
-
-def _rows(columns: Mapping[str, pa.Array], count: int) -> pa.RecordBatch:
-    schema = TRANSACTIONS.arrow_schema
+def _rows(columns: Mapping[str, pa.Array], count: int, schema: pa.Schema) -> pa.RecordBatch:
     arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type) for f in schema]
-    return pa.RecordBatch.from_arrays(arrays, names=schema.names)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

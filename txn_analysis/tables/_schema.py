@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     BooleanType,
     DataType,
     DoubleType,
@@ -36,6 +37,7 @@ BIGINT = LongType()
 DOUBLE = DoubleType()
 INT = IntegerType()
 BOOLEAN = BooleanType()
+BINARY = BinaryType()
 COUNTS = MapType(STRING, BIGINT)
 
 

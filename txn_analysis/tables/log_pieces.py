@@ -4,7 +4,7 @@ Two neighbouring pieces combine to what one piece over both would say, so that o
 """
 
 from txn_analysis.tables._checks import in_order
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
+from txn_analysis.tables._schema import BIGINT, BINARY, BOOLEAN, INT, STRING, Col, Table, array, struct
 
 FRAGMENT = struct(
     start_offset=BIGINT,
@@ -26,7 +26,6 @@ FRAGMENT = struct(
     end_epoch=INT,
     end_coordinator_epoch=INT,
 )
-ENDED_TRANSACTION = struct(producer_id=BIGINT, **{f.name: f.dataType for f in FRAGMENT.fields})
 PRODUCER_EDGES = struct(
     producer_id=BIGINT,
     lead=FRAGMENT,
@@ -76,7 +75,9 @@ LOG_PIECES = Table(
         Col("leader_epoch", INT, "largest partition leader epoch"),
         Col("content_digest", BIGINT, "sum of digests of its batches; the same in any copy of these offsets"),
         Col("producers", array(PRODUCER_EDGES), "every producer seen: first and last fragment, last epochs"),
-        Col("transactions", array(ENDED_TRANSACTION), "transactions that certainly began and ended inside"),
+        Col(
+            "transactions", BINARY, "those that certainly began and ended inside, as an Arrow stream"
+        ),
     ),
     partition_by=("ingest_id",),
     checks={
