@@ -25,10 +25,11 @@ class Compiled(Generic[P, R]):
 
     What it calls must be compiled as well, and be declared before it in the same module: what is kept on disk for the
     next process is known by that file alone. It fills arrays that it is given, and makes none. Arithmetic is that of
-    64-bit machine words: sums may wrap around.
+    64-bit machine words: sums may wrap around. `plain` is the function itself, for few steps.
     """
 
     def __init__(self, function: Callable[P, R]) -> None:
+        self.plain = function
         self._function = cast("FunctionType", function)
         self.__doc__ = function.__doc__
 

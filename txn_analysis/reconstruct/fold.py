@@ -78,14 +78,21 @@ def fold(batches: pa.Table, cuts: Mapping[SectionKey, Sequence[int]] = _NO_CUTS)
     Returns:
         Rows of `log_pieces`.
     """
-    batches = batches.sort_by([(name, "ascending") for name in ("input_id", "section_index", "text_start_bytes")])
+    batches = _in_text_order(batches)
     rows = _rows(batches, cuts)
     arrays = _places(batches, rows) | _facts(rows)
-    fragments, groups = fragments_of(rows)
-    arrays["producers"] = producers_of(rows, fragments, groups)
+    fragments = fragments_of(rows)
+    arrays["producers"] = producers_of(rows, fragments)
     arrays["transactions"] = transactions_of(rows, fragments)
     schema = LOG_PIECES.arrow_schema
     return pa.RecordBatch.from_arrays([arrays[f.name].cast(f.type) for f in schema], schema=schema)
+
+
+def _in_text_order(batches: pa.Table) -> pa.Table:
+    is_one_section = all(pc.all(pc.equal(batches[n], batches[n][0])).as_py() for n in ("input_id", "section_index"))
+    if is_one_section and (np.diff(batches["text_start_bytes"].to_numpy()) > 0).all():
+        return batches  # as a task has them that reads them
+    return batches.sort_by([(name, "ascending") for name in ("input_id", "section_index", "text_start_bytes")])
 
 
 def _rows(batches: pa.Table, cuts: Mapping[SectionKey, Sequence[int]]) -> Rows:

@@ -6,12 +6,14 @@ ends them, whatever its epoch.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.reconstruct.arrays import NONE, Array, at, lists, max_of, next_index, nullable, previous_index, sum_of
+from txn_analysis.reconstruct.arrays import NONE, Array, at, lists, nullable
+from txn_analysis.reconstruct.producer_trace import trace
 from txn_analysis.reconstruct.transaction_rows import packed_fragments
 from txn_analysis.tables import LOG_PIECES
 
@@ -30,20 +32,27 @@ class Rows:
 
 @dataclass(frozen=True)
 class Fragments:
-    """Stretches of one producer's batches in one piece that end at its end marker or at the piece's end."""
+    """Stretches of one producer's batches in one piece that end at its end marker or at the piece's end.
 
-    producer_id: Array
+    Attributes:
+        piece: of each.
+        arrays: what is known of each, by name; NONE where it is not.
+        groups: the producers of all pieces, sorted by piece and producer id, with what is known of each at the end of
+            its piece. `lead` and `tail` are its first and last fragment, which can be the same one.
+        whole: the fragments that are whole transactions, sorted like their producers: they follow an end marker of
+            their producer and end with one, all in one piece.
+    """
+
     piece: Array
-    is_lead: Array
-    is_tail: Array
     arrays: dict[str, Array]
+    groups: dict[str, Array]
+    whole: Array
 
     def columns(self, index: Array) -> dict[str, pa.Array]:
         """What is known of some fragments, by name."""
-        values = self.arrays | {"producer_id": self.producer_id}
         return {
             name: pa.array(v[index], pa.string()) if v.dtype == object else nullable(v[index])
-            for name, v in values.items()
+            for name, v in self.arrays.items()
         }
 
     def struct(self, index: Array, kind: pa.StructType, *, absent: Array | None = None) -> pa.Array:
@@ -53,47 +62,41 @@ class Fragments:
         return pa.StructArray.from_arrays(fields, fields=list(kind), mask=None if absent is None else pa.array(absent))
 
 
-def fragments_of(rows: Rows) -> tuple[Fragments, dict[str, Array]]:
-    """The fragments of all pieces, and what is known of each producer at the end of each piece."""
-    is_marker, is_other = rows["is_marker"], ~rows["is_control"]
-    kept = np.flatnonzero((rows["producer_id"] != NONE) & (is_marker | is_other))
-    order = kept[np.lexsort((kept, rows["producer_id"][kept], rows.piece[kept]))]
-    opens_group = np.ones(len(order), bool)
-    piece, producer = rows.piece[order], rows["producer_id"][order]
-    opens_group[1:] = (piece[1:] != piece[:-1]) | (producer[1:] != producer[:-1])
-    opens = opens_group.copy()
-    opens[1:] |= is_marker[order][:-1]
-    first, group_first = np.flatnonzero(opens), np.flatnonzero(opens_group)
-    last, group_last = np.append(first[1:], len(order)) - 1, np.append(group_first[1:], len(order)) - 1
-    if not len(order):
-        first = last = group_first = group_last = np.array([], np.int64)
-    arrays = _fragment_arrays(rows, order, first, last)
-    fragments = Fragments(producer[first], piece[first], opens_group[first], np.isin(last, group_last), arrays)
-    return fragments, _groups(rows, order, group_first, group_last)
+def fragments_of(rows: Rows) -> Fragments:
+    """The fragments of all pieces."""
+    traced = trace(rows.columns, rows.piece)
+    groups, found = traced.groups, traced.fragments
+    order = np.lexsort((rows["producer_id"][groups["first_row"]], rows.piece[groups["first_row"]]))
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    is_whole = (found["end_row"] != NONE) & (found["start_row"] != NONE)
+    is_whole[groups["lead"]] = False
+    whole = np.flatnonzero(is_whole)
+    return Fragments(
+        piece=rows.piece[groups["first_row"]][found["group"]],
+        arrays=_fragment_arrays(rows, found, groups),
+        groups=_groups(rows, {name: values[order] for name, values in groups.items()}),
+        whole=whole[np.argsort(rank[found["group"][whole]], kind="stable")],
+    )
 
 
-def _fragment_arrays(rows: Rows, order: Array, first: Array, last: Array) -> dict[str, Array]:
-    is_data = rows["is_data"][order]
-    place = np.arange(len(order))
-    start = max_of(np.where(is_data, -place, NONE), first)
-    start = at(order, np.where(start == NONE, NONE, -start))
-    final = max_of(np.where(is_data, place, NONE), first)
-    final = at(order, final)
-    end = np.where(rows["is_marker"][order[last]], order[last], NONE) if len(order) else last
-    moment = np.where(rows["is_moment"], rows["max_timestamp_ms"], NONE)
+def _fragment_arrays(rows: Rows, found: dict[str, Array], groups: dict[str, Array]) -> dict[str, Array]:
+    start, final, end = found["start_row"], found["final_row"], found["end_row"]
+    moment_before, moment_after = _moments(rows)
     hidden_records, hidden_bytes = _from_row_on(rows, start)
     return {
+        "producer_id": rows["producer_id"][groups["first_row"]][found["group"]],
         "start_offset": at(rows["base_offset"], start),
         "first_epoch": at(rows["producer_epoch"], start),
-        "max_epoch": max_of(np.where(is_data, rows["producer_epoch"][order], NONE), first),
+        "max_epoch": found["max_epoch"],
         "last_offset": at(rows["last_offset"], final),
         "last_sequence": at(rows["last_sequence"], final),
-        "record_count": sum_of(np.where(is_data, np.maximum(rows["record_count"][order], 0), 0), first),
-        "size_bytes": sum_of(np.where(is_data, rows["size_bytes"][order], 0), first),
+        "record_count": found["record_count"],
+        "size_bytes": found["size_bytes"],
         "last_timestamp_ms": at(rows["max_timestamp_ms"], final),
-        "first_before_ms": at(moment, next_index(rows["is_moment"], start, rows.piece)),
-        "last_after_ms": at(moment, previous_index(rows["is_moment"], final, rows.piece)),
-        "last_before_ms": at(moment, next_index(rows["is_moment"], final, rows.piece)),
+        "first_before_ms": at(moment_after, start),
+        "last_after_ms": at(moment_before, final),
+        "last_before_ms": at(moment_after, final),
         "hidden_record_count": hidden_records,
         "hidden_bytes": hidden_bytes,
         "end_offset": at(rows["base_offset"], end),
@@ -102,6 +105,20 @@ def _fragment_arrays(rows: Rows, order: Array, first: Array, last: Array) -> dic
         "end_epoch": at(rows["producer_epoch"], end),
         "end_coordinator_epoch": at(rows["coordinator_epoch"], end),
     }
+
+
+def _moments(rows: Rows) -> tuple[Array, Array]:
+    """Of each row the broker-clock moment at or before it, and the one at or after it, in the same piece."""
+    count = len(rows.piece)
+    place = np.arange(count)
+    before = np.maximum.accumulate(np.where(rows["is_moment"], place, -1))
+    after = np.minimum.accumulate(np.where(rows["is_moment"], place, count)[::-1])[::-1]
+    found = []
+    for row in (before, after):
+        inside = np.clip(row, 0, count - 1)
+        is_there = (row == inside) & (rows.piece[inside] == rows.piece)
+        found.append(np.where(is_there, rows["max_timestamp_ms"][inside], NONE))
+    return found[0], found[1]
 
 
 def _words_at(words: Array, row: Array) -> Array:
@@ -124,61 +141,42 @@ def _from_row_on(rows: Rows, start: Array) -> tuple[Array, Array]:
     return out[0], out[1]
 
 
-def _groups(rows: Rows, order: Array, first: Array, last: Array) -> dict[str, Array]:
-    place = np.arange(len(order))
-    final_row = order[last] if len(order) else last
-    first_row = order[first] if len(order) else first
-    marker = max_of(np.where(rows["is_marker"][order], place, NONE), first)
-    marker_row = at(order, marker)
-    changes = _epoch_changes(rows, order, first)
-    data = max_of(np.where(~rows["is_control"][order], place, NONE), first)
+def _groups(rows: Rows, groups: dict[str, Array]) -> dict[str, Array]:
+    first, last, marker, data = (groups[name] for name in ("first_row", "last_row", "marker_row", "data_row"))
     # A change of epoch clears the cached batches (`ProducerStateEntry.maybeUpdateProducerEpoch`).
-    is_cached = at(changes, data) == at(changes, last)
+    is_cached = groups["changes_at_data"] == groups["changes"]
     return {
-        "producer_id": rows["producer_id"][final_row],
-        "piece": rows.piece[final_row],
-        "first_batch_epoch": rows["producer_epoch"][first_row],
-        "is_one_epoch": at(changes, first) == at(changes, last),
-        "producer_epoch": rows["producer_epoch"][final_row],
-        "last_sequence": np.where(is_cached, at(rows["last_sequence"], at(order, data)), NONE),
-        "last_timestamp_ms": rows["max_timestamp_ms"][final_row],
-        "marker_offset": at(rows["base_offset"], marker_row),
-        "marker_timestamp_ms": at(rows["max_timestamp_ms"], marker_row),
-        "marker_coordinator_epoch": at(rows["coordinator_epoch"], marker_row),
+        "producer_id": rows["producer_id"][last],
+        "piece": rows.piece[last],
+        "lead": groups["lead"],
+        "tail": groups["tail"],
+        "first_batch_epoch": rows["producer_epoch"][first],
+        "is_one_epoch": groups["changes"] == 0,
+        "producer_epoch": rows["producer_epoch"][last],
+        "last_sequence": np.where(is_cached, at(rows["last_sequence"], data), NONE),
+        "last_timestamp_ms": rows["max_timestamp_ms"][last],
+        "marker_offset": at(rows["base_offset"], marker),
+        "marker_timestamp_ms": at(rows["max_timestamp_ms"], marker),
+        "marker_coordinator_epoch": at(rows["coordinator_epoch"], marker),
     }
 
 
-def _epoch_changes(rows: Rows, order: Array, first: Array) -> Array:
-    """Running count of epoch changes along each producer's batches."""
-    epoch = rows["producer_epoch"][order]
-    is_change = np.zeros(len(order), bool)
-    is_change[1:] = epoch[1:] != epoch[:-1]
-    is_change[first] = False
-    return np.cumsum(is_change)
-
-
-def producers_of(rows: Rows, fragments: Fragments, groups: dict[str, Array]) -> pa.Array:
+def producers_of(rows: Rows, fragments: Fragments) -> pa.Array:
     """The `producers` column of `log_pieces`: one list per piece."""
-    lead, tail = np.flatnonzero(fragments.is_lead), np.flatnonzero(fragments.is_tail)
+    groups = fragments.groups
     kind = LOG_PIECES.arrow_schema.field("producers").type.value_type
-    values = {name: nullable(groups[name]) for name in groups if name not in {"piece", "is_one_epoch"}}
+    values = {f.name: nullable(groups[f.name]) for f in kind if f.name in groups and groups[f.name].dtype == np.int64}
+    values = {name: value for name, value in values.items() if name not in {"lead", "tail"}}
     values["is_one_epoch"] = pa.array(groups["is_one_epoch"], pa.bool_())
-    values["lead"] = fragments.struct(lead, _arrow(kind, "lead"))
-    values["tail"] = fragments.struct(tail, _arrow(kind, "tail"), absent=fragments.is_lead[tail])
+    values["lead"] = fragments.struct(groups["lead"], kind.field("lead").type)
+    is_one = groups["lead"] == groups["tail"]
+    values["tail"] = fragments.struct(groups["tail"], kind.field("tail").type, absent=is_one)
     edges = pa.StructArray.from_arrays([values[f.name].cast(f.type) for f in kind], fields=list(kind))
     return lists(edges, groups["piece"], len(rows.first_row))
 
 
 def transactions_of(rows: Rows, fragments: Fragments) -> pa.Array:
     """The `transactions` column of `log_pieces`: what follows its producer's own marker and ends in the same piece."""
-    is_whole = (
-        ~fragments.is_lead & (fragments.arrays["end_offset"] != NONE) & (fragments.arrays["start_offset"] != NONE)
-    )
-    index = np.flatnonzero(is_whole)
-    bounds = np.searchsorted(fragments.piece[index], np.arange(len(rows.first_row) + 1))
-    found = packed_fragments(fragments.columns(index), zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+    bounds = np.searchsorted(fragments.piece[fragments.whole], np.arange(len(rows.first_row) + 1)).tolist()
+    found = packed_fragments(fragments.columns(fragments.whole), itertools.pairwise(bounds))
     return pa.array(found, pa.binary())
-
-
-def _arrow(kind: pa.StructType, name: str) -> pa.StructType:
-    return kind.field(name).type

@@ -75,9 +75,7 @@ LOG_PIECES = Table(
         Col("leader_epoch", INT, "largest partition leader epoch"),
         Col("content_digest", BIGINT, "sum of digests of its batches; the same in any copy of these offsets"),
         Col("producers", array(PRODUCER_EDGES), "every producer seen: first and last fragment, last epochs"),
-        Col(
-            "transactions", BINARY, "those that certainly began and ended inside, as an Arrow stream"
-        ),
+        Col("transactions", BINARY, "those that certainly began and ended inside, as an Arrow stream"),
     ),
     partition_by=("ingest_id",),
     checks={
