@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+LOADING_US = 300_000  # of Numba, and of what it kept
+
 # Nothing is allocated, so that no references need to be counted; that, with a call for each small step, would take ten
 # times as long as the steps.
 _OPTIONS: dict[str, Any] = {"_nrt": False, "forceinline": True}
@@ -25,17 +27,30 @@ class Compiled(Generic[P, R]):
 
     What it calls must be compiled as well, and be declared before it in the same module: what is kept on disk for the
     next process is known by that file alone. It fills arrays that it is given, and makes none. Arithmetic is that of
-    64-bit machine words: sums may wrap around. `plain` is the function itself, for few steps.
+    64-bit machine words: sums may wrap around.
     """
 
     def __init__(self, function: Callable[P, R]) -> None:
         self.plain = function
+        self._spent_us = 0.0
         self._function = cast("FunctionType", function)
         self.__doc__ = function.__doc__
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Calls it, compiled."""
         return cast("R", self.machine_code(*args, **kwargs))
+
+    def is_worth(self, python_us: float) -> bool:
+        """Whether to call it, for work that takes so many microseconds without it.
+
+        It is from the moment on at which this process has spent on such work what it takes to load the compiled code.
+        """
+        self._spent_us += python_us
+        return self._spent_us >= LOADING_US
+
+    def if_worth(self, python_us: float) -> Callable[P, R]:
+        """Itself, or where it is not worth it the function as Python runs it."""
+        return self if self.is_worth(python_us) else self.plain
 
     @cached_property
     def machine_code(self) -> Any:

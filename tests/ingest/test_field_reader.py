@@ -10,14 +10,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.compiling import NEVER, NOTHING, loading_takes
 from tests.ingest.texts import batch, dumping, record
-from txn_analysis.ingest import batch_lines, lines, record_sizes
 from txn_analysis.ingest.bare_records import read_bare_heads
 from txn_analysis.ingest.batch_lines import Candidates, read_batch_lines
 from txn_analysis.ingest.field_reader import read_fields
 from txn_analysis.ingest.grammar import BARE_RECORD_FORMS, BATCH_FORMS
 from txn_analysis.ingest.lines import Lines
-from txn_analysis.ingest.record_sizes import read_any_heads
+from txn_analysis.ingest.record_sizes import read_any_heads, read_heads
 
 if TYPE_CHECKING:
     from txn_analysis.ingest.line_form import LineForm
@@ -58,7 +58,10 @@ def read_one(line: bytes, form: LineForm) -> dict[str, int] | None:
     """A line between others, by the compiled reader."""
     data = b"a line\n" + line + b"\n" + bytes(80)
     start = len(b"a line\n")
-    values, fits = read_fields(data, np.array([start]), np.array([start + len(line)]), form)
+    with loading_takes(NOTHING):
+        read = read_fields(data, np.array([start]), np.array([start + len(line)]), form)
+    assert read is not None
+    values, fits = read
     return {name: int(value[0]) for name, value in values.items()} if fits[0] else None
 
 
@@ -94,9 +97,9 @@ STARTS = (b"baseOffset: ", b"| offset: ", b"offset: ", b"baseOffset:", b"|offset
 @given(st.lists(st.tuples(st.sampled_from(STARTS), st.integers(0, 90)), max_size=30), st.booleans())
 def test_lines_begin_where_the_expression_finds_them(parts: list[tuple[bytes, int]], has_newline: bool) -> None:
     data = b"\n".join(start + b"x" * length for start, length in parts) + (b"\n" if has_newline else b"")
-    with pytest.MonkeyPatch.context() as patch:
+    with loading_takes(NEVER):
         plain = Lines.of(data)
-        patch.setattr(lines, "COMPILED_FROM_BYTES", 0)
+    with loading_takes(NOTHING):
         fast = Lines.of(data)
     assert [plain.text(k) for k in range(len(plain.starts))] == [fast.text(k) for k in range(len(fast.starts))]
     assert plain.kinds.tolist() == fast.kinds.tolist()
@@ -114,8 +117,7 @@ def test_some_lines_are_taken_as_they_stand(texts: list[bytes]) -> None:
 
 def test_more_lines_than_usual_in_a_text_are_all_found() -> None:
     data = b"| offset: 1\n" * 100_000
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "COMPILED_FROM_BYTES", 0)
+    with loading_takes(NOTHING):
         assert len(Lines.of(data).starts) == 100_000
 
 
@@ -124,28 +126,27 @@ def dumps() -> list[Path]:
 
 
 @pytest.mark.parametrize("path", dumps(), ids=lambda path: str(path.relative_to(CASES)))
-def test_dumps_of_real_brokers_are_read_alike(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = path.read_bytes()
-    plain = read_batch_lines(Lines.of(data))
-    for module, name in ((lines, "COMPILED_FROM_BYTES"), (batch_lines, "COMPILED_FROM_LINES")):
-        monkeypatch.setattr(module, name, 1)
-    assert_alike(plain, read_batch_lines(Lines.of(data)))
+def test_dumps_of_real_brokers_are_read_alike(path: Path) -> None:
+    assert_read_alike(path.read_bytes())
 
 
-def test_lines_of_other_forms_stand_in_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_of_other_forms_stand_in_their_places() -> None:
     legacy = b"offset: 0 position: 0 CreateTime: 5 isvalid: true size: 40 magic: 1 compresscodec: NONE crc: 7\n"
     data = dumping("orders-0") + LINES[NEWEST] + b"\n" + legacy + batch(1, 1, 40) + b"baseOffset: 1 torn\n"
     data += LINES[OLD] + b"\n" + batch(2, 1, 80) * 9
-    plain = read_batch_lines(Lines.of(data))
-    monkeypatch.setattr(batch_lines, "COMPILED_FROM_LINES", 1)
-    assert_alike(plain, read_batch_lines(Lines.of(data)))
+    plain = assert_read_alike(data)
     assert plain.columns["magic"].tolist()[:3] == [2, 1, 2]
 
 
-def assert_alike(one: Candidates, other: Candidates) -> None:
-    assert one.line.tolist() == other.line.tolist()
-    for name, values in one.columns.items():
-        assert values.tolist() == other.columns[name].tolist(), name
+def assert_read_alike(data: bytes) -> Candidates:
+    with loading_takes(NEVER):
+        plain = read_batch_lines(Lines.of(data))
+    with loading_takes(NOTHING):
+        fast = read_batch_lines(Lines.of(data))
+    assert plain.line.tolist() == fast.line.tolist()
+    for name, values in plain.columns.items():
+        assert values.tolist() == fast.columns[name].tolist(), name
+    return plain
 
 
 @given(st.lists(st.tuples(st.booleans(), changes), min_size=1, max_size=3))
@@ -158,16 +159,18 @@ def test_record_lines_without_payload_are_read_alike(texts: list[tuple[bool, lis
     if len(found.starts) != len(texts):
         return
     index = np.arange(len(texts))
-    fast, plain = read_bare_heads(found, index), read_any_heads(found.taken(index))
+    plain = read_any_heads(found.taken(index))
+    with loading_takes(NOTHING):
+        fast = read_bare_heads(found, index)
     if fast is not None:
         assert fast.offset.tolist() == plain.offset.tolist()
         assert plain.is_filled.all()
         assert plain.is_credible.all()
 
 
-def test_many_record_lines_take_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_sizes, "COMPILED_FROM_LINES", 1)
+def test_record_lines_take_the_fast_way() -> None:
     found = Lines.of(b"".join(record(k, None, printed=False) for k in range(50)))
     index = np.arange(50)
-    assert read_bare_heads(found, index) is not None
-    assert record_sizes.read_heads(found, index, np.zeros(50, bool)).offset.tolist() == list(range(50))
+    with loading_takes(NOTHING):
+        assert read_bare_heads(found, index) is not None
+        assert read_heads(found, index, np.zeros(50, bool)).offset.tolist() == list(range(50))

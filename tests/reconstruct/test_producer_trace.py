@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txn_analysis.reconstruct import producer_trace
+from tests.compiling import NEVER, NOTHING, loading_takes
 from txn_analysis.reconstruct.arrays import NONE
 from txn_analysis.reconstruct.producer_trace import Trace, trace
 
@@ -34,11 +33,11 @@ def traced(batches: list[tuple[int, int, int, bool]]) -> Trace:
 
 @given(batches.filter(bool))
 def test_python_and_compiled_code_find_the_same(batches: list[tuple[int, int, int, bool]]) -> None:
-    plain = traced(batches)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(producer_trace, "COMPILED_FROM_ROWS", 0)
-        compiled = traced(batches)
-    for ours, theirs in ((plain.groups, compiled.groups), (plain.fragments, compiled.fragments)):
+    with loading_takes(NEVER):
+        plain = traced(batches)
+    with loading_takes(NOTHING):
+        fast = traced(batches)
+    for ours, theirs in ((plain.groups, fast.groups), (plain.fragments, fast.fragments)):
         assert {name: values.tolist() for name, values in ours.items()} == {
             name: values.tolist() for name, values in theirs.items()
         }

@@ -33,12 +33,17 @@ class RecordHeads:
 
 
 def read_bare_heads(lines: Lines, index: Array) -> RecordHeads | None:
-    """The heads of the lines at `index`, of tools 2.2 to 2.7 and 3.0 on; None where one does not end with its head."""
+    """The heads of the lines at `index`, of tools 2.2 to 2.7 and 3.0 on; None where one does not end with its head,
+    or where the compiled reader is not worth it.
+    """
     first = lines.text(int(index[0]))
     form = next((form for form in BARE_RECORD_FORMS if form.read(first) is not None), None)
     if form is None:
         return None
-    read, fits = read_fields(lines.data, lines.starts[index], lines.ends[index], form)
+    found = read_fields(lines.data, lines.starts[index], lines.ends[index], form)
+    if found is None:
+        return None
+    read, fits = found
     for k in np.flatnonzero(~fits).tolist():
         one = form.read(lines.text(int(index[k])))
         if one is None:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from txn_analysis.compiled import compiled
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -31,6 +33,8 @@ _FIRST_PEEKS, _PEEKS = 16, 4096
 _SMALL_BATCH_BYTES = 4096  # below it reading everything costs less than one call for each header
 _SMALLEST_BATCH = {0: 14 + LOG_OVERHEAD_BYTES, 1: 22 + LOG_OVERHEAD_BYTES, 2: HEADER_BYTES}
 _LENGTH = Struct(">i")
+_PYTHON_BYTES_PER_US = 500
+_LENGTH_AT, _LENGTH_BYTES, _MAX_LENGTH = 8, 4, 2**31 - 1
 _MAX_OFFSET = 2**63 - 2  # the offset after it must be a number too
 
 _FIELDS = (
@@ -141,6 +145,25 @@ class Headers:
         return Headers(self.position[start:stop], self.raw[start:stop])
 
 
+@compiled
+def _follow_lengths(data: Array, limit: int, places: Array) -> int:
+    """Fills `places` by those where batches begin, from the first byte up to `limit`; how many these are.
+
+    A length that no batch has ends it, behind the batch that says so.
+    """
+    at = count = 0
+    while at <= limit:
+        places[count] = at
+        count += 1
+        length = 0
+        for k in range(_LENGTH_AT, _LENGTH_AT + _LENGTH_BYTES):
+            length = length << 8 | int(data[at + k])
+        if length == 0 or length > _MAX_LENGTH:
+            break
+        at += length + LOG_OVERHEAD_BYTES
+    return count
+
+
 class Stop(NamedTuple):
     """Where following the batches ended, and why: None at the end, or `torn`, `zeros` (preallocated) or `foreign`."""
 
@@ -194,14 +217,10 @@ class HeaderWalk:
         is_last = start + len(data) >= self._end or len(data) < stop - start
         # At the end of the file a batch can be shorter than what is looked at.
         limit = len(data) - (UP_TO_MAGIC_BYTES if is_last else PEEK_BYTES)
-        unpack, at, found = _LENGTH.unpack_from, 0, []
-        while at <= limit:
-            found.append(at)
-            (length,) = unpack(data, at + 8)
-            if length <= 0:
-                break
-            at += length + LOG_OVERHEAD_BYTES
-        return Headers.at(np.array(found, np.int64), data + bytes(PEEK_BYTES) if is_last else data, start)
+        places = np.empty(max(0, limit) // LOG_OVERHEAD_BYTES + 1, np.int64)
+        follow = _follow_lengths.if_worth(len(data) / _PYTHON_BYTES_PER_US)
+        count = follow(np.frombuffer(data, np.uint8), limit, places)
+        return Headers.at(places[:count], data + bytes(PEEK_BYTES) if is_last else data, start)
 
     def _peeks(self, count: int) -> Headers:
         """The first bytes of some batches, each read by itself."""

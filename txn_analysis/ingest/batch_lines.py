@@ -25,7 +25,6 @@ _NEWEST_FORM = BATCH_FORMS["3.2+"]
 COLUMNS = _NEWEST_FORM.names
 _FLAGS = ("is_transactional", "is_control", "is_valid")
 _MAGIC_2, _MAGIC_BEFORE = 2, 1
-COMPILED_FROM_LINES = 10_000  # fewer are read one by one in the time that it takes to load compiled code
 
 
 @dataclass(frozen=True)
@@ -60,16 +59,17 @@ def read_batch_lines(lines: Lines) -> Candidates:
 
 def _read_alike(lines: Lines, index: Array) -> Candidates:
     """Of many lines, those that have the form of the first one."""
-    first = lines.text(int(index[0])) if len(index) >= COMPILED_FROM_LINES else b""
+    first = lines.text(int(index[0])) if len(index) else b""
     form = next((form for form in BATCH_FORMS.values() if form.pattern.fullmatch(first)), None)
-    if form is None:
+    found = read_fields(lines.data, lines.starts[index], lines.ends[index], form) if form else None
+    if found is None:
         return _candidates(index[:0], {name: np.empty(0, np.int64) for name in COLUMNS})
-    read, fits = read_fields(lines.data, lines.starts[index], lines.ends[index], form)
+    read, fits = found
     read["magic"] = np.full(len(index), _MAGIC_2)
     read.setdefault("delete_horizon", np.full(len(index), ABSENT))
     read["codec"] %= len(CODECS)
-    found = _candidates(index, read)
-    return found if fits.all() else found.take(np.flatnonzero(fits))
+    alike = _candidates(index, read)
+    return alike if fits.all() else alike.take(np.flatnonzero(fits))
 
 
 def _read_one_by_one(lines: Lines, index: Array) -> Candidates:

@@ -22,6 +22,8 @@ _KIND, _LOW, _HIGH, _DIGITS, _BYTES_BEFORE, _FIRST_TEXT, _STOP_TEXT, _FIRST_CHOI
 _U = np.uint64
 _NO_PLACE = -1
 _USUAL_LINE_BYTES = 200
+_EXPRESSION_US = 5  # for each line
+_EXPRESSION_BYTES_PER_US = 400
 _NEWLINE, _MINUS, _POINT, _OPEN, _CLOSE = 10, 45, 46, 91, 93
 _ZERO, _NINE, _TEN = _U(48), _U(9), _U(10)
 _MAX_INT64 = _U(2**63 - 1)
@@ -29,8 +31,8 @@ _LOOK_AHEAD_BYTES = 64  # more than the longest text of a form, and two machine 
 _NEWLINES, _ONES, _HIGHS = _U(0x0A0A0A0A0A0A0A0A), _U(0x0101010101010101), _U(0x8080808080808080)
 
 
-def read_fields(data: bytes, starts: Array, ends: Array, form: LineForm) -> tuple[dict[str, Array], Array]:
-    """The fields of some lines.
+def read_fields(data: bytes, starts: Array, ends: Array, form: LineForm) -> tuple[dict[str, Array], Array] | None:
+    """The fields of some lines; None where so few are read sooner by their expression (`Compiled.is_worth`).
 
     Args:
         data: the text.
@@ -42,6 +44,8 @@ def read_fields(data: bytes, starts: Array, ends: Array, form: LineForm) -> tupl
         The values by name, and which lines have the form; values of the others mean nothing. A line at the very end of
         the text may be called another one's.
     """
+    if not _read_lines.is_worth(len(starts) * _EXPRESSION_US):
+        return None
     values = np.empty((len(form.fields), len(starts)), np.int64)
     fits = np.empty(len(starts), np.bool_)
     raw, words = _views(data)
@@ -49,8 +53,8 @@ def read_fields(data: bytes, starts: Array, ends: Array, form: LineForm) -> tupl
     return dict(zip(form.names, values, strict=True)), fits
 
 
-def index_lines(data: bytes, form: LineForm) -> tuple[list[tuple[Array, Array, Array]], int]:
-    """The lines that begin with one of the words of a form that is nothing but these.
+def index_lines(data: bytes, form: LineForm) -> tuple[list[tuple[Array, Array, Array]], int] | None:
+    """The lines that begin with one of the words of a form that is nothing but these; None as with `read_fields`.
 
     Args:
         data: the text.
@@ -60,6 +64,8 @@ def index_lines(data: bytes, form: LineForm) -> tuple[list[tuple[Array, Array, A
         In order: their first bytes, the bytes after their last ones, and which of the words it is. Then where the first
         line begins that was not looked at, as the text ends too soon behind it.
     """
+    if not _index_lines.is_worth(len(data) / _EXPRESSION_BYTES_PER_US):
+        return None
     raw, words = _views(data)
     found: list[tuple[Array, Array, Array]] = []
     at, room, is_full = 0, len(data) // _USUAL_LINE_BYTES + 1, True

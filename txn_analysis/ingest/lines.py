@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _BATCH, _RECORD, _LEGACY_BATCH = range(3)
 _KEPT = re.compile(rb"(?m)^" + LINE_STARTS.fields[0].value.pattern + rb"[^\n]*")
-COMPILED_FROM_BYTES = 4 << 20  # less is read by a regular expression in no more time than to load compiled code
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Lines:
     @classmethod
     def of(cls, data: bytes) -> Lines:
         """Split at newlines only; the last line may lack one."""
-        found, at = index_lines(data, LINE_STARTS) if len(data) >= COMPILED_FROM_BYTES else ([], 0)
+        found, at = index_lines(data, LINE_STARTS) or ([], 0)
         parts = (*found, _index_by_pattern(data, at))
         return cls(data, *[np.concatenate(column) for column in zip(*parts, strict=True)])
 

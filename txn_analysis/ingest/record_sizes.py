@@ -24,7 +24,6 @@ KEY, PAYLOAD = b" key: ", b" payload: "
 REPLACED, _QUESTION_MARK = "\ufffd".encode(), b"?"
 _MAX_INT64_DIGITS = "9223372036854775807"
 _NOT_AN_OFFSET = -1
-COMPILED_FROM_LINES = 10_000  # fewer are read by the expression in the time that it takes to load compiled code
 
 
 def read_heads(lines: Lines, index: Array, is_control: Array) -> RecordHeads:
@@ -33,8 +32,7 @@ def read_heads(lines: Lines, index: Array, is_control: Array) -> RecordHeads:
     for rows in (np.flatnonzero(is_control), np.flatnonzero(~is_control)):
         if len(rows):
             own = index[rows]
-            heads = read_bare_heads(lines, own) if len(own) >= COMPILED_FROM_LINES else None
-            heads = heads or read_any_heads(lines.taken(own))
+            heads = read_bare_heads(lines, own) or read_any_heads(lines.taken(own))
             read.offset[rows], read.is_filled[rows] = heads.offset, heads.is_filled
             read.is_credible[rows] = heads.is_credible
     return read

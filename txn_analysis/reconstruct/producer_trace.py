@@ -18,12 +18,11 @@ from txn_analysis.reconstruct.arrays import NONE, Array
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-COMPILED_FROM_ROWS = 10_000  # fewer are followed by Python in the time that it takes to load compiled code
-
 _GROUP_COLUMNS = (*("first_row", "last_row", "marker_row", "data_row", "changes", "changes_at_data", "lead", "tail"),)
 _FIRST, _LAST, _MARKER, _DATA, _CHANGES, _CHANGES_AT_DATA, _LEAD, _TAIL = range(len(_GROUP_COLUMNS))
 _FRAGMENT_COLUMNS = ("group", "start_row", "final_row", "end_row", "max_epoch", "record_count", "size_bytes")
 _GROUP, _START, _FINAL, _END, _MAX_EPOCH, _RECORDS, _BYTES = range(len(_FRAGMENT_COLUMNS))
+_PYTHON_US = 4  # for each row
 _OPEN_PIECE, _OPEN_GROUP, _OPEN_FRAGMENT = range(3)
 
 
@@ -59,7 +58,7 @@ def trace(rows: Mapping[str, Array], piece: Array) -> Trace:
     state = np.full((len(known.dictionary), 3), NONE, np.int64)
     flags = (rows["is_data"], rows["is_marker"], rows["is_control"])
     numbers = (rows["producer_epoch"], rows["record_count"], rows["size_bytes"])
-    follow = _follow if most >= COMPILED_FROM_ROWS else _follow.plain
+    follow = _follow.if_worth(most * _PYTHON_US)
     group_count, fragment_count = follow(piece, code, *flags, *numbers, state, groups, fragments)
     return Trace(
         dict(zip(_GROUP_COLUMNS, groups[:group_count].T.copy(), strict=True)),

@@ -1,0 +1,23 @@
+"""When compiled code is worth loading, as tests want it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from txn_analysis import compiled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOTHING, NEVER = 0.0, float("inf")
+
+
+@contextmanager
+def loading_takes(microseconds: float) -> Iterator[None]:
+    """Compiled code is used at once, or not at all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "LOADING_US", microseconds)
+        yield
