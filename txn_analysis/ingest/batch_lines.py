@@ -42,7 +42,19 @@ class Candidates:
         return len(self.line)
 
     def take(self, index: Array) -> Candidates:
-        """The rows at `index`, which holds none twice, in its order."""
+        """The rows at `index`, which ascends."""
+        if len(index) == len(self):
+            return self
+        first, last = (int(index[0]), int(index[-1])) if len(index) else (0, -1)
+        if last - first + 1 == len(index):
+            return self._rows(slice(first, last + 1))
+        return self._rows(index)
+
+    def sorted(self) -> Candidates:
+        """The rows in file order."""
+        return self if (np.diff(self.line) > 0).all() else self._rows(np.argsort(self.line))
+
+    def _rows(self, index: Array | slice) -> Candidates:
         return Candidates(self.line[index], {name: values[index] for name, values in self.columns.items()})
 
 
@@ -84,10 +96,9 @@ def _candidates(line: Array, columns: dict[str, Array]) -> Candidates:
 
 def _joined(one: Candidates, other: Candidates) -> Candidates:
     if not len(one) or not len(other):
-        return one if len(one) else other.take(np.argsort(other.line))
+        return (one if len(one) else other).sorted()
     columns = {name: np.concatenate([one.columns[name], other.columns[name]]) for name in COLUMNS}
-    both = Candidates(np.concatenate([one.line, other.line]), columns)
-    return both.take(np.argsort(both.line))
+    return Candidates(np.concatenate([one.line, other.line]), columns).sorted()
 
 
 def read_batch_line(text: bytes) -> dict[str, int] | None:

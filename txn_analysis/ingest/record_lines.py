@@ -33,11 +33,12 @@ class Markers:
     """What the record line right after each control batch line says.
 
     `word` is COMMIT, ABORT or the name of another control type, None where it is not printed or not believed;
-    `coordinator_epoch` is -1 where it is not printed.
+    `coordinator_epoch` is -1 where it is not printed. `is_read`: there is a word.
     """
 
     word: Array
     coordinator_epoch: Array
+    is_read: Array
 
 
 def read_markers(lines: Lines, batches: Candidates) -> Markers:
@@ -48,6 +49,7 @@ def read_markers(lines: Lines, batches: Candidates) -> Markers:
     """
     words = np.full(len(batches), None, object)
     epochs = np.full(len(batches), NOT_PRINTED, np.int64)
+    is_read = np.zeros(len(batches), bool)
     rows = np.flatnonzero(batches.columns["is_control"] & (batches.columns["record_count"] == 1))
     rows = rows[batches.line[rows] + 1 < len(lines.starts)]
     rows = rows[lines.starts[batches.line[rows] + 1] == lines.stops[batches.line[rows]]]
@@ -63,8 +65,9 @@ def read_markers(lines: Lines, batches: Candidates) -> Markers:
         is_believed = pc.and_(is_believed, pc.or_(pc.equal(marker, ""), pc.equal(sizes, str(MARKER_VALUE_BYTES))))
         kept = np.asarray(is_believed, bool)
         words[rows[kept]] = pc.if_else(pc.equal(marker, ""), other, marker).to_numpy(zero_copy_only=False)[kept]
+        is_read[rows[kept]] = True
         epochs[rows[kept]] = epoch.to_numpy()[kept]
-    return Markers(words, epochs)
+    return Markers(words, epochs, is_read)
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ def prove_records(lines: Lines, batches: Candidates, markers: Markers, own: OwnR
     """
     regions, count = own.regions, np.maximum(batches.columns["record_count"], 0).astype(np.int64)
     is_control = np.asarray(batches.columns["is_control"], bool)
-    is_read = ~is_control | np.array([word is not None for word in markers.word], bool) | (count == 0)
+    is_read = ~is_control | markers.is_read | (count == 0)
     is_proven = own.is_credible & is_read
     text_bytes = regions.start - lines.starts[batches.line] + np.where(is_proven, regions.length, 0)
     found = np.where(is_proven, count, 0)
