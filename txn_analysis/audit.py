@@ -126,4 +126,4 @@ def load_report(spark: SparkSession, settings: Settings, run_id: str | None = No
 def pictures(spark: SparkSession, settings: Settings, report: AuditReport) -> Pictures:
     """The series behind the pictures of a report whose run is in the tables; see `timelines.pictures_of`."""
     tables = run_tables(Warehouse(spark, settings.warehouse), report.run.cluster, report.run.run_id)
-    return pictures_of(report, tables, report.run.parameters["transaction_state_partitions"])
+    return pictures_of(report, tables)

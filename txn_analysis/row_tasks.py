@@ -133,6 +133,17 @@ class _Streams:
         return [{"name": name, "rows": packed(batches, batches[0].schema)} for name, batches in self._held.items()]
 
 
+def _of_tables(
+    named: Iterable[NamedRows], tables: Mapping[str, Table], told: _Streams
+) -> Iterator[tuple[Table, pa.RecordBatch]]:
+    """The rows of tables, each batch with its table; all others are `told`."""
+    for name, rows in named:
+        if name in tables:
+            yield tables[name], rows
+        else:
+            told.add(name, rows)
+
+
 def _numbered(spark: SparkSession, tasks: RowTasks) -> DataFrame:
     """One row, and one Spark task, for each task: its number."""
     return spark.range(0, tasks.count, 1, max(tasks.count, 1))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from txn_analysis.evidence import evidence_of_run
 from txn_analysis.frames import collected
 from txn_analysis.ingest.sections import BROKER_WRITTEN_TOPICS
 from txn_analysis.judge.verdicts import Verdict
@@ -51,19 +50,13 @@ Row = dict[str, Any]
 Place = tuple[str, int]
 
 
-def pictures_of(report: AuditReport, tables: RunTables, state_partitions: int) -> Pictures:
-    """The series of one report.
-
-    Args:
-        report: of the run.
-        tables: of the same run.
-        state_partitions: number of partitions of `__transaction_state`.
-    """
-    evidence = evidence_of_run(tables.warehouse, tables.run.asDict())
+def pictures_of(report: AuditReport, tables: RunTables) -> Pictures:
+    """The series of one report, from the tables of its run."""
+    run = tables.finished()
     places, ids = worst_places(report), _worst_ids(report)
     partitions, changes, runs = in_parallel(
-        lambda: _partition_timelines(evidence, tables.rows(TRANSACTIONS), places, report.run.as_of_ms),
-        lambda: collected(state_changes(evidence.states(state_partitions), ids)) if ids else [],
+        lambda: _partition_timelines(run.evidence, tables.rows(TRANSACTIONS), places, report.run.as_of_ms),
+        lambda: collected(state_changes(run.states(), ids)) if ids else [],
         lambda: collected(run_points(tables)),
     )
     return Pictures(partitions, _id_timelines(changes, ids), _run_points(runs))
