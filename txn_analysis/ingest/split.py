@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from txn_analysis.ingest.plan import PlannedInput, Section
 
 _TASKS_PER_CORE = 3
+# To start a task takes as long as to scan some megabytes; records of the coordinator are read far slower than batches.
+_MIN_TASK_BYTES, _MAX_TASK_BYTES = 256 << 10, 512 << 20
 
 
 def split_ranges(
@@ -38,7 +40,8 @@ def split_ranges(
         ]
         units += [ranges] if plan.compression and ranges else [[part] for part in ranges]
     sizes = [sum(part.end - part.start for part in unit) for unit in units]
-    group_count = max(1, parallelism * _TASKS_PER_CORE, -(-sum(sizes) // range_bytes))
+    least, most = (-(-sum(sizes) // size) for size in (_MAX_TASK_BYTES, _MIN_TASK_BYTES))
+    group_count = max(1, min(parallelism * _TASKS_PER_CORE, most), least)
     return [[part for unit in group for part in unit] for group in pack(units, sizes, group_count)]
 
 
