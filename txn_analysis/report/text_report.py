@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.verdicts import Verdict
@@ -64,7 +64,7 @@ def _headline(report: AuditReport, width: int) -> Iterator[Line]:
 
 
 def _paragraph(text: str, width: int, style: str = "") -> Iterator[Line]:
-    return (Line(part, style) for part in textwrap.wrap(text, width))
+    return (Line(part, style) for part in wrapped(text, width))
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class _Column:
     header: str
     cells: list[str]
 
-    @property
+    @cached_property
     def width(self) -> int:
         return max(len(cell) for cell in [self.header, *self.cells])
 
