@@ -14,12 +14,12 @@ from txn_analysis.advise.abort_plan import abort_plan
 from txn_analysis.blocked_groups import GROUP_TOPIC, blocked_groups
 from txn_analysis.commits import commit_run
 from txn_analysis.frames import collected
+from txn_analysis.ingest.sections import STATE_TOPIC
 from txn_analysis.ingest.topic_config import read_topic_configs
 from txn_analysis.judge.coordinator import candidate_key, coordinator_facts, state_evidence
 from txn_analysis.judge.early_warning import id_warnings, open_warnings
 from txn_analysis.judge.impact import impact_of
 from txn_analysis.judge.judgement import judgement_of
-from txn_analysis.judge.predecessors import predecessor_of, predecessors
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.parallel import in_parallel
 from txn_analysis.run import digest, parameters
@@ -100,16 +100,14 @@ def judged_rows(run: Run, opened: list[Row], health: list[Row], states: DataFram
         health: all rows of `partition_health` of the run.
         states: the records of the coordinator that are evidence in the run.
     """
-    (state, known), before = in_parallel(
-        partial(_coordinator, run, opened, health, states),
-        lambda: {candidate_key(row): row for row in collected(predecessors(run.rows(TRANSACTIONS)))} if opened else {},
-    )
+    state, known = _coordinator(run, opened, health, states)
     partitions = {(row["topic"], row["partition"]): row for row in health}
     judged = []
     for row in opened:
         coordinator, partition = known.get(candidate_key(row)), partitions[row["topic"], row["partition"]]
-        predecessor = predecessor_of(row, coordinator, before, health)
-        judged.append(judgement_of(row, partition, coordinator, state, run.settings, run.as_of_ms, predecessor))
+        decider = partitions.get((STATE_TOPIC, None if coordinator is None else coordinator["state_partition"]))
+        epoch = None if decider is None else decider["leader_epoch"]
+        judged.append(judgement_of(row, partition, coordinator, state, run.settings, run.as_of_ms, epoch))
     return state, judged
 
 

@@ -47,6 +47,8 @@ OPEN: Row = {
     "appended_after_ms": WRITTEN_MS - 5_000,
     "appended_before_ms": BOUND_MS,
     "last_marker_ms": WRITTEN_MS - 10_000,
+    "previous_last_timestamp_ms": None,
+    "has_coordinator_epoch_fallen": False,
     "evidence_gaps": [],
 }
 HEALTH: Row = {

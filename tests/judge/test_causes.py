@@ -13,7 +13,6 @@ from txn_analysis.judge.causes import CAUSE_NAMES
 from txn_analysis.judge.history import OpenData, history_facts
 from txn_analysis.judge.judgement import judgement_of
 from txn_analysis.judge.origins import origin_facts
-from txn_analysis.judge.predecessors import NO_PREDECESSOR
 from txn_analysis.judge.state_coverage import StateEvidence
 
 Row = dict[str, Any]
@@ -36,7 +35,7 @@ def transaction(start_ms: int, *, end: str = "Commit", epoch: int = 3, **changes
 MARKED = transaction(MARKER_MS - 12)
 
 
-def cause(history: list[Row] | None, *, before: Row | None = None, **changes: Any) -> Row:
+def cause(history: list[Row] | None, *, state_leader_epoch: int | None = None, **changes: Any) -> Row:
     """The cause of the open data of the proof table, with this history of its id (None: no id has the producer)."""
     opened = OPEN | changes
     settings = Settings.model_validate({"transaction_state_partitions": 4, "max_clock_skew_ms": 0})
@@ -46,8 +45,7 @@ def cause(history: list[Row] | None, *, before: Row | None = None, **changes: An
         known = KNOWN | history_facts(history, data, 0) | origin_facts(history, data, 0)
         known["state_partition"] = KNOWN["state_partition"]
     state = StateEvidence(list(ALL_SEEN), 4, [])
-    predecessor = NO_PREDECESSOR | (before or {})
-    row = judgement_of(opened, HEALTH, known, state, settings, NOW_MS, predecessor)
+    row = judgement_of(opened, HEALTH, known, state, settings, NOW_MS, state_leader_epoch)
     found: Row = row["cause"]
     return found
 
@@ -188,9 +186,9 @@ def test_cause_of_data_in_a_running_transaction(coordinator: Row, changes: Row, 
 def test_a_client_that_stamped_it_like_its_former_transaction_may_have_written_late() -> None:
     unending = {"timeout_ms": 2**31 - 1}
     history = [*MARKED, record("Ongoing", BOUND_MS - 100, start_ms=BOUND_MS - 100, **unending)]
-    found = cause(history, before={"previous_last_timestamp_ms": WRITTEN_MS})
+    found = cause(history, previous_last_timestamp_ms=WRITTEN_MS)
     assert (found["name"], found["confidence"]) == ("late_write_joined_next_transaction", "possible")
-    assert cause(history, before={"previous_last_timestamp_ms": WRITTEN_MS - 1})["name"] == "transaction_in_progress"
+    assert cause(history, previous_last_timestamp_ms=WRITTEN_MS - 1)["name"] == "transaction_in_progress"
 
 
 def test_a_repeated_decision_that_the_client_outlived_may_be_a_late_end() -> None:
@@ -214,11 +212,11 @@ def test_a_gap_in_the_history_makes_a_late_write_less_than_certain() -> None:
 
 
 def test_a_lower_coordinator_epoch_than_before_is_a_cause_of_its_own() -> None:
-    found = cause(MARKED, before={"has_coordinator_epoch_fallen": True})
+    found = cause(MARKED, has_coordinator_epoch_fallen=True)
     assert (found["name"], found["confidence"]) == ("coordinator_epoch_went_back", "likely")
-    fenced = cause(MARKED, before={"state_leader_epoch": OPEN["coordinator_epoch"] - 1})
+    fenced = cause(MARKED, state_leader_epoch=OPEN["coordinator_epoch"] - 1)
     assert fenced["name"] == "coordinator_epoch_went_back"
-    assert cause(MARKED, before={"state_leader_epoch": OPEN["coordinator_epoch"]})["name"] == "late_write_after_marker"
+    assert cause(MARKED, state_leader_epoch=OPEN["coordinator_epoch"])["name"] == "late_write_after_marker"
 
 
 def test_broken_evidence_makes_no_cause_more_than_possible() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.oracle.broker import Partition, replay
 from tests.oracle.dump_writer import Tool
-from tests.oracle.history import histories
+from tests.oracle.history import Producer, Step, histories, play
 from tests.oracle.model import History
 from tests.reconstruct.evidence import link_history
 
@@ -60,6 +60,51 @@ def test_open_transactions_count_their_own_data(history: History, range_bytes: i
     assert {p: (t["record_count"], t["size_bytes"], t["last_offset"]) for p, t in found.items()} == {
         p: (t["record_count"], t["size_bytes"], t["last_offset"]) for p, t in expected.items()
     }
+
+
+def newest_ended(history: History, producer_id: int) -> tuple[int | None, bool]:
+    """The last timestamp of the producer's newest ended transaction, and whether its coordinator epoch has fallen."""
+    last_ms, found, epochs = None, None, []
+    for batch in (b for b in history.batches if b.producer_id == producer_id):
+        if batch.is_end_marker and last_ms is not None:
+            found, last_ms = last_ms, None
+            epochs.append(batch.coordinator_epoch or 0)
+        elif batch.is_transactional and not batch.is_control:
+            last_ms = batch.max_timestamp_ms
+    return found, bool(epochs) and epochs[-1] < max(epochs)
+
+
+rounds = st.lists(st.tuples(st.integers(0, 1), st.booleans(), st.sampled_from((0, -5, 9)), st.booleans()), max_size=12)
+
+
+def ends_and_one_more(rounds: list[tuple[int, bool, int, bool]], *, epochs_fall: bool) -> History:
+    """Transactions of two producers that end, with coordinators that move, and one more of each that stays open."""
+    steps = []
+    for producer, moves, clock_ms, rolls in rounds:
+        steps += [Step("coordinator_moves", producer)] * moves + [Step("roll", 0)] * rolls
+        steps += [Step("data", producer, client_clock_ms=clock_ms), Step("commit", producer, wait_ms=7)]
+    history = play([*steps, Step("data", 0), Step("data", 1)], (Producer(1000, 0, 0), Producer(1001, 0, 0)))
+    return with_falling_epochs(history) if epochs_fall else history
+
+
+def with_falling_epochs(history: History) -> History:
+    segments = []
+    for segment in history.segments:
+        batches = [replace(b, coordinator_epoch=99 - (b.coordinator_epoch or 0)) for b in segment.batches]
+        segments.append(replace(segment, batches=tuple(batches)))
+    return replace(history, segments=tuple(segments))
+
+
+@given(rounds, SPLITS, st.booleans())
+def test_what_came_before_is_known_however_the_text_is_split(
+    rounds: list[tuple[int, bool, int, bool]], range_bytes: int, epochs_fall: bool
+) -> None:
+    history = ends_and_one_more(rounds, epochs_fall=epochs_fall)
+    opened = [t for t in link_history(history, DEEP[0], range_bytes=range_bytes).transactions if t["outcome"] == "open"]
+    assert len(opened) == 2
+    for row in opened:
+        found = row["previous_last_timestamp_ms"], row["has_coordinator_epoch_fallen"]
+        assert found == newest_ended(history, row["producer_id"])
 
 
 @given(histories(), SPLITS, st.data())

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from txn_analysis.judge.applications import application_of, why_to_hold
 from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.facts import facts
-from txn_analysis.judge.predecessors import NO_PREDECESSOR
 from txn_analysis.judge.rules import first_rule
 from txn_analysis.judge.words import evidence, missing_evidence
 
@@ -25,18 +24,19 @@ def judgement_of(
     state: StateEvidence,
     settings: Settings,
     as_of_ms: int | None,
-    predecessor: Row = NO_PREDECESSOR,
+    state_leader_epoch: int | None = None,
 ) -> Row:
     """The facts of one open transaction, the `rule` that decides, its `verdict` with its evidence, the `cause`,
     and whose it is: `application` and `hold`.
 
-    The arguments are those of `judge.facts.facts`; `predecessor` is a row of `judge.predecessors`.
+    The arguments are those of `judge.facts.facts`; `state_leader_epoch` is the leader epoch of the partition of
+    `__transaction_state` that decides about it, as far as that was read.
     """
     row = facts(opened, partition, coordinator, state, settings, as_of_ms)
     rule = first_rule(row)
     row |= {"rule": rule.name, "verdict": rule.verdict.value}
     row |= {"evidence": evidence(row), "missing_evidence": missing_evidence(row)}
-    row |= {"cause": cause_of(row | predecessor, settings, as_of_ms)}
+    row |= {"cause": cause_of(row | {"state_leader_epoch": state_leader_epoch}, settings, as_of_ms)}
     return row | _owner(row["transactional_id"], row["coordinator_timeout_ms"])
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.reconstruct.arrays import NONE, Array, at, lists, nullable
+from txn_analysis.reconstruct.arrays import NONE, Array, at, lists, max_of, nullable
 from txn_analysis.reconstruct.producer_trace import trace
 from txn_analysis.reconstruct.transaction_rows import packed_fragments
 from txn_analysis.tables import LOG_PIECES
@@ -72,12 +72,30 @@ def fragments_of(rows: Rows) -> Fragments:
     is_whole = (found["end_row"] != NONE) & (found["start_row"] != NONE)
     is_whole[groups["lead"]] = False
     whole = np.flatnonzero(is_whole)
+    whole = whole[np.argsort(rank[found["group"][whole]], kind="stable")]
+    arrays = _fragment_arrays(rows, found, groups)
+    ended = _newest_ended(arrays, whole, rank[found["group"][whole]], len(order))
     return Fragments(
         piece=rows.piece[groups["first_row"]][found["group"]],
-        arrays=_fragment_arrays(rows, found, groups),
-        groups=_groups(rows, {name: values[order] for name, values in groups.items()}),
-        whole=whole[np.argsort(rank[found["group"][whole]], kind="stable")],
+        arrays=arrays,
+        groups=_groups(rows, {name: values[order] for name, values in groups.items()}) | ended,
+        whole=whole,
     )
+
+
+def _newest_ended(arrays: dict[str, Array], whole: Array, group: Array, group_count: int) -> dict[str, Array]:
+    """Of each group's whole transactions the newest, and the largest coordinator epoch; `group` ascends."""
+    names = {
+        "ended_offset": "end_offset",
+        "ended_last_timestamp_ms": "last_timestamp_ms",
+        "ended_coordinator_epoch": "end_coordinator_epoch",
+    }
+    newest = np.full(group_count, NONE, np.int64)
+    newest[group] = whole  # of those of one group the last stays
+    first = np.flatnonzero(np.append(True, group[1:] != group[:-1])) if len(group) else group
+    largest = np.full(group_count, NONE, np.int64)
+    largest[group[first]] = max_of(arrays["end_coordinator_epoch"][whole], first)
+    return {name: at(arrays[own], newest) for name, own in names.items()} | {"max_ended_coordinator_epoch": largest}
 
 
 def _fragment_arrays(rows: Rows, found: dict[str, Array], groups: dict[str, Array]) -> dict[str, Array]:

@@ -178,6 +178,8 @@ def _open_row(entry: ProducerEntry, txn: OpenTransaction, problems: list[Problem
         "coordinator_epoch": entry.coordinator_epoch,
         "coordinator_epoch_basis": entry.coordinator_epoch_basis,
         "last_marker_ms": entry.marker_timestamp_ms,
+        "previous_last_timestamp_ms": entry.previous_last_timestamp_ms,
+        "has_coordinator_epoch_fallen": entry.has_coordinator_epoch_fallen,
         "evidence_gaps": sorted({p.reason for p in problems if p.offset >= proven_from}),
     }
 

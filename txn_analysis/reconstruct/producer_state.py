@@ -58,6 +58,21 @@ class ProducerEntry:
     marker_offset: int | None = None
     marker_timestamp_ms: int | None = None
     open: OpenTransaction | None = None
+    previous_last_timestamp_ms: int | None = None
+    ended_coordinator_epoch: int | None = None
+    max_ended_coordinator_epoch: int | None = None
+
+    @property
+    def has_coordinator_epoch_fallen(self) -> bool:
+        """The end marker of its newest ended transaction has a lower coordinator epoch than an earlier one's."""
+        newest, largest = self.ended_coordinator_epoch, self.max_ended_coordinator_epoch
+        return newest is not None and largest is not None and newest < largest
+
+    def has_ended(self, last_timestamp_ms: int | None, epoch: int | None, max_epoch: int | None) -> None:
+        """Take in newer transactions that ended: what the newest one says, and the largest coordinator epoch of all."""
+        self.previous_last_timestamp_ms, self.ended_coordinator_epoch = last_timestamp_ms, epoch
+        known = [e for e in (self.max_ended_coordinator_epoch, max_epoch) if e is not None]
+        self.max_ended_coordinator_epoch = max(known, default=None)
 
 
 @dataclass
@@ -131,6 +146,9 @@ class ProducerState:
                 entry.open = self._opened(entry, lead, is_exact=self._is_exact(entry))
         if lead["end_offset"] is not None:
             self._end(entry, lead)
+        if producer["ended_offset"] is not None:
+            newest = (producer["ended_last_timestamp_ms"], producer["ended_coordinator_epoch"])
+            entry.has_ended(*newest, producer["max_ended_coordinator_epoch"])
         if tail is not None and tail["start_offset"] is not None and tail["end_offset"] is None:
             entry.open = self._opened(entry, tail, is_exact=True)
         if producer["marker_offset"] is not None:
@@ -171,6 +189,8 @@ class ProducerState:
         if entry.open:
             marker = {name: fragment[name] for name in fragment if name.startswith("end_")}
             self.ended.append(marker | {"transaction": entry.open, "producer_id": entry.producer_id})
+            epoch = fragment["end_coordinator_epoch"]
+            entry.has_ended(entry.open.last_timestamp_ms, epoch, epoch)
         entry.open = None
 
     def recall(self, pieces: list[Row]) -> None:

@@ -38,6 +38,11 @@ PRODUCER_EDGES = struct(
     marker_offset=BIGINT,
     marker_timestamp_ms=BIGINT,
     marker_coordinator_epoch=INT,
+    # Of the transactions that are whole inside: where the newest one ends, what it says, and the largest epoch of all.
+    ended_offset=BIGINT,
+    ended_last_timestamp_ms=BIGINT,
+    ended_coordinator_epoch=INT,
+    max_ended_coordinator_epoch=INT,
 )
 
 LOG_PIECES = Table(

@@ -34,6 +34,8 @@ TRANSACTIONS = Table(
         Col("appended_after_ms", BIGINT, "broker-clock lower bound of its last append"),
         Col("appended_before_ms", BIGINT, "broker-clock upper bound of its last append"),
         Col("last_marker_ms", BIGINT, "broker's time of the producer's last end marker here; NULL if none"),
+        Col("previous_last_timestamp_ms", BIGINT, "open: the last timestamp of its producer's newest ended one here"),
+        Col("has_coordinator_epoch_fallen", BOOLEAN, "open: that one's end marker has a lower epoch than one before"),
         Col("evidence_gaps", array(STRING), "why the log is not proven whole from the start on; empty if it is"),
     ),
     partition_by=("run_id",),
