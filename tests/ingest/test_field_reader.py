@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -11,16 +11,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.compiling import NEVER, NOTHING, loading_takes
-from tests.ingest.texts import batch, dumping, record
+from tests.ingest.texts import batch, dumping, plan, record
 from txn_analysis.ingest.bare_records import read_bare_heads
 from txn_analysis.ingest.batch_lines import Candidates, read_batch_lines
 from txn_analysis.ingest.field_reader import read_fields
-from txn_analysis.ingest.grammar import BARE_RECORD_FORMS, BATCH_FORMS
+from txn_analysis.ingest.grammar import BARE_RECORD_FORMS, BATCH_FORMS, MARKER_FORMS
 from txn_analysis.ingest.lines import Lines
+from txn_analysis.ingest.plan import ScanRange
 from txn_analysis.ingest.record_sizes import read_any_heads, read_heads
+from txn_analysis.ingest.scan_batches import scan_range
+from txn_analysis.ingest.sections import LOG_KINDS
+from txn_analysis.ingest.text import Text
 
 if TYPE_CHECKING:
     from txn_analysis.ingest.line_form import LineForm
+    from txn_analysis.ingest.plan import Section
 
 CASES = Path(__file__).parents[2] / "data/cases"
 NEWEST, MIDDLE, OLD = BATCH_FORMS.values()
@@ -35,6 +40,8 @@ LINES = {
     OLD: HEAD + b" position: 9 NoTimestampType: -1 isvalid: true size: 100 magic: 2 compresscodec: ZSTD crc: 1",
     BARE_RECORD_FORMS[0]: b"| offset: 7 CreateTime: 5 keySize: 1 valueSize: -1 sequence: 3 headerKeys: [a,b]",
     BARE_RECORD_FORMS[1]: b"| offset: 7 LogAppendTime: 5 keysize: 1 valuesize: 12 sequence: 3 headerKeys: []",
+    MARKER_FORMS[0]: b"| offset: 7 CreateTime: 5 keySize: 4 valueSize: 6 sequence: -1 headerKeys: [] "
+    b"endTxnMarker: COMMIT coordinatorEpoch: 12",
 }
 WORDS = (
     *(b"+5", b"-5", b"\t5", b"0x10", b"", b"-", b"-0", b"007", b"5.0", b"1e3", b"true", b"True", b"truefalse", b"\r"),
@@ -56,7 +63,7 @@ def changed(line: bytes, changes: list[tuple[int, bytes]]) -> bytes:
 
 def read_one(line: bytes, form: LineForm) -> dict[str, int] | None:
     """A line between others, by the compiled reader."""
-    data = b"a line\n" + line + b"\n" + bytes(80)
+    data = b"a line\n" + line + b"\n" + bytes(160)
     start = len(b"a line\n")
     with loading_takes(NOTHING):
         read = read_fields(data, np.array([start]), np.array([start + len(line)]), form)
@@ -65,7 +72,7 @@ def read_one(line: bytes, form: LineForm) -> dict[str, int] | None:
     return {name: int(value[0]) for name, value in values.items()} if fits[0] else None
 
 
-@pytest.mark.parametrize("form", LINES, ids=["3.2", "2.2", "2.1", "record", "old record"])
+@pytest.mark.parametrize("form", LINES, ids=["3.2", "2.2", "2.1", "record", "old record", "marker"])
 def test_a_line_as_the_tool_prints_it_is_read(form: LineForm) -> None:
     read = read_one(LINES[form], form)
     assert read is not None
@@ -130,6 +137,46 @@ def test_dumps_of_real_brokers_are_read_alike(path: Path) -> None:
     assert_read_alike(path.read_bytes())
 
 
+@pytest.mark.parametrize("path", dumps(), ids=lambda path: str(path.relative_to(CASES)))
+def test_dumps_of_real_brokers_are_scanned_alike(path: Path) -> None:
+    text = path.read_bytes()
+    sections = [section for section in plan(text).sections if section.kind in LOG_KINDS]
+    found = []
+    for microseconds in (NEVER, NOTHING):
+        with loading_takes(microseconds):
+            found.append([scanned_section(text, section) for section in sections])
+    assert found[0] == found[1]
+
+
+def test_an_end_marker_that_is_not_its_batches_own_is_not_believed() -> None:
+    control = HEAD.replace(b"isControl: false", b"isControl: true")
+    control = control.replace(b"lastOffset: 7 count: 3", b"lastOffset: 5 count: 1")
+    control += b" position: 0 CreateTime: 7 size: 78 magic: 2 compresscodec: NONE crc: 1 isvalid: true\n"
+    text = dumping("orders-0") + control + LINES[MARKER_FORMS[0]] + b"\n" + batch(6, 1, 78) * 2
+    for offset, word in ((b"offset: 7", None), (b"offset: 5", "COMMIT")):
+        own = text.replace(b"| offset: 7", b"| " + offset)
+        (section,) = plan(own).sections
+        for microseconds in (NEVER, NOTHING):
+            with loading_takes(microseconds):
+                assert scanned_section(own, section)[0]["marker"] == word
+
+
+def scanned_section(text: bytes, section: Section) -> list[dict[str, Any]]:
+    whole = ScanRange("dump.txt", None, "input", section, section.text_start_bytes, section.text_end_bytes)
+    rows: list[dict[str, Any]] = scan_range(Held(text), whole, "ingest").to_pylist()
+    return rows
+
+
+class Held(Text):
+    """A text in memory."""
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+
+    def read(self, start: int, end: int) -> bytes:
+        return self.text[start:end]
+
+
 def test_lines_of_other_forms_stand_in_their_places() -> None:
     legacy = b"offset: 0 position: 0 CreateTime: 5 isvalid: true size: 40 magic: 1 compresscodec: NONE crc: 7\n"
     data = dumping("orders-0") + LINES[NEWEST] + b"\n" + legacy + batch(1, 1, 40) + b"baseOffset: 1 torn\n"
@@ -155,7 +202,7 @@ def assert_read_alike(data: bytes) -> Candidates:
 def test_record_lines_without_payload_are_read_alike(texts: list[tuple[bool, list[tuple[int, bytes]]]]) -> None:
     usual = LINES[BARE_RECORD_FORMS[0]]
     data = b"".join(changed(usual if is_new else LINES[BARE_RECORD_FORMS[1]], c) + b"\n" for is_new, c in texts)
-    found = Lines.of(data + b"other\n" * 20)
+    found = Lines.of(data + b"other\n" * 40)
     if len(found.starts) != len(texts):
         return
     index = np.arange(len(texts))

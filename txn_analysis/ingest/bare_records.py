@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.ingest.field_reader import read_fields
-from txn_analysis.ingest.grammar import BARE_RECORD_FORMS
+from txn_analysis.ingest.field_reader import read_alike
+from txn_analysis.ingest.grammar import BARE_RECORD_FORMS, MARKER_FORMS
 
 if TYPE_CHECKING:
     from txn_analysis.ingest.line_form import Array
@@ -32,20 +32,19 @@ class RecordHeads:
     is_credible: Array
 
 
-def read_bare_heads(lines: Lines, index: Array) -> RecordHeads | None:
+def read_bare_heads(lines: Lines, index: Array, *, are_control: bool = False) -> RecordHeads | None:
     """The heads of the lines at `index`, of tools 2.2 to 2.7 and 3.0 on; None where one does not end with its head,
     or where the compiled reader is not worth it.
+
+    Of control batches they are end markers, whose line goes on behind the head; in any other batch a client wrote that.
     """
-    first = lines.text(int(index[0]))
-    form = next((form for form in BARE_RECORD_FORMS if form.read(first) is not None), None)
-    if form is None:
-        return None
-    found = read_fields(lines.data, lines.starts[index], lines.ends[index], form)
+    forms = MARKER_FORMS if are_control else BARE_RECORD_FORMS
+    found = read_alike(lines.data, lines.starts[index], lines.ends[index], forms)
     if found is None:
         return None
     read, fits = found
     for k in np.flatnonzero(~fits).tolist():
-        one = form.read(lines.text(int(index[k])))
+        one = next(filter(None, (form.read(lines.text(int(index[k]))) for form in forms)), None)
         if one is None:
             return None
         read["offset"][k] = one["offset"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.ingest.field_reader import read_fields
+from txn_analysis.ingest.field_reader import read_alike
 from txn_analysis.ingest.grammar import BATCH_FORMS, CODECS, LEGACY_BATCH, TIMESTAMP_TYPES
 from txn_analysis.ingest.line_form import ABSENT
 
@@ -71,9 +71,7 @@ def read_batch_lines(lines: Lines) -> Candidates:
 
 def _read_alike(lines: Lines, index: Array) -> Candidates:
     """Of many lines, those that have the form of the first one."""
-    first = lines.text(int(index[0])) if len(index) else b""
-    form = next((form for form in BATCH_FORMS.values() if form.pattern.fullmatch(first)), None)
-    found = read_fields(lines.data, lines.starts[index], lines.ends[index], form) if form else None
+    found = read_alike(lines.data, lines.starts[index], lines.ends[index], BATCH_FORMS.values())
     if found is None:
         return _candidates(index[:0], {name: np.empty(0, np.int64) for name in COLUMNS})
     read, fits = found

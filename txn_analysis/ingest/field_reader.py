@@ -14,6 +14,8 @@ from txn_analysis.compiled import compiled
 from txn_analysis.ingest.line_form import ABSENT, FIELD_COLUMNS, NUMBER, OPTIONAL_LONG, WORD, WORD_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from txn_analysis.ingest.line_form import Array, LineForm
 
 _KIND, _LOW, _HIGH, _DIGITS, _BYTES_BEFORE, _FIRST_TEXT, _STOP_TEXT, _FIRST_CHOICE, _STOP_CHOICE = range(
@@ -27,8 +29,17 @@ _EXPRESSION_BYTES_PER_US = 100
 _NEWLINE, _MINUS, _POINT, _OPEN, _CLOSE = 10, 45, 46, 91, 93
 _ZERO, _NINE, _TEN = _U(48), _U(9), _U(10)
 _MAX_INT64 = _U(2**63 - 1)
-_LOOK_AHEAD_BYTES = 64  # more than the longest text of a form, and two machine words
+_LOOK_AHEAD_BYTES = 128  # more than the longest text of a form, and two machine words
 _NEWLINES, _ONES, _HIGHS = _U(0x0A0A0A0A0A0A0A0A), _U(0x0101010101010101), _U(0x8080808080808080)
+
+
+def read_alike(
+    data: bytes, starts: Array, ends: Array, forms: Iterable[LineForm]
+) -> tuple[dict[str, Array], Array] | None:
+    """`read_fields` with the first one of some forms that the first line has; None also where it has none of them."""
+    first = data[starts[0] : ends[0]] if len(starts) else b""
+    form = next((form for form in forms if form.pattern.fullmatch(first)), None)
+    return None if form is None else read_fields(data, starts, ends, form)
 
 
 def read_fields(data: bytes, starts: Array, ends: Array, form: LineForm) -> tuple[dict[str, Array], Array] | None:

@@ -17,6 +17,8 @@ LAST_TIME_MS = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z. A later time is another unit or damage: it counts as none, and no sum with it overflows."""
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime", "NoTimestampType")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+END_MARKERS = ("COMMIT", "ABORT")
+MARKER_VALUE_BYTES = 6  # of an end marker: a version and the coordinator epoch
 
 _CODEC = word(*CODECS, *(name.upper() for name in CODECS))
 _BOOLEAN = word("false", "true")
@@ -75,13 +77,18 @@ BATCH_FORMS = {
 """
 
 
+_RECORD_START = (
+    Field(RECORD_LINE_START, "offset", natural(2**63 - 1)),
+    *_TIMESTAMP_TYPE,
+    Field(b": ", "timestamp", _INT64),
+)
+
+
 def _bare_record(key_size: str, value_size: str) -> LineForm:
     short = number(64, digits=10)
     return LineForm(
         (
-            Field(RECORD_LINE_START, "offset", natural(2**63 - 1)),
-            *_TIMESTAMP_TYPE,
-            Field(b": ", "timestamp", _INT64),
+            *_RECORD_START,
             Field(f" {key_size}: ".encode(), "key_bytes", short),
             Field(f" {value_size}: ".encode(), "value_bytes", short),
             Field(b" sequence: ", "sequence", short),
@@ -92,6 +99,22 @@ def _bare_record(key_size: str, value_size: str) -> LineForm:
 
 BARE_RECORD_FORMS = (_bare_record("keySize", "valueSize"), _bare_record("keysize", "valuesize"))
 """Record lines of dumps without payloads: of tools 3.0 on, and 2.2 to 2.7."""
+
+
+def _end_marker(key_size: str, value_size: str) -> LineForm:
+    sizes = f" {key_size}: 4 {value_size}: {MARKER_VALUE_BYTES} sequence: -1 headerKeys: [] endTxnMarker: "
+    epoch = natural(2**31 - 1, digits=10)
+    return LineForm(
+        (
+            *_RECORD_START,
+            Field(sizes.encode(), "marker", word(*END_MARKERS)),
+            Field(b" coordinatorEpoch: ", "coordinator_epoch", epoch),
+        )
+    )
+
+
+MARKER_FORMS = (_end_marker("keySize", "valueSize"), _end_marker("keysize", "valuesize"))
+"""The record lines of end markers, of the same tools; MARKER_LINE is the reference, and reads all others."""
 
 # Message formats 0 and 1 hold no producer; their batches only keep the position chain together.
 LEGACY_BATCH = re.compile(
@@ -108,8 +131,7 @@ _MARKER_END = (
 _TIMESTAMP = rb"(?:CreateTime|LogAppendTime|NoTimestampType): -?\d{1,19}"
 
 # The record line of a control batch: 2.2 to 2.7 and 3.0 on (which spell the sizes differently), and 2.8.
-# In the syntax of RE2, for Arrow: `\z` ends the text. An end marker's value is a version and the coordinator epoch.
-MARKER_VALUE_BYTES = 6
+# In the syntax of RE2, for Arrow: `\z` ends the text.
 MARKER_LINE = (
     rb"\A\| offset: (?P<offset>\d{1,19}) (?:" + _TIMESTAMP + rb" key[sS]ize: 4 value[sS]ize: (?P<value>\d{1,10})|"
     rb"isValid: (?:true|false) crc: (?:null|\d+) keySize: 4 valueSize: (?P<value28>\d{1,10}) "

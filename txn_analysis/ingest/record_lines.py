@@ -8,13 +8,14 @@ or header leaves this module; it only measures them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.ingest.grammar import MARKER_LINE, MARKER_VALUE_BYTES
+from txn_analysis.ingest.field_reader import read_alike
+from txn_analysis.ingest.grammar import END_MARKERS, MARKER_FORMS, MARKER_LINE, MARKER_VALUE_BYTES
 from txn_analysis.ingest.record_sizes import read_heads
 from txn_analysis.ingest.record_walk import BatchRange, measure_lines, measure_records
 from txn_analysis.ingest.regions import Regions
@@ -54,20 +55,40 @@ def read_markers(lines: Lines, batches: Candidates) -> Markers:
     rows = rows[batches.line[rows] + 1 < len(lines.starts)]
     rows = rows[lines.starts[batches.line[rows] + 1] == lines.stops[batches.line[rows]]]
     rows = rows[lines.is_record_line(batches.line[rows] + 1)]
-    if len(rows):
-        read = pc.extract_regex(lines.taken(batches.line[rows] + 1), MARKER_LINE.decode())
-        rows = rows[np.asarray(pc.is_valid(read), bool)]
-        offset, value, value28, marker, epoch, other = (pc.cast(f, pa.string()) for f in read.drop_null().flatten())
-        sizes = pc.binary_join_element_wise(value, value28, "")
-        epoch = pc.cast(pc.if_else(pc.equal(epoch, ""), str(NOT_PRINTED), epoch), pa.int64())
-        own_offset = pc.cast(pa.array(batches.columns["base_offset"][rows]), pa.string())
-        is_believed = pc.and_(pc.equal(offset, own_offset), pc.less_equal(epoch, _INT32_MAX))
-        is_believed = pc.and_(is_believed, pc.or_(pc.equal(marker, ""), pc.equal(sizes, str(MARKER_VALUE_BYTES))))
-        kept = np.asarray(is_believed, bool)
-        words[rows[kept]] = pc.if_else(pc.equal(marker, ""), other, marker).to_numpy(zero_copy_only=False)[kept]
+    index = batches.line[rows] + 1
+    alike = read_alike(lines.data, lines.starts[index], lines.ends[index], MARKER_FORMS)
+    if alike is not None:
+        read, fits = alike
+        kept = fits & (read["offset"] == batches.columns["base_offset"][rows])
+        words[rows[kept]] = np.array(END_MARKERS, object)[read["marker"][kept]]
+        epochs[rows[kept]] = read["coordinator_epoch"][kept]
         is_read[rows[kept]] = True
-        epochs[rows[kept]] = epoch.to_numpy()[kept]
+        rows = rows[~fits]
+    if len(rows):
+        found = _read_any_markers(lines, batches, rows)
+        words[found.rows], epochs[found.rows], is_read[found.rows] = found.word, found.coordinator_epoch, True
     return Markers(words, epochs, is_read)
+
+
+class _Believed(NamedTuple):
+    rows: Array
+    word: Array
+    coordinator_epoch: Array
+
+
+def _read_any_markers(lines: Lines, batches: Candidates, rows: Array) -> _Believed:
+    """The believed ones of any control batches that have a record line, by the regular expression."""
+    read = pc.extract_regex(lines.taken(batches.line[rows] + 1), MARKER_LINE.decode())
+    rows = rows[np.asarray(pc.is_valid(read), bool)]
+    offset, value, value28, marker, epoch, other = (pc.cast(f, pa.string()) for f in read.drop_null().flatten())
+    sizes = pc.binary_join_element_wise(value, value28, "")
+    epoch = pc.cast(pc.if_else(pc.equal(epoch, ""), str(NOT_PRINTED), epoch), pa.int64())
+    own_offset = pc.cast(pa.array(batches.columns["base_offset"][rows]), pa.string())
+    is_believed = pc.and_(pc.equal(offset, own_offset), pc.less_equal(epoch, _INT32_MAX))
+    is_believed = pc.and_(is_believed, pc.or_(pc.equal(marker, ""), pc.equal(sizes, str(MARKER_VALUE_BYTES))))
+    kept = np.asarray(is_believed, bool)
+    word = pc.if_else(pc.equal(marker, ""), other, marker).to_numpy(zero_copy_only=False)
+    return _Believed(rows[kept], word[kept], epoch.to_numpy()[kept])
 
 
 @dataclass(frozen=True)

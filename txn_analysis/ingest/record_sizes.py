@@ -29,10 +29,11 @@ _NOT_AN_OFFSET = -1
 def read_heads(lines: Lines, index: Array, is_control: Array) -> RecordHeads:
     """The heads of the lines at `index`, which begin like record lines; `is_control` is that of their batches."""
     read = RecordHeads(np.empty(len(index), np.int64), np.empty(len(index), bool), np.empty(len(index), bool))
-    for rows in (np.flatnonzero(is_control), np.flatnonzero(~is_control)):
+    for are_control in (True, False):
+        rows = np.flatnonzero(is_control == are_control)
         if len(rows):
             own = index[rows]
-            heads = read_bare_heads(lines, own) or read_any_heads(lines.taken(own))
+            heads = read_bare_heads(lines, own, are_control=are_control) or read_any_heads(lines.taken(own))
             read.offset[rows], read.is_filled[rows] = heads.offset, heads.is_filled
             read.is_credible[rows] = heads.is_credible
     return read
