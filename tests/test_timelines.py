@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.report import rows
-from txn_analysis.report.model import build_report
+from txn_analysis.report.build import build_report
 from txn_analysis.timelines import LOG_SLICES, MARKER_SLICES, MOST_PARTITIONS, log_points, marker_points, worst_places
 
 if TYPE_CHECKING:

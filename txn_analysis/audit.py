@@ -17,7 +17,7 @@ from txn_analysis.parallel import in_parallel
 from txn_analysis.queries import run_tables
 from txn_analysis.reconstruct.partitions import all_transactions, linked_partitions, partition_health
 from txn_analysis.reconstruct.transaction_rows import transaction_rows
-from txn_analysis.report.model import build_report
+from txn_analysis.report.build import build_report
 from txn_analysis.report.progress import silent
 from txn_analysis.run import Run, start_run
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, TRANSACTIONS

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.report import rows
+from txn_analysis.report.build import build_report
 from txn_analysis.report.html.page import MOST_FINDINGS, html_report
-from txn_analysis.report.model import AuditReport, ClusterImpact, WarningItem, build_report
+from txn_analysis.report.model import AuditReport, ClusterImpact, WarningItem
 from txn_analysis.report.pictures import (
     IdTimeline,
     LogPoint,

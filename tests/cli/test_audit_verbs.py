@@ -9,8 +9,8 @@ import pytest
 from tests.report import rows
 from txn_analysis.errors import AuditError, InputError, WarehouseError
 from txn_analysis.ingest.ingest import Ingested
+from txn_analysis.report.build import build_report
 from txn_analysis.report.html.page import MOST_FINDINGS
-from txn_analysis.report.model import AuditReport, build_report
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.text_report import text_report
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Done
     from tests.cli.stubs import Library
+    from txn_analysis.report.model import AuditReport
 
 
 def report_with(*verdicts: str) -> AuditReport:

@@ -10,8 +10,8 @@ from tests.report import rows
 from txn_analysis.judge.rules import OTHERWISE, RULES, VERDICTS
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.judge.words import evidence, missing_evidence
+from txn_analysis.report.build import build_report
 from txn_analysis.report.finding_text import block_lines
-from txn_analysis.report.model import build_report
 from txn_analysis.report.rule_book import RULE_NOTES, VERDICT_NOTES
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ import csv
 import io
 
 from tests.report import rows
+from txn_analysis.report.build import build_report
 from txn_analysis.report.findings_csv import COLUMNS, findings_csv
-from txn_analysis.report.model import build_report
 
 
 def test_every_finding_is_one_line_worst_first() -> None:

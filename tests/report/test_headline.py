@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tests.report import rows
 from txn_analysis.judge.rules import OTHERWISE, RULES
 from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.report.build import build_report
 from txn_analysis.report.headline import next_steps
-from txn_analysis.report.model import AuditReport, build_report
 from txn_analysis.report.rule_book import RULE_NOTES, VERDICT_NOTES
+
+if TYPE_CHECKING:
+    from txn_analysis.report.model import AuditReport
 
 
 def report_with(*findings: rows.Row) -> AuditReport:

@@ -6,8 +6,9 @@ import pytest
 
 from tests.report import rows
 from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.report.build import build_report
 from txn_analysis.report.json_report import json_report
-from txn_analysis.report.model import FindingItem, build_report
+from txn_analysis.report.model import FindingItem
 from txn_analysis.tables import FINDINGS
 
 CONTRACT_FIELDS = {

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.report import rows
-from txn_analysis.report.model import AuditReport, build_report
+from txn_analysis.report.build import build_report
 from txn_analysis.report.prometheus import MOST_PARTITIONS, prometheus_text
+
+if TYPE_CHECKING:
+    from txn_analysis.report.model import AuditReport
 
 FINISHED_MS = rows.AS_OF_MS + 5_000
 HELD = {"impact": {"hidden_since_ms": rows.AS_OF_MS - 3 * rows.HOUR_MS}}

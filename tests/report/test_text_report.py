@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.report import rows
-from txn_analysis.report.model import AuditReport, build_report
+from txn_analysis.report.build import build_report
 from txn_analysis.report.style import print_styled
 from txn_analysis.report.text_report import report_lines, text_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from txn_analysis.report.model import AuditReport
 
 GOLDEN = Path(__file__).parent / "golden"
 EVIL = "evil\n<b>&;$(rm -rf ~)\x1b[2J\u202e"

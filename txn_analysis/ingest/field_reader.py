@@ -6,6 +6,7 @@ reference. Eight bytes are looked at at a time; the bytes of a text are the litt
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
 _KIND, _LOW, _HIGH, _DIGITS, _BYTES_BEFORE, _FIRST_TEXT, _STOP_TEXT, _FIRST_CHOICE, _STOP_CHOICE = range(
     len(FIELD_COLUMNS)
 )
+_IS_ABLE = sys.byteorder == "little"
 _U = np.uint64
 _NO_PLACE = -1
 _USUAL_LINE_BYTES = 200
 _EXPRESSION_US = 5  # for each line
 _EXPRESSION_BYTES_PER_US = 100
-_NEWLINE, _MINUS, _POINT, _OPEN, _CLOSE = 10, 45, 46, 91, 93
+_NEWLINE, _MINUS, _OPEN, _CLOSE = b"\n-[]"
 _ZERO, _NINE, _TEN = _U(48), _U(9), _U(10)
 _MAX_INT64 = _U(2**63 - 1)
 _LOOK_AHEAD_BYTES = 128  # more than the longest text of a form, and two machine words
@@ -43,7 +45,8 @@ def read_alike(
 
 
 def read_fields(data: bytes, starts: Array, ends: Array, form: LineForm) -> tuple[dict[str, Array], Array] | None:
-    """The fields of some lines; None where so few are read sooner by their expression (`Compiled.is_worth`).
+    """The fields of some lines; None where so few are read sooner by their expression (`Compiled.is_worth`), and on the
+    few machines whose words begin with their big end.
 
     Args:
         data: the text.
@@ -55,7 +58,7 @@ def read_fields(data: bytes, starts: Array, ends: Array, form: LineForm) -> tupl
         The values by name, and which lines have the form; values of the others mean nothing. A line at the very end of
         the text may be called another one's.
     """
-    if not _read_lines.is_worth(len(starts) * _EXPRESSION_US):
+    if not _IS_ABLE or not _read_lines.is_worth(len(starts) * _EXPRESSION_US):
         return None
     values = np.empty((len(form.fields), len(starts)), np.int64)
     fits = np.empty(len(starts), np.bool_)
@@ -75,7 +78,7 @@ def index_lines(data: bytes, form: LineForm) -> tuple[list[tuple[Array, Array, A
         In order: their first bytes, the bytes after their last ones, and which of the words it is. Then where the first
         line begins that was not looked at, as the text ends too soon behind it.
     """
-    if not _index_lines.is_worth(len(data) / _EXPRESSION_BYTES_PER_US):
+    if not _IS_ABLE or not _index_lines.is_worth(len(data) / _EXPRESSION_BYTES_PER_US):
         return None
     raw, words = _views(data)
     found: list[tuple[Array, Array, Array]] = []

@@ -183,8 +183,7 @@ def producers_of(rows: Rows, fragments: Fragments) -> pa.Array:
     """The `producers` column of `log_pieces`: one list per piece."""
     groups = fragments.groups
     kind = LOG_PIECES.arrow_schema.field("producers").type.value_type
-    values = {f.name: nullable(groups[f.name]) for f in kind if f.name in groups and groups[f.name].dtype == np.int64}
-    values = {name: value for name, value in values.items() if name not in {"lead", "tail"}}
+    values = {f.name: nullable(groups[f.name]) for f in kind if f.name not in {"is_one_epoch", "lead", "tail"}}
     values["is_one_epoch"] = pa.array(groups["is_one_epoch"], pa.bool_())
     values["lead"] = fragments.struct(groups["lead"], kind.field("lead").type)
     is_one = groups["lead"] == groups["tail"]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from txn_analysis.config import LATE_TRANSACTION_BUFFER_MS
 from txn_analysis.judge.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 SCHEMA_VERSION = 1
 
@@ -258,100 +254,3 @@ class AuditReport(Item):
         """1 where a finding is at or above `fail_on`, else 0. What could not be audited raises instead."""
         is_bad = any(finding.verdict.severity >= fail_on.severity for finding in self.findings)
         return int(is_bad and not exit_zero)
-
-
-def build_report(
-    run: Mapping[str, Any],
-    inputs: Iterable[Mapping[str, Any]],
-    health: Iterable[Mapping[str, Any]],
-    findings: Iterable[Mapping[str, Any]],
-) -> AuditReport:
-    """The report of one run from its rows, as plain dictionaries.
-
-    Args:
-        run: its row of `runs`.
-        inputs: the rows of `inputs` of the captures it read.
-        health: its rows of `partition_health`.
-        findings: its rows of `findings`.
-    """
-    input_items = sorted((InputItem.model_validate(row) for row in inputs), key=lambda item: item.path)
-    finding_items = sorted((FindingItem.model_validate(row) for row in findings), key=_worst_first)
-    impacts = {(item.topic, item.partition): item.impact for item in finding_items if item.impact is not None}
-    partitions = sorted(
-        (
-            PartitionItem.model_validate(
-                {**row, "problems": row["problems"] or (), "impact": impacts.get((row["topic"], row["partition"]))}
-            )
-            for row in health
-        ),
-        key=lambda item: (item.topic, item.partition),
-    )
-    return AuditReport(
-        run=_run_item(run),
-        inputs=tuple(input_items),
-        coverage=_coverage(run, input_items, partitions),
-        partitions=tuple(partitions),
-        findings=tuple(finding_items),
-        impact=_cluster_impact(partitions, finding_items),
-        warnings=tuple(WarningItem.model_validate(row) for row in json.loads(run.get("warnings") or "[]")),
-    )
-
-
-def _cluster_impact(partitions: list[PartitionItem], findings: list[FindingItem]) -> ClusterImpact:
-    late = {(f.topic, f.partition) for f in findings if f.impact is not None and f.verdict is not Verdict.IN_PROGRESS}
-    blocked = [item for item in partitions if (item.topic, item.partition) in late]
-    since = {item: item.impact.hidden_since_ms for item in blocked if item.impact and item.impact.hidden_since_ms}
-    oldest = min(since, key=lambda item: since[item] or 0, default=None)
-    counted = [item for item in blocked if item.hidden_record_count is not None]
-    worst = max(counted, key=lambda item: item.hidden_record_count or 0, default=None)
-    days = [item.impact.days_until_full for item in blocked if item.impact and item.impact.days_until_full]
-    return ClusterImpact(
-        partitions_blocked=len(blocked),
-        hidden_record_count=_sum(item.hidden_record_count for item in blocked),
-        hidden_bytes=_sum(item.hidden_bytes for item in blocked),
-        oldest_partition=None if oldest is None else oldest.topic_partition,
-        oldest_since_ms=None if oldest is None else since[oldest],
-        worst_partition=None if worst is None else worst.topic_partition,
-        worst_hidden_record_count=None if worst is None else worst.hidden_record_count,
-        # All of them fill the same space: their rates add up.
-        days_until_full=1 / sum(1 / each for each in days) if days else None,
-    )
-
-
-def _sum(counts: Iterable[int | None]) -> int | None:
-    known = list(counts)
-    return None if None in known else sum(count for count in known if count is not None)
-
-
-def _worst_first(finding: FindingItem) -> tuple[int, str, int, int, int]:
-    return (
-        -finding.verdict.severity,
-        finding.topic,
-        finding.partition,
-        finding.txn_start_offset,
-        finding.producer_id,
-    )
-
-
-def _run_item(run: Mapping[str, Any]) -> RunItem:
-    return RunItem.model_validate(
-        {
-            **run,
-            "earlier_captures": run["earlier_captures"] or (),
-            "parameters": json.loads(run["parameters"]),
-            "verdict_counts": {verdict.value: (run["verdict_counts"] or {}).get(verdict, 0) for verdict in Verdict},
-        }
-    )
-
-
-def _coverage(run: Mapping[str, Any], inputs: list[InputItem], partitions: list[PartitionItem]) -> Coverage:
-    return Coverage(
-        transaction_state=json.loads(run["state_coverage"]),
-        partitions_seen=sum(item.is_in_capture for item in partitions),
-        partitions_missing=tuple(item.topic_partition for item in partitions if not item.is_in_capture),
-        parsed_bytes=sum(item.parsed_bytes for item in inputs),
-        rejected_bytes=sum(item.rejected_bytes for item in inputs),
-        skipped_inputs=tuple(
-            SkippedInput(path=item.path, problem=item.problem) for item in inputs if item.problem is not None
-        ),
-    )
