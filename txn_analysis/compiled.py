@@ -33,7 +33,6 @@ class Compiled(Generic[P, R]):
     def __init__(self, function: Callable[P, R]) -> None:
         self.plain = function
         self._spent_us = 0.0
-        self._function = cast("FunctionType", function)
         self.__doc__ = function.__doc__
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -57,11 +56,11 @@ class Compiled(Generic[P, R]):
         """What Numba made of it; other compiled functions call this."""
         import numba  # noqa: PLC0415 a quarter of a second, for long work only
 
-        code = self._function.__code__
-        known = self._function.__globals__
+        plain = cast("FunctionType", self.plain)
+        code, known = plain.__code__, plain.__globals__
         called = {name: known[name] for name in code.co_names if isinstance(known.get(name), Compiled)}
-        own = FunctionType(code, known | {name: f.machine_code for name, f in called.items()}, self._function.__name__)
-        own.__module__, own.__qualname__ = self._function.__module__, self._function.__qualname__
+        own = FunctionType(code, known | {name: f.machine_code for name, f in called.items()}, plain.__name__)
+        own.__module__, own.__qualname__ = plain.__module__, plain.__qualname__
         try:
             return numba.njit(cache=True, **_OPTIONS)(own)
         except RuntimeError:  # no folder to keep it in: neither beside the code nor in the user's home

@@ -27,31 +27,20 @@ def max_of(values: Array, first: Array) -> Array:
     return np.maximum.reduceat(values, first) if len(first) else np.array([], np.int64)
 
 
-def sum_of(values: Array, first: Array) -> Array:
-    """The sum of each group; groups begin at `first`."""
-    return np.add.reduceat(values, first) if len(first) else np.array([], np.int64)
-
-
 def at(values: Array, row: Array) -> Array:
     """The values at some rows; NULL where there is no such row."""
     return np.where(row == NONE, NONE, values[np.where(row == NONE, 0, row)]) if len(values) else row
 
 
-def next_index(is_wanted: Array, row: Array, piece: Array) -> Array:
-    """The first wanted row at or after each row, in the same piece."""
-    return _neighbour(np.flatnonzero(is_wanted), row, piece, side="left", step=0)
-
-
-def previous_index(is_wanted: Array, row: Array, piece: Array) -> Array:
-    """The last wanted row at or before each row, in the same piece."""
-    return _neighbour(np.flatnonzero(is_wanted), row, piece, side="right", step=-1)
-
-
-def _neighbour(wanted: Array, row: Array, piece: Array, *, side: Any, step: int) -> Array:
-    if not len(wanted) or not len(row):
-        return np.full(len(row), NONE, np.int64)
-    known = np.where(row == NONE, 0, row)
-    place = np.searchsorted(wanted, known, side) + step
-    is_inside = (row != NONE) & (place >= 0) & (place < len(wanted))
-    found = wanted[np.clip(place, 0, len(wanted) - 1)]
-    return np.where(is_inside & (piece[found] == piece[known]), found, NONE)
+def nearest(values: Array, is_wanted: Array, piece: Array) -> tuple[Array, Array]:
+    """For each row the value of the wanted row at or before it, and of the one at or after it, in the same piece."""
+    count = len(piece)
+    place = np.arange(count)
+    before = np.maximum.accumulate(np.where(is_wanted, place, -1))
+    after = np.minimum.accumulate(np.where(is_wanted, place, count)[::-1])[::-1]
+    found = []
+    for row in (before, after):
+        inside = np.clip(row, 0, count - 1)
+        is_there = (row == inside) & (piece[inside] == piece)
+        found.append(np.where(is_there, values[inside], NONE))
+    return found[0], found[1]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.ingest.sections import BROKER_WRITTEN_TOPICS
-from txn_analysis.reconstruct.arrays import NONE, Array, at, lists, max_of, next_index, nullable, previous_index
+from txn_analysis.reconstruct.arrays import NONE, Array, lists, max_of, nearest, nullable
 from txn_analysis.reconstruct.fragments import Rows, fragments_of, producers_of, transactions_of
 from txn_analysis.tables import LOG_PIECES
 
@@ -170,10 +170,10 @@ def _facts(rows: Rows) -> dict[str, pa.Array]:
         "is_marker_printed": pa.array(printed > 0, mask=printed == NONE),
         "record_count": pa.array(np.add.reduceat(records, first)),
         "size_bytes": pa.array(np.add.reduceat(rows["size_bytes"], first)),
-        "first_moment_ms": nullable(at(moment, next_index(rows["is_moment"], first, rows.piece))),
-        "last_moment_ms": nullable(at(moment, previous_index(rows["is_moment"], last, rows.piece))),
+        "first_moment_ms": nullable(rows.moments[1][first]),
+        "last_moment_ms": nullable(rows.moments[0][last]),
         "max_moment_ms": nullable(max_of(moment, first)),
-        "last_timestamp_ms": nullable(at(positive, previous_index(positive != NONE, last, rows.piece))),
+        "last_timestamp_ms": nullable(nearest(positive, positive != NONE, rows.piece)[0][last]),
         "max_timestamp_ms": nullable(max_of(positive, first)),
         "first_leader_epoch": nullable(rows["leader_epoch"][first]),
         "leader_epoch": nullable(max_of(rows["leader_epoch"], first)),

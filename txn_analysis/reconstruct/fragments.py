@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.reconstruct.arrays import NONE, Array, at, lists, max_of, nullable
+from txn_analysis.reconstruct.arrays import NONE, Array, at, lists, max_of, nearest, nullable
 from txn_analysis.reconstruct.producer_trace import trace
 from txn_analysis.reconstruct.transaction_rows import packed_fragments
 from txn_analysis.tables import LOG_PIECES
@@ -28,6 +29,11 @@ class Rows:
 
     def __getitem__(self, name: str) -> Array:
         return self.columns[name]
+
+    @cached_property
+    def moments(self) -> tuple[Array, Array]:
+        """For each row the broker-clock moment at or before it, and the one at or after it, in the same piece."""
+        return nearest(self["max_timestamp_ms"], self["is_moment"], self.piece)
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,8 @@ def fragments_of(rows: Rows) -> Fragments:
     """The fragments of all pieces."""
     traced = trace(rows.columns, rows.piece)
     groups, found = traced.groups, traced.fragments
-    order = np.lexsort((rows["producer_id"][groups["first_row"]], rows.piece[groups["first_row"]]))
+    piece = rows.piece[groups["first_row"]]
+    order = np.lexsort((rows["producer_id"][groups["first_row"]], piece))
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     is_whole = (found["end_row"] != NONE) & (found["start_row"] != NONE)
@@ -76,7 +83,7 @@ def fragments_of(rows: Rows) -> Fragments:
     arrays = _fragment_arrays(rows, found, groups)
     ended = _newest_ended(arrays, whole, rank[found["group"][whole]], len(order))
     return Fragments(
-        piece=rows.piece[groups["first_row"]][found["group"]],
+        piece=piece[found["group"]],
         arrays=arrays,
         groups=_groups(rows, {name: values[order] for name, values in groups.items()}) | ended,
         whole=whole,
@@ -100,7 +107,7 @@ def _newest_ended(arrays: dict[str, Array], whole: Array, group: Array, group_co
 
 def _fragment_arrays(rows: Rows, found: dict[str, Array], groups: dict[str, Array]) -> dict[str, Array]:
     start, final, end = found["start_row"], found["final_row"], found["end_row"]
-    moment_before, moment_after = _moments(rows)
+    moment_before, moment_after = rows.moments
     hidden_records, hidden_bytes = _from_row_on(rows, start)
     return {
         "producer_id": rows["producer_id"][groups["first_row"]][found["group"]],
@@ -123,20 +130,6 @@ def _fragment_arrays(rows: Rows, found: dict[str, Array], groups: dict[str, Arra
         "end_epoch": at(rows["producer_epoch"], end),
         "end_coordinator_epoch": at(rows["coordinator_epoch"], end),
     }
-
-
-def _moments(rows: Rows) -> tuple[Array, Array]:
-    """Of each row the broker-clock moment at or before it, and the one at or after it, in the same piece."""
-    count = len(rows.piece)
-    place = np.arange(count)
-    before = np.maximum.accumulate(np.where(rows["is_moment"], place, -1))
-    after = np.minimum.accumulate(np.where(rows["is_moment"], place, count)[::-1])[::-1]
-    found = []
-    for row in (before, after):
-        inside = np.clip(row, 0, count - 1)
-        is_there = (row == inside) & (rows.piece[inside] == rows.piece)
-        found.append(np.where(is_there, rows["max_timestamp_ms"][inside], NONE))
-    return found[0], found[1]
 
 
 def _words_at(words: Array, row: Array) -> Array:

@@ -18,7 +18,7 @@ from txn_analysis.reconstruct.arrays import NONE, Array
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_GROUP_COLUMNS = (*("first_row", "last_row", "marker_row", "data_row", "changes", "changes_at_data", "lead", "tail"),)
+_GROUP_COLUMNS = ("first_row", "last_row", "marker_row", "data_row", "changes", "changes_at_data", "lead", "tail")
 _FIRST, _LAST, _MARKER, _DATA, _CHANGES, _CHANGES_AT_DATA, _LEAD, _TAIL = range(len(_GROUP_COLUMNS))
 _FRAGMENT_COLUMNS = ("group", "start_row", "final_row", "end_row", "max_epoch", "record_count", "size_bytes")
 _GROUP, _START, _FINAL, _END, _MAX_EPOCH, _RECORDS, _BYTES = range(len(_FRAGMENT_COLUMNS))
