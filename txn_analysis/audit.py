@@ -15,12 +15,11 @@ from txn_analysis.ingest.topic_config import read_topic_configs
 from txn_analysis.judging import judge, plan_of
 from txn_analysis.parallel import in_parallel
 from txn_analysis.queries import run_tables
-from txn_analysis.reconstruct.partitions import all_transactions, linked_partitions, partition_health
-from txn_analysis.reconstruct.transaction_rows import transaction_rows
+from txn_analysis.reconstruct.partitions import linked_partitions, partition_health, write_transactions
 from txn_analysis.report.build import build_report
 from txn_analysis.report.progress import silent
 from txn_analysis.run import Run, start_run
-from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, TRANSACTIONS
+from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
 from txn_analysis.timelines import pictures_of
 from txn_analysis.warehouse import Warehouse
 
@@ -70,9 +69,7 @@ def reconstruct(spark: SparkSession, settings: Settings) -> Run:
     linked = linked_partitions(run.evidence, run.as_of_ms)
     in_parallel(
         lambda: run.replace(partition_health(linked, run.run_id), PARTITION_HEALTH),
-        lambda: run.warehouse.replace_by(
-            all_transactions(linked), transaction_rows(run.run_id), TRANSACTIONS, run_id=run.run_id
-        ),
+        lambda: write_transactions(linked, run),
     )
     linked.unpersist()
     return run

@@ -66,7 +66,7 @@ def write_data_files(
         for table, batch in rows:
             if batch.num_rows:
                 if table.name not in writers:
-                    writers[table.name] = _Writer(table, root / table.name, slice_of)
+                    writers[table.name] = _Writer(table, root, slice_of)
                 writers[table.name].write(batch)
         return [writer.finish() for writer in writers.values()]
     except BaseException:
@@ -75,16 +75,32 @@ def write_data_files(
         raise
 
 
+def new_file_path(table: Table, slice_of: Mapping[str, str]) -> str:
+    """A path for a file of one slice of a table, below the table's folder, that no other file has."""
+    # Hive's form, in which a value is escaped once for the folder's name, and once more for the URI.
+    parts = [f"{column}={quote(slice_of[column], safe='')}" for column in table.partition_by]
+    return "/".join([*parts, f"part-{uuid.uuid4()}.parquet"])
+
+
+def described_file(table: Table, root: Path, path: str) -> DataFile:
+    """What Delta's log must say of a file that is written: its path below the table's folder, its size, its ranges."""
+    file = root / table.name / path
+    statistics = json.dumps(_statistics(pq.read_metadata(file), _own_columns(table)[:INDEXED_COLUMNS]))
+    return DataFile(table.name, quote(path, safe="/="), file.stat().st_size, now_ms(), statistics)
+
+
+def _own_columns(table: Table) -> list[str]:
+    return [name for name in table.schema.names if name not in table.partition_by]
+
+
 class _Writer:
     """One file that grows by row groups."""
 
-    def __init__(self, table: Table, folder: Path, slice_of: Mapping[str, str]) -> None:
+    def __init__(self, table: Table, root: Path, slice_of: Mapping[str, str]) -> None:
         self._table = table
-        self._own = [name for name in table.schema.names if name not in table.partition_by]
-        # Hive's form, in which a value is escaped once for the folder's name, and once more for the URI.
-        parts = [f"{column}={quote(slice_of[column], safe='')}" for column in table.partition_by]
-        self._relative = "/".join([*parts, f"part-{uuid.uuid4()}.parquet"])
-        self._path = folder / self._relative
+        self._own = _own_columns(table)
+        self._root, self._relative = root, new_file_path(table, slice_of)
+        self._path = root / table.name / self._relative
         self._held: list[pa.RecordBatch] = []
         self._held_bytes = 0
         self._schema = pa.schema([table.arrow_schema.field(name) for name in self._own])
@@ -118,9 +134,7 @@ class _Writer:
     def finish(self) -> DataFile:
         self._flush()
         self._file.close()
-        statistics = json.dumps(_statistics(pq.read_metadata(self._path), self._own[:INDEXED_COLUMNS]))
-        size_bytes = self._path.stat().st_size
-        return DataFile(self._table.name, quote(self._relative, safe="/="), size_bytes, now_ms(), statistics)
+        return described_file(self._table, self._root, self._relative)
 
     def drop(self) -> None:
         """Free the space of what nobody will commit; the disk may be full."""

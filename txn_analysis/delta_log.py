@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from txn_analysis.wall_clock import now_ms
 
@@ -33,6 +34,11 @@ class DeltaLog:
         Asking by DESCRIBE HISTORY would be a Spark job for each table.
         """
         return int(self._log.update(False, self._none, self._none).version())
+
+    def paths(self, column: str, predicate: str) -> list[tuple[str, str]]:
+        """Of each file of some partitions of `column`: its partition, and where it lies below the table's folder."""
+        files = [] if self.version() == 0 else self._files_of(self._start(), predicate)
+        return [(str(file.partitionValues().apply(column)), unquote(file.path())) for file in files]
 
     def append(self, files: Iterable[DataFile]) -> None:
         """Add files, already written into the folder of a table without partitions, in one commit."""

@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from txn_analysis.arrow_streams import packed, unpacked
 from txn_analysis.data_files import DataFile, write_data_files
 from txn_analysis.tables._schema import BIGINT, BINARY, STRING, struct
+from txn_analysis.taken_rows import take_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from txn_analysis.tables import Table
+    from txn_analysis.taken_rows import Wanted
 
 NamedRows = tuple[str, pa.RecordBatch]
 RowMaker = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -90,6 +92,30 @@ def write_frame(
     return _collected(frame.mapInArrow(run, _RESULTS)).files
 
 
+def write_taken(
+    spark: SparkSession,
+    paths: Iterable[tuple[str, str]],
+    wanted: Wanted,
+    table: Table,
+    root: Path,
+    slice_of: Mapping[str, str],
+) -> list[DataFile]:
+    """Let a table take over the wanted rows of another's data files; see `take_file`.
+
+    `paths` are of each file the slice of the other table, and where it lies below that table's folder.
+    """
+
+    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for part in parts:
+            for row in part.to_pylist():
+                file = root / wanted.table.name / row["path"]
+                files = take_file(file, wanted.key, wanted.keys[row["slice"]], table, root, slice_of)
+                yield _results(files, _Streams())
+
+    listed = spark.createDataFrame(sorted(paths), struct(slice=STRING, path=STRING))
+    return _collected(listed.mapInArrow(run, _RESULTS)).files
+
+
 def named_rows(spark: SparkSession, tasks: RowTasks) -> DataFrame:
     """All that the tasks give, for storage where only Spark can write; one row has all of a task with one name."""
 
@@ -101,6 +127,18 @@ def named_rows(spark: SparkSession, tasks: RowTasks) -> DataFrame:
             yield pa.RecordBatch.from_pylist(streams.rows(), schema=to_arrow_schema(_NAMED_ROWS))
 
     return _numbered(spark, tasks).mapInArrow(run, _NAMED_ROWS)
+
+
+def named_rows_of(frame: DataFrame, rows_of: Callable[[Iterator[pa.RecordBatch]], Iterable[NamedRows]]) -> DataFrame:
+    """What `rows_of` makes of Arrow batches of a frame, as rows like those of `named_rows`."""
+
+    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for name, rows in rows_of(parts):
+            streams = _Streams()
+            streams.add(name, rows)
+            yield pa.RecordBatch.from_pylist(streams.rows(), schema=to_arrow_schema(_NAMED_ROWS))
+
+    return frame.mapInArrow(run, _NAMED_ROWS)
 
 
 def rows_named(named: DataFrame, table: Table) -> DataFrame:

@@ -12,6 +12,7 @@ import random
 import time
 from contextlib import nullcontext
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlparse
@@ -27,7 +28,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.frames import collected
 from txn_analysis.one_writer import one_writer
 from txn_analysis.parallel import in_parallel
-from txn_analysis.row_tasks import named_rows, rows_named, told_rows, write_frame, write_in_tasks
+from txn_analysis.row_tasks import named_rows, rows_named, told_rows, write_frame, write_in_tasks, write_taken
 from txn_analysis.storage_errors import is_conflict, storage_error
 from txn_analysis.tables import ALL_TABLES, INDEXED_COLUMNS, INPUTS, RUNS
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from txn_analysis.data_files import DataFile
     from txn_analysis.row_tasks import RowMaker, RowTasks
     from txn_analysis.tables import Table
+    from txn_analysis.taken_rows import Wanted
 
     Row = dict[str, Any]
 
@@ -149,24 +151,41 @@ class Warehouse:
         Raises:
             WarehouseError: it cannot be written, or a row breaks a constraint of the table.
         """
-        self._replace(frame.select(*table.schema.names), None, table, slice_of)
+        self.replace_by(frame.select(*table.schema.names), None, table, None, **slice_of)
 
-    def replace_by(self, frame: DataFrame, rows_of: RowMaker, table: Table, **slice_of: str) -> None:
-        """The same with what `rows_of`, run in a Spark worker, makes of Arrow batches of the frame.
+    def replace_by(
+        self, frame: DataFrame, rows_of: RowMaker | None, table: Table, taken: Wanted | None, **slice_of: str
+    ) -> None:
+        """The same with what `rows_of`, run in a Spark worker, makes of Arrow batches of the frame, and `taken` rows.
 
         Raises:
             WarehouseError: as with `replace`.
         """
-        self._replace(frame, rows_of, table, slice_of)
-
-    def _replace(self, frame: DataFrame, rows_of: RowMaker | None, table: Table, slice_of: dict[str, str]) -> None:
         if self._local_root and _is_partition(table, slice_of):
-            write = partial(write_frame, frame, rows_of or iter, table, self._local_root, slice_of)
-            self._commit(table, _mapped(self.path(table), write), slice_of)
+            root = self._local_root
+            own = partial(write_frame, frame, rows_of or iter, table, root, slice_of)
+            other = partial(self._take_files, taken, table, root, slice_of)
+            files = in_parallel(partial(self._mapped, table, own), partial(self._mapped, table, other))
+            self._commit(table, [*chain(*files)], slice_of)
         else:
             rows = frame.mapInArrow(rows_of, table.schema) if rows_of else frame
+            rows = rows.unionByName(self._taken_rows(taken, slice_of)) if taken else rows
             writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", _condition(slice_of))
             self._write(table, lambda: writer.save(self.path(table)))
+
+    def _take_files(self, taken: Wanted | None, table: Table, root: Path, slice_of: dict[str, str]) -> list[DataFile]:
+        if not taken or not taken.keys:
+            return []
+        log, (column,) = DeltaLog(self.spark, self.path(taken.table)), taken.table.partition_by
+        paths = log.paths(column, f"{column} IN ({', '.join(_literal(name) for name in taken.keys)})")
+        return write_taken(self.spark, paths, taken, table, root, slice_of) if paths else []
+
+    def _taken_rows(self, taken: Wanted, slice_of: dict[str, str]) -> DataFrame:
+        rows, (column,) = self.read_uncommitted(taken.table), taken.table.partition_by
+        keys = [(slice_, *key) for slice_, keys in taken.keys.items() for key in keys]
+        wanted = self.spark.createDataFrame(keys, rows.select(column, *taken.key).schema)
+        kept = rows.join(F.broadcast(wanted), [column, *taken.key], "left_semi").drop(column)
+        return kept.withColumns({name: F.lit(value) for name, value in slice_of.items()})
 
     def replace_rows(self, rows: Sequence[Row], table: Table, **slice_of: str) -> None:
         """The same with rows made on the driver; absent columns are NULL.
@@ -329,8 +348,8 @@ def _is_partition(table: Table, slice_of: dict[str, str]) -> bool:
 
 
 def _condition(slice_of: dict[str, str]) -> str:
-    return " AND ".join(f"{column} = '{_quoted(value)}'" for column, value in slice_of.items())
+    return " AND ".join(f"{column} = {_literal(value)}" for column, value in slice_of.items())
 
 
-def _quoted(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("'", "\\'")
+def _literal(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

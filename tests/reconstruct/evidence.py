@@ -90,7 +90,7 @@ def batches_of(
 
 def folded(scanned: Sequence[pa.RecordBatch], cuts: Mapping[tuple[str, int], Sequence[int]] = NO_CUTS) -> list[Row]:
     """Rows of `log_pieces`, each scanned range folded by itself."""
-    return [piece for part in scanned for piece in fold(pa.Table.from_batches([part]), cuts).to_pylist()]
+    return [piece for part in scanned for piece in fold(pa.Table.from_batches([part]), cuts).pieces.to_pylist()]
 
 
 def with_offsets(rows: list[Row], pieces: list[Row]) -> list[Row]:

@@ -71,7 +71,7 @@ class ReadInput:
         own = {key: offsets for key, offsets in cuts.items() if key[0] == self.planned.input_id}
         known = tuple((key, tuple(offsets)) for key, offsets in sorted(own.items()))
         if known not in self._folds:
-            self._folds[known] = [row for batches in self.batches for row in fold(batches, own).to_pylist()]
+            self._folds[known] = [row for batches in self.batches for row in fold(batches, own).pieces.to_pylist()]
             if len(self._folds) > _KEPT_FOLDS:
                 self._folds.popitem(last=False)
         return self._folds[known]

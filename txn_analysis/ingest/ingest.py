@@ -27,10 +27,10 @@ from txn_analysis.ingest.producer_files import CHANGED
 from txn_analysis.ingest.sections import LOG, LOG_KINDS
 from txn_analysis.ingest.sources import find_files
 from txn_analysis.ingest.split import split_ranges
-from txn_analysis.ingest.tasks import RECORD_KINDS, log_tasks, record_tasks
+from txn_analysis.ingest.tasks import FOLDS, RECORD_KINDS, log_tasks, record_tasks
 from txn_analysis.parallel import in_parallel
 from txn_analysis.reconstruct.copies import compared
-from txn_analysis.tables import INPUTS, LOG_BATCHES, LOG_PIECES, REJECTS
+from txn_analysis.tables import INPUTS, LOG_BATCHES, REJECTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -155,9 +155,9 @@ def _fill_tables(warehouse: Warehouse, planned: list[PlannedInput], content: Con
     fill = partial(warehouse.fill, ingest_id=content.ingest_id)
     if settings.depth is Depth.FULL:
         content.kept = {(part.input_id, part.section.index) for task in logs for part in task}
-        content.learn(fill(log_tasks(logs, (LOG_BATCHES, LOG_PIECES), content.ingest_id) + records))
+        content.learn(fill(log_tasks(logs, (LOG_BATCHES, *FOLDS), content.ingest_id) + records))
         return
-    content.learn(fill(log_tasks(logs, (LOG_PIECES,), content.ingest_id) + records))
+    content.learn(fill(log_tasks(logs, FOLDS, content.ingest_id) + records))
     content.kept = _sections_to_keep(warehouse, planned, content, settings.cluster)
     kept = [[part for part in task if (part.input_id, part.section.index) in content.kept] for task in logs]
     fill(log_tasks([task for task in kept if task], (LOG_BATCHES,), content.ingest_id))

@@ -21,7 +21,14 @@ from txn_analysis.ingest.state_segment import read_state_segment
 from txn_analysis.ingest.text import NoText, open_text
 from txn_analysis.reconstruct.fold import fold
 from txn_analysis.row_tasks import RowTasks
-from txn_analysis.tables import ABORTED_TRANSACTIONS, LOG_BATCHES, LOG_PIECES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
+from txn_analysis.tables import (
+    ABORTED_TRANSACTIONS,
+    ENDED_TRANSACTIONS,
+    LOG_BATCHES,
+    LOG_PIECES,
+    PRODUCER_SNAPSHOTS,
+    TRANSACTION_STATES,
+)
 
 if TYPE_CHECKING:
     from txn_analysis.ingest.plan import ScanRange, Section
@@ -63,6 +70,7 @@ _RECORD_TABLES = {
     "txnindex": ABORTED_TRANSACTIONS,
 }
 RECORD_KINDS = frozenset(_RECORD_TABLES)
+FOLDS = (LOG_PIECES, ENDED_TRANSACTIONS)
 _TEXT_READERS: Mapping[str, Callable[[Text, Section], Iterable[dict[str, Any] | Reject]]] = {
     "state": read_state_section,
     "snapshot": read_snapshot_section,
@@ -78,11 +86,11 @@ _BROKER_READERS: Mapping[str, Callable[[Text, Section], Iterable[dict[str, Any] 
 
 
 def log_tasks(tasks: list[list[ScanRange]], tables: Collection[Table], ingest_id: str) -> RowTasks:
-    """Fills `log_batches`, `log_pieces` or both from one look at the bodies of logs; tells PLACES with the pieces.
+    """Fills `log_batches`, FOLDS or both from one look at the bodies of logs; tells PLACES with the pieces.
 
     Args:
         tasks: ranges of sections of LOG_KINDS; one Spark task for each list.
-        tables: which of the two.
+        tables: which of them.
         ingest_id: the ingest that reads them.
     """
     is_kept, is_folded = LOG_BATCHES in tables, LOG_PIECES in tables
@@ -93,8 +101,9 @@ def log_tasks(tasks: list[list[ScanRange]], tables: Collection[Table], ingest_id
         if is_kept:
             yield LOG_BATCHES.name, batches
         if is_folded and batches.num_rows:
-            pieces = fold(pa.Table.from_batches([batches]))
+            pieces, transactions = fold(pa.Table.from_batches([batches]))
             yield LOG_PIECES.name, pieces
+            yield ENDED_TRANSACTIONS.name, transactions
             yield PLACES, pieces.select(_PLACE_COLUMNS)
 
     return RowTasks(len(tasks), tuple(tables), lambda number: _read_task(tasks[number], read))

@@ -8,7 +8,7 @@ fragment after its last one (which may go on in a later piece), and the transact
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from txn_analysis.ingest.sections import BROKER_WRITTEN_TOPICS
 from txn_analysis.reconstruct.arrays import NONE, Array, lists, max_of, nearest, nullable
-from txn_analysis.reconstruct.fragments import Rows, fragments_of, producers_of, transactions_of
+from txn_analysis.reconstruct.fragments import Rows, fragments_of, producers_of
+from txn_analysis.reconstruct.transaction_rows import ended_rows
 from txn_analysis.tables import LOG_PIECES
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ FOLD_COLUMNS = (
     "text_start_bytes",
     "text_bytes",
 )
+_SECTION = ("ingest_id", "input_id", "section_index", "topic", "partition")
+_PLACE = (*_SECTION, "first_position")
 _DIGESTED = (
     "base_offset",
     "last_offset",
@@ -66,26 +69,31 @@ _DIGESTED = (
 )
 
 
-def fold(batches: pa.Table, cuts: Mapping[SectionKey, Sequence[int]] = _NO_CUTS) -> pa.RecordBatch:
-    """The pieces of some batches.
+class Folded(NamedTuple):
+    """Rows of `log_pieces`, and rows of `ended_transactions` in the same order of pieces."""
+
+    pieces: pa.RecordBatch
+    transactions: pa.RecordBatch
+
+
+def fold(batches: pa.Table, cuts: Mapping[SectionKey, Sequence[int]] = _NO_CUTS) -> Folded:
+    """The pieces of some batches, and the transactions that are whole inside one.
 
     Args:
         batches: rows of `log_batches` (FOLD_COLUMNS) of any number of sections. Wherever they do not follow one
             another, by position and by offset, a new piece begins.
         cuts: by input and section, the offsets at which pieces must end as well, so that producer snapshots and
             copies of the partition can be compared there (`copies.cuts_of`).
-
-    Returns:
-        Rows of `log_pieces`.
     """
     batches = _in_text_order(batches)
     rows = _rows(batches, cuts)
-    arrays = _places(batches, rows) | _facts(rows)
     fragments = fragments_of(rows)
-    arrays["producers"] = producers_of(rows, fragments)
-    arrays["transactions"] = transactions_of(rows, fragments)
+    arrays = _places(batches, rows) | _facts(rows) | {"producers": producers_of(rows, fragments)}
     schema = LOG_PIECES.arrow_schema
-    return pa.RecordBatch.from_arrays([arrays[f.name].cast(f.type) for f in schema], schema=schema)
+    pieces = pa.RecordBatch.from_arrays([arrays[f.name].cast(f.type) for f in schema], schema=schema)
+    piece = pa.array(fragments.piece[fragments.whole])
+    place = {name: pieces[name].take(piece) for name in _PLACE}
+    return Folded(pieces, ended_rows(place, fragments.columns(fragments.whole)))
 
 
 def _in_text_order(batches: pa.Table) -> pa.Table:
@@ -137,8 +145,7 @@ def _piece_starts(batches: pa.Table, numbers: Mapping[str, Array], cuts: Mapping
 
 def _places(batches: pa.Table, rows: Rows) -> dict[str, pa.Array]:
     first = pa.array(rows.first_row)
-    names = ("ingest_id", "input_id", "section_index", "topic", "partition")
-    return {name: batches[name].take(first).combine_chunks() for name in names}
+    return {name: batches[name].take(first).combine_chunks() for name in _SECTION}
 
 
 def _facts(rows: Rows) -> dict[str, pa.Array]:

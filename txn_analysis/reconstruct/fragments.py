@@ -6,7 +6,6 @@ ends them, whatever its epoch.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +14,6 @@ import pyarrow as pa
 
 from txn_analysis.reconstruct.arrays import NONE, Array, at, lists, max_of, nearest, nullable
 from txn_analysis.reconstruct.producer_trace import trace
-from txn_analysis.reconstruct.transaction_rows import packed_fragments
 from txn_analysis.tables import LOG_PIECES
 
 
@@ -183,10 +181,3 @@ def producers_of(rows: Rows, fragments: Fragments) -> pa.Array:
     values["tail"] = fragments.struct(groups["tail"], kind.field("tail").type, absent=is_one)
     edges = pa.StructArray.from_arrays([values[f.name].cast(f.type) for f in kind], fields=list(kind))
     return lists(edges, groups["piece"], len(rows.first_row))
-
-
-def transactions_of(rows: Rows, fragments: Fragments) -> pa.Array:
-    """The `transactions` column of `log_pieces`: what follows its producer's own marker and ends in the same piece."""
-    bounds = np.searchsorted(fragments.piece[fragments.whole], np.arange(len(rows.first_row) + 1)).tolist()
-    found = packed_fragments(fragments.columns(fragments.whole), itertools.pairwise(bounds))
-    return pa.array(found, pa.binary())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import asdict, dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
@@ -25,15 +26,19 @@ from txn_analysis.reconstruct.copies import (
 from txn_analysis.reconstruct.fold import FOLD_COLUMNS, fold
 from txn_analysis.reconstruct.link import link_partition
 from txn_analysis.reconstruct.segments import segments_of
-from txn_analysis.reconstruct.transaction_rows import packed_transactions
-from txn_analysis.tables import LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH
+from txn_analysis.reconstruct.transaction_rows import PIECE_KEY, packed_transactions, transaction_rows
+from txn_analysis.row_tasks import named_rows_of, rows_named
+from txn_analysis.tables import ENDED_TRANSACTIONS, LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, TRANSACTIONS
 from txn_analysis.tables._schema import BIGINT, BINARY, INT, STRING, array, struct
+from txn_analysis.taken_rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from txn_analysis.evidence import Evidence
     from txn_analysis.reconstruct.segments import SectionKey
+    from txn_analysis.row_tasks import NamedRows
+    from txn_analysis.run import Run
 
 _PIECE_KEY = struct(input_id=STRING, section_index=INT, first_position=BIGINT)
 _OWN = ("run_id", "topic", "partition")
@@ -63,53 +68,63 @@ _COMPARED = struct(
 class Linked:
     """The linked partitions of one run, and the pieces that they were linked from.
 
-    `partitions`: one row per partition: its health, its transactions that are open or span pieces, the pieces used.
+    Attributes:
+        partitions: one row per partition: its health, its transactions that are open or span pieces, the pieces used.
+        folded: of the sections that had to be cut, the pieces and their ended transactions, as `named_rows_of` gives
+            them; None where there are none.
+        cut: those sections.
     """
 
     partitions: DataFrame
-    pieces: DataFrame
+    folded: DataFrame | None
+    cut: Collection[SectionKey]
 
     def unpersist(self) -> None:
         """Let go of what was kept for the tables that are made of it."""
         self.partitions.unpersist()
-        self.pieces.unpersist()
+        if self.folded is not None:
+            self.folded.unpersist()
 
 
 def linked_partitions(evidence: Evidence, as_of_ms: int | None) -> Linked:
     """Bring the evidence of each partition together and link it."""
     known = evidence.section_rows
     kept = {(row["input_id"], row["section_index"]) for row in known if row["has_batches"]}
-    pieces = _cut_pieces(evidence, {key: offsets for key, offsets in evidence.cuts.items() if key in kept})
+    cuts = {key: offsets for key, offsets in evidence.cuts.items() if key in kept}
+    folded = _folded_anew(evidence, cuts).persist() if cuts else None
+    pieces = evidence.pieces if folded is None else _with_cut_pieces(evidence, cuts, folded)
     sections = evidence.sections
     logs = sections.where(F.col("kind").isin(*LOG_KINDS))
-    small = pieces.drop("transactions", "text_gaps")
+    small = pieces.drop("text_gaps")
     comparisons = _comparisons(evidence, logs, small, kept) if overlapping(known) else {}
     linkable = sections.where(F.col("kind").isin(*LOG_KINDS, SNAPSHOT, *STATED_OF_PARTITION))
     items = _items(section=linkable, piece=small, snapshot=evidence.snapshots)
     linked = items.groupBy("topic", "partition").applyInArrow(_linker(comparisons, as_of_ms), LINKED)
-    return Linked(linked.persist(), pieces)
+    return Linked(linked.persist(), folded, cuts.keys())
 
 
-def _cut_pieces(evidence: Evidence, cuts: Mapping[SectionKey, Sequence[int]]) -> DataFrame:
-    """The pieces of the evidence; those of sections that must be cut are folded anew from their batches."""
-    if not cuts:
-        return evidence.pieces
-    keys = evidence.warehouse.spark.createDataFrame(sorted(cuts), _SECTION_KEY)
-    batches = evidence.of(LOG_BATCHES).join(F.broadcast(keys), keys.columns, "left_semi")
-    folded = folded_pieces(batches, cuts)
-    whole = evidence.pieces.select(*LOG_PIECES.schema.names).join(F.broadcast(keys), keys.columns, "left_anti")
-    return whole.unionByName(folded).persist()
+def _folded_anew(evidence: Evidence, cuts: Mapping[SectionKey, Sequence[int]]) -> DataFrame:
+    """The pieces and the ended transactions of sections that must be cut, folded in tasks that read their batches."""
 
-
-def folded_pieces(batches: DataFrame, cuts: Mapping[SectionKey, Sequence[int]] | None = None) -> DataFrame:
-    """Rows of `log_pieces` from rows of `log_batches`, folded in the tasks that read them."""
-
-    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[NamedRows]:
         for part in parts:
             if part.num_rows:
-                yield fold(pa.Table.from_batches([part]), cuts or {})
+                found = fold(pa.Table.from_batches([part]), cuts)
+                yield LOG_PIECES.name, found.pieces
+                yield ENDED_TRANSACTIONS.name, found.transactions
 
-    return batches.select(*FOLD_COLUMNS).mapInArrow(run, LOG_PIECES.schema)
+    batches = evidence.of(LOG_BATCHES).join(_keys(evidence, cuts), _SECTION_KEY.names, "left_semi")
+    return named_rows_of(batches.select(*FOLD_COLUMNS), run)
+
+
+def _with_cut_pieces(evidence: Evidence, cuts: Collection[SectionKey], folded: DataFrame) -> DataFrame:
+    pieces = evidence.pieces.select(*LOG_PIECES.schema.names)
+    whole = pieces.join(_keys(evidence, cuts), _SECTION_KEY.names, "left_anti")
+    return whole.unionByName(rows_named(folded, LOG_PIECES))
+
+
+def _keys(evidence: Evidence, sections: Collection[SectionKey]) -> DataFrame:
+    return F.broadcast(evidence.warehouse.spark.createDataFrame(sorted(sections), _SECTION_KEY))
 
 
 def _comparisons(
@@ -176,11 +191,11 @@ def _linker(comparisons: Mapping[Pair, Comparison], as_of_ms: int | None) -> Cal
         if all(s["kind"] in STATED_OF_PARTITION for s in sections):  # a checkpoint names it, its files are not here
             return schema.empty_table()
         linked = link_partition(sections, pieces, snapshots, comparisons, as_of_ms)
+        place = {name: table[name][0].as_py() for name in ("topic", "partition")}
         row: dict[str, Any] = {
-            "topic": table["topic"][0].as_py(),
-            "partition": table["partition"][0].as_py(),
+            **place,
             "health": linked.health,
-            "transactions": packed_transactions(linked.transactions),
+            "transactions": packed_transactions(t | place for t in linked.transactions),
             "used_pieces": linked.used_pieces,
         }
         return pa.Table.from_pylist([row], schema=schema)
@@ -193,13 +208,21 @@ def partition_health(linked: Linked, run_id: str) -> DataFrame:
     return linked.partitions.select(F.lit(run_id).alias("run_id"), "topic", "partition", "health.*")
 
 
-def all_transactions(linked: Linked) -> DataFrame:
-    """What `transaction_rows` makes the transactions table of: those that linking decided, and those inside one piece.
-
-    One row per partition or piece.
-    """
-    decided = linked.partitions.select("topic", "partition", "transactions")
-    used = linked.partitions.select(F.explode("used_pieces").alias("p")).select("p.*").distinct()
-    # The pieces hold all ended transactions, their keys are few: the pieces stay where they are.
-    inside = linked.pieces.join(F.broadcast(used), used.columns, "left_semi")
-    return decided.unionByName(inside.select("topic", "partition", "transactions"))
+def write_transactions(linked: Linked, run: Run) -> None:
+    """Fill the transactions table of a run: what linking decided, and what is whole inside a piece that was used."""
+    used = [
+        (row["input_id"], row["section_index"], row["first_position"])
+        for row in linked.partitions.select(F.explode("used_pieces").alias("p")).select("p.*").collect()
+    ]
+    cut = {key for key in used if key[:2] in linked.cut}
+    ingest_of = {item["input_id"]: item["ingest_id"] for item in run.evidence.inputs}
+    whole = defaultdict(set)
+    for key in used:
+        if key not in cut:
+            whole[ingest_of[key[0]]].add(key)
+    packed = linked.partitions.select("transactions")
+    if linked.folded is not None:
+        packed = packed.union(linked.folded.where(F.col("name") == ENDED_TRANSACTIONS.name).select("rows"))
+    taken = Wanted(ENDED_TRANSACTIONS, PIECE_KEY, whole)
+    rows_of = transaction_rows(run.run_id, cut)
+    run.warehouse.replace_by(packed, rows_of, TRANSACTIONS, taken, run_id=run.run_id)

@@ -1,7 +1,7 @@
-"""Transactions on their way from folding and linking to their table: packed, whole columns at a time.
+"""Transactions on their way from folding and linking to their tables: whole columns at a time.
 
 There can be as many as a tenth of the batches. Each is made once, in the task that holds its batches or its partition;
-from there on Spark passes them on without looking at one.
+Spark never looks at one.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.arrow_streams import packed, unpacked
-from txn_analysis.tables import TRANSACTIONS
+from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS
+from txn_analysis.taken_rows import is_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from txn_analysis.row_tasks import RowMaker
 
-_PLACE = ("run_id", "topic", "partition")
-_SCHEMA = pa.schema([field for field in TRANSACTIONS.arrow_schema if field.name not in _PLACE])
+PIECE_KEY = ("input_id", "section_index", "first_position")
+PieceKey = tuple[str, int, int]
+_SCHEMA = pa.schema([field for field in TRANSACTIONS.arrow_schema if field.name != "run_id"])
 _NAMES_IN_FRAGMENTS = {
     "producer_id": "producer_id",
     "txn_start_offset": "start_offset",
@@ -41,35 +43,37 @@ _NAMES_IN_FRAGMENTS = {
 }
 
 
-def packed_transactions(rows: Iterable[Mapping[str, Any]]) -> bytes | None:
-    """Transactions of one partition, as rows of `transactions` without place and run; None where there are none."""
-    batch = pa.RecordBatch.from_pylist(list(rows), schema=_SCHEMA)
-    return packed([batch], _SCHEMA) if batch.num_rows else None
-
-
-def packed_fragments(fragments: Mapping[str, pa.Array], bounds: Iterable[tuple[int, int]]) -> list[bytes | None]:
-    """The same for fragments that are whole transactions: columns of them, and from where to where each piece's go."""
+def ended_rows(place: Mapping[str, pa.Array], fragments: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    """Rows of `ended_transactions` from fragments that are whole transactions, and where each of them lies."""
     epoch = fragments["end_coordinator_epoch"]
     columns = {name: fragments[source] for name, source in _NAMES_IN_FRAGMENTS.items()} | {
         "is_txn_start_exact": pa.repeat(pa.scalar(value=True), len(epoch)),
         "outcome": pc.fill_null(fragments["end_marker"], "ended"),
         "coordinator_epoch_basis": pc.if_else(pc.is_null(epoch), "unknown", "marker"),
     }
-    rows = _rows(columns, len(epoch), _SCHEMA)
-    return [packed([rows.slice(start, stop - start)], _SCHEMA) if stop > start else None for start, stop in bounds]
+    return _rows({**place, **columns}, len(epoch), ENDED_TRANSACTIONS.arrow_schema)
 
 
-def transaction_rows(run_id: str) -> RowMaker:
-    """Makes rows of `transactions` of a run from rows with `topic`, `partition`, and packed `transactions`."""
+def packed_transactions(rows: Iterable[Mapping[str, Any]]) -> bytes | None:
+    """Transactions of one partition, as rows of `transactions` without their run; None where there are none."""
+    batch = pa.RecordBatch.from_pylist(list(rows), schema=_SCHEMA)
+    return packed([batch], _SCHEMA) if batch.num_rows else None
+
+
+def transaction_rows(run_id: str, used: Collection[PieceKey]) -> RowMaker:
+    """Makes rows of `transactions` of a run from packed ones, one column of a frame.
+
+    Those that are whole inside a piece only where that is `used`.
+    """
 
     def rows_of(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part in parts:
-            for topic, partition, rows in zip(part["topic"], part["partition"], part["transactions"], strict=True):
-                for batch in unpacked(rows).to_batches() if rows.is_valid else ():
-                    place = {"run_id": run_id, "topic": topic, "partition": partition}
-                    repeated = {name: pa.repeat(value, batch.num_rows) for name, value in place.items()}
-                    columns = dict(zip(_SCHEMA.names, batch.columns, strict=True))
-                    yield _rows(repeated | columns, batch.num_rows, TRANSACTIONS.arrow_schema)
+        for stream in (stream for part in parts for stream in part.column(0) if stream.is_valid):
+            for batch in unpacked(stream).to_batches():
+                is_used = pa.array(is_in(batch, PIECE_KEY, used))
+                own = batch.filter(pc.or_(is_used, pc.is_null(batch["input_id"])))
+                columns = {name: own[name] for name in _SCHEMA.names}
+                columns["run_id"] = pa.repeat(run_id, own.num_rows)
+                yield _rows(columns, own.num_rows, TRANSACTIONS.arrow_schema)
 
     return rows_of
 

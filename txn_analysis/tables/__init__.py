@@ -12,13 +12,14 @@ from txn_analysis.tables.producer_snapshots import PRODUCER_SNAPSHOTS
 from txn_analysis.tables.rejects import REJECTS
 from txn_analysis.tables.runs import RUNS
 from txn_analysis.tables.transaction_states import TRANSACTION_STATES
-from txn_analysis.tables.transactions import TRANSACTIONS
+from txn_analysis.tables.transactions import ENDED_TRANSACTIONS, TRANSACTIONS
 
 ALL_TABLES = (
     INPUTS,
     REJECTS,
     LOG_BATCHES,
     LOG_PIECES,
+    ENDED_TRANSACTIONS,
     PRODUCER_SNAPSHOTS,
     ABORTED_TRANSACTIONS,
     TRANSACTION_STATES,
@@ -33,6 +34,7 @@ __all__ = [
     "ABORTED_TRANSACTIONS",
     "ABORT_PLAN",
     "ALL_TABLES",
+    "ENDED_TRANSACTIONS",
     "FINDINGS",
     "INDEXED_COLUMNS",
     "INPUTS",

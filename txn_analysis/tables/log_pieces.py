@@ -4,7 +4,7 @@ Two neighbouring pieces combine to what one piece over both would say, so that o
 """
 
 from txn_analysis.tables._checks import in_order
-from txn_analysis.tables._schema import BIGINT, BINARY, BOOLEAN, INT, STRING, Col, Table, array, struct
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
 
 FRAGMENT = struct(
     start_offset=BIGINT,
@@ -80,7 +80,6 @@ LOG_PIECES = Table(
         Col("leader_epoch", INT, "largest partition leader epoch"),
         Col("content_digest", BIGINT, "sum of digests of its batches; the same in any copy of these offsets"),
         Col("producers", array(PRODUCER_EDGES), "every producer seen: first and last fragment, last epochs"),
-        Col("transactions", BINARY, "those that certainly began and ended inside, as an Arrow stream"),
     ),
     partition_by=("ingest_id",),
     checks={

@@ -1,0 +1,92 @@
+"""Rows that one table takes over from another of the same columns: as whole files, where all rows of a file are wanted.
+
+What a scan has written once need not be written again for every run that rests on it. A file that is taken over is a
+second name of the same bytes; each table can remove its own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from txn_analysis.data_files import described_file, new_file_path, write_data_files
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from txn_analysis.data_files import DataFile
+    from txn_analysis.ingest.line_form import Array
+    from txn_analysis.tables import Table
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which rows of a table another table takes over.
+
+    Attributes:
+        table: whose rows.
+        key: the columns that say which; rows that have one key lie together in a file.
+        keys: their values, by the slice of the table.
+    """
+
+    table: Table
+    key: tuple[str, ...]
+    keys: Mapping[str, Collection[tuple[Any, ...]]]
+
+
+def is_in(rows: pa.RecordBatch | pa.Table, key: Sequence[str], wanted: Collection[tuple[Any, ...]]) -> Array:
+    """Whether the key of each row is a wanted one; only the first row of those that lie together is looked up."""
+    columns = [pa.chunked_array(rows[name]).combine_chunks() for name in key]
+    is_first = np.ones(rows.num_rows, bool)
+    is_first[1:] = ~reduce(np.logical_and, map(_is_as_before, columns))
+    first = np.flatnonzero(is_first)
+    keys = zip(*(column.take(pa.array(first)).to_pylist() for column in columns), strict=True)
+    return np.repeat(np.fromiter((k in wanted for k in keys), bool, len(first)), np.diff([*first, rows.num_rows]))
+
+
+def _is_as_before(column: pa.Array) -> Array:
+    codes: Array = pc.fill_null(pc.dictionary_encode(column).indices, -1).to_numpy()
+    return np.equal(codes[1:], codes[:-1])
+
+
+def take_file(
+    file: Path,
+    key: Sequence[str],
+    wanted: Collection[tuple[Any, ...]],
+    table: Table,
+    root: Path,
+    slice_of: Mapping[str, str],
+) -> list[DataFile]:
+    """Make the wanted rows of one data file rows of `table`; see `write_data_files`."""
+    is_wanted = is_in(pq.read_table(file, columns=list(key), partitioning=None), key, wanted)
+    if is_wanted.all():
+        return [_linked(file, table, root, slice_of)]
+    return write_data_files(((table, rows) for rows in _wanted_rows(file, is_wanted, slice_of)), root, slice_of)
+
+
+def _wanted_rows(file: Path, is_wanted: Array, slice_of: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+    at = 0
+    for rows in pq.ParquetFile(file).iter_batches():
+        own = rows.filter(pa.array(is_wanted[at : at + rows.num_rows]))
+        at += rows.num_rows
+        repeated = {name: pa.repeat(value, own.num_rows) for name, value in slice_of.items()}
+        yield pa.RecordBatch.from_pydict(dict(zip(own.schema.names, own.columns, strict=True)) | repeated)
+
+
+def _linked(file: Path, table: Table, root: Path, slice_of: Mapping[str, str]) -> DataFile:
+    path = new_file_path(table, slice_of)
+    (root / table.name / path).parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(file, root / table.name / path)
+    except OSError:  # some file systems know no second names
+        shutil.copyfile(file, root / table.name / path)
+    return described_file(table, root, path)
