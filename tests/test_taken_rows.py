@@ -52,7 +52,9 @@ def take(warehouse: Warehouse, run_id: str, **pieces: list[int]) -> None:
     """Let a run use these pieces of each night, by their first positions."""
     wanted = {night: {(INPUT, 0, position) for position in positions} for night, positions in pieces.items()}
     nothing = warehouse.rows([], TRANSACTIONS)
-    warehouse.replace_by(nothing, None, TRANSACTIONS, Wanted(ENDED_TRANSACTIONS, PIECE, wanted), run_id=run_id)
+    files = warehouse.files_of(ENDED_TRANSACTIONS, wanted)
+    taken = Wanted(ENDED_TRANSACTIONS, PIECE, wanted, files)
+    warehouse.replace_by(nothing, None, TRANSACTIONS, taken, run_id=run_id)
 
 
 def producers_of(warehouse: Warehouse, run_id: str) -> list[int]:

@@ -11,6 +11,7 @@ from pyspark.sql.types import ArrayType, BooleanType, DataType, StringType
 
 from txn_analysis.commits import commit_inputs, commit_run
 from txn_analysis.errors import WarehouseError
+from txn_analysis.new_tables import create_table
 from txn_analysis.tables import (
     ABORT_PLAN,
     ABORTED_TRANSACTIONS,
@@ -214,7 +215,7 @@ def test_a_warehouse_of_an_earlier_version_gets_the_columns_that_it_lacks(spark:
     root = str(tmp_path / "warehouse")
     before = replace(FINDINGS, columns=tuple(c for c in FINDINGS.columns if c.name not in {"cause", "impact"}))
     earlier = Warehouse(spark, root)
-    earlier._create(before)
+    create_table(spark, earlier.path(before), before)
     write(earlier, before, row_of(before, run_id="old"))
     earlier.create()
     known = {"name": "marker_missing", "confidence": "certain", "evidence_for": ["a"], "evidence_against": []}

@@ -93,26 +93,18 @@ def write_frame(
 
 
 def write_taken(
-    spark: SparkSession,
-    paths: Iterable[tuple[str, str]],
-    wanted: Wanted,
-    table: Table,
-    root: Path,
-    slice_of: Mapping[str, str],
+    spark: SparkSession, wanted: Wanted, table: Table, root: Path, slice_of: Mapping[str, str]
 ) -> list[DataFile]:
-    """Let a table take over the wanted rows of another's data files; see `take_file`.
-
-    `paths` are of each file the slice of the other table, and where it lies below that table's folder.
-    """
+    """Let a table take over the wanted rows of another's data files; see `take_file`."""
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in parts:
             for row in part.to_pylist():
                 file = root / wanted.table.name / row["path"]
-                files = take_file(file, wanted.key, wanted.keys[row["slice"]], table, root, slice_of)
+                files = take_file(file, wanted.key, wanted.keys.get(row["slice"], ()), table, root, slice_of)
                 yield _results(files, _Streams())
 
-    listed = spark.createDataFrame(sorted(paths), struct(slice=STRING, path=STRING))
+    listed = spark.createDataFrame(sorted(wanted.files), struct(slice=STRING, path=STRING))
     return _collected(listed.mapInArrow(run, _RESULTS)).files
 
 

@@ -36,11 +36,13 @@ class Wanted:
         table: whose rows.
         key: the columns that say which; rows that have one key lie together in a file.
         keys: their values, by the slice of the table.
+        files: where the table is on a local disk, the files of these slices, as `Warehouse.files_of` lists them.
     """
 
     table: Table
     key: tuple[str, ...]
     keys: Mapping[str, Collection[tuple[Any, ...]]]
+    files: Sequence[tuple[str, str]] = ()
 
 
 def is_in(rows: pa.RecordBatch | pa.Table, key: Sequence[str], wanted: Collection[tuple[Any, ...]]) -> Array:

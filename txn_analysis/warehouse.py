@@ -7,7 +7,6 @@ changes nothing. Rows count only once they are committed, by the write that come
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from contextlib import nullcontext
@@ -26,11 +25,12 @@ from txn_analysis.data_files import write_data_files
 from txn_analysis.delta_log import DeltaLog
 from txn_analysis.errors import WarehouseError
 from txn_analysis.frames import collected
+from txn_analysis.new_tables import check_writable, create_table
 from txn_analysis.one_writer import one_writer
 from txn_analysis.parallel import in_parallel
 from txn_analysis.row_tasks import named_rows, rows_named, told_rows, write_frame, write_in_tasks, write_taken
 from txn_analysis.storage_errors import is_conflict, storage_error
-from txn_analysis.tables import ALL_TABLES, INDEXED_COLUMNS, INPUTS, RUNS
+from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -79,31 +79,17 @@ class Warehouse:
             WarehouseError: the folder cannot be written, or a table is damaged.
         """
         if self._local_root:
-            _check_writable(self._local_root)
+            check_writable(self._local_root)
         in_parallel(*[partial(self._prepare, table) for table in ALL_TABLES])
 
     def _prepare(self, table: Table) -> None:
-        if not self._exists(table):
-            return self._create(table)
+        if not self._mapped(table, lambda: DeltaTable.isDeltaTable(self.spark, self.path(table))):
+            return self._write(table, partial(create_table, self.spark, self.path(table), table))
         if set(table.schema.names) <= set(self.read_uncommitted(table).columns):
             return None
         # A warehouse of an earlier version: data files may only hold columns that the table knows.
         nothing = self.rows([], table).write.format("delta").mode("append").option("mergeSchema", "true")
         return self._write(table, lambda: nothing.save(self.path(table)))
-
-    def _exists(self, table: Table) -> bool:
-        return self._mapped(table, lambda: bool(DeltaTable.isDeltaTable(self.spark, self.path(table))))
-
-    def _create(self, table: Table) -> None:
-        builder = (
-            DeltaTable.createIfNotExists(self.spark).location(self.path(table)).comment(f"One row is {table.grain}.")
-        )
-        builder = builder.addColumns(table.schema).partitionedBy(*table.partition_by)
-        # As properties of the new table the constraints need no commits of their own; ALTER TABLE takes one for each.
-        for name, check in table.checks.items():
-            builder = builder.property(f"delta.constraints.{name}", check.sql)
-        builder = builder.property("delta.dataSkippingNumIndexedCols", str(INDEXED_COLUMNS))
-        self._write(table, builder.execute)
 
     def read(self, table: Table) -> DataFrame:
         """The committed rows of the table as it is now: what every verb and report may see.
@@ -164,8 +150,12 @@ class Warehouse:
         if self._local_root and _is_partition(table, slice_of):
             root = self._local_root
             own = partial(write_frame, frame, rows_of or iter, table, root, slice_of)
-            other = partial(self._take_files, taken, table, root, slice_of)
-            files = in_parallel(partial(self._mapped, table, own), partial(self._mapped, table, other))
+            writers = (
+                [own, partial(write_taken, self.spark, taken, table, root, slice_of)]
+                if taken and taken.files
+                else [own]
+            )
+            files = in_parallel(*[partial(self._mapped, table, write) for write in writers])
             self._commit(table, [*chain(*files)], slice_of)
         else:
             rows = frame.mapInArrow(rows_of, table.schema) if rows_of else frame
@@ -173,12 +163,17 @@ class Warehouse:
             writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", _condition(slice_of))
             self._write(table, lambda: writer.save(self.path(table)))
 
-    def _take_files(self, taken: Wanted | None, table: Table, root: Path, slice_of: dict[str, str]) -> list[DataFile]:
-        if not taken or not taken.keys:
+    def files_of(self, table: Table, slices: Iterable[str]) -> list[tuple[str, str]]:
+        """Of each file of some slices: which slice, and where it lies below the table's folder.
+
+        There are none where only Spark reads and writes.
+        """
+        (column,), wanted = table.partition_by, ", ".join(map(_literal, sorted(slices)))
+        if not self._local_root or not wanted:
             return []
-        log, (column,) = DeltaLog(self.spark, self.path(taken.table)), taken.table.partition_by
-        paths = log.paths(column, f"{column} IN ({', '.join(_literal(name) for name in taken.keys)})")
-        return write_taken(self.spark, paths, taken, table, root, slice_of) if paths else []
+        return self._mapped(
+            table, lambda: DeltaLog(self.spark, self.path(table)).paths(column, f"{column} IN ({wanted})")
+        )
 
     def _taken_rows(self, taken: Wanted, slice_of: dict[str, str]) -> DataFrame:
         rows, (column,) = self.read_uncommitted(taken.table), taken.table.partition_by
@@ -322,19 +317,6 @@ def _mapped(place: str, action: Callable[[], _Result]) -> _Result:
         if known is None:
             raise
         raise known from error
-
-
-def _check_writable(root: Path) -> None:
-    """Refuses a folder that cannot be written before anything is read."""
-    nearest = next(folder for folder in (root, *root.parents) if os.path.lexists(folder))
-    if not nearest.is_dir():
-        raise WarehouseError(f"{root}: {nearest} is not a folder. Give another --warehouse")
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        is_read_only = os.statvfs(nearest).f_flag & os.ST_RDONLY
-        what = "the file system is read-only" if is_read_only else "no permission to write here"
-        raise WarehouseError(
-            f"{nearest}: {what}. Earlier runs can still be read; give a --warehouse that can be written"
-        )
 
 
 def too_busy(path: str) -> WarehouseError:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from tests.hostile.reference import batch_fields
 from tests.torture.inputs import RANGE_BYTES
 from txn_analysis.ingest.batch_lines import read_batch_lines
@@ -52,7 +50,7 @@ def _unaccounted(found: ReadInput) -> Iterator[str]:
 
 
 def _out_of_range(found: ReadInput) -> Iterator[str]:
-    rows = [*(row for batches in found.batches for row in batches.to_pylist()), *found.records]
+    rows = [*(row for batches in found.batches for row in batches.rows().to_pylist()), *found.records]
     for row in rows:
         for name, value in row.items():
             if isinstance(value, int) and not isinstance(value, bool) and name not in _MAY_BE_NEGATIVE:
@@ -92,4 +90,4 @@ def _reference_lines(text: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def batch_rows(found: ReadInput) -> list[Row]:
     """All rows of `log_batches` of an input."""
-    return pa.concat_tables(found.batches).to_pylist() if found.batches else []
+    return [row for batches in found.batches for row in batches.rows().to_pylist()]

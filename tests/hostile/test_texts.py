@@ -34,8 +34,8 @@ def test_a_payload_of_any_bytes_is_no_broken_evidence(reader: InputReader, paylo
     found = reader.read(ODD[f"payload of {payload}"])
     (batches,) = found.batches
     assert found.rejects == []
-    assert batches["record_line_count"].to_pylist() == [1, 1]
-    assert batches["is_contested"].to_pylist() == [False, False]
+    assert batches.columns["record_line_count"].tolist() == [1, 1]
+    assert batches.columns["is_contested"].tolist() == [False, False]
 
 
 @pytest.mark.parametrize("name", [name for name in ODD if name.startswith("console")])
@@ -77,7 +77,7 @@ def test_a_marker_of_the_wrong_size_is_not_believed(reader: InputReader) -> None
     line = b"| offset: 0 CreateTime: 1 keySize: 4 valueSize: %d sequence: -1 headerKeys: [] endTxnMarker: ABORT "
     for size, marker in ((6, "ABORT"), (5, None), (60, None)):
         found = reader.read(dumping("orders-0") + control + line % size + b"coordinatorEpoch: 3\n")
-        assert found.batches[0]["marker"].to_pylist() == [marker]
+        assert found.batches[0].columns["marker"].tolist() == [marker]
 
 
 def test_the_longest_console_id_is_recognised(reader: InputReader) -> None:

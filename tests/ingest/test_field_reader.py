@@ -163,8 +163,8 @@ def test_an_end_marker_that_is_not_its_batches_own_is_not_believed() -> None:
 
 def scanned_section(text: bytes, section: Section) -> list[dict[str, Any]]:
     whole = ScanRange("dump.txt", None, "input", section, section.text_start_bytes, section.text_end_bytes)
-    rows: list[dict[str, Any]] = scan_range(Held(text), whole, "ingest").to_pylist()
-    return rows
+    found = scan_range(Held(text), whole, "ingest")
+    return found.rows().to_pylist() if found else []
 
 
 class Held(Text):

@@ -23,6 +23,7 @@ from txn_analysis.ingest.text import Text, open_text
 from txn_analysis.tables import LOG_BATCHES
 
 if TYPE_CHECKING:
+    from txn_analysis.ingest.batches import Batches
     from txn_analysis.ingest.broker_files import Sorted
     from txn_analysis.ingest.plan import PlannedInput
 
@@ -84,11 +85,10 @@ class Segment:
 
     def batches(self) -> list[Row]:
         """Rows of `log_batches`."""
-        rows: list[Row] = self.scanned().to_pylist()
-        return rows
+        return [row for batches in self.scanned() for row in batches.rows().to_pylist()]
 
-    def scanned(self) -> pa.Table:
-        """The same as a table."""
+    def scanned(self) -> list[Batches]:
+        """The batches of each range."""
         return _scanned(self.text, self.plan)
 
     def states(self) -> list[Row]:
@@ -99,12 +99,12 @@ class Segment:
 def batches_of(plan: PlannedInput) -> pa.Table:
     """Rows of `log_batches` of a planned segment."""
     with open_text(plan.path, None) as text:
-        return _scanned(text, plan)
+        return pa.Table.from_batches([part.rows() for part in _scanned(text, plan)], LOG_BATCHES.arrow_schema)
 
 
-def _scanned(text: Text, plan: PlannedInput) -> pa.Table:
+def _scanned(text: Text, plan: PlannedInput) -> list[Batches]:
     ranges = [part for task in split_ranges([plan], LOG_KINDS, 1 << 25, 2) for part in task]
-    return pa.Table.from_batches([scan_segment(text, part, "ingest") for part in ranges], LOG_BATCHES.arrow_schema)
+    return [found for part in ranges if (found := scan_segment(text, part, "ingest"))]
 
 
 def rows_of(plan: PlannedInput) -> list[Row]:

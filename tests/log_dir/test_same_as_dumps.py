@@ -53,7 +53,8 @@ def dumps_of(capture: Path) -> dict[tuple[str, str, int, int], tuple[MemoryText,
 
 def dumped_batches(text: MemoryText, section: Section) -> list[Row]:
     part = ScanRange("path", None, "input", section, section.text_start_bytes, section.text_end_bytes)
-    return [] if part.start == part.end else scan_range(text, part, "ingest").to_pylist()
+    found = scan_range(text, part, "ingest")
+    return found.rows().to_pylist() if found else []
 
 
 def pairs() -> list[Any]:

@@ -100,7 +100,7 @@ def link(*batches: Batch, stated: tuple[Row, ...] = ()) -> LinkedPartition:
     """The partition with these batches in one segment, and what checkpoints say of it."""
     found = Segment.of(file_of(*batches))
     section = section_row(found.plan.sections[0], input_id=found.plan.input_id) | {"grammar": "binary", "stated": None}
-    return linked([section, *stated], found.scanned().to_batches())
+    return linked([section, *stated], found.scanned())
 
 
 OPEN_AT_3 = (data(0), data(1), marker(2), data(3), data(4, producer=8), marker(5, producer=8))

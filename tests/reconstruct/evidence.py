@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tests.oracle.model import History
+    from txn_analysis.ingest.batches import Batches
 
 Row = dict[str, Any]
 INPUT = "input"
@@ -76,21 +77,19 @@ def section_row(section: Section, *, rank: int = 0, input_id: str = INPUT) -> Ro
     }
 
 
-def batches_of(
-    sections: Sequence[Section], text: bytes, *, range_bytes: int, input_id: str = INPUT
-) -> list[pa.RecordBatch]:
-    """Rows of `log_batches`, each range scanned by itself."""
+def batches_of(sections: Sequence[Section], text: bytes, *, range_bytes: int, input_id: str = INPUT) -> list[Batches]:
+    """The batches of each range, scanned by itself."""
     found = []
     for section in sections:
         for start in range(section.text_start_bytes, section.text_end_bytes, range_bytes):
             end = min(start + range_bytes, section.text_end_bytes)
             found.append(scan_range(MemoryText(text), ScanRange("path", None, input_id, section, start, end), "ingest"))
-    return [batches for batches in found if batches.num_rows]
+    return [batches for batches in found if batches]
 
 
-def folded(scanned: Sequence[pa.RecordBatch], cuts: Mapping[tuple[str, int], Sequence[int]] = NO_CUTS) -> list[Row]:
+def folded(scanned: Sequence[Batches], cuts: Mapping[tuple[str, int], Sequence[int]] = NO_CUTS) -> list[Row]:
     """Rows of `log_pieces`, each scanned range folded by itself."""
-    return [piece for part in scanned for piece in fold(pa.Table.from_batches([part]), cuts).pieces.to_pylist()]
+    return [piece for part in scanned for piece in fold(part, cuts.get(part.section, ())).pieces.to_pylist()]
 
 
 def with_offsets(rows: list[Row], pieces: list[Row]) -> list[Row]:
@@ -105,13 +104,13 @@ def with_offsets(rows: list[Row], pieces: list[Row]) -> list[Row]:
 
 
 def linked(
-    rows: list[Row], scanned: Sequence[pa.RecordBatch], snapshot_rows: Sequence[Row] = (), as_of_ms: int | None = None
+    rows: list[Row], scanned: Sequence[Batches], snapshot_rows: Sequence[Row] = (), as_of_ms: int | None = None
 ) -> LinkedPartition:
     """Cut where the evidence asks for it, compare the copies that differ, and link."""
     rows = with_offsets(rows, folded(scanned))
     pieces = folded(scanned, cuts_of(rows))
     segments = segments_of([row for row in rows if row["kind"] != "snapshot"], pieces)
-    table = pa.Table.from_batches(scanned) if scanned else None
+    table = pa.Table.from_batches([part.rows() for part in scanned]) if scanned else None
     comparisons = {
         pair: compare(*[_side(table, key, pair.start, pair.stop) for key in (pair.a, pair.b)])
         for pair in pairs_to_compare(segments)

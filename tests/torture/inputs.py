@@ -34,6 +34,7 @@ from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSA
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from txn_analysis.ingest.batches import Batches
     from txn_analysis.ingest.survey import ChunkFacts
     from txn_analysis.reconstruct.segments import SectionKey
 
@@ -58,8 +59,8 @@ class ReadInput:
     `unaccounted_bytes` are bytes that are neither parsed nor in exactly one rejected span.
     """
 
-    def __init__(self, planned: PlannedInput, batches: list[pa.Table], records: list[Row]) -> None:
-        """Hold what was read; batches are one table per range, records are rows of all small tables."""
+    def __init__(self, planned: PlannedInput, batches: list[Batches], records: list[Row]) -> None:
+        """Hold what was read; batches are of one range each, records are rows of all small tables."""
         self.planned, self.batches, self.records = planned, batches, records
         self.rejects: list[RejectedSpan] = []
         self.unaccounted_bytes = 0
@@ -71,7 +72,8 @@ class ReadInput:
         own = {key: offsets for key, offsets in cuts.items() if key[0] == self.planned.input_id}
         known = tuple((key, tuple(offsets)) for key, offsets in sorted(own.items()))
         if known not in self._folds:
-            self._folds[known] = [row for batches in self.batches for row in fold(batches, own).pieces.to_pylist()]
+            folds = (fold(batches, own.get(batches.section, ())) for batches in self.batches)
+            self._folds[known] = [row for folded in folds for row in folded.pieces.to_pylist()]
             if len(self._folds) > _KEPT_FOLDS:
                 self._folds.popitem(last=False)
         return self._folds[known]
@@ -85,7 +87,7 @@ class ReadInput:
 
     def batches_between(self, section_index: int, start: int, stop: int) -> pa.Table:
         """The batches of one section that begin in [start, stop)."""
-        found = pa.concat_tables(self.batches)
+        found = pa.Table.from_batches([batches.rows() for batches in self.batches])
         wanted = pc.and_(pc.greater_equal(found["base_offset"], start), pc.less(found["base_offset"], stop))
         return found.filter(pc.and_(wanted, pc.equal(found["section_index"], section_index)))
 
@@ -131,13 +133,12 @@ class InputReader:
 
 def _read(file: SourceFile, range_bytes: int) -> ReadInput:
     planned = plan_text(_survey(file))
-    batches: list[pa.Table] = []
+    batches: list[Batches] = []
     records: list[Row] = []
     rejects = rejected_outside(planned)
     with open_text(planned.path, planned.compression) as text:
         for group in split_ranges([planned], LOG_KINDS, range_bytes, 1):
-            scanned = (pa.Table.from_batches([scan_range(text, part, "ingest")]) for part in group)
-            batches += [table for table in scanned if table.num_rows]
+            batches += [scanned for part in group if (scanned := scan_range(text, part, "ingest"))]
         for section in planned.sections:
             for item in _records(text, planned.input_id, section):
                 if isinstance(item, RejectedSpan):
@@ -197,8 +198,7 @@ def _unaccounted_bytes(found: ReadInput, file: SourceFile) -> int:
         at = max(at, end)
     parsed: defaultdict[int, int] = defaultdict(int)
     for batches in found.batches:
-        for index, size in zip(batches["section_index"].to_pylist(), batches["text_bytes"].to_pylist(), strict=True):
-            parsed[index] += size
+        parsed[batches.place["section_index"]] += int(batches.columns["text_bytes"].sum())
     for section in planned.sections:
         if section.kind == "log":
             rejected = sum(r.length_bytes for r in found.rejects if r.section_index == section.index)

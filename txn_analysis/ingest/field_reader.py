@@ -93,14 +93,9 @@ def index_lines(data: bytes, form: LineForm) -> tuple[list[tuple[Array, Array, A
 
 def _views(data: bytes) -> tuple[Array, Array]:
     raw = np.frombuffer(data, np.uint8)
-    return raw, np.frombuffer(data, _U, len(data) // WORD_BYTES)
-
-
-@compiled
-def _load(words: Array, at: int) -> Any:
-    """The eight bytes from any place on."""
-    index, shift = at >> 3, _U((at & 7) << 3)
-    return (words[index] >> shift) | ((words[index + 1] << _U(1)) << (_U(63) - shift))
+    # At each byte the word that begins there.
+    count = max(len(data) - WORD_BYTES + 1, 0)
+    return raw, np.ndarray((count,), _U, data, 0, (1,))
 
 
 @compiled
@@ -108,7 +103,7 @@ def _stands_at(words: Array, at: int, texts: Array, first: int, stop: int) -> An
     """Whether a text of the form's, by its machine words, stands at a place."""
     different = _U(0)
     for k in range(first, stop):
-        different |= (_load(words, at) ^ texts[k, 0]) & texts[k, 1]
+        different |= (words[at] ^ texts[k, 0]) & texts[k, 1]
         at += WORD_BYTES
     return different == _U(0)
 
@@ -215,9 +210,16 @@ def _read_lines(
     values: Array,
     fits: Array,
 ) -> None:
-    last_end = len(words) * WORD_BYTES - _LOOK_AHEAD_BYTES
+    last_end = len(words) - _LOOK_AHEAD_BYTES
     for k in range(len(starts)):
         fits[k] = ends[k] <= last_end and _read_line(raw, words, starts[k], ends[k], fields, choices, texts, values, k)
+
+
+@compiled
+def _first_byte(marks: Any) -> Any:
+    """The first of the marked bytes of a word."""
+    lowest = marks & (~marks + _U(1))
+    return np.int64(((((lowest >> _U(7)) - _U(1)) & _ONES) * _ONES) >> _U(56))
 
 
 @compiled
@@ -237,13 +239,14 @@ def _index_lines(
     Returns how many these are, and where the first line begins that was not looked at.
     """
     count, start = 0, at
-    for index in range(at // WORD_BYTES, len(words) - _LOOK_AHEAD_BYTES // WORD_BYTES):
-        # Some byte of the word is a newline; a carry can only add to what is found, and each byte is looked at.
-        different = words[index] ^ _NEWLINES
-        if (different - _ONES) & ~different & _HIGHS == _U(0):
-            continue
-        for place in range(index * WORD_BYTES, (index + 1) * WORD_BYTES):
-            if raw[place] != _NEWLINE or place < start:
+    for first in range(at, len(words) - _LOOK_AHEAD_BYTES, WORD_BYTES):
+        # The highest bit of each byte that is a newline; a carry can mark a byte behind one that is none.
+        different = words[first] ^ _NEWLINES
+        marks = (different - _ONES) & ~different & _HIGHS
+        while marks != _U(0):
+            place = first + _first_byte(marks)
+            marks &= marks - _U(1)
+            if raw[place] != _NEWLINE:
                 continue
             kind, found = _word(words, start, fields, choices, texts, 0)
             if found != _NO_PLACE:

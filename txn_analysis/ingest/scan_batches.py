@@ -1,15 +1,14 @@
-"""Scan: byte ranges of dumped segments become rows of `log_batches`, inside the tasks that hold them."""
+"""Scan: byte ranges of dumped segments become batches, inside the tasks that hold them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
-from txn_analysis.ingest.batch_lines import Candidates, read_batch_lines
-from txn_analysis.ingest.batch_rows import batch_rows, known, no_batch_rows, times, words
-from txn_analysis.ingest.grammar import BATCH_LINE_START, CODECS, TIMESTAMP_TYPES
+from txn_analysis.ingest.batch_lines import COLUMNS, Candidates, read_batch_lines
+from txn_analysis.ingest.batches import Batches, batches_in, times
+from txn_analysis.ingest.grammar import BATCH_LINE_START, TIMESTAMP_TYPES
 from txn_analysis.ingest.header_keys import may_be_header_keys
 from txn_analysis.ingest.inside_records import all_outside, outside_records
 from txn_analysis.ingest.line_form import ABSENT
@@ -26,11 +25,12 @@ if TYPE_CHECKING:
 
 MAX_TAIL_BYTES = 32 << 20  # the records of one batch, decompressed, that a task reads beyond its range
 _LOOK_AHEAD_BYTES = 1 << 20
+_NAMED_OTHERWISE = ("size", "max_timestamp", "timestamp_type", "delete_horizon", "magic")
 _NO_TIMESTAMP_TYPE = TIMESTAMP_TYPES.index("NoTimestampType")
 
 
-def scan_range(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
-    """The batches whose lines begin in this range of a section's body.
+def scan_range(text: Text, part: ScanRange, ingest_id: str) -> Batches | None:
+    """The batches whose lines begin in this range of a section's body; None where none does.
 
     A range owns whole batches: it begins at the first batch line at or after its start and ends before the first one
     at or after its end, so that a batch, its record lines and its end marker are always read by the same task. Text
@@ -41,12 +41,12 @@ def scan_range(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
     last_line_end = min(part.end + len(BATCH_LINE_START), section.text_end_bytes)
     start = part.start if is_first else _next_batch_line(text, part.start, last_line_end)
     if start >= part.end:
-        return no_batch_rows()
+        return None
     end = _next_batch_line(text, part.end, min(section.text_end_bytes, part.end + MAX_TAIL_BYTES))
     lines = Lines.of(text.read(start, end))
     found = read_batch_lines(lines)
     if not len(found):
-        return no_batch_rows()
+        return None
     # The records of a decoded section are proven, and counted, where they are decoded.
     is_decoded = section.kind == "state"
     ends_segment = end == section.text_end_bytes
@@ -67,15 +67,15 @@ def scan_range(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
     )
     is_contested = chain.is_contested | standing.is_contested(chain.chosen, ends_segment=ends_segment)
     columns = {
-        "is_contested": pa.array(is_contested),
-        "may_be_header_keys": pa.array(may_be_text),
-        "text_start_bytes": pa.array(lines.starts[batches.line] + start),
-        "text_bytes": pa.array(proven.text_bytes),
-        "record_line_count": known(proven.record_lines),
-        "marker": pa.array(markers.word, pa.string()),
-        "coordinator_epoch": known(markers.coordinator_epoch),
+        "is_contested": is_contested,
+        "may_be_header_keys": may_be_text,
+        "text_start_bytes": lines.starts[batches.line] + start,
+        "text_bytes": proven.text_bytes,
+        "record_line_count": proven.record_lines,
+        "marker": markers.word,
+        "coordinator_epoch": markers.coordinator_epoch,
     }
-    return batch_rows(part, ingest_id, columns | _batch_columns(batches.columns))
+    return batches_in(part, ingest_id, columns | _batch_columns(batches.columns))
 
 
 def _next_batch_line(text: Text, at: int, limit: int) -> int:
@@ -96,24 +96,12 @@ def _whole_regions(lines: Lines, batches: Candidates) -> Proven:
     return Proven(np.diff(bounds), np.full(len(batches), ABSENT, np.int64))
 
 
-def _batch_columns(c: Mapping[str, Array]) -> dict[str, pa.Array]:
-    return {
-        "base_offset": pa.array(c["base_offset"]),
-        "last_offset": pa.array(c["last_offset"]),
-        "record_count": known(c["record_count"]),
-        "producer_id": known(c["producer_id"]),
-        "producer_epoch": known(c["producer_epoch"]),
-        "base_sequence": known(c["base_sequence"]),
-        "last_sequence": known(c["last_sequence"]),
-        "is_transactional": pa.array(c["is_transactional"]),
-        "is_control": pa.array(c["is_control"]),
-        "position": pa.array(c["position"]),
-        "size_bytes": pa.array(c["size"]),
-        "max_timestamp_ms": times(c["max_timestamp"]),
-        "timestamp_type": words(TIMESTAMP_TYPES, c["timestamp_type"], c["timestamp_type"] == _NO_TIMESTAMP_TYPE),
-        "leader_epoch": known(c["leader_epoch"]),
-        "delete_horizon_ms": times(c["delete_horizon"]),
-        "codec": words(CODECS, c["codec"]),
-        "crc": pa.array(c["crc"]),
-        "is_valid": pa.array(c["is_valid"]),
+def _batch_columns(read: Mapping[str, Array]) -> dict[str, Array]:
+    columns = {name: read[name] for name in COLUMNS if name not in _NAMED_OTHERWISE}
+    has_no_type = read["timestamp_type"] == _NO_TIMESTAMP_TYPE
+    return columns | {
+        "size_bytes": read["size"],
+        "max_timestamp_ms": times(read["max_timestamp"]),
+        "timestamp_type": np.where(has_no_type, ABSENT, read["timestamp_type"]),
+        "delete_horizon_ms": times(read["delete_horizon"]),
     }

@@ -1,6 +1,6 @@
-"""Scan of a broker's own segment files: the headers of a range of batches become rows of `log_batches`.
+"""Scan of a broker's own segment files: the headers of a range of batches become the same columns as lines of dumps.
 
-The rows are those of a deep dump of the same segment, but for where a batch stands in a text. Of records only the end
+They are those of a deep dump of the same segment, but for where a batch stands in a text. Of records only the end
 markers are looked into, which brokers write themselves.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from txn_analysis.ingest.batch_headers import (
     CODEC_MASK,
@@ -22,7 +21,7 @@ from txn_analysis.ingest.batch_headers import (
     HeaderWalk,
     layout,
 )
-from txn_analysis.ingest.batch_rows import batch_rows, known, times, words
+from txn_analysis.ingest.batches import TIMES, Batches, batches_in, times
 from txn_analysis.ingest.checksums import checked, crcs
 from txn_analysis.ingest.grammar import CODECS
 from txn_analysis.ingest.line_form import ABSENT
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from txn_analysis.ingest.text import Text
 
 _SEQUENCES = 2**31
-_TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
+_BY_CLIENT, _BY_BROKER = map(TIMES.index, ("CreateTime", "LogAppendTime"))
 _END_MARKERS = {0: "ABORT", 1: "COMMIT"}
 _OTHER_CONTROLS = {
     2: "LEADER_CHANGE",
@@ -62,11 +61,11 @@ _MARKER_HEAD = np.frombuffer(bytes((2 * 16, 0, 0, 0, 2 * _CONTROL_KEY_BYTES)), "
 _NO_MARKER = (None, ABSENT)
 
 
-def scan_segment(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
+def scan_segment(text: Text, part: ScanRange, ingest_id: str) -> Batches:
     """The batches in a range of a segment; `part` begins and ends where batches do (`Section.cuts`).
 
     Nothing comes of a range that is no longer in the file: what is missing then breaks the chain of positions.
-    `is_valid` is NULL where the checksum was not looked at, since it decides no verdict; see `deciding`.
+    `is_valid` is ABSENT where the checksum was not looked at, since it decides no verdict; see `deciding`.
     """
     section = part.section
     walk = HeaderWalk(text.read, part.start, part.end, section.file_base_offset)
@@ -74,20 +73,20 @@ def scan_segment(text: Text, part: ScanRange, ingest_id: str) -> pa.RecordBatch:
     are_all_checked = section.grammar == BINARY_VERIFIED or section.kind == STATE
     are_times_brokers = section.topic in BROKER_WRITTEN_TOPICS
     rows = np.arange(len(found)) if are_all_checked else deciding(found, are_times_brokers=are_times_brokers)
-    nothing = pa.array(np.zeros(len(found), bool))
+    nothing = np.zeros(len(found), bool)
     columns = {
         "is_valid": _is_valid(text.read, found, rows),
         "is_contested": nothing,
         "may_be_header_keys": nothing,
-        "record_line_count": pa.nulls(len(found), pa.int32()),
-        "text_start_bytes": pa.array(found.position),
-        "text_bytes": pa.array(found.size),
+        "record_line_count": np.full(len(found), ABSENT),
+        "text_start_bytes": found.position,
+        "text_bytes": found.size,
     }
     columns |= _header_columns(found) | _marker_columns(text.read, found)
-    return batch_rows(part, ingest_id, columns)
+    return batches_in(part, ingest_id, columns)
 
 
-def _header_columns(found: Headers) -> dict[str, pa.Array]:
+def _header_columns(found: Headers) -> dict[str, Array]:
     is_legacy = found.is_legacy
     attributes = _attributes(found)
     sequence = _since_magic_2(found, "base_sequence")
@@ -96,23 +95,23 @@ def _header_columns(found: Headers) -> dict[str, pa.Array]:
     has_no_time = found.peeks["magic"] == 0
     has_horizon = ~is_legacy & (attributes & DELETE_HORIZON != 0)
     return {
-        "base_offset": pa.array(found.base_offset),
-        "last_offset": pa.array(found.last_offset),
-        "record_count": known(_since_magic_2(found, "record_count")),
-        "producer_id": known(_since_magic_2(found, "producer_id")),
-        "producer_epoch": known(_since_magic_2(found, "producer_epoch")),
-        "base_sequence": known(sequence),
-        "last_sequence": known(np.where(sequence < 0, ABSENT, last_sequence)),
-        "is_transactional": pa.array(_is_transactional(found)),
-        "is_control": pa.array(_is_control(found)),
-        "position": pa.array(found.position),
-        "size_bytes": pa.array(found.size),
+        "base_offset": found.base_offset,
+        "last_offset": found.last_offset,
+        "record_count": _since_magic_2(found, "record_count"),
+        "producer_id": _since_magic_2(found, "producer_id"),
+        "producer_epoch": _since_magic_2(found, "producer_epoch"),
+        "base_sequence": sequence,
+        "last_sequence": np.where(sequence < 0, ABSENT, last_sequence),
+        "is_transactional": _is_transactional(found),
+        "is_control": _is_control(found),
+        "position": found.position,
+        "size_bytes": found.size,
         "max_timestamp_ms": times(np.where(has_no_time, ABSENT, time_ms)),
-        "timestamp_type": words(_TIMESTAMP_TYPES, (attributes & LOG_APPEND_TIME != 0).astype(np.int64), has_no_time),
-        "leader_epoch": known(_since_magic_2(found, "leader_epoch")),
+        "timestamp_type": np.where(has_no_time, ABSENT, np.where(attributes & LOG_APPEND_TIME, _BY_BROKER, _BY_CLIENT)),
+        "leader_epoch": _since_magic_2(found, "leader_epoch"),
         "delete_horizon_ms": times(np.where(has_horizon, found.peeks["base_timestamp"], ABSENT)),
-        "codec": words(CODECS, attributes & CODEC_MASK),
-        "crc": pa.array(crcs(found)),
+        "codec": attributes & CODEC_MASK,
+        "crc": crcs(found),
     }
 
 
@@ -184,13 +183,13 @@ def _edges_of_open_data(found: Headers, is_control: Array) -> Array:
     return np.unique(np.concatenate([rows[opens[is_open]], rows[last[is_open]]]))
 
 
-def _is_valid(read: Read, found: Headers, rows: Array) -> pa.Array:
-    is_valid, is_unknown = np.zeros(len(found), bool), np.ones(len(found), bool)
-    is_valid[rows], is_unknown[rows] = checked(read, found, rows), False
-    return pa.array(is_valid, mask=is_unknown)
+def _is_valid(read: Read, found: Headers, rows: Array) -> Array:
+    is_valid = np.full(len(found), ABSENT, np.int8)
+    is_valid[rows] = checked(read, found, rows)
+    return is_valid
 
 
-def _marker_columns(read: Read, found: Headers) -> dict[str, pa.Array]:
+def _marker_columns(read: Read, found: Headers) -> dict[str, Array]:
     """What the one record of each control batch says: COMMIT, ABORT or another control type, and the epoch."""
     control: Any = np.full(len(found), None, object)
     epochs = np.full(len(found), ABSENT, np.int64)
@@ -207,10 +206,7 @@ def _marker_columns(read: Read, found: Headers) -> dict[str, pa.Array]:
     epochs[rows[is_usual]] = markers["coordinator_epoch"][is_usual]
     for row in rows[~is_usual].tolist():
         control[row], epochs[row] = _unusual_marker(read, found, row)
-    return {
-        "marker": pa.array(control, pa.string()),
-        "coordinator_epoch": known(epochs),
-    }
+    return {"marker": control, "coordinator_epoch": epochs}
 
 
 def _unusual_marker(read: Read, found: Headers, row: int) -> tuple[str | None, int]:

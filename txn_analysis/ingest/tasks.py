@@ -98,10 +98,12 @@ def log_tasks(tasks: list[list[ScanRange]], tables: Collection[Table], ingest_id
     def read(text: Text, part: ScanRange) -> Iterator[NamedRows]:
         scan = scan_segment if part.section.grammar in BINARY_GRAMMARS else scan_range
         batches = scan(text, part, ingest_id)
+        if not batches:
+            return
         if is_kept:
-            yield LOG_BATCHES.name, batches
-        if is_folded and batches.num_rows:
-            pieces, transactions = fold(pa.Table.from_batches([batches]))
+            yield LOG_BATCHES.name, batches.rows()
+        if is_folded:
+            pieces, transactions = fold(batches)
             yield LOG_PIECES.name, pieces
             yield ENDED_TRANSACTIONS.name, transactions
             yield PLACES, pieces.select(_PLACE_COLUMNS)

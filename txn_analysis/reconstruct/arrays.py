@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from txn_analysis.ingest.line_form import ABSENT
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
-NONE = np.iinfo(np.int64).min  # stands for NULL
+NONE = ABSENT  # stands for NULL; no number of the fold is negative
 
 
 def lists(values: pa.Array, piece: Array, count: int) -> pa.Array:

@@ -7,13 +7,13 @@ fragment after its last one (which may go on in a later piece), and the transact
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from txn_analysis.ingest.batches import TIMES
+from txn_analysis.ingest.grammar import END_MARKERS
 from txn_analysis.ingest.sections import BROKER_WRITTEN_TOPICS
 from txn_analysis.reconstruct.arrays import NONE, Array, lists, max_of, nearest, nullable
 from txn_analysis.reconstruct.fragments import Rows, fragments_of, producers_of
@@ -23,9 +23,10 @@ from txn_analysis.tables import LOG_PIECES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from txn_analysis.reconstruct.segments import SectionKey
+    from txn_analysis.ingest.batches import Batches
 
-_NO_CUTS: Mapping[SectionKey, Sequence[int]] = MappingProxyType({})
+_MAY_END = np.array([None, *END_MARKERS], object)  # a shallow dump does not say what a control batch is
+_BEYOND = np.iinfo(np.int64).max  # no batch begins there
 FOLD_COLUMNS = (
     "ingest_id",
     "input_id",
@@ -55,8 +56,6 @@ FOLD_COLUMNS = (
     "text_start_bytes",
     "text_bytes",
 )
-_SECTION = ("ingest_id", "input_id", "section_index", "topic", "partition")
-_PLACE = (*_SECTION, "first_position")
 _DIGESTED = (
     "base_offset",
     "last_offset",
@@ -76,76 +75,51 @@ class Folded(NamedTuple):
     transactions: pa.RecordBatch
 
 
-def fold(batches: pa.Table, cuts: Mapping[SectionKey, Sequence[int]] = _NO_CUTS) -> Folded:
+def fold(batches: Batches, cuts: Sequence[int] = ()) -> Folded:
     """The pieces of some batches, and the transactions that are whole inside one.
 
     Args:
-        batches: rows of `log_batches` (FOLD_COLUMNS) of any number of sections. Wherever they do not follow one
-            another, by position and by offset, a new piece begins.
-        cuts: by input and section, the offsets at which pieces must end as well, so that producer snapshots and
-            copies of the partition can be compared there (`copies.cuts_of`).
+        batches: of one section. Wherever they do not follow one another, by position and by offset, a new piece begins.
+        cuts: offsets at which pieces must end as well, so that producer snapshots and copies of the partition can be
+            compared there (`copies.cuts_of`).
     """
-    batches = _in_text_order(batches)
     rows = _rows(batches, cuts)
     fragments = fragments_of(rows)
-    arrays = _places(batches, rows) | _facts(rows) | {"producers": producers_of(rows, fragments)}
+    count = len(rows.first_row)
+    place = {name: pa.repeat(value, count) for name, value in batches.place.items()}
+    arrays = place | _facts(rows) | {"producers": producers_of(rows, fragments)}
     schema = LOG_PIECES.arrow_schema
     pieces = pa.RecordBatch.from_arrays([arrays[f.name].cast(f.type) for f in schema], schema=schema)
     piece = pa.array(fragments.piece[fragments.whole])
-    place = {name: pieces[name].take(piece) for name in _PLACE}
-    return Folded(pieces, ended_rows(place, fragments.columns(fragments.whole)))
+    lies = {name: pieces[name].take(piece) for name in (*place, "first_position")}
+    return Folded(pieces, ended_rows(lies, fragments.columns(fragments.whole)))
 
 
-def _in_text_order(batches: pa.Table) -> pa.Table:
-    is_one_section = all(pc.all(pc.equal(batches[n], batches[n][0])).as_py() for n in ("input_id", "section_index"))
-    if is_one_section and (np.diff(batches["text_start_bytes"].to_numpy()) > 0).all():
-        return batches  # as a task has them that reads them
-    return batches.sort_by([(name, "ascending") for name in ("input_id", "section_index", "text_start_bytes")])
-
-
-def _rows(batches: pa.Table, cuts: Mapping[SectionKey, Sequence[int]]) -> Rows:
-    numbers = {
-        name: pc.fill_null(batches[name].cast(pa.int64()), NONE).to_numpy()
-        for name in FOLD_COLUMNS
-        if pa.types.is_integer(batches.schema.field(name).type)
-    }
-    # A checksum that was not looked at decides nothing.
+def _rows(batches: Batches, cuts: Sequence[int]) -> Rows:
+    columns = batches.columns
+    is_control, has_producer = columns["is_control"], columns["producer_id"] != NONE
+    is_append_time = columns["timestamp_type"] == TIMES.index("LogAppendTime")
+    is_append_time |= batches.place["topic"] in BROKER_WRITTEN_TOPICS
+    is_marker = is_control & has_producer & (columns["record_count"] > 0)
+    controls = np.flatnonzero(is_marker)
+    is_marker[controls] = np.isin(columns["marker"][controls], _MAY_END)
     flags = {
-        n: pc.fill_null(batches[n], True).to_numpy()
-        for n in ("is_transactional", "is_control", "is_valid", "is_contested", "may_be_header_keys")
+        "is_marker": is_marker,
+        "is_data": columns["is_transactional"] & ~is_control & has_producer,
+        "is_moment": (is_marker | is_append_time) & (columns["max_timestamp_ms"] != NONE),
     }
-    is_other_control = pc.fill_null(pc.invert(pc.is_in(batches["marker"], pa.array(["COMMIT", "ABORT"]))), False)
-    is_other_control = pc.and_(is_other_control, pc.is_valid(batches["marker"])).to_numpy()
-    is_append_time = pc.fill_null(pc.equal(batches["timestamp_type"], "LogAppendTime"), False).to_numpy()
-    is_append_time |= pc.is_in(batches["topic"], pa.array(BROKER_WRITTEN_TOPICS)).to_numpy()
-    has_producer = numbers["producer_id"] != NONE
-    flags["is_marker"] = flags["is_control"] & has_producer & ~is_other_control & (numbers["record_count"] > 0)
-    flags["is_data"] = flags["is_transactional"] & ~flags["is_control"] & has_producer
-    flags["is_moment"] = (flags["is_marker"] | is_append_time) & (numbers["max_timestamp_ms"] != NONE)
-    starts = _piece_starts(batches, numbers, cuts)
-    marker = batches["marker"].to_numpy()
-    return Rows(numbers | flags | {"marker": marker}, np.cumsum(starts) - 1, np.flatnonzero(starts))
+    starts = _piece_starts(columns, cuts)
+    return Rows({**columns, **flags}, np.cumsum(starts) - 1, np.flatnonzero(starts))
 
 
-def _piece_starts(batches: pa.Table, numbers: Mapping[str, Array], cuts: Mapping[SectionKey, Sequence[int]]) -> Array:
-    section = batches["input_id"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-    index, base = numbers["section_index"], numbers["base_offset"]
-    new_section = np.ones(len(section), bool)
-    new_section[1:] = (section[1:] != section[:-1]) | (index[1:] != index[:-1])
-    starts = new_section.copy()
-    starts[1:] |= numbers["position"][1:] != (numbers["position"] + numbers["size_bytes"])[:-1]
-    starts[1:] |= base[1:] <= numbers["last_offset"][:-1]
-    firsts = np.flatnonzero(new_section)
-    for first, stop in zip(firsts, np.append(firsts[1:], len(starts)), strict=True) if cuts else ():
-        key = (batches["input_id"][int(first)].as_py(), int(index[first]))
-        rows = first + np.searchsorted(base[first:stop], np.asarray(cuts.get(key, ()), np.int64))
-        starts[rows[rows < stop]] = True
+def _piece_starts(columns: Mapping[str, Array], cuts: Sequence[int]) -> Array:
+    position, base = columns["position"], columns["base_offset"]
+    starts = np.ones(len(base), bool)
+    starts[1:] = position[1:] != (position + columns["size_bytes"])[:-1]
+    starts[1:] |= base[1:] <= columns["last_offset"][:-1]
+    rows = np.searchsorted(base, np.asarray(cuts, np.int64))
+    starts[rows[rows < len(starts)]] = True
     return starts
-
-
-def _places(batches: pa.Table, rows: Rows) -> dict[str, pa.Array]:
-    first = pa.array(rows.first_row)
-    return {name: batches[name].take(first).combine_chunks() for name in _SECTION}
 
 
 def _facts(rows: Rows) -> dict[str, pa.Array]:
@@ -169,7 +143,8 @@ def _facts(rows: Rows) -> dict[str, pa.Array]:
         "text_end_bytes": pa.array((rows["text_start_bytes"] + rows["text_bytes"])[last]),
         "text_gaps": _text_gaps(rows, inside),
         "last_hole_offset": nullable(max_of(np.where(is_hole, rows["base_offset"] - 1, NONE), first)),
-        "last_invalid_offset": nullable(max_of(np.where(rows["is_valid"], NONE, rows["last_offset"]), first)),
+        # A checksum that was not looked at decides nothing.
+        "last_invalid_offset": nullable(max_of(np.where(rows["is_valid"] == 0, rows["last_offset"], NONE), first)),
         "contested_offset": _first_base_offset(rows, rows["is_contested"]),
         "doubtful_offset": _first_base_offset(rows, rows["may_be_header_keys"]),
         "lacking_batch_count": pa.array(np.add.reduceat(lacks_lines.astype(np.int64), first)),
@@ -190,8 +165,8 @@ def _facts(rows: Rows) -> dict[str, pa.Array]:
 
 def _first_base_offset(rows: Rows, is_wanted: Array) -> pa.Array:
     """Smallest base offset of the wanted batches of each piece; NULL without any."""
-    negated = max_of(np.where(is_wanted, -rows["base_offset"], NONE), rows.first_row)
-    return nullable(np.where(negated == NONE, NONE, -negated))
+    smallest = np.minimum.reduceat(np.where(is_wanted, rows["base_offset"], _BEYOND), rows.first_row)
+    return pa.array(smallest, mask=smallest == _BEYOND)
 
 
 def _text_gaps(rows: Rows, inside: Array) -> pa.Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from functools import partial, reduce
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,7 +15,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
+from txn_analysis.ingest.batches import batches_of
 from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION
+from txn_analysis.parallel import in_parallel
 from txn_analysis.reconstruct.copies import (
     COMPARED_COLUMNS,
     Comparison,
@@ -26,7 +29,7 @@ from txn_analysis.reconstruct.copies import (
 from txn_analysis.reconstruct.fold import FOLD_COLUMNS, fold
 from txn_analysis.reconstruct.link import link_partition
 from txn_analysis.reconstruct.segments import segments_of
-from txn_analysis.reconstruct.transaction_rows import PIECE_KEY, packed_transactions, transaction_rows
+from txn_analysis.reconstruct.transaction_rows import PIECE_KEY, PieceKey, packed_transactions, transaction_rows
 from txn_analysis.row_tasks import named_rows_of, rows_named
 from txn_analysis.tables import ENDED_TRANSACTIONS, LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, TRANSACTIONS
 from txn_analysis.tables._schema import BIGINT, BINARY, INT, STRING, array, struct
@@ -107,11 +110,10 @@ def _folded_anew(evidence: Evidence, cuts: Mapping[SectionKey, Sequence[int]]) -
     """The pieces and the ended transactions of sections that must be cut, folded in tasks that read their batches."""
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[NamedRows]:
-        for part in parts:
-            if part.num_rows:
-                found = fold(pa.Table.from_batches([part]), cuts)
-                yield LOG_PIECES.name, found.pieces
-                yield ENDED_TRANSACTIONS.name, found.transactions
+        for batches in chain.from_iterable(map(batches_of, parts)):
+            pieces, transactions = fold(batches, cuts[batches.section])
+            yield LOG_PIECES.name, pieces
+            yield ENDED_TRANSACTIONS.name, transactions
 
     batches = evidence.of(LOG_BATCHES).join(_keys(evidence, cuts), _SECTION_KEY.names, "left_semi")
     return named_rows_of(batches.select(*FOLD_COLUMNS), run)
@@ -210,19 +212,24 @@ def partition_health(linked: Linked, run_id: str) -> DataFrame:
 
 def write_transactions(linked: Linked, run: Run) -> None:
     """Fill the transactions table of a run: what linking decided, and what is whole inside a piece that was used."""
-    used = [
-        (row["input_id"], row["section_index"], row["first_position"])
-        for row in linked.partitions.select(F.explode("used_pieces").alias("p")).select("p.*").collect()
-    ]
-    cut = {key for key in used if key[:2] in linked.cut}
     ingest_of = {item["input_id"]: item["ingest_id"] for item in run.evidence.inputs}
+    used, files = in_parallel(
+        partial(_used_pieces, linked),
+        partial(run.warehouse.files_of, ENDED_TRANSACTIONS, set(filter(None, ingest_of.values()))),
+    )
+    cut = {key for key in used if key[:2] in linked.cut}
     whole = defaultdict(set)
-    for key in used:
-        if key not in cut:
-            whole[ingest_of[key[0]]].add(key)
+    for key in used - cut:
+        whole[ingest_of[key[0]]].add(key)
     packed = linked.partitions.select("transactions")
     if linked.folded is not None:
         packed = packed.union(linked.folded.where(F.col("name") == ENDED_TRANSACTIONS.name).select("rows"))
-    taken = Wanted(ENDED_TRANSACTIONS, PIECE_KEY, whole)
+    taken = Wanted(ENDED_TRANSACTIONS, PIECE_KEY, whole, files)
     rows_of = transaction_rows(run.run_id, cut)
     run.warehouse.replace_by(packed, rows_of, TRANSACTIONS, taken, run_id=run.run_id)
+
+
+def _used_pieces(linked: Linked) -> set[PieceKey]:
+    """As many as there are ranges of text."""
+    rows = linked.partitions.select(F.explode("used_pieces").alias("p")).select([f"p.{name}" for name in PIECE_KEY])
+    return {(row.input_id, row.section_index, row.first_position) for row in rows.collect()}
