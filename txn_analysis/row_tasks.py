@@ -101,7 +101,7 @@ def write_taken(
         for part in parts:
             for row in part.to_pylist():
                 file = root / wanted.table.name / row["path"]
-                files = take_file(file, wanted.key, wanted.keys.get(row["slice"], ()), table, root, slice_of)
+                files = take_file(file, wanted.key, wanted.keys[row["slice"]], table, root, slice_of)
                 yield _results(files, _Streams())
 
     listed = spark.createDataFrame(sorted(wanted.files), struct(slice=STRING, path=STRING))

@@ -36,7 +36,7 @@ class Wanted:
         table: whose rows.
         key: the columns that say which; rows that have one key lie together in a file.
         keys: their values, by the slice of the table.
-        files: where the table is on a local disk, the files of these slices, as `Warehouse.files_of` lists them.
+        files: where the table is on a local disk, the files of its slices, as `Warehouse.files_of` lists them.
     """
 
     table: Table

@@ -150,11 +150,9 @@ class Warehouse:
         if self._local_root and _is_partition(table, slice_of):
             root = self._local_root
             own = partial(write_frame, frame, rows_of or iter, table, root, slice_of)
-            writers = (
-                [own, partial(write_taken, self.spark, taken, table, root, slice_of)]
-                if taken and taken.files
-                else [own]
-            )
+            writers = [own]
+            if taken and taken.files:
+                writers.append(partial(write_taken, self.spark, taken, table, root, slice_of))
             files = in_parallel(*[partial(self._mapped, table, write) for write in writers])
             self._commit(table, [*chain(*files)], slice_of)
         else:

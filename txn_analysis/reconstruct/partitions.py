@@ -224,7 +224,7 @@ def write_transactions(linked: Linked, run: Run) -> None:
     packed = linked.partitions.select("transactions")
     if linked.folded is not None:
         packed = packed.union(linked.folded.where(F.col("name") == ENDED_TRANSACTIONS.name).select("rows"))
-    taken = Wanted(ENDED_TRANSACTIONS, PIECE_KEY, whole, files)
+    taken = Wanted(ENDED_TRANSACTIONS, PIECE_KEY, whole, [file for file in files if file[0] in whole])
     rows_of = transaction_rows(run.run_id, cut)
     run.warehouse.replace_by(packed, rows_of, TRANSACTIONS, taken, run_id=run.run_id)
 
