@@ -37,7 +37,7 @@ class DeltaLog:
 
     def paths(self, column: str, predicate: str) -> list[tuple[str, str]]:
         """Of each file of some partitions of `column`: its partition, and where it lies below the table's folder."""
-        files = [] if self.version() == 0 else self._files_of(self._start(), predicate)
+        files = self._files_of(self._start(), predicate)
         return [(str(file.partitionValues().apply(column)), unquote(file.path())) for file in files]
 
     def append(self, files: Iterable[DataFile]) -> None:
@@ -52,9 +52,8 @@ class DeltaLog:
             slice_of: the partition, by the names of its columns.
             predicate: the same in SQL.
         """
-        is_new = self.version() == 0
         transaction = self._start()
-        before = [] if is_new else self._files_of(transaction, predicate)
+        before = self._files_of(transaction, predicate)
         added = [_added(file, slice_of) for file in files]
         if added or before:
             self._commit(transaction, added, before, "Overwrite", [*slice_of], predicate)
@@ -84,6 +83,8 @@ class DeltaLog:
         transaction.commit(self._sequence(actions), described)
 
     def _files_of(self, transaction: Any, predicate: str) -> Any:
+        if transaction.readVersion() == 0:  # made, and never written: a query would only say so, seconds later
+            return []
         parsed = self._session.sessionState().sqlParser().parseExpression(predicate)
         found = transaction.filterFiles(self._sequence([parsed]), False)
         return self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(found)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -109,26 +110,19 @@ def write_taken(
 
 
 def named_rows(spark: SparkSession, tasks: RowTasks) -> DataFrame:
-    """All that the tasks give, for storage where only Spark can write; one row has all of a task with one name."""
-
-    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in _numbers(numbers):
-            streams = _Streams()
-            for name, rows in tasks.rows_of(number):
-                streams.add(name, rows)
-            yield pa.RecordBatch.from_pylist(streams.rows(), schema=to_arrow_schema(_NAMED_ROWS))
-
-    return _numbered(spark, tasks).mapInArrow(run, _NAMED_ROWS)
+    """All that the tasks give, for storage where only Spark can write."""
+    return named_rows_of(
+        _numbered(spark, tasks), lambda parts: chain.from_iterable(map(tasks.rows_of, _numbers(parts)))
+    )
 
 
 def named_rows_of(frame: DataFrame, rows_of: Callable[[Iterator[pa.RecordBatch]], Iterable[NamedRows]]) -> DataFrame:
-    """What `rows_of` makes of Arrow batches of a frame, as rows like those of `named_rows`."""
+    """What `rows_of` makes of Arrow batches of a frame; one row is one batch of it, with its name."""
+    schema = to_arrow_schema(_NAMED_ROWS)
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for name, rows in rows_of(parts):
-            streams = _Streams()
-            streams.add(name, rows)
-            yield pa.RecordBatch.from_pylist(streams.rows(), schema=to_arrow_schema(_NAMED_ROWS))
+            yield pa.RecordBatch.from_pylist([{"name": name, "rows": packed([rows], rows.schema)}], schema=schema)
 
     return frame.mapInArrow(run, _NAMED_ROWS)
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from txn_analysis.data_files import described_file, new_file_path, write_data_files
+from txn_analysis.stretches import stretches
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -47,17 +46,10 @@ class Wanted:
 
 def is_in(rows: pa.RecordBatch | pa.Table, key: Sequence[str], wanted: Collection[tuple[Any, ...]]) -> Array:
     """Whether the key of each row is a wanted one; only the first row of those that lie together is looked up."""
-    columns = [pa.chunked_array(rows[name]).combine_chunks() for name in key]
-    is_first = np.ones(rows.num_rows, bool)
-    is_first[1:] = ~reduce(np.logical_and, map(_is_as_before, columns))
-    first = np.flatnonzero(is_first)
-    keys = zip(*(column.take(pa.array(first)).to_pylist() for column in columns), strict=True)
-    return np.repeat(np.fromiter((k in wanted for k in keys), bool, len(first)), np.diff([*first, rows.num_rows]))
-
-
-def _is_as_before(column: pa.Array) -> Array:
-    codes: Array = pc.fill_null(pc.dictionary_encode(column).indices, -1).to_numpy()
-    return np.equal(codes[1:], codes[:-1])
+    found = np.zeros(rows.num_rows, bool)
+    for start, stop in stretches(rows, key):
+        found[start:stop] = tuple(rows[name][start].as_py() for name in key) in wanted
+    return found
 
 
 def take_file(

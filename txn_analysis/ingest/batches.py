@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.ingest.grammar import CODECS, LAST_TIME_MS
+from txn_analysis.ingest.grammar import CODECS, LAST_TIME_MS, TIMES
 from txn_analysis.ingest.line_form import ABSENT
+from txn_analysis.stretches import stretches
 from txn_analysis.tables import LOG_BATCHES
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from txn_analysis.ingest.line_form import Array
     from txn_analysis.ingest.plan import ScanRange
 
-TIMES = ("CreateTime", "LogAppendTime")
 _PLACE = ("ingest_id", "input_id", "section_index", "topic", "partition")
 _WORDS = {"timestamp_type": TIMES, "codec": CODECS}
 
@@ -76,11 +75,7 @@ def batches_of(rows: pa.RecordBatch) -> Iterator[Batches]:
     """The batches in some rows of `log_batches`, section by section; of columns that the rows lack nothing is known."""
     ordered = rows.sort_by([(name, "ascending") for name in ("input_id", "section_index", "text_start_bytes")])
     columns = {name: _values(name, ordered[name]) for name in ordered.schema.names if name not in _PLACE}
-    section = [pc.dictionary_encode(ordered[name]).indices.to_numpy() for name in ("input_id", "section_index")]
-    is_first = np.ones(ordered.num_rows, bool)
-    is_first[1:] = np.any([codes[1:] != codes[:-1] for codes in section], axis=0)
-    bounds = [*np.flatnonzero(is_first).tolist(), ordered.num_rows]
-    for start, stop in pairwise(bounds):
+    for start, stop in stretches(ordered, ("input_id", "section_index")):
         place = {name: ordered[name][start].as_py() for name in _PLACE}
         yield Batches(place, {name: values[start:stop] for name, values in columns.items()})
 

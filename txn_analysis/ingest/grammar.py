@@ -15,7 +15,8 @@ RECORD_LINE_START = b"| offset: "
 LEGACY_BATCH_LINE_START = b"offset: "
 LAST_TIME_MS = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z. A later time is another unit or damage: it counts as none, and no sum with it overflows."""
-TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime", "NoTimestampType")
+TIMES = ("CreateTime", "LogAppendTime")
+TIMESTAMP_TYPES = (*TIMES, "NoTimestampType")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 END_MARKERS = ("COMMIT", "ABORT")
 MARKER_VALUE_BYTES = 6  # of an end marker: a version and the coordinator epoch

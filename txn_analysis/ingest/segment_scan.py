@@ -21,9 +21,9 @@ from txn_analysis.ingest.batch_headers import (
     HeaderWalk,
     layout,
 )
-from txn_analysis.ingest.batches import TIMES, Batches, batches_in, times
+from txn_analysis.ingest.batches import Batches, batches_in, times
 from txn_analysis.ingest.checksums import checked, crcs
-from txn_analysis.ingest.grammar import CODECS
+from txn_analysis.ingest.grammar import CODECS, TIMES
 from txn_analysis.ingest.line_form import ABSENT
 from txn_analysis.ingest.record_batch import BadBatchError, records_of
 from txn_analysis.ingest.sections import BINARY_VERIFIED, BROKER_WRITTEN_TOPICS, STATE

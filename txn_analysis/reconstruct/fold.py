@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.ingest.batches import TIMES
-from txn_analysis.ingest.grammar import END_MARKERS
+from txn_analysis.ingest.grammar import END_MARKERS, TIMES
 from txn_analysis.ingest.sections import BROKER_WRITTEN_TOPICS
 from txn_analysis.reconstruct.arrays import NONE, Array, lists, max_of, nearest, nullable
 from txn_analysis.reconstruct.fragments import Rows, fragments_of, producers_of
