@@ -38,8 +38,10 @@ _OPTIONS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.python.worker.reuse": "true",
-    # Else a worker gives its memory back after each array, and page faults take a quarter of its time.
-    "spark.executorEnv.MALLOC_TOP_PAD_": str(64 << 20),
+    # Else a worker gives its memory back after each array, and page faults take up to half of its time: glibc maps
+    # large arrays by themselves, and trims its heap whenever one at its end is freed.
+    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(1 << 30),
+    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(1 << 30),
     # Off, building a plan takes a sixth of the time: otherwise every Column call also looks up its line of Python.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.databricks.delta.snapshotPartitions": "1",  # 50 by default: 50 tasks to read a log of a few files

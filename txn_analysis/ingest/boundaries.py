@@ -135,22 +135,23 @@ class StartProver:
         self._walk = _Walk(self.anchor, due=None, is_decoded=self._is_decoded)
 
 
-def printed_reach(text: bytes) -> list[tuple[int, int]]:
-    """Records in `text` that print 100 kB or more: where their sizes stand, and the byte that they end before at most.
+def printed_reach(text: bytes, start: int, end: int) -> list[tuple[int, int]]:
+    """Records in [start, end) that print 100 kB or more: where their sizes stand, and a byte that they end before.
 
     Such a record can hide the record line that it belongs to from a look back of 1 MiB.
     """
     reaches: list[tuple[int, int]] = []
-    rest_of_line = text.find(b"\n") + 1
-    if rest_of_line and text.find(b"k", rest_of_line) < 0:  # no keySize, and so no record line; batch lines have no k
-        text = text[:rest_of_line]
-    if b" key: " not in text and b" payload: " not in text:
+    rest_of_line = text.find(b"\n", start, end) + 1
+    # Without keySize there is no record line; batch lines have no k.
+    if rest_of_line and text.find(b"k", rest_of_line, end) < 0:
+        end = rest_of_line
+    if text.find(b" key: ", start, end) < 0 and text.find(b" payload: ", start, end) < 0:
         return reaches
     line_end = last_label = -1
-    for found in _PRINTED_SIZE.finditer(text):
+    for found in _PRINTED_SIZE.finditer(text, start, end):
         if found.end() > line_end:
-            newline = text.find(b"\n", found.end())
-            line_end = newline if newline >= 0 else len(text)
+            newline = text.find(b"\n", found.end(), end)
+            line_end = newline if newline >= 0 else end
             last_label = max(text.rfind(label, found.end(), line_end) for label in (b" key: ", b" payload: "))
         if last_label >= found.end():
             reach = _RECORD_HEAD_BYTES + 2 * _MAX_GROWTH * int(found[1])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.ingest.plan import ScanRange
 from txn_analysis.ingest.sections import BINARY_GRAMMARS, LOG, STATE
-from txn_analysis.ingest.survey_job import pack
+from txn_analysis.ingest.survey_job import group_count, pack
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -41,8 +41,8 @@ def split_ranges(
         units += [ranges] if plan.compression and ranges else [[part] for part in ranges]
     sizes = [sum(part.end - part.start for part in unit) for unit in units]
     least, most = (-(-sum(sizes) // size) for size in (_MAX_TASK_BYTES, _MIN_TASK_BYTES))
-    group_count = max(1, min(parallelism * _TASKS_PER_CORE, most), least)
-    return [[part for unit in group for part in unit] for group in pack(units, sizes, group_count)]
+    count = group_count(max(min(parallelism * _TASKS_PER_CORE, most), least), parallelism)
+    return [[part for unit in group for part in unit] for group in pack(units, sizes, count)]
 
 
 def _cut(section: Section, range_bytes: int | None) -> list[tuple[int, int]]:

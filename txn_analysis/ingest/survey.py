@@ -92,22 +92,22 @@ def survey_chunk(read: Read, start: int, end: int) -> ChunkFacts | None:
     """
     # One byte earlier, and a little later, so that each line start in the chunk is found with the newline before it.
     around = read(start - 1, end + _TRAILER_BYTES) if start else b"\n" + read(0, end + _TRAILER_BYTES)
-    text = around[1 : 1 + end - start]
+    text = memoryview(around)[1 : 1 + end - start]  # millions of bytes, not to be copied
     if not text:
         return None
     end = start + len(text)
-    reach = printed_reach(text)
-    newline = text.rfind(b"\n")
+    reach = [(start - 1 + at, start - 1 + bound) for at, bound in printed_reach(around, 1, 1 + len(text))]
+    last_newline = start - 1 + around.rfind(b"\n", 1, 1 + len(text))
     return ChunkFacts(
         start,
         end,
         blake3(text).digest(DIGEST_BYTES),
         _marks(read, around, start, end, reach),
         _trailers(read, around, start, end),
-        start + newline if newline >= 0 else None,
-        max((start + bound for _, bound in reach), default=0),
-        recognise(text[:HEAD_BYTES], len(text)) if start == 0 else None,
-        None if len(around) > 1 + len(text) or newline == len(text) - 1 else _cut_object(read, end),
+        last_newline if last_newline >= start else None,
+        max((bound for _, bound in reach), default=0),
+        recognise(bytes(text[:HEAD_BYTES]), len(text)) if start == 0 else None,
+        None if len(around) > 1 + len(text) or last_newline == end - 1 else _cut_object(read, end),
     )
 
 
@@ -128,8 +128,8 @@ def _marks(read: Read, around: bytes, start: int, end: int, reach: list[tuple[in
     if b"D" not in around:  # one byte is looked for far faster than nine
         return ()
     marks = []
-    places = [start + place for place, _ in reach]
-    bounds = list(accumulate((start + bound for _, bound in reach), max))
+    places = [place for place, _ in reach]
+    bounds = list(accumulate((bound for _, bound in reach), max))
     provers = StartProver(read, is_decoded=False), StartProver(read, is_decoded=True)
     found = around.find(_DUMPING)
     while 0 <= found < end - start:

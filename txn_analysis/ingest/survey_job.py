@@ -128,6 +128,11 @@ def pack(items: Sequence[Item], sizes: Iterable[int], group_count: int) -> list[
     return list(groups.values())
 
 
+def group_count(wanted: int, parallelism: int) -> int:
+    """How many groups of equal work to make where so many are wanted: no core waits while others do a last one."""
+    return -(-wanted // parallelism) * parallelism if wanted > parallelism else max(1, wanted)
+
+
 def _head(file: SourceFile) -> bytes | ReadFailure:
     try:
         with open_text(file.path, None) as text:
@@ -160,7 +165,8 @@ def _pieces(
 def _tasks(pieces: list[_Piece], parallelism: int) -> list[list[_Piece]]:
     sizes = [piece.weight_bytes for piece in pieces]
     total = sum(sizes)
-    count = max(1, min(parallelism * _TASKS_PER_CORE, total // CHUNK_BYTES), total // _MAX_TASK_BYTES)
+    wanted = min(parallelism * _TASKS_PER_CORE, total // CHUNK_BYTES)
+    count = group_count(max(wanted, total // _MAX_TASK_BYTES), parallelism)
     return [_joined(group) for group in pack(pieces, sizes, count)]
 
 

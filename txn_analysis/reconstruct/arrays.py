@@ -30,19 +30,29 @@ def max_of(values: Array, first: Array) -> Array:
 
 
 def at(values: Array, row: Array) -> Array:
-    """The values at some rows; NULL where there is no such row."""
-    return np.where(row == NONE, NONE, values[np.where(row == NONE, 0, row)]) if len(values) else row
+    """The values at some rows; NONE where there is no such row."""
+    # NONE reads the last value, which is not taken.
+    return np.where(row == NONE, NONE, values[row]) if len(values) else row
 
 
-def nearest(values: Array, is_wanted: Array, piece: Array) -> tuple[Array, Array]:
-    """For each row the value of the wanted row at or before it, and of the one at or after it, in the same piece."""
-    count = len(piece)
-    place = np.arange(count)
-    before = np.maximum.accumulate(np.where(is_wanted, place, -1))
-    after = np.minimum.accumulate(np.where(is_wanted, place, count)[::-1])[::-1]
-    found = []
-    for row in (before, after):
-        inside = np.clip(row, 0, count - 1)
-        is_there = (row == inside) & (piece[inside] == piece)
-        found.append(np.where(is_there, values[inside], NONE))
-    return found[0], found[1]
+class Nearest:
+    """Finds, from any row, the nearest of some wanted rows in the same piece."""
+
+    def __init__(self, values: Array, is_wanted: Array, piece: Array) -> None:
+        """`piece` is the ordinal of each row's piece; it never falls."""
+        self._values, self._is_wanted, self._piece = values, is_wanted, piece
+        self._wanted = np.append(np.flatnonzero(is_wanted), NONE)  # found at -1 as well, and so before the first one
+        self._count = np.cumsum(is_wanted)  # how many are wanted up to each row
+
+    def before(self, row: Array) -> Array:
+        """The values of the wanted rows at or before some rows; NONE where there is none, or no such row."""
+        return self._value(row, self._count[row] - 1)
+
+    def after(self, row: Array) -> Array:
+        """The values of the wanted rows at or after some rows; NONE where there is none, or no such row."""
+        return self._value(row, self._count[row] - self._is_wanted[row])
+
+    def _value(self, row: Array, place: Array) -> Array:
+        found = self._wanted[place]
+        is_there = (row != NONE) & (found != NONE) & (self._piece[found] == self._piece[row])
+        return np.where(is_there, self._values[found], NONE)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from txn_analysis.ingest.grammar import END_MARKERS, TIMES
 from txn_analysis.ingest.sections import BROKER_WRITTEN_TOPICS
-from txn_analysis.reconstruct.arrays import NONE, Array, lists, max_of, nearest, nullable
+from txn_analysis.reconstruct.arrays import NONE, Array, at, lists, max_of, nullable
 from txn_analysis.reconstruct.fragments import Rows, fragments_of, producers_of
 from txn_analysis.reconstruct.transaction_rows import ended_rows
 from txn_analysis.tables import LOG_PIECES
@@ -85,9 +85,9 @@ def fold(batches: Batches, cuts: Sequence[int] = ()) -> Folded:
     rows = _rows(batches, cuts)
     fragments = fragments_of(rows)
     count = len(rows.first_row)
-    place = {name: pa.repeat(value, count) for name, value in batches.place.items()}
-    arrays = place | _facts(rows) | {"producers": producers_of(rows, fragments)}
     schema = LOG_PIECES.arrow_schema
+    place = {name: pa.repeat(pa.scalar(v, schema.field(name).type), count) for name, v in batches.place.items()}
+    arrays = place | _facts(rows) | {"producers": producers_of(rows, fragments)}
     pieces = pa.RecordBatch.from_arrays([arrays[f.name].cast(f.type) for f in schema], schema=schema)
     piece = pa.array(fragments.piece[fragments.whole])
     lies = {name: pieces[name].take(piece) for name in (*place, "first_position")}
@@ -125,8 +125,8 @@ def _facts(rows: Rows) -> dict[str, pa.Array]:
     first, last = rows.first_row, np.append(rows.first_row[1:], len(rows.piece)) - 1
     inside = np.ones(len(rows.piece), bool)
     inside[first] = False
-    before = np.arange(len(rows.piece)) - 1
-    is_hole = inside & (rows["base_offset"] > rows["last_offset"][before] + 1)
+    row = np.arange(len(rows.piece))
+    is_hole = inside & (rows["base_offset"] > rows["last_offset"][row - 1] + 1)
     moment = np.where(rows["is_moment"], rows["max_timestamp_ms"], NONE)
     positive = np.where(rows["max_timestamp_ms"] > 0, rows["max_timestamp_ms"], NONE)
     records = np.where(rows["is_control"] | (rows["record_count"] < 0), 0, rows["record_count"])
@@ -151,10 +151,10 @@ def _facts(rows: Rows) -> dict[str, pa.Array]:
         "is_marker_printed": pa.array(printed > 0, mask=printed == NONE),
         "record_count": pa.array(np.add.reduceat(records, first)),
         "size_bytes": pa.array(np.add.reduceat(rows["size_bytes"], first)),
-        "first_moment_ms": nullable(rows.moments[1][first]),
-        "last_moment_ms": nullable(rows.moments[0][last]),
+        "first_moment_ms": nullable(rows.moments.after(first)),
+        "last_moment_ms": nullable(rows.moments.before(last)),
         "max_moment_ms": nullable(max_of(moment, first)),
-        "last_timestamp_ms": nullable(nearest(positive, positive != NONE, rows.piece)[0][last]),
+        "last_timestamp_ms": nullable(at(positive, max_of(np.where(positive != NONE, row, NONE), first))),
         "max_timestamp_ms": nullable(max_of(positive, first)),
         "first_leader_epoch": nullable(rows["leader_epoch"][first]),
         "leader_epoch": nullable(max_of(rows["leader_epoch"], first)),

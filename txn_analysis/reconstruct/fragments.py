@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.reconstruct.arrays import NONE, Array, at, lists, max_of, nearest, nullable
+from txn_analysis.reconstruct.arrays import NONE, Array, Nearest, at, lists, max_of, nullable
 from txn_analysis.reconstruct.producer_trace import trace
 from txn_analysis.tables import LOG_PIECES
 
@@ -29,9 +29,9 @@ class Rows:
         return self.columns[name]
 
     @cached_property
-    def moments(self) -> tuple[Array, Array]:
-        """For each row the broker-clock moment at or before it, and the one at or after it, in the same piece."""
-        return nearest(self["max_timestamp_ms"], self["is_moment"], self.piece)
+    def moments(self) -> Nearest:
+        """The moments of the broker's clock."""
+        return Nearest(self["max_timestamp_ms"], self["is_moment"], self.piece)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,6 @@ def _newest_ended(arrays: dict[str, Array], whole: Array, group: Array, group_co
 
 def _fragment_arrays(rows: Rows, found: dict[str, Array], groups: dict[str, Array]) -> dict[str, Array]:
     start, final, end = found["start_row"], found["final_row"], found["end_row"]
-    moment_before, moment_after = rows.moments
     hidden_records, hidden_bytes = _from_row_on(rows, start)
     return {
         "producer_id": rows["producer_id"][groups["first_row"]][found["group"]],
@@ -117,9 +116,9 @@ def _fragment_arrays(rows: Rows, found: dict[str, Array], groups: dict[str, Arra
         "record_count": found["record_count"],
         "size_bytes": found["size_bytes"],
         "last_timestamp_ms": at(rows["max_timestamp_ms"], final),
-        "first_before_ms": at(moment_after, start),
-        "last_after_ms": at(moment_before, final),
-        "last_before_ms": at(moment_after, final),
+        "first_before_ms": rows.moments.after(start),
+        "last_after_ms": rows.moments.before(final),
+        "last_before_ms": rows.moments.after(final),
         "hidden_record_count": hidden_records,
         "hidden_bytes": hidden_bytes,
         "end_offset": at(rows["base_offset"], end),

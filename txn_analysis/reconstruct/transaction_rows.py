@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 PIECE_KEY = ("input_id", "section_index", "first_position")
 PieceKey = tuple[str, int, int]
 _SCHEMA = pa.schema([field for field in TRANSACTIONS.arrow_schema if field.name != "run_id"])
+_UNKNOWN, _MARKER = pa.array(["unknown", "marker"])
 _NAMES_IN_FRAGMENTS = {
     "producer_id": "producer_id",
     "txn_start_offset": "start_offset",
@@ -47,9 +48,9 @@ def ended_rows(place: Mapping[str, pa.Array], fragments: Mapping[str, pa.Array])
     """Rows of `ended_transactions` from fragments that are whole transactions, and where each of them lies."""
     epoch = fragments["end_coordinator_epoch"]
     columns = {name: fragments[source] for name, source in _NAMES_IN_FRAGMENTS.items()} | {
-        "is_txn_start_exact": pa.repeat(pa.scalar(value=True), len(epoch)),
+        "is_txn_start_exact": pa.repeat(pa.scalar(value=True, type=pa.bool_()), len(epoch)),
         "outcome": pc.fill_null(fragments["end_marker"], "ended"),
-        "coordinator_epoch_basis": pc.if_else(pc.is_null(epoch), "unknown", "marker"),
+        "coordinator_epoch_basis": pc.if_else(pc.is_null(epoch), _UNKNOWN, _MARKER),
     }
     return _rows({**place, **columns}, len(epoch), ENDED_TRANSACTIONS.arrow_schema)
 

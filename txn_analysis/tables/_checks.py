@@ -30,11 +30,17 @@ class Check:
         return pc.all(self.holds(rows), skip_nulls=False, min_count=0).as_py() is True
 
 
+def _as_in(rows: pa.RecordBatch, column: str, value: object) -> pa.Scalar:
+    """A value of a column's type; where Arrow must find the type itself, it looks for modules each time."""
+    return pa.scalar(value, rows.schema.field(column).type)
+
+
 def one_of(column: str, values: Iterable[str]) -> Check:
     """A column holds one of some plain words, or is NULL."""
     words = tuple(values)
+    known = pa.array(words, pa.string())
     sql = f"coalesce({column} IN (" + ", ".join(f"'{word}'" for word in words) + "), true)"
-    return Check(sql, lambda rows: pc.or_(pc.is_null(rows[column]), pc.is_in(rows[column], pa.array(words))))
+    return Check(sql, lambda rows: pc.or_(pc.is_null(rows[column]), pc.is_in(rows[column], known)))
 
 
 def not_negative(*columns: str) -> Check:
@@ -43,7 +49,10 @@ def not_negative(*columns: str) -> Check:
 
 
 def _not_negative(column: str) -> Check:
-    return Check(f"coalesce({column}, 0) >= 0", lambda rows: pc.greater_equal(pc.fill_null(rows[column], 0), 0))
+    return Check(
+        f"coalesce({column}, 0) >= 0",
+        lambda rows: pc.greater_equal(pc.fill_null(rows[column], 0), _as_in(rows, column, 0)),
+    )
 
 
 def in_order(first: str, last: str) -> Check:
@@ -61,12 +70,12 @@ def earlier(first: str, last: str) -> Check:
 
 def always(column: str, value: bool | int) -> Check:
     """A column holds the same in every row."""
-    return Check(f"{column} = {str(value).lower()}", lambda rows: pc.equal(rows[column], value))
+    return Check(f"{column} = {str(value).lower()}", lambda rows: pc.equal(rows[column], _as_in(rows, column, value)))
 
 
 def at_least(column: str, minimum: int) -> Check:
     """A column holds no smaller number."""
-    return Check(f"{column} >= {minimum}", lambda rows: pc.greater_equal(rows[column], minimum))
+    return Check(f"{column} >= {minimum}", lambda rows: pc.greater_equal(rows[column], _as_in(rows, column, minimum)))
 
 
 def adds_up(first: str, second: str, total: str) -> Check:
@@ -78,5 +87,5 @@ def null_only_if(empty: str, column: str, word: str) -> Check:
     """A column is NULL where another holds one word, and nowhere else."""
     return Check(
         f"({column} = '{word}') = ({empty} IS NULL)",
-        lambda rows: pc.equal(pc.equal(rows[column], word), pc.is_null(rows[empty])),
+        lambda rows: pc.equal(pc.equal(rows[column], _as_in(rows, column, word)), pc.is_null(rows[empty])),
     )
