@@ -81,7 +81,7 @@ def test_a_run_has_the_transactions_of_the_pieces_that_it_uses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if not is_local:
-        monkeypatch.setattr(Warehouse, "_local_root", None)
+        monkeypatch.setattr(Warehouse, "_local", None)
     take(scanned, "run", **used)
     assert producers_of(scanned, "run") == producers
 

@@ -19,7 +19,7 @@ from txn_analysis.reconstruct.partitions import linked_partitions, partition_hea
 from txn_analysis.report.build import build_report
 from txn_analysis.report.progress import silent
 from txn_analysis.run import Run, start_run
-from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
+from txn_analysis.tables import ABORT_PLAN, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
 from txn_analysis.timelines import pictures_of
 from txn_analysis.warehouse import Warehouse
 
@@ -96,7 +96,7 @@ def plan_aborts(spark: SparkSession, settings: Settings) -> Run:
         WarehouseError: the capture was not judged with these settings.
     """
     run = start_run(spark, settings)
-    if run.warehouse.read(RUNS).where(F.col("run_id") == run.run_id).isEmpty():
+    if not run.warehouse.listed(RUNS, "run_id", run_id=[run.run_id]):
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/find_hanging.py first.")
     run.replace_rows(plan_of(run, collected(run.rows(FINDINGS))), ABORT_PLAN)
     return run
@@ -107,16 +107,12 @@ def load_report(spark: SparkSession, settings: Settings, run_id: str | None = No
     warehouse = Warehouse(spark, settings.warehouse)
     wanted = run_id or warehouse.latest_run(settings.cluster)
     of_run = F.col("run_id") == wanted
-    frames = (
-        warehouse.read(RUNS).where(of_run),
-        warehouse.inputs(settings.cluster).drop("sections"),
-        warehouse.read(PARTITION_HEALTH).where(of_run).drop("producers"),
-        warehouse.read(FINDINGS).where(of_run),
-    )
-    runs, inputs, health, findings = in_parallel(*[partial(collected, frame) for frame in frames])
+    runs = warehouse.listed(RUNS, run_id=[wanted])
     if not runs:
         raise WarehouseError(f"{settings.warehouse}: no run {wanted}. `txn-analysis report` shows the last one.")
-    own = [item for item in inputs if item["capture"] == runs[0]["capture"]]
+    own = warehouse.listed(INPUTS, cluster=[settings.cluster], capture=[runs[0]["capture"]])
+    frames = warehouse.read(PARTITION_HEALTH).where(of_run).drop("producers"), warehouse.read(FINDINGS).where(of_run)
+    health, findings = in_parallel(*[partial(collected, frame) for frame in frames])
     return build_report(runs[0], own, health, findings)
 
 

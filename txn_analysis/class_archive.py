@@ -33,19 +33,24 @@ CreateTime: 1700000000000 size: 100 magic: 2 compresscodec: none crc: 1 isvalid:
 
 
 def make_archive(folder: Path) -> Path:
-    """Audit one line in a Java that writes down what it loaded, and put that into `folder`.
+    """Audit a line, and then it and another, in a Java that writes down what it loaded; put that into `folder`.
+
+    Only the second audit finds rows in its warehouse, as those of every later night do.
 
     Raises:
         MissingToolError: no usable JDK or no Delta jars.
         OSError: it cannot be stored.
     """
     with tempfile.TemporaryDirectory(dir=folder, prefix=".classes-") as work:
-        made, sample = Path(work, CLASS_ARCHIVE), Path(work, "sample.txt")
-        sample.write_text(_SAMPLE, encoding="utf-8")
+        made, first, second = (Path(work, name) for name in (CLASS_ARCHIVE, "first.txt", "second.txt"))
+        first.write_text(_SAMPLE, encoding="utf-8")
+        second.write_text(_SAMPLE.replace("sample-0", "sample-1"), encoding="utf-8")
         spark = session(
             "local[2]", length=RunLength.SHORT, java_options=f'"-XX:ArchiveClassesAtExit={made}" {SILENT_ARCHIVE}'
         )
-        audit(spark, [str(sample)], Settings(warehouse=str(Path(work, "warehouse"))))
+        settings = Settings(warehouse=str(Path(work, "warehouse")))
+        for samples in ([first], [first, second]):
+            audit(spark, [str(sample) for sample in samples], settings)
         _end_java(spark)
         return made.replace(folder / CLASS_ARCHIVE)
 

@@ -6,11 +6,10 @@ first one's rows, and leaves them as they are.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F
-
-from txn_analysis.frames import collected
+from txn_analysis.alike import Alike
 from txn_analysis.tables import INPUTS, RUNS
 from txn_analysis.warehouse import MOST_ATTEMPTS, too_busy
 
@@ -23,18 +22,15 @@ if TYPE_CHECKING:
 
 # What reading an input found out; content that was read before keeps what was found then.
 _FOUND_BY_READING = ("ingest_id", "parsed_bytes", "rejected_bytes", "newest_moment_ms", "sections")
-_SAME_CONTENT = "t.input_id = s.input_id AND t.kind <=> s.kind"
-_SAME_INPUT = "t.input_id = s.input_id AND t.cluster = s.cluster AND t.capture = s.capture"
-_READ_BY_ANOTHER = f"{_SAME_CONTENT} AND NOT t.ingest_id <=> s.ingest_id"
+_SAME_CONTENT = Alike(("input_id", "kind"))
+_SAME_INPUT = Alike(("input_id", "cluster", "capture"))
+_READ_BY_ANOTHER = replace(_SAME_CONTENT, but="ingest_id")
+_SAME_RUN, _SAME_NUMBER = Alike(("run_id",)), Alike(("run_number",))
 
 
 def held_inputs(warehouse: Warehouse, input_ids: Iterable[str]) -> list[Row]:
     """Rows of `inputs` that list any of these contents, of whatever cluster and capture."""
-    if warehouse.is_new(INPUTS):
-        return []
-    wanted = warehouse.spark.createDataFrame([(i,) for i in input_ids], "input_id string")
-    rows = warehouse.read(INPUTS).join(F.broadcast(wanted), "input_id", "left_semi")
-    return collected(rows)
+    return [] if warehouse.is_new(INPUTS) else warehouse.listed(INPUTS, input_id=[*input_ids])
 
 
 def found_by_reading(inputs: Iterable[Row]) -> dict[tuple[str, str | None], Row]:
@@ -60,7 +56,7 @@ def commit_inputs(warehouse: Warehouse, inputs: Sequence[Row], held: Sequence[Ro
             for row in inputs
             if (row["cluster"], row["capture"], row["input_id"]) not in places
         ]
-        if not fresh or warehouse.insert(fresh, INPUTS, f"({_SAME_INPUT}) OR ({_READ_BY_ANOTHER})") == len(fresh):
+        if not fresh or warehouse.insert(fresh, INPUTS, (_SAME_INPUT, _READ_BY_ANOTHER)) == len(fresh):
             return
         held = held_inputs(warehouse, (row["input_id"] for row in inputs))
     raise too_busy(warehouse.path(INPUTS))
@@ -72,7 +68,7 @@ def deepen_inputs(warehouse: Warehouse, inputs: Sequence[Row]) -> None:
     Raises:
         WarehouseError: it cannot be written.
     """
-    warehouse.update(inputs, INPUTS, _SAME_CONTENT, _FOUND_BY_READING)
+    warehouse.update(inputs, INPUTS, _SAME_CONTENT.sql, _FOUND_BY_READING)
 
 
 def commit_run(warehouse: Warehouse, run: Row) -> None:
@@ -84,16 +80,12 @@ def commit_run(warehouse: Warehouse, run: Row) -> None:
         WarehouseError: it cannot be written, or other audits were faster every time.
     """
     for _ in range(MOST_ATTEMPTS):
-        numbers = {} if warehouse.is_new(RUNS) else _run_numbers(warehouse)
+        known = [] if warehouse.is_new(RUNS) else warehouse.listed(RUNS, "run_id", "run_number")
+        numbers = {row["run_id"]: int(row["run_number"]) for row in known}
         if run["run_id"] in numbers:
             numbered = run | {"run_number": numbers[run["run_id"]]}
             return warehouse.replace_rows([numbered], RUNS, run_id=run["run_id"])
         numbered = run | {"run_number": max(numbers.values(), default=0) + 1}
-        if warehouse.insert([numbered], RUNS, "t.run_id = s.run_id OR t.run_number = s.run_number"):
+        if warehouse.insert([numbered], RUNS, (_SAME_RUN, _SAME_NUMBER)):
             return None
     raise too_busy(warehouse.path(RUNS))
-
-
-def _run_numbers(warehouse: Warehouse) -> dict[str, int]:
-    rows = collected(warehouse.read(RUNS).select("run_id", "run_number"))
-    return {row["run_id"]: row["run_number"] for row in rows}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from txn_analysis.wall_clock import now_ms
 
@@ -35,25 +34,21 @@ class DeltaLog:
         """
         return int(self._log.update(False, self._none, self._none).version())
 
-    def paths(self, column: str, predicate: str) -> list[tuple[str, str]]:
-        """Of each file of some partitions of `column`: its partition, and where it lies below the table's folder."""
-        files = self._files_of(self._start(), predicate)
-        return [(str(file.partitionValues().apply(column)), unquote(file.path())) for file in files]
-
     def append(self, files: Iterable[DataFile]) -> None:
         """Add files, already written into the folder of a table without partitions, in one commit."""
         self._commit(self._start(), [_added(file, {}) for file in files], [], "Append")
 
-    def replace(self, files: Iterable[DataFile], slice_of: Mapping[str, str], predicate: str) -> None:
+    def replace(self, files: Iterable[DataFile], slice_of: Mapping[str, str], predicate: str, *, is_new: bool) -> None:
         """Make files the whole content of one partition, in one commit.
 
         Args:
             files: already written into the table's folder.
             slice_of: the partition, by the names of its columns.
             predicate: the same in SQL.
+            is_new: whether it has no files yet. To find that out takes Delta seconds.
         """
         transaction = self._start()
-        before = self._files_of(transaction, predicate)
+        before = [] if is_new else self._files_of(transaction, predicate)
         added = [_added(file, slice_of) for file in files]
         if added or before:
             self._commit(transaction, added, before, "Overwrite", [*slice_of], predicate)
@@ -83,8 +78,6 @@ class DeltaLog:
         transaction.commit(self._sequence(actions), described)
 
     def _files_of(self, transaction: Any, predicate: str) -> Any:
-        if transaction.readVersion() == 0:  # made, and never written: a query would only say so, seconds later
-            return []
         parsed = self._session.sessionState().sqlParser().parseExpression(predicate)
         found = transaction.filterFiles(self._sequence([parsed]), False)
         return self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(found)

@@ -14,9 +14,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.errors import WarehouseError
-from txn_analysis.frames import collected
 from txn_analysis.reconstruct.copies import cuts_of
-from txn_analysis.tables import LOG_PIECES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
+from txn_analysis.tables import INPUTS, LOG_PIECES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
 from txn_analysis.tables.inputs import SECTION
 
@@ -171,7 +170,7 @@ def evidence_of(warehouse: Warehouse, cluster: str, capture: str | None = None) 
     Raises:
         WarehouseError: the cluster has no such capture.
     """
-    inputs = _inputs(warehouse, cluster)
+    inputs = warehouse.listed(INPUTS, cluster=[cluster])
     moments = _moments(inputs)
     names = sorted(moments, key=lambda name: (moments[name] is not None, moments[name] or 0, name))
     if not names or (capture is not None and capture not in moments):
@@ -184,11 +183,7 @@ def evidence_of(warehouse: Warehouse, cluster: str, capture: str | None = None) 
 def evidence_of_run(warehouse: Warehouse, run: Row) -> Evidence:
     """The evidence that a run had, from its row of `runs`; captures that were fed later are not among it."""
     captures = (run["capture"], *reversed(run["earlier_captures"] or []))
-    return _evidence(warehouse, run["cluster"], captures, _inputs(warehouse, run["cluster"]))
-
-
-def _inputs(warehouse: Warehouse, cluster: str) -> list[Row]:
-    return collected(warehouse.inputs(cluster))
+    return _evidence(warehouse, run["cluster"], captures, warehouse.listed(INPUTS, cluster=[run["cluster"]]))
 
 
 def _moments(inputs: list[Row]) -> dict[str, int | None]:

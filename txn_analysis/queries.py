@@ -123,7 +123,7 @@ class RunTables:
     """The tables as one finished run left them."""
 
     warehouse: Warehouse
-    run: Row
+    run: dict[str, Any]
 
     @property
     def as_of_ms(self) -> int | None:
@@ -141,7 +141,7 @@ class RunTables:
 
     def finished(self) -> Run:
         """The run itself, with the settings and the evidence that it had."""
-        return finished_run(self.warehouse, self.run.asDict())
+        return finished_run(self.warehouse, self.run)
 
     def rows(self, table: Table) -> DataFrame:
         """The run's rows of a result table."""
@@ -172,10 +172,10 @@ def run_tables(warehouse: Warehouse, cluster: str, run_id: str | None = None) ->
         WarehouseError: there is no such run.
     """
     wanted = run_id or warehouse.latest_run(cluster)
-    run = warehouse.read(RUNS).where(F.col("run_id") == wanted).first()
-    if run is None:
+    runs = warehouse.listed(RUNS, run_id=[wanted])
+    if not runs:
         raise WarehouseError(f"no run {escape(wanted)} in this warehouse; without --run the last one is used")
-    return RunTables(warehouse, run)
+    return RunTables(warehouse, runs[0])
 
 
 def find_hanging(findings: DataFrame, filters: Filters, since: DataFrame | None = None) -> Answer:

@@ -103,8 +103,8 @@ def nights(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> Nig
     Raises:
         WarehouseError: there is no such run.
     """
-    last = run_tables(warehouse, cluster, run_id).run.asDict(recursive=True)
-    runs = collected(warehouse.read(RUNS).where(F.col("cluster") == last["cluster"]))
+    last = run_tables(warehouse, cluster, run_id).run
+    runs = warehouse.listed(RUNS, cluster=[last["cluster"]])
     newest = {run["capture"]: run for run in sorted(runs, key=lambda run: int(run["run_number"]))}
     return Nights(warehouse, (*sorted(_behind(newest.values(), last), key=lambda run: int(run["as_of_ms"])), last))
 

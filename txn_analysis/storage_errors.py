@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 _INTACT = "What earlier runs wrote is intact"
 _AGAIN = "the same command can be run again, and starts over"
 
-# What Delta and Spark say of a table that lost files, or whose files were changed by something else.
+# What Delta, Spark and Arrow say of a table that lost files, or whose files were changed by something else.
 _DAMAGE = (
+    "Corrupt snappy",
+    "Could not open Parquet input source",
+    "Couldn't deserialize thrift",
     "FAILED_READ_FILE",
     "DELTA_CHECKPOINT_",
     "DELTA_FILE_",
@@ -33,7 +36,11 @@ _DAMAGE = (
     "DELTA_TABLE_NOT_FOUND",
     "DELTA_TRUNCATED_TRANSACTION_LOG",
     "DELTA_VERSIONS_NOT_CONTIGUOUS",
+    "FileNotFoundError: ",
     "JsonParseException",
+    "Unexpected end of stream",
+    "checksum version (",
+    "io.delta.kernel.exceptions.",
 )
 # The first problem whose sign is found anywhere along the chain: signs, what it is, what to do.
 _PROBLEMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
@@ -120,6 +127,11 @@ def is_conflict(error: BaseException) -> bool:
     return any(entry.startswith("io.delta.exceptions.") for entry in _java_chain(error))
 
 
+def is_missing(error: BaseException) -> bool:
+    """There is no table."""
+    return any(entry.startswith("io.delta.kernel.exceptions.TableNotFoundException") for entry in _java_chain(error))
+
+
 def _java_chain(error: BaseException) -> Iterator[str]:
     """`class: message` of a Java exception and of its causes, outermost first; nothing for errors of Python."""
     # PySpark's own exceptions keep the Java object in one place, Py4J's in another.
@@ -134,7 +146,7 @@ def _java_chain(error: BaseException) -> Iterator[str]:
 def _place(text: str, place: str) -> str:
     """The file that the exception names, if it is of this warehouse; else the place as it is known here."""
     named = _FILE.search(text)
-    return named[1].rstrip(".,") if named and named[1].startswith(place) else place
+    return named[1].rstrip(".,:") if named and named[1].startswith(place) else place
 
 
 def _broken_constraint(text: str) -> str | None:

@@ -16,27 +16,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlparse
 
-import pyarrow as pa
 from delta.tables import DeltaTable
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
-from txn_analysis.data_files import write_data_files
 from txn_analysis.delta_log import DeltaLog
 from txn_analysis.errors import WarehouseError
 from txn_analysis.frames import collected
+from txn_analysis.local_tables import LocalTables
 from txn_analysis.new_tables import check_writable, create_table
 from txn_analysis.one_writer import one_writer
 from txn_analysis.parallel import in_parallel
 from txn_analysis.row_tasks import named_rows, rows_named, told_rows, write_frame, write_in_tasks, write_taken
-from txn_analysis.storage_errors import is_conflict, storage_error
+from txn_analysis.storage_errors import is_conflict, is_missing, storage_error
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from txn_analysis.alike import Alike
     from txn_analysis.data_files import DataFile
     from txn_analysis.row_tasks import RowMaker, RowTasks
     from txn_analysis.tables import Table
@@ -63,12 +65,13 @@ class Warehouse:
         return f"{self.root}/{table.name}"
 
     @cached_property
-    def _local_root(self) -> Path | None:
-        """The folder, if the warehouse is on a file system of this machine."""
+    def _local(self) -> LocalTables | None:
+        """The tables, if the warehouse is on a file system of this machine."""
         jvm: Any = self.spark._jvm
         conf = self.spark._jsparkSession.sessionState().newHadoopConf()
         is_local = jvm.org.apache.hadoop.fs.Path(self.root).getFileSystem(conf).getScheme() == "file"
-        return Path(unquote(urlparse(self.root).path) if "://" in self.root else self.root) if is_local else None
+        folder = Path(unquote(urlparse(self.root).path) if "://" in self.root else self.root)
+        return LocalTables(self.spark, folder) if is_local else None
 
     def create(self) -> None:
         """Create the tables that are missing, with their comments, NOT NULL columns and CHECK constraints.
@@ -78,8 +81,8 @@ class Warehouse:
         Raises:
             WarehouseError: the folder cannot be written, or a table is damaged.
         """
-        if self._local_root:
-            check_writable(self._local_root)
+        if self._local:
+            check_writable(self._local.root)
         in_parallel(*[partial(self._prepare, table) for table in ALL_TABLES])
 
     def _prepare(self, table: Table) -> None:
@@ -117,8 +120,42 @@ class Warehouse:
         try:
             return self.spark.read.format("delta").load(self.path(table))
         except AnalysisException as error:
-            message = f"{self.root}: no warehouse here ({table.name} is missing). Run `txn-analysis audit` first."
-            raise WarehouseError(message) from error
+            raise self._missing(table) from error
+
+    def _missing(self, table: Table) -> WarehouseError:
+        what = f"no warehouse here ({table.name} is missing). Run `txn-analysis audit` first."
+        return WarehouseError(f"{self.root}: {what}")
+
+    def listed(self, table: Table, *names: str, **one_of: Collection[str]) -> list[Row]:
+        """Rows of `inputs` or `runs` as plain data: as many as there are files that were read, or runs.
+
+        Args:
+            table: one of the two.
+            names: of the columns that are wanted; all where there are none.
+            one_of: what some columns may hold; only rows that meet all are wanted.
+
+        Raises:
+            WarehouseError: there is no such warehouse.
+        """
+        if local := self._plain(table):
+            return self._mapped(table, partial(local.rows, table, names, one_of))
+        rows = self.read_uncommitted(table)
+        for column, values in one_of.items():
+            wanted = self.spark.createDataFrame([(value,) for value in values], f"{column} string")
+            rows = rows.join(F.broadcast(wanted), column, "left_semi")
+        return collected(rows.select(*names) if names else rows)
+
+    def _plain(self, table: Table) -> LocalTables | None:
+        """The local tables, if this one can be read there."""
+        return self._local if self._local and self._mapped(table, partial(self._is_plain, self._local, table)) else None
+
+    def _is_plain(self, local: LocalTables, table: Table) -> bool:
+        try:
+            return local.is_plain(table)
+        except Py4JJavaError as error:
+            if is_missing(error):
+                raise self._missing(table) from error
+            raise
 
     def versions(self, tables: Sequence[Table]) -> dict[str, int]:
         """The newest version of some tables, by name."""
@@ -147,14 +184,14 @@ class Warehouse:
         Raises:
             WarehouseError: as with `replace`.
         """
-        if self._local_root and _is_partition(table, slice_of):
-            root = self._local_root
+        if self._local and _is_partition(table, slice_of):
+            root = self._local.root
             own = partial(write_frame, frame, rows_of or iter, table, root, slice_of)
             writers = [own]
             if taken and taken.files:
                 writers.append(partial(write_taken, self.spark, taken, table, root, slice_of))
             files = in_parallel(*[partial(self._mapped, table, write) for write in writers])
-            self._commit(table, [*chain(*files)], slice_of)
+            self._commit(self._local, table, [*chain(*files)], slice_of)
         else:
             rows = frame.mapInArrow(rows_of, table.schema) if rows_of else frame
             rows = rows.unionByName(self._taken_rows(taken, slice_of)) if taken else rows
@@ -166,12 +203,7 @@ class Warehouse:
 
         There are none where only Spark reads and writes.
         """
-        (column,), wanted = table.partition_by, ", ".join(map(_literal, sorted(slices)))
-        if not self._local_root or not wanted:
-            return []
-        return self._mapped(
-            table, lambda: DeltaLog(self.spark, self.path(table)).paths(column, f"{column} IN ({wanted})")
-        )
+        return self._mapped(table, partial(self._local.files, table, slices)) if self._local else []
 
     def _taken_rows(self, taken: Wanted, slice_of: dict[str, str]) -> DataFrame:
         rows, (column,) = self.read_uncommitted(taken.table), taken.table.partition_by
@@ -186,15 +218,11 @@ class Warehouse:
         Raises:
             WarehouseError: as with `replace`.
         """
-        if self._local_root and _is_partition(table, slice_of):
-            self._commit(table, self._mapped(table, lambda: self._files_of(rows, table, slice_of)), slice_of)
+        if self._local and _is_partition(table, slice_of):
+            files = self._mapped(table, partial(self._local.written, rows, table, slice_of))
+            self._commit(self._local, table, files, slice_of)
         else:
             self.replace(self.rows(rows, table), table, **slice_of)
-
-    def _files_of(self, rows: Sequence[Row], table: Table, slice_of: dict[str, str]) -> list[DataFile]:
-        assert self._local_root is not None
-        batch = pa.RecordBatch.from_pylist(rows, schema=table.arrow_schema)
-        return write_data_files([(table, batch)], self._local_root, slice_of)
 
     def fill(self, tasks: RowTasks, **slice_of: str) -> dict[str, pa.Table]:
         """Make what tasks produce the whole content of a slice, in each of the tables that they fill.
@@ -205,11 +233,11 @@ class Warehouse:
         Raises:
             WarehouseError: as with `replace`.
         """
-        if not self._local_root:
+        if not self._local:
             return self._fill_by_spark(tasks, slice_of)
-        found = _mapped(self.root, partial(write_in_tasks, self.spark, tasks, self._local_root, slice_of))
+        found = _mapped(self.root, partial(write_in_tasks, self.spark, tasks, self._local.root, slice_of))
         own = [(table, [file for file in found.files if file.table == table.name]) for table in tasks.tables]
-        in_parallel(*[partial(self._commit, table, files, slice_of) for table, files in own])
+        in_parallel(*[partial(self._commit, self._local, table, files, slice_of) for table, files in own])
         return found.told
 
     def _fill_by_spark(self, tasks: RowTasks, slice_of: dict[str, str]) -> dict[str, pa.Table]:
@@ -221,38 +249,28 @@ class Warehouse:
         finally:
             named.unpersist()
 
-    def _commit(self, table: Table, files: list[DataFile], slice_of: dict[str, str]) -> None:
-        log = DeltaLog(self.spark, self.path(table))
-        self._write(table, partial(log.replace, files, slice_of, _condition(slice_of)))
+    def _commit(self, local: LocalTables, table: Table, files: list[DataFile], slice_of: dict[str, str]) -> None:
+        self._write(table, partial(local.replace, table, files, slice_of, _condition(slice_of)))
 
     def rows(self, rows: Iterable[Row], table: Table) -> DataFrame:
         """Rows made on the driver as a frame of the table's schema; absent columns are NULL."""
         names = table.schema.names
         return self.spark.createDataFrame([tuple(row.get(n) for n in names) for row in rows], table.schema)
 
-    def insert(self, rows: Sequence[Row], table: Table, unless: str) -> int:
-        """Insert the rows `s` for which no row `t` of the table meets a condition, and say how many those were.
+    def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
+        """Insert the rows that are not alike, in one of some ways, to a row of the table; say how many those were.
 
         Looking and inserting is one step: of two writers at once, the second sees the rows of the first.
 
         Raises:
             WarehouseError: as with `replace`.
         """
-        insert = self._insert_file if self._local_root else self._merge
+        insert = local.insert if (local := self._plain(table)) else self._merge
         return self._write(table, partial(insert, rows, table, unless))
 
-    def _insert_file(self, rows: Sequence[Row], table: Table, unless: str) -> int:
-        # Nobody else writes to the table while `_write` holds its lock.
-        if not self.is_new(table):
-            present = self.read_uncommitted(table).alias("t")
-            fresh = self.rows(rows, table).alias("s").join(present, F.expr(unless), "left_anti")
-            rows = collected(fresh)
-        if rows:
-            DeltaLog(self.spark, self.path(table)).append(self._files_of(rows, table, {}))
-        return len(rows)
-
-    def _merge(self, rows: Sequence[Row], table: Table, unless: str) -> int:
-        merged = self._as_target(table).merge(self.rows(rows, table).alias("s"), unless)
+    def _merge(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
+        condition = " OR ".join(f"({alike.sql})" for alike in unless)
+        merged = self._as_target(table).merge(self.rows(rows, table).alias("s"), condition)
         return int(merged.whenNotMatchedInsertAll().execute().collect()[0]["num_inserted_rows"])
 
     def update(self, rows: Sequence[Row], table: Table, matching: str, columns: Sequence[str]) -> None:
@@ -283,15 +301,11 @@ class Warehouse:
         raise too_busy(self.path(table))
 
     def _alone(self, table: Table, write: Callable[[], _Result]) -> _Result:
-        with one_writer(self.spark, self._local_root, table.name) if self._local_root else nullcontext():
+        with one_writer(self.spark, self._local.root, table.name) if self._local else nullcontext():
             return write()
 
     def _mapped(self, table: Table, action: Callable[[], _Result]) -> _Result:
         return _mapped(self.path(table), action)
-
-    def inputs(self, cluster: str) -> DataFrame:
-        """The inputs of one cluster, all captures."""
-        return self.read(INPUTS).where(F.col("cluster") == cluster)
 
     def latest_run(self, cluster: str) -> str:
         """The run that was completed last for a cluster.
@@ -299,10 +313,10 @@ class Warehouse:
         Raises:
             WarehouseError: nothing was run for this cluster yet.
         """
-        newest = self.read(RUNS).where(F.col("cluster") == cluster).agg(F.max_by("run_id", "run_number")).first()
-        if newest is None or newest[0] is None:
+        runs = self.listed(RUNS, "run_id", "run_number", cluster=[cluster])
+        if not runs:
             raise WarehouseError(f"{self.root}: no run of cluster {cluster} yet. Run `txn-analysis audit PATH…` first.")
-        return str(newest[0])
+        return str(max(runs, key=lambda run: int(run["run_number"]))["run_id"])
 
 
 def _mapped(place: str, action: Callable[[], _Result]) -> _Result:

@@ -11,7 +11,7 @@ from tests.acceptance.captures import CASES
 from txn_analysis import audit
 from txn_analysis.config import Settings
 from txn_analysis.errors import InputError
-from txn_analysis.tables import ABORTED_TRANSACTIONS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
+from txn_analysis.tables import ABORTED_TRANSACTIONS, INPUTS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def inputs(spark: SparkSession, warehouse: str) -> dict[str, str]:
         if (version, file.name) not in {("2.1.1", "orders-0.deep.txt"), ("2.1.1", "orders-0.payload.txt")}
     ]
     audit.ingest(spark, [str(file) for file in files], Settings(warehouse=warehouse, cluster="grammar"))
-    rows = Warehouse(spark, warehouse).inputs("grammar").select("path", "input_id").collect()
+    rows = Warehouse(spark, warehouse).listed(INPUTS, "path", "input_id", cluster=["grammar"])
     by_content = {Path(row["path"]).read_bytes(): row["input_id"] for row in rows}
     return {f"{file.parent.name}/{file.name}": by_content[file.read_bytes()] for file in files}
 

@@ -12,7 +12,7 @@ from tests.hostile.numbers import out_of_range
 from tests.hostile.scenes import SETTINGS, TOOLS, honest, key_of
 from tests.hostile.texts import bad_json, odd_payloads, slow_lines
 from txn_analysis.errors import InputError
-from txn_analysis.tables import REJECTS
+from txn_analysis.tables import INPUTS, REJECTS
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def test_files_of_all_kinds_of_hostility_are_read_or_named(spark: SparkSession, 
     hanging = {key_of(row) for row in rows if row["verdict"] == "hanging" and row["topic"] in {"clicks", "payments-eu"}}
     assert hanging == set()
     stored = Warehouse(spark, warehouse)
-    inputs = {row["input_id"]: row for row in stored.inputs("odd").collect()}
+    inputs = {row["input_id"]: row for row in stored.listed(INPUTS, cluster=["odd"])}
     rejected = dict.fromkeys(inputs, 0)
     for row in stored.read(REJECTS).where(F.col("input_id").isin([*inputs])).collect():
         rejected[row["input_id"]] += row["length_bytes"]

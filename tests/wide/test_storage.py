@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def test_the_tables_are_those_of_a_disk(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     audit.audit(spark, LATER, settings(tmp_path / "disk"))
-    monkeypatch.setattr(Warehouse, "_local_root", None)
+    monkeypatch.setattr(Warehouse, "_local", None)
     audit.audit(spark, LATER, settings(tmp_path / "store"))
     expected = tables(spark, tmp_path / "disk")
     assert all(expected[name] for name in ("log_batches", "log_pieces", "transaction_states", "transactions"))

@@ -8,8 +8,6 @@ from hashlib import blake2b
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F
-
 from txn_analysis.commits import commit_inputs, deepen_inputs, found_by_reading, held_inputs
 from txn_analysis.errors import InputError
 from txn_analysis.ingest.accounting import (
@@ -175,5 +173,5 @@ def _sections_to_keep(
 def _sections_before(warehouse: Warehouse, cluster: str) -> list[dict[str, Any]]:
     if warehouse.is_new(INPUTS):
         return []
-    known = warehouse.inputs(cluster).select("input_id", F.explode("sections").alias("s")).select("input_id", "s.*")
-    return [row.asDict() for row in known.collect()]
+    known = warehouse.listed(INPUTS, "input_id", "sections", cluster=[cluster])
+    return [section | {"input_id": row["input_id"]} for row in known for section in row["sections"] or ()]

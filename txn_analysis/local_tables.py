@@ -1,0 +1,93 @@
+"""Delta tables on a disk of this machine, read and written past Spark, whose first look at any table takes seconds.
+
+Python writes and reads the data files; Delta's kernel says which they are, and Delta commits them, under one lock with
+other processes (`one_writer`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from txn_analysis.alike import unlike
+from txn_analysis.data_files import write_data_files
+from txn_analysis.delta_log import DeltaLog
+from txn_analysis.delta_snapshot import DeltaSnapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.alike import Alike
+    from txn_analysis.data_files import DataFile
+    from txn_analysis.tables import Table
+
+    Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class LocalTables:
+    """The tables in one folder, `root`. What writes must be the only writer of its table meanwhile.
+
+    What they raise where there is no table, or it is damaged, or the disk fails them, has its words in
+    `storage_errors`.
+    """
+
+    spark: SparkSession
+    root: Path
+
+    def rows(self, table: Table, names: Sequence[str], one_of: Mapping[str, Collection[str]]) -> list[Row]:
+        """Rows of a table as plain data; structs and maps are dictionaries.
+
+        Args:
+            table: a small one.
+            names: of the columns that are wanted; all where there are none.
+            one_of: what some columns may hold; only rows that meet all are wanted.
+        """
+        wanted = pc.scalar(True)
+        for column, values in one_of.items():
+            wanted &= pc.field(column).isin([*values])
+        data = ds.dataset([path for _, path in self._snapshot(table).files()], table.arrow_schema)
+        rows: list[Row] = data.to_table([*names] or None, filter=wanted).to_pylist(maps_as_pydicts="strict")
+        return rows
+
+    def is_plain(self, table: Table) -> bool:
+        """Data files alone have the rows, as those of every table that we write; others can be read by Spark."""
+        return self._snapshot(table).is_plain
+
+    def files(self, table: Table, slices: Iterable[str]) -> list[tuple[str, str]]:
+        """Of each file of some slices, sorted: which slice, and where it lies below the table's folder."""
+        found = self._snapshot(table).files(table.partition_by[0], sorted(slices))
+        return sorted((str(name), path.removeprefix(f"{self._path(table)}/")) for name, path in found)
+
+    def written(self, rows: Sequence[Row], table: Table, slice_of: Mapping[str, str]) -> list[DataFile]:
+        """Rows made on the driver as a data file that no commit names yet; absent columns are NULL."""
+        return write_data_files([(table, pa.RecordBatch.from_pylist(rows, table.arrow_schema))], self.root, slice_of)
+
+    def replace(self, table: Table, files: Sequence[DataFile], slice_of: Mapping[str, str], condition: str) -> None:
+        """Make files the whole content of a slice; `condition` says in SQL which it is."""
+        is_new = not self.files(table, slice_of.values())
+        self._log(table).replace(files, slice_of, condition, is_new=is_new)
+
+    def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
+        """Insert the rows that are not alike, in one of some ways, to a row of the table; say how many those were."""
+        present = self.rows(table, sorted({name for alike in unless for name in alike.names}), {})
+        fresh = unlike(rows, present, unless)
+        if fresh:
+            self._log(table).append(self.written(fresh, table, {}))
+        return len(fresh)
+
+    def _path(self, table: Table) -> str:
+        return str(self.root / table.name)
+
+    def _log(self, table: Table) -> DeltaLog:
+        return DeltaLog(self.spark, self._path(table))
+
+    def _snapshot(self, table: Table) -> DeltaSnapshot:
+        return DeltaSnapshot(self.spark, self._path(table))
