@@ -38,7 +38,14 @@ def audited(night: int) -> tuple[Row, Row]:
         "path": "a b%20/ä",
         "sections": [section],
     }
-    run = {"run_id": f"run {night}", "parameters": "{}", "input_count": 1, "state_coverage": "{}", "warnings": "[]"}
+    run = {
+        "run_id": f"run {night}",
+        "earlier_captures": ["before"],
+        "parameters": "{}",
+        "input_count": 1,
+        "state_coverage": "{}",
+        "warnings": "[]",
+    }
     return of_night | read | sizes, of_night | run | {"verdict_counts": {"hanging": night}, "outcome": "clean"}
 
 
@@ -113,10 +120,16 @@ def test_a_table_that_only_delta_can_read_now(nightly: Warehouse, tmp_path: Path
     shutil.copytree(nightly.root, tmp_path / "copy")
     copy = Warehouse(nightly.spark, str(tmp_path / "copy"))
     features = "'delta.columnMapping.mode' = 'name', 'delta.minReaderVersion' = '2', 'delta.minWriterVersion' = '5'"
-    copy.spark.sql(f"ALTER TABLE delta.`{copy.path(RUNS)}` SET TBLPROPERTIES ({features})")
-    assert sorted(row["run_number"] for row in copy.listed(RUNS)) == [*range(1, NIGHTS + 1)]
-    commit_run(copy, audited(NIGHTS)[1])  # its file has columns by other names
-    assert copy.listed(RUNS, "run_id", run_number=["13"]) == [{"run_id": f"run {NIGHTS}"}]
+    changes = (
+        f"SET TBLPROPERTIES ({features})",
+        "DROP COLUMN earlier_captures",
+        "ADD COLUMN earlier_captures ARRAY<STRING>",
+    )
+    for change in changes:
+        copy.spark.sql(f"ALTER TABLE delta.`{copy.path(RUNS)}` {change}")
+    commit_run(copy, audited(NIGHTS)[1])
+    found = {row["run_id"]: row["earlier_captures"] for row in copy.listed(RUNS)}
+    assert found == {f"run {night}": None for night in range(NIGHTS)} | {f"run {NIGHTS}": ["before"]}
 
 
 def test_rows_are_alike_to_spark_as_they_are_here(spark: SparkSession) -> None:
