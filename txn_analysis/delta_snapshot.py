@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-_SCHEME = "file:"
-
 
 class DeltaSnapshot:
     """The table at `path`, a folder of this machine, as it is now.
@@ -24,7 +22,9 @@ class DeltaSnapshot:
         conf = spark._jsparkSession.sessionState().newHadoopConf()
         self._kernel = jvm.io.delta.kernel
         self._engine = self._kernel.defaults.engine.DefaultEngine.create(conf)
-        self._snapshot = self._kernel.Table.forPath(self._engine, path).getLatestSnapshot(self._engine)
+        table = self._kernel.Table.forPath(self._engine, path)
+        self._folder = f"{table.getPath(self._engine)}/"  # as the kernel writes it
+        self._snapshot = table.getLatestSnapshot(self._engine)
 
     @property
     def is_plain(self) -> bool:
@@ -32,7 +32,9 @@ class DeltaSnapshot:
         return int(self._snapshot.getProtocol().getMinReaderVersion()) == 1
 
     def files(self, column: str | None = None, slices: Sequence[str] = ()) -> list[tuple[str | None, str]]:
-        """Where the data files of some slices lie, each behind its slice; those of the whole table without a column.
+        """Where the data files of some slices lie, below the table's folder, each behind its slice.
+
+        Without a column those of the whole table.
 
         Args:
             column: the one by which the table is partitioned.
@@ -47,7 +49,7 @@ class DeltaSnapshot:
         try:
             for row in (row for batch in _all(batches) for row in _rows(batch)):
                 slice_ = described.getPartitionValues(row)[column] if column else None
-                found.append((slice_, described.getAddFileStatus(row).getPath().removeprefix(_SCHEME)))
+                found.append((slice_, described.getAddFileStatus(row).getPath().removeprefix(self._folder)))
         finally:
             batches.close()
         return found

@@ -53,7 +53,8 @@ class LocalTables:
         wanted = pc.scalar(True)
         for column, values in one_of.items():
             wanted &= pc.field(column).isin([*values])
-        data = ds.dataset([path for _, path in self._snapshot(table).files()], table.arrow_schema)
+        files = [f"{self._path(table)}/{path}" for _, path in self._snapshot(table).files()]
+        data = ds.dataset(files, table.arrow_schema)
         rows: list[Row] = data.to_table([*names] or None, filter=wanted).to_pylist(maps_as_pydicts="strict")
         return rows
 
@@ -64,7 +65,7 @@ class LocalTables:
     def files(self, table: Table, slices: Iterable[str]) -> list[tuple[str, str]]:
         """Of each file of some slices, sorted: which slice, and where it lies below the table's folder."""
         found = self._snapshot(table).files(table.partition_by[0], sorted(slices))
-        return sorted((str(name), path.removeprefix(f"{self._path(table)}/")) for name, path in found)
+        return sorted((str(name), path) for name, path in found)
 
     def written(self, rows: Sequence[Row], table: Table, slice_of: Mapping[str, str]) -> list[DataFile]:
         """Rows made on the driver as a data file that no commit names yet; absent columns are NULL."""
