@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import BinaryIO
 
 _SAMPLE_EVERY_S = 0.1
+_STEP_BYTES = 1 << 20
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 # Fields of /proc/PID/stat, counted behind the closing parenthesis of the command.
@@ -83,6 +84,25 @@ def run(command: Sequence[str], extra_env: Mapping[str, str] | None = None, *, o
         raise FailedError(_last_line(stderr) or f"exit code {process.returncode}")
     cpu_seconds, read_bytes = watch.cpu_ticks.total() / _TICKS_PER_S, watch.read_bytes.total()
     return Finished(seconds, cpu_seconds, watch.peak_memory_bytes, read_bytes, stdout, stderr)
+
+
+def fastest(action: Callable[[], Finished], repeats: int, inputs: Collection[Path] = ()) -> Finished:
+    """The fastest of some processes; before each one its inputs are read ahead."""
+    made = []
+    for _ in range(repeats):
+        read_ahead(inputs)
+        made.append(action())
+    return min(made, key=lambda done: done.seconds)
+
+
+def read_ahead(paths: Iterable[Path]) -> None:
+    """Read files, or those of folders, so that the next process finds them in the page cache: no disk is measured."""
+    for path in paths:
+        for file in path.rglob("*") if path.is_dir() else [path]:
+            if file.is_file():
+                with open(file, "rb", buffering=0) as opened:
+                    while opened.read(_STEP_BYTES):
+                        pass
 
 
 @dataclass

@@ -19,7 +19,7 @@ from benchmarks.audits import Audit, audit
 from benchmarks.dumps import write_dumps
 from benchmarks.kafka_tool import dump_log
 from benchmarks.log_dirs import write_log_dir
-from benchmarks.processes import Finished, run
+from benchmarks.processes import Finished, fastest, read_ahead, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,28 +43,30 @@ class Bench:
     Attributes:
         work: an empty folder; what a step leaves in it, later steps use.
         sizes_bytes: of the small and of the large input.
-        repeats: how often each process runs; the fastest counts, and of memory the most.
+        repeats: how often each process runs; the fastest counts.
     """
 
     work: Path
     sizes_bytes: dict[str, int]
     repeats: int
 
-    def audits(self, paths: list[Path], *words: str, repeats: int = 0, has_events: bool = False) -> Audit:
-        """The fastest of some audits of the same files, each into the empty folder `warehouse`."""
-        made = [self._audit(paths, words, has_events=has_events) for _ in range(repeats or self.repeats)]
+    def audits(
+        self,
+        paths: list[Path],
+        *words: str,
+        repeats: int = 0,
+        has_events: bool = False,
+        kept: Path | None = None,
+    ) -> Audit:
+        """The fastest of some audits of the same files, each into the folder `warehouse`, empty or a copy of `kept`."""
+        made = []
+        for _ in range(repeats or self.repeats):
+            shutil.rmtree(self.warehouse, ignore_errors=True)
+            if kept:
+                shutil.copytree(kept, self.warehouse)
+            read_ahead(paths)
+            made.append(audit(paths, self.warehouse, *words, events_to=self.work / "events" if has_events else None))
         return min(made, key=lambda one: one.process.seconds)
-
-    def audits_again(self, paths: list[Path]) -> Audit:
-        """The fastest of some audits, each into a copy of `kept_warehouse`."""
-        made = [self._audit(paths, (), has_events=False, kept=self.kept_warehouse) for _ in range(self.repeats)]
-        return min(made, key=lambda one: one.process.seconds)
-
-    def _audit(self, paths: list[Path], words: tuple[str, ...], *, has_events: bool, kept: Path | None = None) -> Audit:
-        shutil.rmtree(self.warehouse, ignore_errors=True)
-        if kept:
-            shutil.copytree(kept, self.warehouse)
-        return audit(paths, self.warehouse, *words, events_to=self.work / "events" if has_events else None)
 
     @property
     def warehouse(self) -> Path:
@@ -142,7 +144,7 @@ def baseline(bench: Bench) -> Figures:
     for size in SIZES:
         command = [sys.executable, "-m", "benchmarks.duckdb_baseline", str(bench.shallow(size))]
         for name, words in (("duckdb", []), ("duckdb_keep", ["--keep", str(kept)])):
-            found = _fastest(partial(run, [*command, *words]), bench.repeats)
+            found = fastest(partial(run, [*command, *words]), bench.repeats, [bench.shallow(size)])
             figures[f"{name}_{size}_s"] = found.seconds
             figures[f"{name}_{size}_open_transactions"] = int(found.stdout)
     return figures | {"duckdb_keep_large_bytes": kept.stat().st_size}
@@ -150,7 +152,7 @@ def baseline(bench: Bench) -> Figures:
 
 def again(bench: Bench) -> Figures:
     """Audit the large shallow dumps and their next segments, where the former are in the warehouse already."""
-    made = bench.audits_again([bench.shallow("large"), bench.next_segments])
+    made = bench.audits([bench.shallow("large"), bench.next_segments], kept=bench.kept_warehouse)
     return _of_audit("again", made) | {"again_new_bytes": _size_bytes(bench.next_segments)}
 
 
@@ -184,7 +186,7 @@ def fixed(bench: Bench) -> Figures:
     repeats = max(bench.repeats, _FIXED_REPEATS)
     words = ("--transaction-state-partitions", "4", "--max-clock-skew-ms", "0")
     tiny = bench.audits([_TINY / "segments", _TINY / "transaction-state"], *words, repeats=repeats)
-    bare = _fastest(lambda: _isolated("session", _made(bench.work / "isolated")), repeats)
+    bare = fastest(lambda: _isolated("session", _made(bench.work / "isolated")), repeats)
     return _of_audit("tiny", tiny) | {"bare_session_s": bare.seconds}
 
 
@@ -209,7 +211,7 @@ def kafka_dump_log(bench: Bench) -> Figures:
     folder, text = bench.work / "log-dir-dumped", bench.work / "dumped.txt"
     batches = write_log_dir(folder, bench.sizes_bytes["small"], BATCH_BYTES[0])
     segments = sorted(folder.rglob("*.log"))
-    found = _fastest(lambda: dump_log(segments, text), bench.repeats)
+    found = fastest(lambda: dump_log(segments, text), bench.repeats, segments)
     return {"kafka_dump_log_batches": batches, "kafka_dump_log_s": found.seconds}
 
 
@@ -269,10 +271,6 @@ def _figures_of(done: Finished) -> Figures:
 
 def _isolated(*words: str | Path) -> Finished:
     return run([sys.executable, "-m", "benchmarks.isolated", *map(str, words)])
-
-
-def _fastest(action: Callable[[], Finished], repeats: int) -> Finished:
-    return min((action() for _ in range(repeats)), key=lambda done: done.seconds)
 
 
 def _made(folder: Path) -> Path:

@@ -136,13 +136,13 @@ def test_rows_are_alike_to_spark_as_they_are_here(spark: SparkSession) -> None:
     pairs = [*product(("x", "y", None), repeat=2)]
     rows = [{"a": a, "b": b} for a, b in pairs]
     s, t = (spark.createDataFrame(pairs, "a string, b string").alias(name) for name in ("s", "t"))
-    for way in (Alike(("a",)), Alike(("a", "b")), Alike(("a",), but="b")):
+    for way in (Alike(("a",)), Alike(("a", "b")), Alike(("a",), but=("b",))):
         met = s.join(t, F.expr(way.sql)).select("s.a", "s.b", "t.a", "t.b").collect()
         alike = {
             (row, other) for row, other in product(pairs, repeat=2) if not unlike([_row(row)], [_row(other)], [way])
         }
         assert {((row[0], row[1]), (row[2], row[3])) for row in met} == alike
-    assert unlike(rows, [{"a": "x", "b": "y"}], [Alike(("a",), but="b"), Alike(("b",))]) == [
+    assert unlike(rows, [{"a": "x", "b": "y"}], [Alike(("a",), but=("b",)), Alike(("b",))]) == [
         row for row in rows if row["b"] != "y" and (row["a"] != "x")
     ]
 

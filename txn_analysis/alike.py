@@ -12,37 +12,39 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
     Key = tuple[Any, ...]
 
-_ANYTHING = object()
-
 
 @dataclass(frozen=True)
 class Alike:
-    """Rows that hold the same in some columns, NULL as well; and, if `but` names one, not the same in that."""
+    """Rows that hold the same in some columns, NULL as well, and something else in those of `but`."""
 
     same: tuple[str, ...]
-    but: str | None = None
+    but: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that it looks at."""
-        return (*self.same, self.but) if self.but else self.same
+        return self.same + self.but
 
     @property
     def sql(self) -> str:
         """The same as a condition on rows `s` and `t`."""
         conditions = [f"t.{name} <=> s.{name}" for name in self.same]
-        return " AND ".join([*conditions, f"NOT t.{self.but} <=> s.{self.but}"] if self.but else conditions)
+        return " AND ".join(conditions + [f"NOT t.{name} <=> s.{name}" for name in self.but])
+
+    def key(self, row: Row) -> Key:
+        """What must be the same."""
+        return tuple(row.get(name) for name in self.same)
+
+    def is_met(self, row: Row, other: Row) -> bool:
+        """Whether two rows with the same `key` are alike."""
+        return all(row.get(name) != other[name] for name in self.but)
 
 
 def unlike(rows: Sequence[Row], present: Sequence[Row], ways: Iterable[Alike]) -> list[Row]:
     """The rows that are alike to none of those that are present, in any of some ways."""
     for way in ways:
-        known: defaultdict[Key, set[Any]] = defaultdict(set)
+        known: defaultdict[Key, list[Row]] = defaultdict(list)
         for row in present:
-            known[_key(row, way)].add(row[way.but] if way.but else _ANYTHING)
-        rows = [row for row in rows if known[_key(row, way)] <= ({row.get(way.but)} if way.but else set())]
+            known[way.key(row)].append(row)
+        rows = [row for row in rows if not any(way.is_met(row, other) for other in known[way.key(row)])]
     return [*rows]
-
-
-def _key(row: Row, way: Alike) -> Key:
-    return tuple(row.get(name) for name in way.same)

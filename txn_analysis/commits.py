@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _FOUND_BY_READING = ("ingest_id", "parsed_bytes", "rejected_bytes", "newest_moment_ms", "sections")
 _SAME_CONTENT = Alike(("input_id", "kind"))
 _SAME_INPUT = Alike(("input_id", "cluster", "capture"))
-_READ_BY_ANOTHER = replace(_SAME_CONTENT, but="ingest_id")
+_READ_BY_ANOTHER = replace(_SAME_CONTENT, but=("ingest_id",))
 _SAME_RUN, _SAME_NUMBER = Alike(("run_id",)), Alike(("run_number",))
 
 

@@ -28,7 +28,10 @@ class DeltaSnapshot:
 
     @property
     def is_plain(self) -> bool:
-        """The data files have the table's rows as they are: none deleted beside them, no column by another name."""
+        """The data files have the table's rows as they are: none deleted beside them, no column by another name.
+
+        So it is with every table that we write.
+        """
         return int(self._snapshot.getProtocol().getMinReaderVersion()) == 1
 
     def files(self, column: str | None = None, slices: Sequence[str] = ()) -> list[tuple[str | None, str]]:

@@ -42,25 +42,23 @@ class LocalTables:
     spark: SparkSession
     root: Path
 
-    def rows(self, table: Table, names: Sequence[str], one_of: Mapping[str, Collection[str]]) -> list[Row]:
-        """Rows of a table as plain data; structs and maps are dictionaries.
+    def rows(self, table: Table, names: Sequence[str], one_of: Mapping[str, Collection[str]]) -> list[Row] | None:
+        """Rows of a table as plain data; structs and maps are dictionaries. None where only Spark can read them.
 
         Args:
             table: a small one.
             names: of the columns that are wanted; all where there are none.
             one_of: what some columns may hold; only rows that meet all are wanted.
         """
-        wanted = pc.scalar(True)
+        snapshot, wanted = self._snapshot(table), pc.scalar(True)
+        if not snapshot.is_plain:
+            return None
         for column, values in one_of.items():
             wanted &= pc.field(column).isin([*values])
-        files = [f"{self._path(table)}/{path}" for _, path in self._snapshot(table).files()]
+        files = [f"{self._path(table)}/{path}" for _, path in snapshot.files()]
         data = ds.dataset(files, table.arrow_schema)
         rows: list[Row] = data.to_table([*names] or None, filter=wanted).to_pylist(maps_as_pydicts="strict")
         return rows
-
-    def is_plain(self, table: Table) -> bool:
-        """Data files alone have the rows, as those of every table that we write; others can be read by Spark."""
-        return self._snapshot(table).is_plain
 
     def files(self, table: Table, slices: Iterable[str]) -> list[tuple[str, str]]:
         """Of each file of some slices, sorted: which slice, and where it lies below the table's folder."""
@@ -76,9 +74,14 @@ class LocalTables:
         is_new = not self.files(table, slice_of.values())
         self._log(table).replace(files, slice_of, condition, is_new=is_new)
 
-    def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
-        """Insert the rows that are not alike, in one of some ways, to a row of the table; say how many those were."""
+    def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int | None:
+        """Insert the rows that are not alike, in one of some ways, to a row of the table; say how many those were.
+
+        None where only Spark can read the table.
+        """
         present = self.rows(table, sorted({name for alike in unless for name in alike.names}), {})
+        if present is None:
+            return None
         fresh = unlike(rows, present, unless)
         if fresh:
             self._log(table).append(self.written(fresh, table, {}))

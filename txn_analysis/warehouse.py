@@ -137,25 +137,15 @@ class Warehouse:
         Raises:
             WarehouseError: there is no such warehouse.
         """
-        if local := self._plain(table):
-            return self._mapped(table, partial(local.rows, table, names, one_of))
+        if self._local:
+            found = self._mapped(table, partial(self._local.rows, table, names, one_of))
+            if found is not None:
+                return found
         rows = self.read_uncommitted(table)
         for column, values in one_of.items():
             wanted = self.spark.createDataFrame([(value,) for value in values], f"{column} string")
             rows = rows.join(F.broadcast(wanted), column, "left_semi")
         return collected(rows.select(*names) if names else rows)
-
-    def _plain(self, table: Table) -> LocalTables | None:
-        """The local tables, if this one can be read there."""
-        return self._local if self._local and self._mapped(table, partial(self._is_plain, self._local, table)) else None
-
-    def _is_plain(self, local: LocalTables, table: Table) -> bool:
-        try:
-            return local.is_plain(table)
-        except Py4JJavaError as error:
-            if is_missing(error):
-                raise self._missing(table) from error
-            raise
 
     def versions(self, tables: Sequence[Table]) -> dict[str, int]:
         """The newest version of some tables, by name."""
@@ -265,8 +255,11 @@ class Warehouse:
         Raises:
             WarehouseError: as with `replace`.
         """
-        insert = local.insert if (local := self._plain(table)) else self._merge
-        return self._write(table, partial(insert, rows, table, unless))
+        return self._write(table, partial(self._insert, rows, table, unless))
+
+    def _insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
+        inserted = self._local.insert(rows, table, unless) if self._local else None
+        return self._merge(rows, table, unless) if inserted is None else inserted
 
     def _merge(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
         condition = " OR ".join(f"({alike.sql})" for alike in unless)
@@ -305,7 +298,12 @@ class Warehouse:
             return write()
 
     def _mapped(self, table: Table, action: Callable[[], _Result]) -> _Result:
-        return _mapped(self.path(table), action)
+        try:
+            return _mapped(self.path(table), action)
+        except Py4JJavaError as error:
+            if is_missing(error):
+                raise self._missing(table) from error
+            raise
 
     def latest_run(self, cluster: str) -> str:
         """The run that was completed last for a cluster.
