@@ -23,7 +23,7 @@ _PROVISIONAL = (
     "**Provisional: so few bytes take less time than two runs differ by, so what is said per GiB, and all that follows"
     " from it, is noise. `make bench` measures enough of them.**"
 )
-_READ_AHEAD = "Each process found its inputs in the page cache."
+_HELD = "Inputs were in the page cache."
 _PACKAGES = ("pyspark", "delta-spark", "pyarrow", "numpy", "duckdb")
 
 
@@ -38,7 +38,7 @@ def results(figures: Figures, failures: Mapping[str, str], command: str, day: st
     """
     paragraphs = [
         "# What an audit costs",
-        f"Written by `{command}` on {day}; each figure is of this one run on {machine()}. {versions()}. {_READ_AHEAD}",
+        f"Written by `{command}` on {day}; each figure is of this one run on {machine()}. {versions()}. {_HELD}",
         *caveats(figures),
         targets_table(figures, failures),
         "## Where the time goes",

@@ -19,7 +19,7 @@ from benchmarks.audits import Audit, audit
 from benchmarks.dumps import write_dumps
 from benchmarks.kafka_tool import dump_log
 from benchmarks.log_dirs import write_log_dir
-from benchmarks.processes import Finished, fastest, read_ahead, run
+from benchmarks.processes import Finished, fastest, in_memory, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,12 +60,13 @@ class Bench:
     ) -> Audit:
         """The fastest of some audits of the same files, each into the folder `warehouse`, empty or a copy of `kept`."""
         made = []
-        for _ in range(repeats or self.repeats):
-            shutil.rmtree(self.warehouse, ignore_errors=True)
-            if kept:
-                shutil.copytree(kept, self.warehouse)
-            read_ahead(paths)
-            made.append(audit(paths, self.warehouse, *words, events_to=self.work / "events" if has_events else None))
+        with in_memory(paths):
+            for _ in range(repeats or self.repeats):
+                shutil.rmtree(self.warehouse, ignore_errors=True)
+                if kept:
+                    shutil.copytree(kept, self.warehouse)
+                events_to = self.work / "events" if has_events else None
+                made.append(audit(paths, self.warehouse, *words, events_to=events_to))
         return min(made, key=lambda one: one.process.seconds)
 
     @property
