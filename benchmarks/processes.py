@@ -98,17 +98,17 @@ def fastest(action: Callable[[], Finished], repeats: int, inputs: Collection[Pat
 def in_memory(paths: Iterable[Path]) -> Iterator[None]:
     """Keep files, or those of folders, in the page cache: no disk is measured, nor who else wants the memory.
 
-    Where the user may not lock so much of it (`ulimit -l`), they are only read once.
+    Where the user may not lock so much of it (`ulimit -l`), they are only read once. They are read in any case: on a
+    virtual machine the first look at a page that a disk filled can take as long as the disk did.
     """
     files = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file()]
     with ExitStack() as held:
         for file in files:
-            with open(file, "rb", buffering=0) as opened, suppress(ValueError):  # an empty file has nothing to keep
-                try:
+            with open(file, "rb", buffering=0) as opened:
+                with suppress(OSError, ValueError):  # it may not be locked, or is empty
                     held.enter_context(mmap.mmap(opened.fileno(), 0, mmap.MAP_SHARED | _MAP_LOCKED, mmap.PROT_READ))
-                except OSError:
-                    while opened.read(_STEP_BYTES):
-                        pass
+                while opened.read(_STEP_BYTES):
+                    pass
         yield
 
 
