@@ -11,10 +11,11 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.bench import GIB, Bench
 from benchmarks.processes import FailedError
 from benchmarks.report import results
 from benchmarks.sizing import FIGURES, PAGE, page
-from benchmarks.steps import GIB, STEPS, Bench, Figures, answers_differ, run_step
+from benchmarks.steps import STEPS, Figures, answers_differ, run_step
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 

@@ -35,6 +35,11 @@ class Audit:
     open_transactions: int
     events: Events | None
 
+    @property
+    def seconds(self) -> float:
+        """From its start to its end."""
+        return self.process.seconds
+
 
 def audit(paths: Sequence[Path], warehouse: Path, *words: str, events_to: Path | None = None) -> Audit:
     """Audit files into a warehouse.

@@ -11,10 +11,10 @@ from collections import Counter
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import BinaryIO
 
 _SAMPLE_EVERY_S = 0.1
@@ -25,6 +25,17 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 # Fields of /proc/PID/stat, counted behind the closing parenthesis of the command.
 _SESSION = 3
 _CPU = slice(11, 13)
+
+
+class Timed(Protocol):
+    """Something that was run."""
+
+    @property
+    def seconds(self) -> float:
+        """From its start to its end."""
+
+
+Run = TypeVar("Run", bound=Timed)
 
 
 class FailedError(Exception):
@@ -88,10 +99,10 @@ def run(command: Sequence[str], extra_env: Mapping[str, str] | None = None, *, o
     return Finished(seconds, cpu_seconds, watch.peak_memory_bytes, read_bytes, stdout, stderr)
 
 
-def fastest(action: Callable[[], Finished], repeats: int, inputs: Collection[Path] = ()) -> Finished:
-    """The fastest of some processes, which find their inputs in memory."""
-    with in_memory(inputs):
-        return min((action() for _ in range(repeats)), key=lambda done: done.seconds)
+def fastest(actions: Mapping[str, Callable[[], Run]], repeats: int) -> dict[str, Run]:
+    """Of each action its fastest run, by its name; all run before one runs again, so that a slow minute hits all."""
+    rounds = [{name: action() for name, action in actions.items()} for _ in range(repeats)]
+    return {name: min((made[name] for made in rounds), key=lambda one: one.seconds) for name in actions}
 
 
 @contextmanager

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.steps import BATCH_BYTES, GIB, SIZES, Figures
+from benchmarks.bench import GIB, SIZES
+from benchmarks.steps import BATCH_BYTES, Figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
