@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from benchmarks.audits import audit
 from benchmarks.batches import data_batch_bytes
 from benchmarks.dumps import write_dumps
+from benchmarks.processes import in_memory
 from benchmarks.report import caveats, table
 from benchmarks.targets import NotMeasurableError, added
 from txn_analysis.config import Settings
@@ -112,7 +113,8 @@ def check(partitions: int, log_bytes: int, batch_bytes: int, work: Path) -> dict
         folders = [(dumps, int(text_bytes))]
         (written,) = write_dumps(folders, partitions, batch_bytes=data_batch_bytes(batch_bytes))
         expected = needs(figures, written.log_bytes, written.log_bytes / written.batches, cores)
-        made = audit([dumps], warehouse)
+        with in_memory([dumps]):
+            made = audit([dumps], warehouse)
         stored = sum(file.stat().st_size for file in warehouse.rglob("*") if file.is_file())
     return {
         "partitions": partitions,
@@ -122,7 +124,7 @@ def check(partitions: int, log_bytes: int, batch_bytes: int, work: Path) -> dict
         "batch_bytes": written.log_bytes / written.batches,
         "cores": cores,
         "text_bytes": written.text_bytes,
-        "seconds": made.process.seconds,
+        "seconds": made.seconds,
         "memory_bytes": made.process.peak_memory_bytes,
         "warehouse_bytes": stored,
         "open_transactions": made.open_transactions,
