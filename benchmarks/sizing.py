@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.audits import audit
 from benchmarks.batches import data_batch_bytes
+from benchmarks.bench import GIB
 from benchmarks.dumps import write_dumps
 from benchmarks.processes import in_memory
 from benchmarks.report import caveats, table
@@ -30,7 +31,6 @@ FIGURES = Path(__file__).with_name("figures.json")
 CHECK = Path(__file__).with_name("check.json")
 PAGE = Path(__file__).parents[1] / "docs/sizing.md"
 
-_GIB = 2**30
 _TIB = 2**40
 _PARTITIONS = 10_000
 _LOG_BYTES = 10 * _TIB
@@ -134,7 +134,7 @@ def check(partitions: int, log_bytes: int, batch_bytes: int, work: Path) -> dict
 def page() -> str:
     """The page, from the figures of the last bench and of the last check."""
     figures = json.loads(FIGURES.read_text(encoding="utf-8"))
-    small_gib, large_gib = (figures[f"{size}_text_bytes"] / _GIB for size in ("small", "large"))
+    small_gib, large_gib = (figures[f"{size}_text_bytes"] / GIB for size in ("small", "large"))
     return _PAGE.format(
         partitions=f"{_PARTITIONS:,}",
         log_tib=_LOG_BYTES // _TIB,
@@ -157,13 +157,13 @@ def _needs_table(figures: Figures) -> str:
 
 def _needs_row(figures: Figures, batch_bytes: int) -> list[str]:
     on = [needs(figures, _LOG_BYTES, batch_bytes, cores) for cores in _CORES]
-    text, warehouse = on[0].text_bytes / _GIB, on[0].warehouse_bytes / _GIB
+    text, warehouse = on[0].text_bytes / GIB, on[0].warehouse_bytes / GIB
     fixed = [f"{batch_bytes // 1024} KiB", f"{on[0].batches / 1e6:,.0f} million", f"{text:,.0f} GiB"]
     return [*fixed, f"{on[0].ranges:,}", f"{warehouse:,.0f} GiB", *[f"{each.seconds / 60:,.0f}" for each in on]]
 
 
 def _memory(figures: Figures) -> str:
-    small, large = (figures[f"full_{size}_memory_bytes"] / _GIB for size in ("small", "large"))
+    small, large = (figures[f"full_{size}_memory_bytes"] / GIB for size in ("small", "large"))
     return (
         f"driver, executor and Python workers of the bench together took at most {large:.1f} GiB"
         f" ({small:.1f} GiB with the smaller input)."
@@ -177,15 +177,15 @@ def _checked() -> str:
     found = json.loads(CHECK.read_text(encoding="utf-8"))
     command = _check_command(found["partitions"], found["asked_log_bytes"], found["asked_batch_bytes"])
     about = (
-        f"`{command}`: {found['log_bytes'] / _GIB:.3g} GiB of log in batches of {found['batch_bytes'] / 1024:.1f} KiB"
-        f" on average, {found['cores']} cores, {found['memory_bytes'] / _GIB:.1f} GiB of memory at most,"
+        f"`{command}`: {found['log_bytes'] / GIB:.3g} GiB of log in batches of {found['batch_bytes'] / 1024:.1f} KiB"
+        f" on average, {found['cores']} cores, {found['memory_bytes'] / GIB:.1f} GiB of memory at most,"
         f" {found['open_transactions']:,} open transactions found."
     )
     rows = [
         (what, f"{found[f'expected_{name}'] / unit:.3g} {of}", f"{found[name] / unit:.3g} {of}")
         for what, name, unit, of in (
-            ("dump text", "text_bytes", _GIB, "GiB"),
-            ("warehouse", "warehouse_bytes", _GIB, "GiB"),
+            ("dump text", "text_bytes", GIB, "GiB"),
+            ("warehouse", "warehouse_bytes", GIB, "GiB"),
             ("time", "seconds", 60, "minutes"),
         )
     ]
@@ -193,7 +193,7 @@ def _checked() -> str:
 
 
 def _check_command(partitions: int, log_bytes: int, batch_bytes: int) -> str:
-    sizes = f"--partitions {partitions} --log-gib {log_bytes / _GIB:g} --batch-bytes {batch_bytes}"
+    sizes = f"--partitions {partitions} --log-gib {log_bytes / GIB:g} --batch-bytes {batch_bytes}"
     return f"python -m benchmarks.sizing --check {sizes}"
 
 
@@ -203,13 +203,13 @@ def main() -> None:
     options.add_argument("--check", action="store_true", help="make dumps, audit them, and keep the comparison")
     options.add_argument("--partitions", type=int, default=_PARTITIONS // _CHECK_SHARE)
     options.add_argument(
-        "--log-gib", type=float, default=_LOG_BYTES // _CHECK_SHARE / _GIB, help="of the log, not of text"
+        "--log-gib", type=float, default=_LOG_BYTES // _CHECK_SHARE / GIB, help="of the log, not of text"
     )
     options.add_argument("--batch-bytes", type=int, default=_CHECK_BATCH_BYTES)
     options.add_argument("--work", type=Path, default=Path(tempfile.gettempdir(), "txn-analysis-bench"))
     chosen = options.parse_args()
     if chosen.check:
-        found = check(chosen.partitions, int(chosen.log_gib * _GIB), chosen.batch_bytes, chosen.work)
+        found = check(chosen.partitions, int(chosen.log_gib * GIB), chosen.batch_bytes, chosen.work)
         CHECK.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
 

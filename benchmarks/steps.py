@@ -122,11 +122,13 @@ def one_partition(bench: Bench) -> Figures:
 def deep(bench: Bench) -> Figures:
     """Audit deep dumps of the same sizes."""
     figures: Figures = {}
-    folders = {f"deep_{size}": bench.work / f"deep-{size}" for size in SIZES}
-    for size, (name, folder) in zip(SIZES, folders.items(), strict=True):
+    inputs = {}
+    for size in SIZES:
+        name, folder = f"deep_{size}", bench.work / f"deep-{size}"
         (written,) = write_dumps([(folder, bench.sizes_bytes[size])], PARTITIONS, is_deep=True)
         figures[f"{name}_text_bytes"] = written.text_bytes
-    return figures | _of_audits(bench.audits({name: [folder] for name, folder in folders.items()}))
+        inputs[name] = [folder]
+    return figures | _of_audits(bench.audits(inputs))
 
 
 def fixed(bench: Bench) -> Figures:
@@ -143,11 +145,13 @@ def log_dir(batch_bytes: int) -> Callable[[Bench], Figures]:
 
     def step(bench: Bench) -> Figures:
         figures: Figures = {}
-        folders = {f"log_dir_{batch_bytes}_{size}": bench.work / f"log-dir-{size}" for size in SIZES}
-        for size, (name, folder) in zip(SIZES, folders.items(), strict=True):
+        inputs = {}
+        for size in SIZES:
+            name, folder = f"log_dir_{batch_bytes}_{size}", bench.work / f"log-dir-{size}"
             figures[f"{name}_batches"] = write_log_dir(folder, bench.sizes_bytes[size], batch_bytes)
             figures[f"{name}_bytes"] = sum(file.stat().st_size for file in folder.rglob("*.log"))
-        return figures | _of_audits(bench.audits({name: [folder] for name, folder in folders.items()}))
+            inputs[name] = [folder]
+        return figures | _of_audits(bench.audits(inputs))
 
     return step
 

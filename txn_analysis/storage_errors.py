@@ -104,12 +104,10 @@ def storage_error(error: BaseException, place: str) -> WarehouseError | None:
     Args:
         error: what was raised by a call into Spark.
         place: the table or warehouse that was worked on; used where the exception names no file.
-
-    `is_conflict` and `is_missing` are for the caller to ask.
     """
     if isinstance(error, Py4JNetworkError | ConnectionRefusedError):
         return WarehouseError(f"{place}: {_LOST_JVM}")
-    if is_conflict(error) or is_missing(error):
+    if is_conflict(error):
         return None
     chain = [*_java_chain(error)] or [f"{type(error).__name__}: {error}"]
     text = "\n".join(chain)

@@ -298,8 +298,11 @@ class Warehouse:
             return write()
 
     def _mapped(self, table: Table, action: Callable[[], _Result]) -> _Result:
+        return _mapped(self.path(table), partial(self._found, table, action))
+
+    def _found(self, table: Table, action: Callable[[], _Result]) -> _Result:
         try:
-            return _mapped(self.path(table), action)
+            return action()
         except Py4JJavaError as error:
             if is_missing(error):
                 raise self._missing(table) from error
