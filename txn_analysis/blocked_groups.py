@@ -15,7 +15,7 @@ from txn_analysis.ingest.text import TextError, open_text
 from txn_analysis.tables._schema import BIGINT, INT, STRING, struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from txn_analysis.run import Run
 
@@ -28,15 +28,17 @@ _PART = struct(
 _FOUND = struct(partition=INT, group=STRING, producer_id=BIGINT, last_offset=BIGINT)
 
 
-def blocked_groups(run: Run, judged: list[Row]) -> dict[int, Row]:
+def blocked_groups(run: Run, starts: Mapping[tuple[int, int], int]) -> dict[int, Row]:
     """By partition of `__consumer_offsets`: `pending_groups` and `waiting_groups`, sorted.
+
+    In: `starts`, the start offset of each open transaction there, by partition and producer id.
 
     Pending groups have offsets in an open transaction, which nobody can fetch until it ends (UNSTABLE_OFFSET_COMMIT);
     waiting groups share the partition, whose compaction stands still. Only partitions with an open transaction are
     read, once more, from the files of the judged capture.
     """
-    opened = [row for row in judged if row["topic"] == GROUP_TOPIC]
-    parts = _parts(run, {row["partition"] for row in opened})
+    partitions = {partition for partition, _ in starts}
+    parts = _parts(run, partitions)
     if not parts:
         return {}
     files = run.warehouse.spark.createDataFrame(parts, _PART).repartition(len(parts))
@@ -45,9 +47,8 @@ def blocked_groups(run: Run, judged: list[Row]) -> dict[int, Row]:
         .groupBy("partition", "group", "producer_id")
         .agg(F.max("last_offset").alias("last_offset"))
     )
-    starts = {(row["partition"], row["producer_id"]): row["txn_start_offset"] for row in opened}
-    pending: dict[int, set[str]] = {row["partition"]: set() for row in opened}
-    sharing: dict[int, set[str]] = {row["partition"]: set() for row in opened}
+    pending: dict[int, set[str]] = {partition: set() for partition in partitions}
+    sharing: dict[int, set[str]] = {partition: set() for partition in partitions}
     for row in collected(found):
         start = starts.get((row["partition"], row["producer_id"]))
         is_pending = start is not None and row["last_offset"] >= start

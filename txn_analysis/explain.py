@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
 from txn_analysis.errors import ConfigError
 from txn_analysis.frames import collected
-from txn_analysis.judge.coordinator import histories, in_order
+from txn_analysis.judge.coordinator import histories
+from txn_analysis.judge.finding import place_of
+from txn_analysis.judge.history import in_order
+from txn_analysis.judge.records import StateRecord
+from txn_analysis.judge.rules import asked
 from txn_analysis.judge.timeline import timeline
-from txn_analysis.judge.why_not import rule_trace, would_change
-from txn_analysis.judging import judged_rows
+from txn_analysis.judging import judgements
 from txn_analysis.queries import where_place, where_producer
 from txn_analysis.report.explanation import Explanation
 from txn_analysis.tables import LOG_BATCHES, PARTITION_HEALTH, TRANSACTIONS
@@ -19,6 +23,8 @@ from txn_analysis.tables import LOG_BATCHES, PARTITION_HEALTH, TRANSACTIONS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from txn_analysis.judge.judgement import Judgement
+    from txn_analysis.judge.records import OpenTransaction
     from txn_analysis.queries import Filters
     from txn_analysis.run import Run
 
@@ -63,44 +69,56 @@ def explain(run: Run, filters: Filters, start_offset: int | None = None) -> list
         raise ConfigError(f"more than {MOST_EXPLAINED} open transactions fit; say more with --topic, --partition, ...")
     health = collected(run.rows(PARTITION_HEALTH).drop("producers"))
     states = run.states().persist()
-    _, judged = judged_rows(run, opened, health, states)
+    _, judged = judgements(run, opened, health, states)
     records = histories(run.warehouse.rows(opened, TRANSACTIONS), states).persist()
-    order = sorted(judged, key=lambda row: (row["topic"], row["partition"], row["txn_start_offset"]))
-    explained = [_explanation(run, row, records) for row in order]
+    explained = [_explanation(run, judgement, records) for judgement in sorted(judged, key=_in_order)]
     records.unpersist()
     states.unpersist()
     return explained
 
 
-def _explanation(run: Run, row: Row, records: DataFrame) -> Explanation:
-    batches = _batches(run, row)
-    events = timeline(batches, _records_around(row, records), row["producer_id"])
-    trace = [
-        {"rule": name, "verdict": verdict, "has_fired": has_fired, "reason": reason}
-        for name, verdict, has_fired, reason in rule_trace(row)
-    ]
+def _in_order(judgement: Judgement) -> tuple[Any, ...]:
+    where, _, start = place_of(judgement)
+    return where, start
+
+
+def _explanation(run: Run, judgement: Judgement, records: DataFrame) -> Explanation:
+    opened, facts = judgement.opened, judgement.facts
+    transactional_id = None if facts.coordinator is None else facts.coordinator.transactional_id
+    batches = _batches(run, opened)
+    events = timeline(batches, _records_around(opened, transactional_id, records), opened.producer_id)
     return Explanation.model_validate(
-        row
-        | {
+        {
             "run_id": run.run_id,
+            "topic": opened.topic,
+            "partition": opened.partition,
+            "producer_id": opened.producer_id,
+            "txn_start_offset": opened.txn_start_offset,
+            "transactional_id": transactional_id,
+            "verdict": judgement.rule.verdict,
+            "rule": judgement.rule.name,
+            "cause": asdict(judgement.cause),
             "events": events,
-            "rules": trace,
-            "would_change": would_change(row),
+            "rules": [
+                {"rule": rule.name, "verdict": rule.verdict, "has_fired": holds, "reason": because}
+                for rule, holds, because in asked(facts)
+            ],
+            "would_change": judgement.rule.would_change_in(facts),
             "are_batches_kept": bool(batches),
         }
     )
 
 
-def _batches(run: Run, row: Row) -> list[Row]:
+def _batches(run: Run, opened: OpenTransaction) -> list[Row]:
     """The first and last batches of the transaction, its producer's marker before it, and the markers around it."""
-    place = (F.col("topic") == row["topic"]) & (F.col("partition") == row["partition"])
+    place = (F.col("topic") == opened.topic) & (F.col("partition") == opened.partition)
     # Copies and captures hold the same batch; of each place in the log one is enough to be read.
     batches = run.evidence.of(LOG_BATCHES).where(place).select(*_SHOWN).dropDuplicates(["base_offset"])
-    start, last = row["txn_start_offset"], row["last_offset"]
-    is_own = F.col("producer_id") == row["producer_id"]
+    start, last = opened.txn_start_offset, opened.last_offset
+    is_own = F.col("producer_id") == opened.producer_id
     own = batches.where(is_own & ~F.col("is_control") & (F.col("base_offset") >= start))
     markers = batches.where("is_control")
-    before, after = markers.where(F.col("base_offset") < start), markers.where(F.col("base_offset") > last)
+    before, after = markers.where(F.col("base_offset") < start), markers.where(F.col("base_offset") > F.lit(last))
     parts = (
         own.orderBy("base_offset").limit(_OWN_BATCHES),
         own.orderBy(F.desc("base_offset")).limit(_OWN_BATCHES),
@@ -114,17 +132,17 @@ def _batches(run: Run, row: Row) -> list[Row]:
     return collected(found.dropDuplicates(["base_offset"]))
 
 
-def _records_around(row: Row, records: DataFrame) -> list[Row]:
+def _records_around(opened: OpenTransaction, transactional_id: str | None, records: DataFrame) -> list[StateRecord]:
     """The coordinator's records before and after the data was appended, and its last ones."""
-    of_id = records.where(
-        (F.col("asked_producer_id") == row["producer_id"]) & (F.col("transactional_id") == row["transactional_id"])
-    )
-    moments = (row["first_appended_before_ms"], row["appended_before_ms"], row["last_marker_ms"])
+    is_of_id = F.col("transactional_id") == transactional_id
+    of_id = records.where((F.col("asked_producer_id") == opened.producer_id) & is_of_id)
+    moments = (opened.first_appended_before_ms, opened.appended_before_ms, opened.last_marker_ms)
     pivot_ms = next((ms for ms in moments if ms is not None), None)
     moment = F.greatest("recorded_ms", "last_update_ms")
     newest = F.desc("record_order")
     parts = [of_id.orderBy(newest).limit(_LAST_RECORDS)]
     if pivot_ms is not None:
-        parts.append(of_id.where(moment <= pivot_ms).orderBy(newest).limit(_RECORDS_BEFORE))
-        parts.append(of_id.where(moment > pivot_ms).orderBy("record_order").limit(_RECORDS_AFTER))
-    return in_order([found for part in parts for found in collected(part)])
+        pivot = F.lit(pivot_ms)
+        parts.append(of_id.where(moment <= pivot).orderBy(newest).limit(_RECORDS_BEFORE))
+        parts.append(of_id.where(moment > pivot).orderBy("record_order").limit(_RECORDS_AFTER))
+    return in_order(StateRecord.placed(found) for part in parts for found in collected(part))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +14,12 @@ from txn_analysis.advise.abort_plan import abort_plan
 from txn_analysis.blocked_groups import GROUP_TOPIC, blocked_groups
 from txn_analysis.commits import commit_run
 from txn_analysis.frames import collected
-from txn_analysis.ingest.sections import STATE_TOPIC
 from txn_analysis.ingest.topic_config import read_topic_configs
-from txn_analysis.judge.coordinator import candidate_key, coordinator_facts, state_evidence
+from txn_analysis.judge.coordinator import coordinator_views, state_evidence
 from txn_analysis.judge.early_warning import id_warnings, open_warnings
-from txn_analysis.judge.impact import impact_of
-from txn_analysis.judge.judgement import judgement_of
+from txn_analysis.judge.finding import Finding, Place, finding_of, impacts_of, place_of
+from txn_analysis.judge.judgement import Judgement, judgements_of
+from txn_analysis.judge.records import OpenTransaction, PartitionView
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.parallel import in_parallel
 from txn_analysis.run import digest, parameters
@@ -36,9 +36,12 @@ from txn_analysis.tables import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from pyspark.sql import DataFrame
 
-    from txn_analysis.ingest.topic_config import TopicConfig
+    from txn_analysis.judge.coordinator_view import Views
+    from txn_analysis.judge.impact import Impact
     from txn_analysis.judge.state_coverage import StateEvidence
     from txn_analysis.run import Run
 
@@ -75,24 +78,20 @@ def judge(run: Run) -> Judged:
         partial(collected, run.rows(TRANSACTIONS).where(F.col("outcome") == "open")),
         partial(collected, run.rows(PARTITION_HEALTH).drop("producers")),
     )
-    configs = {} if run.settings.topic_config is None else read_topic_configs(run.settings.topic_config)
     states = run.states().persist()
     (state, judged), of_ids = in_parallel(
-        lambda: judged_rows(run, opened, health, states), lambda: id_warnings(states, run.settings, run.as_of_ms)
+        lambda: judgements(run, opened, health, states), lambda: id_warnings(states, run.settings, run.as_of_ms)
     )
     states.unpersist()
     warnings = [*open_warnings(judged, run.settings), *of_ids]
-    groups = blocked_groups(run, judged)
-    impacts = _impacts(run, judged, health, configs)
-    for row in judged:
-        if row["topic"] == GROUP_TOPIC and _place(row) in impacts:
-            impacts[_place(row)] |= groups.get(row["partition"], {})
-    findings = [_finding(row, run, impacts.get(_place(row))) for row in judged]
+    findings = [finding.row() for finding in _findings(run, judged)]
     return Judged(run, health, findings, plan_of(run, findings), _run_row(run, state, findings, warnings))
 
 
-def judged_rows(run: Run, opened: list[Row], health: list[Row], states: DataFrame) -> tuple[StateEvidence, list[Row]]:
-    """The coordinator's coverage, and the judged rows of some open transactions, with all facts.
+def judgements(
+    run: Run, opened: list[Row], health: list[Row], states: DataFrame
+) -> tuple[StateEvidence, list[Judgement]]:
+    """The coordinator's coverage, and the judgement of some open transactions.
 
     Args:
         run: whose evidence counts.
@@ -100,28 +99,17 @@ def judged_rows(run: Run, opened: list[Row], health: list[Row], states: DataFram
         health: all rows of `partition_health` of the run.
         states: the records of the coordinator that are evidence in the run.
     """
-    state, known = _coordinator(run, opened, health, states)
-    partitions = {(row["topic"], row["partition"]): row for row in health}
-    judged = []
-    for row in opened:
-        coordinator, partition = known.get(candidate_key(row)), partitions[row["topic"], row["partition"]]
-        decider = partitions.get((STATE_TOPIC, None if coordinator is None else coordinator["state_partition"]))
-        epoch = None if decider is None else decider["leader_epoch"]
-        judged.append(judgement_of(row, partition, coordinator, state, run.settings, run.as_of_ms, epoch))
-    return state, judged
-
-
-def _coordinator(
-    run: Run, opened: list[Row], health: list[Row], states: DataFrame
-) -> tuple[StateEvidence, dict[tuple[Any, ...], Row]]:
-    """The coordinator's coverage, and what it knows of open transactions, by `candidate_key`."""
-    settings = run.settings
-    facts_known = coordinator_facts(run.warehouse.rows(opened, TRANSACTIONS), states, settings.max_clock_skew_ms)
-    state, known = in_parallel(
-        partial(state_evidence, states, run.evidence, health, settings),
-        lambda: collected(facts_known) if opened else [],
+    state, views = in_parallel(
+        partial(state_evidence, states, run.evidence, health, run.settings),
+        lambda: _views(run, opened, states) if opened else {},
     )
-    return state, {candidate_key(row): row for row in known}
+    partitions = {view.topic_partition: view for view in map(PartitionView.of, health)}
+    transactions = map(OpenTransaction.of, opened)
+    return state, judgements_of(transactions, partitions, views, state, run.settings, run.as_of_ms)
+
+
+def _views(run: Run, opened: list[Row], states: DataFrame) -> Views:
+    return coordinator_views(run.warehouse.rows(opened, TRANSACTIONS), states, run.settings.max_clock_skew_ms)
 
 
 def plan_of(run: Run, findings: list[Row]) -> list[Row]:
@@ -129,32 +117,31 @@ def plan_of(run: Run, findings: list[Row]) -> list[Row]:
     return [record.model_dump() for record in abort_plan(findings, run.settings, run.as_of_ms)]
 
 
-def _place(row: Row) -> tuple[Any, ...]:
-    return row["topic"], row["partition"], row["producer_id"], row["txn_start_offset"]
+def _findings(run: Run, judged: list[Judgement]) -> Iterable[Finding]:
+    configs = {} if run.settings.topic_config is None else read_topic_configs(run.settings.topic_config)
+    impacts = _with_groups(run, judged, impacts_of(judged, configs, run.settings, run.as_of_ms))
+    for judgement in judged:
+        where, producer_id, start = place = place_of(judgement)
+        finding_id = digest((run.settings.cluster, *where, producer_id, start))
+        yield finding_of(judgement, run.run_id, finding_id, impacts.get(place))
 
 
-def _impacts(run: Run, judged: list[Row], health: list[Row], configs: dict[str, TopicConfig]) -> dict[Any, Row]:
-    """What each blocked partition suffers, by the place of the transaction that holds its last stable offset."""
-    partitions = {(row["topic"], row["partition"]): row for row in health}
-    holders: dict[Any, Row] = {}
-    for row in sorted(judged, key=lambda row: int(row["txn_start_offset"])):
-        if row["blocks_partition"]:
-            holders.setdefault((row["topic"], row["partition"]), row)
+def _with_groups(run: Run, judged: list[Judgement], impacts: Mapping[Place, Impact]) -> dict[Place, Impact]:
+    """The impacts on `__consumer_offsets` with the groups that wait behind them."""
+    starts = {
+        (where.partition, producer_id): start
+        for where, producer_id, start in map(place_of, judged)
+        if where.topic == GROUP_TOPIC
+    }
+    groups = blocked_groups(run, starts)
     return {
-        _place(row): impact_of(row, partitions[place], configs.get(place[0]), run.settings.free_bytes, run.as_of_ms)
-        for place, row in holders.items()
+        place: replace(impact, **groups.get(place[0].partition, {})) if place[0].topic == GROUP_TOPIC else impact
+        for place, impact in impacts.items()
     }
 
 
-def _finding(judged: Row, run: Run, impact: Row | None) -> Row:
-    """The row of `findings` of one judged transaction."""
-    place = (run.settings.cluster, *_place(judged))
-    row = judged | {"run_id": run.run_id, "finding_id": digest(place), "impact": impact}
-    return {name: row[name] for name in FINDINGS.schema.names}
-
-
 def _run_row(run: Run, state: StateEvidence, findings: list[Row], warnings: list[Row]) -> Row:
-    settings, verdict_counts = run.settings, Counter(row["verdict"] for row in findings)
+    settings, verdict_counts = run.settings, Counter(str(row["verdict"]) for row in findings)
     coverage = state.coverage(holes_waived=settings.transaction_state_complete)
     return {
         "run_id": run.run_id,

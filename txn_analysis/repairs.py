@@ -17,8 +17,7 @@ from txn_analysis.advise.abort_plan import AbortRecord
 from txn_analysis.advise.repair import After, Before, Outcome, outcome_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.frames import collected
-from txn_analysis.judge.coordinator import HISTORY_COLUMNS
-from txn_analysis.judge.history import PREPARED, names_producer
+from txn_analysis.judge.records import PREPARED, STATE_COLUMNS, StateRecord
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.parallel import in_parallel
 from txn_analysis.queries import run_tables
@@ -245,13 +244,14 @@ def _ended(known: Nights, keys: DataFrame) -> list[Row]:
     return collected(ended.select(*_ENDED_COLUMNS))
 
 
-def _decisions(known: Nights, records: Iterable[AbortRecord]) -> list[Row]:
+def _decisions(known: Nights, records: Iterable[AbortRecord]) -> list[StateRecord]:
     """The coordinator's records that say how a transaction of these producers ends."""
     wanted = sorted({record.producer_id for record in records})
     states = known.last_run.states()
     ids = F.array("producer_id", "previous_producer_id", "next_producer_id")
     is_named = F.exists(ids, lambda producer_id: producer_id.isin(wanted))
-    return collected(states.where(F.col("state").isin(*PREPARED) & is_named).select(*HISTORY_COLUMNS))
+    found = states.where(F.col("state").isin(*PREPARED) & is_named).select(*STATE_COLUMNS, "record_order")
+    return [StateRecord.placed(row) for row in collected(found)]
 
 
 def _before(record: AbortRecord, known: Nights) -> Before:
@@ -263,14 +263,14 @@ def _before(record: AbortRecord, known: Nights) -> Before:
     return Before(record, finding["last_offset"], health["last_stable_offset"], run["as_of_ms"])
 
 
-def _after(record: AbortRecord, known: Nights, ended: list[Row], history: list[Row], skew_ms: int) -> After:
+def _after(record: AbortRecord, known: Nights, ended: list[Row], history: list[StateRecord], skew_ms: int) -> After:
     place = (record.topic, record.partition, record.producer_id)
     run_id = known.last["run_id"]
     return After(
         known.health.get((run_id, record.topic, record.partition)),
         tuple(row for row in known.hanging if row["run_id"] == run_id and _place(row) == place),
         tuple(row for row in ended if _place(row) == place),
-        tuple(row for row in history if names_producer(row, record.producer_id)),
+        tuple(state for state in history if state.names(record.producer_id)),
         skew_ms,
     )
 

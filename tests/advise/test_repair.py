@@ -1,13 +1,17 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.judge.test_history import record
 from tests.report import rows
 from txn_analysis.advise.abort_plan import abort_plan
 from txn_analysis.advise.repair import After, Before, Outcome, Repair, outcome_of
 from txn_analysis.config import Settings
+
+if TYPE_CHECKING:
+    from txn_analysis.judge.records import StateRecord
 
 HOUR_MS = rows.HOUR_MS
 (RECORD,) = abort_plan([rows.finding(coordinator_epoch=4, coordinator_epoch_basis="marker")], Settings(), rows.AS_OF_MS)
@@ -29,17 +33,14 @@ def ended(**columns: Any) -> rows.Row:
     } | columns
 
 
-def decision(**columns: Any) -> rows.Row:
+def decision(**columns: Any) -> StateRecord:
     """The coordinator's record that it would abort a transaction with this partition, just before the marker."""
-    return {
+    known: dict[str, Any] = {
         "state": "PrepareAbort",
         "producer_id": RECORD.producer_id,
-        "previous_producer_id": None,
-        "next_producer_id": None,
-        "topic_partitions": [{"topic": "orders", "partition": 2}],
-        "last_update_ms": MARKER_MS - 5,
-        "recorded_ms": None,
-    } | columns
+        "topic_partitions": (("orders", 2),),
+    }
+    return record("PrepareAbort", MARKER_MS - 5)._replace(recorded_ms=None, **known | columns)
 
 
 def after(*, health: dict[str, Any] | None = None, **seen: Any) -> Outcome:
@@ -69,7 +70,7 @@ def test_marker_as_recommended_is_a_repair() -> None:
     ],
 )
 def test_marker_of_the_coordinator_is_told_from_a_repair(
-    marker: dict[str, Any], history: tuple[rows.Row, ...], why: str
+    marker: dict[str, Any], history: tuple[StateRecord, ...], why: str
 ) -> None:
     outcome = after(ended=(ended(**marker),), history=history)
     assert (outcome.repair, outcome.marker_offset) == (Repair.ENDED_BY_COORDINATOR, 171)
@@ -79,7 +80,7 @@ def test_marker_of_the_coordinator_is_told_from_a_repair(
 @pytest.mark.parametrize(
     "changed",
     [
-        pytest.param({"topic_partitions": [{"topic": "orders", "partition": 1}]}, id="another partition"),
+        pytest.param({"topic_partitions": (("orders", 1),)}, id="another partition"),
         pytest.param({"last_update_ms": rows.AS_OF_MS - 1}, id="before the first capture"),
         pytest.param({"last_update_ms": MARKER_MS + 1}, id="after the marker"),
         pytest.param({"producer_id": 1}, id="another producer"),

@@ -6,7 +6,7 @@ import tempfile
 
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
 from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
-from tests.docs.pages import made_pages
+from tests.docs.pages import made_pages, with_tables
 from txn_analysis import audit
 from txn_analysis.config import Settings
 from txn_analysis.queries import run_tables
@@ -32,7 +32,7 @@ def main() -> None:
     spark.stop()
     for document in DOCUMENTS:
         text = document.read_text(encoding="utf-8")
-        document.write_text(with_examples(text, found), encoding="utf-8")
+        document.write_text(with_tables(with_examples(text, found)), encoding="utf-8")
 
 
 if __name__ == "__main__":

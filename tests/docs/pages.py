@@ -1,55 +1,120 @@
-"""Pages of docs/ that are made: one for each verdict and rule, from the rule book and the proof table."""
+"""What is made in docs/: a page for each verdict and rule, and the tables of rules, causes and warnings.
+
+Made of the objects of the judge (their words, and the first lines of their modules) and of the proof table.
+"""
 
 from __future__ import annotations
 
+import re
 import textwrap
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from tests.judge.test_proof_table import CASES
 from tests.report import rows
-from txn_analysis.judge.rules import OTHERWISE, RULES, VERDICTS
+from txn_analysis.judge.causes import CAUSES
+from txn_analysis.judge.finding import finding_of
+from txn_analysis.judge.rules import RULES
 from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.judge.words import evidence, missing_evidence
+from txn_analysis.judge.warnings import WARNINGS
 from txn_analysis.report.build import build_report
 from txn_analysis.report.finding_text import block_lines
-from txn_analysis.report.rule_book import RULE_NOTES, VERDICT_NOTES
 
 if TYPE_CHECKING:
-    from tests.judge.cases import Case
+    from collections.abc import Iterable
 
-_ALL_RULES = (*RULES, OTHERWISE)
-_MADE = "<!-- Made by `make docs` from txn_analysis/report/rule_book.py and the proof table in tests/judge. -->"
+    from tests.judge.cases import Case
+    from txn_analysis.judge.rules.rule import Rule
+
+_MADE = "<!-- Made by `make docs` from {source} and the proof table in tests/judge. -->"
+_TABLE = re.compile(r"(?<=<!-- made )([a-z-]+)( -->\n)[^<]*(?=<!-- /made -->)")
 _WIDTH = 100
 _STORY = "Producer 7 last wrote to orders-0 at 07:00, and the files were copied at 08:00. What is special here: {}."
 
 
 def made_pages() -> dict[str, str]:
     """The made pages by their path under docs/."""
-    rules = {f"rules/{name}.md": _rule_page(name) for name in RULE_NOTES}
+    rules = {f"rules/{rule.name}.md": _rule_page(number, rule) for number, rule in enumerate(RULES, start=1)}
     return rules | {f"verdicts/{verdict.value}.md": _verdict_page(verdict) for verdict in Verdict}
 
 
-def _rule_page(name: str) -> str:
-    note, verdict = RULE_NOTES[name], VERDICTS[name]
-    case = next(case for case in CASES if case.rule == name)
-    number = next(
-        (f"Rule {n} of {len(RULES)}" for n, rule in enumerate(RULES, start=1) if rule.name == name), "No rule"
+def with_tables(text: str) -> str:
+    """A page with its made tables as they are now; each stands between `<!-- made NAME -->` and `<!-- /made -->`."""
+    return _TABLE.sub(lambda found: f"{found[1]}{found[2]}{_TABLES[found[1]]()}", text)
+
+
+def _table(head: tuple[str, ...], cells: Iterable[tuple[str, ...]]) -> str:
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *(f"| {' | '.join(line)} |" for line in cells)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _rules_table() -> str:
+    cells = (
+        (str(number), f"[`{rule.name}`](rules/{rule.name}.md)", rule.verdict.value, _docstring(rule)[0])
+        for number, rule in enumerate(RULES, start=1)
     )
-    return f"""{_MADE}
+    return _table(("#", "rule", "verdict", "when"), cells)
 
-# `{name}`
 
-{_sentence(note.meaning)}
+def _glossary_of_rules() -> str:
+    cells = ((f"[`{rule.name}`](rules/{rule.name}.md)", rule.meaning) for rule in sorted(RULES, key=lambda r: r.name))
+    return _table(("rule", "it says"), cells)
 
-{number}; the verdict is [`{verdict.value}`](../verdicts/{verdict.value}.md). [All rules](../rules.md).
+
+def _causes_table() -> str:
+    known = (cause for cause in CAUSES if cause.name != "unexplained")
+    return _table(
+        ("cause", "what happened", "what prevents it"), ((f"`{c.name}`", c.story, c.prevention) for c in known)
+    )
+
+
+def _glossary_of_causes() -> str:
+    return _table(
+        ("cause", "it says"), ((f"`{c.name}`", c.meaning) for c in sorted(CAUSES, key=lambda cause: cause.name))
+    )
+
+
+def _warnings_table() -> str:
+    cells = ((f"`{w.kind}`", w.meaning) for w in sorted(WARNINGS, key=lambda warning: warning.kind))
+    return _table(("early warning", "it says"), cells)
+
+
+_TABLES = {
+    "rules": _rules_table,
+    "causes": _causes_table,
+    "glossary-rules": _glossary_of_rules,
+    "glossary-causes": _glossary_of_causes,
+    "glossary-warnings": _warnings_table,
+}
+
+
+def _docstring(rule: Rule) -> tuple[str, str]:
+    """When a rule holds, and what else its module says of it."""
+    whole = import_module(f"txn_analysis.judge.rules.{rule.name}").__doc__ or ""
+    first, _, rest = whole.partition("\n")
+    return first.removeprefix(f"`{rule.name}`: ").removesuffix("."), " ".join(rest.split())
+
+
+def _rule_page(number: int, rule: Rule) -> str:
+    case = next(case for case in CASES if case.rule == rule.name)
+    sources = _docstring(rule)[1]
+    verdict = f"[`{rule.verdict.value}`](../verdicts/{rule.verdict.value}.md)"
+    because = _wrapped(rule.reason) + (f"\n\n{_wrapped(sources)}" if sources else "")
+    return f"""{_MADE.format(source=f"txn_analysis/judge/rules/{rule.name}.py")}
+
+# `{rule.name}`
+
+{_sentence(rule.meaning)}
+
+Rule {number} of {len(RULES)}; the verdict is {verdict}. [All rules](../rules.md).
 
 ## Why
 
-{_wrapped(note.reason)}
+{because}
 
 ## What to do
 
-{_wrapped(note.remedy)}
+{_wrapped(rule.remedy)}
 
 ## An example
 
@@ -62,19 +127,19 @@ def _rule_page(name: str) -> str:
 
 
 def _verdict_page(verdict: Verdict) -> str:
-    note = VERDICT_NOTES[verdict]
-    rules = [rule.name for rule in _ALL_RULES if rule.verdict is verdict]
-    listed = "\n".join(f"| [`{name}`](../rules/{name}.md) | {RULE_NOTES[name].meaning} |" for name in rules)
-    case = next(case for case in CASES if VERDICTS[case.rule] is verdict)
-    return f"""{_MADE}
+    own = [rule for rule in RULES if rule.verdict is verdict]
+    listed = "\n".join(f"| [`{rule.name}`](../rules/{rule.name}.md) | {rule.meaning} |" for rule in own)
+    names = {rule.name for rule in own}
+    case = next(case for case in CASES if case.rule in names)
+    return f"""{_MADE.format(source="txn_analysis/judge/verdicts.py")}
 
 # `{verdict.value}`
 
-{_sentence(note.meaning)}
+{_sentence(verdict.meaning)}
 
 ## What to do
 
-{_wrapped(note.remedy)}
+{_wrapped(verdict.remedy)}
 
 ## Which rules give it
 
@@ -102,15 +167,9 @@ def _sentence(words: str) -> str:
 
 def _example(case: Case) -> str:
     """The finding of one line of the proof table, as a report shows it."""
-    judged = case.judged()
-    row = rows.finding() | _known(judged) | {"verdict": VERDICTS[case.rule].value}
-    row |= {"evidence": evidence(judged), "missing_evidence": missing_evidence(judged)}
+    finding = finding_of(case.judged(), "RUN", "FINDING", None)
+    shown = {name: value for name, value in finding.row().items() if name in rows.finding()}
     health = rows.health(partition=0, end_offset=200, last_stable_offset=100)
-    report = build_report(rows.run(run_id="RUN", as_of_ms=case.as_of_ms), [], [health], [row])
+    report = build_report(rows.run(run_id="RUN", as_of_ms=case.as_of_ms), [], [health], [shown])
     lines = block_lines(report, report.findings[0], 1, _WIDTH, "")
     return "\n".join(line.text.rstrip() for line in lines)
-
-
-def _known(judged: rows.Row) -> dict[str, Any]:
-    columns = rows.finding()
-    return {name: value for name, value in judged.items() if name in columns and name != "run_id"}

@@ -11,7 +11,7 @@ import pytest
 
 from tests.docs.commands import KAFKA_OPTIONS, commands_of, verb_options
 from tests.docs.examples import DOCUMENTS, ROOT
-from tests.docs.pages import made_pages
+from tests.docs.pages import made_pages, with_tables
 from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
@@ -63,11 +63,21 @@ def test_pages_of_rules_and_verdicts_are_what_the_code_says() -> None:
     assert [name for name, text in pages.items() if (ROOT / "docs" / name).read_text(encoding="utf-8") != text] == []
 
 
+@pytest.mark.parametrize("path", PATHS, ids=names(PATHS))
+def test_tables_of_rules_causes_and_warnings_are_what_the_code_says(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert with_tables(text) == text
+
+
 def test_glossary_is_sorted_and_says_each_word_once() -> None:
-    rows = re.findall(r"^\| ([^|]+) \| ", (ROOT / "docs/glossary.md").read_text(encoding="utf-8"), re.MULTILINE)[1:]
+    rows = re.findall(r"^\| ([^|]+) \| ", _words_of_the_glossary(), re.MULTILINE)[1:]
     words = [re.sub(r"[`_]", "", word).lower() for word in rows if not word.startswith("-")]
     assert words == sorted(words)
     assert len(set(words)) == len(words)
+
+
+def _words_of_the_glossary() -> str:
+    return (ROOT / "docs/glossary.md").read_text(encoding="utf-8").partition("\n## ")[0]
 
 
 @pytest.mark.parametrize("file", ["conf/nightly.toml", "conf/audit.toml"])

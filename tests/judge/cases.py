@@ -10,9 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from txn_analysis.config import Settings
-from txn_analysis.judge.facts import facts
-from txn_analysis.judge.origins import ORIGIN_FACTS
-from txn_analysis.judge.rules import first_rule
+from txn_analysis.judge.coordinator_view import CoordinatorView
+from txn_analysis.judge.fact_finding import facts_of
+from txn_analysis.judge.judgement import Judgement, judgement_of
+from txn_analysis.judge.origins import Origins
+from txn_analysis.judge.records import OpenTransaction, PartitionView
 from txn_analysis.judge.state_coverage import StateEvidence, StatePartition
 
 Row = dict[str, Any]
@@ -26,64 +28,61 @@ WRITTEN_MS = NOW_MS - 60 * MINUTE_MS
 BOUND_MS = WRITTEN_MS + 1_000
 HOLDER = 2
 
-OPEN: Row = {
-    "run_id": "run",
-    "topic": "orders",
-    "partition": 0,
-    "producer_id": 7,
-    "txn_start_offset": 100,
-    "is_txn_start_exact": True,
-    "outcome": "open",
-    "first_producer_epoch": 3,
-    "max_producer_epoch": 3,
-    "producer_epoch": 3,
-    "coordinator_epoch": 5,
-    "coordinator_epoch_basis": "marker",
-    "last_offset": 104,
-    "record_count": 5,
-    "size_bytes": 500,
-    "last_timestamp_ms": WRITTEN_MS,
-    "first_appended_before_ms": BOUND_MS,
-    "appended_after_ms": WRITTEN_MS - 5_000,
-    "appended_before_ms": BOUND_MS,
-    "last_marker_ms": WRITTEN_MS - 10_000,
-    "previous_last_timestamp_ms": None,
-    "has_coordinator_epoch_fallen": False,
-    "evidence_gaps": [],
-}
-HEALTH: Row = {
-    "is_in_capture": True,
-    "first_offset": 0,
-    "end_offset": 200,
-    "last_stable_offset": 100,
-    "open_transaction_count": 1,
-    "log_bytes": 10_000,
-    "last_moment_ms": NOW_MS,
-    "last_credible_timestamp_ms": NOW_MS,
-}
-KNOWN: Row = {
-    "topic": "orders",
-    "partition": 0,
-    "producer_id": 7,
-    "transactional_id": "billing",
-    "state_partition": HOLDER,
-    "coordinator_state": "CompleteCommit",
-    "coordinator_producer_id": 7,
-    "coordinator_producer_epoch": 3,
-    "coordinator_start_ms": None,
-    "coordinator_update_ms": WRITTEN_MS - 10_000,
-    "coordinator_timeout_ms": MINUTE_MS,
-    "coordinator_txn_epoch": None,
-    "is_listed": False,
-    "runs_under_producer_id": True,
-    "is_producer_live": False,
-    "state_epoch": 3,
-    "first_recorded_ms": WRITTEN_MS - 60_000,
-    "recorded_after_ms": WRITTEN_MS - 10_000,
-    "has_prepare_since_marker": False,
-    **dict.fromkeys(ORIGIN_FACTS),
-    "was_ended_after_log": False,
-}
+OPEN = OpenTransaction(
+    topic="orders",
+    partition=0,
+    producer_id=7,
+    txn_start_offset=100,
+    is_txn_start_exact=True,
+    first_producer_epoch=3,
+    max_producer_epoch=3,
+    producer_epoch=3,
+    coordinator_epoch=5,
+    coordinator_epoch_basis="marker",
+    last_offset=104,
+    record_count=5,
+    size_bytes=500,
+    last_timestamp_ms=WRITTEN_MS,
+    first_appended_before_ms=BOUND_MS,
+    appended_after_ms=WRITTEN_MS - 5_000,
+    appended_before_ms=BOUND_MS,
+    last_marker_ms=WRITTEN_MS - 10_000,
+    previous_last_timestamp_ms=None,
+    has_coordinator_epoch_fallen=False,
+    evidence_gaps=(),
+)
+HEALTH = PartitionView(
+    topic="orders",
+    partition=0,
+    end_offset=200,
+    last_stable_offset=100,
+    hidden_bytes=4_000,
+    log_bytes=10_000,
+    first_moment_ms=WRITTEN_MS - 60_000,
+    last_moment_ms=NOW_MS,
+    last_credible_timestamp_ms=NOW_MS,
+    leader_epoch=0,
+)
+KNOWN = CoordinatorView(
+    transactional_id="billing",
+    state_partition=HOLDER,
+    state="CompleteCommit",
+    producer_id=7,
+    producer_epoch=3,
+    start_ms=None,
+    update_ms=WRITTEN_MS - 10_000,
+    timeout_ms=MINUTE_MS,
+    txn_epoch=None,
+    is_listed=False,
+    runs_under_producer_id=True,
+    is_producer_live=False,
+    state_epoch=3,
+    first_recorded_ms=WRITTEN_MS - 60_000,
+    recorded_after_ms=WRITTEN_MS - 10_000,
+    has_prepare_since_marker=False,
+    was_ended_after_log=False,
+    origins=Origins(),
+)
 UNKNOWN = None
 ALL_SEEN = tuple(StatePartition(p, is_seen=True, moment_ms=NOW_MS) for p in range(4))
 
@@ -107,24 +106,24 @@ class Case:
             {"transaction_state_partitions": 4, "max_clock_skew_ms": SKEW_MS} | self.settings
         )
 
-    def judged(self) -> Row:
-        """The facts of the case with the rule that fires."""
-        known = None if self.known is None else KNOWN | self.known
+    def judged(self) -> Judgement:
+        """The rule that fires, and the facts of the case."""
+        known = None if self.known is None else replace(KNOWN, **self.known)
         state = StateEvidence(list(self.partitions), 4, list(self.misfits))
-        row = facts(OPEN | self.open, HEALTH | self.health, known, state, self.run_settings(), self.as_of_ms)
-        return row | {"rule": first_rule(row).name}
+        opened, health = replace(OPEN, **self.open), replace(HEALTH, **self.health)
+        return judgement_of(facts_of(opened, health, known, state, self.run_settings(), self.as_of_ms))
 
 
 def listed(state: str, **changes: Any) -> Row:
     """The coordinator has the partition in a transaction that began just before the data was written."""
     live = {
-        "coordinator_state": state,
+        "state": state,
         "is_listed": True,
         "is_producer_live": True,
-        "coordinator_start_ms": WRITTEN_MS - 100,
-        "coordinator_update_ms": NOW_MS - MINUTE_MS,
-        "coordinator_txn_epoch": 3,
-        "coordinator_timeout_ms": 24 * 60 * MINUTE_MS,
+        "start_ms": WRITTEN_MS - 100,
+        "update_ms": NOW_MS - MINUTE_MS,
+        "txn_epoch": 3,
+        "timeout_ms": 24 * 60 * MINUTE_MS,
     }
     return live | changes
 

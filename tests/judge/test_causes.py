@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.judge.cases import ALL_SEEN, HEALTH, KNOWN, MINUTE_MS, NOW_MS, OPEN, WRITTEN_MS, Case, listed
+from tests.judge.cases import ALL_SEEN, HEALTH, KNOWN, MINUTE_MS, NOW_MS, OPEN, WRITTEN_MS, listed
 from tests.judge.test_history import record, tombstone
 from txn_analysis.config import Settings
-from txn_analysis.judge.causes import CAUSE_NAMES
-from txn_analysis.judge.history import OpenData, history_facts
+from txn_analysis.judge.causes import CAUSES, READINGS
+from txn_analysis.judge.coordinator_view import CoordinatorView, view_of
+from txn_analysis.judge.fact_finding import facts_of
 from txn_analysis.judge.judgement import judgement_of
-from txn_analysis.judge.origins import origin_facts
-from txn_analysis.judge.state_coverage import StateEvidence
+from txn_analysis.judge.origins import origins_of
+from txn_analysis.judge.state_coverage import StateEvidence, StatePartition
+
+if TYPE_CHECKING:
+    from txn_analysis.judge.causes.cause import Cause, FoundCause
+    from txn_analysis.judge.records import OpenTransaction, StateRecord
 
 Row = dict[str, Any]
 
-MARKER_MS = OPEN["last_marker_ms"]
-BOUND_MS = OPEN["first_appended_before_ms"]
-NEVER_MARKED = {"last_marker_ms": None, "coordinator_epoch": None, "coordinator_epoch_basis": "none_seen"}
-ELSEWHERE = [{"topic": "orders", "partition": 1}]
+MARKER_MS = OPEN.last_marker_ms or 0
+BOUND_MS = OPEN.first_appended_before_ms or 0
+NEVER_MARKED: Row = {"last_marker_ms": None, "coordinator_epoch": None, "coordinator_epoch_basis": "none_seen"}
+ELSEWHERE = (("orders", 1),)
 
 
-def transaction(start_ms: int, *, end: str = "Commit", epoch: int = 3, **changes: Any) -> list[Row]:
+def transaction(start_ms: int, *, end: str = "Commit", epoch: int = 3, **changes: Any) -> list[StateRecord]:
     """A whole transaction of producer 7 on orders-0: ten milliseconds from its start to the decision."""
     return [
         record("Ongoing", start_ms, start_ms=start_ms, epoch=epoch, **changes),
@@ -35,19 +41,28 @@ def transaction(start_ms: int, *, end: str = "Commit", epoch: int = 3, **changes
 MARKED = transaction(MARKER_MS - 12)
 
 
-def cause(history: list[Row] | None, *, state_leader_epoch: int | None = None, **changes: Any) -> Row:
-    """The cause of the open data of the proof table, with this history of its id (None: no id has the producer)."""
-    opened = OPEN | changes
+def judged(
+    opened: OpenTransaction,
+    known: CoordinatorView | None,
+    partitions: tuple[StatePartition, ...] = ALL_SEEN,
+    state_leader_epoch: int | None = None,
+) -> FoundCause:
     settings = Settings.model_validate({"transaction_state_partitions": 4, "max_clock_skew_ms": 0})
-    known = None
-    if history is not None:
-        data = OpenData("orders", 0, 7, opened["last_marker_ms"], opened["first_producer_epoch"])
-        known = KNOWN | history_facts(history, data, 0) | origin_facts(history, data, 0)
-        known["state_partition"] = KNOWN["state_partition"]
-    state = StateEvidence(list(ALL_SEEN), 4, [])
-    row = judgement_of(opened, HEALTH, known, state, settings, NOW_MS, state_leader_epoch)
-    found: Row = row["cause"]
-    return found
+    state = StateEvidence(list(partitions), 4, [])
+    return judgement_of(facts_of(opened, HEALTH, known, state, settings, NOW_MS, state_leader_epoch)).cause
+
+
+def cause(
+    history: list[StateRecord] | None,
+    *,
+    state_leader_epoch: int | None = None,
+    partitions: tuple[StatePartition, ...] = ALL_SEEN,
+    **changes: Any,
+) -> FoundCause:
+    """The cause of the open data of the proof table, with this history of its id (None: no id has the producer)."""
+    opened = replace(OPEN, **changes)
+    known = None if history is None else view_of(history, opened, 0)
+    return judged(opened, known, partitions, state_leader_epoch)
 
 
 @pytest.mark.parametrize(
@@ -148,10 +163,12 @@ def cause(history: list[Row] | None, *, state_leader_epoch: int | None = None, *
         ),
     ],
 )
-def test_cause_of_data_that_nothing_lists(history: list[Row] | None, changes: Row, name: str, confidence: str) -> None:
+def test_cause_of_data_that_nothing_lists(
+    history: list[StateRecord] | None, changes: Row, name: str, confidence: str
+) -> None:
     found = cause(history, **changes)
-    assert (found["name"], found["confidence"]) == (name, confidence)
-    assert found["evidence_for"]
+    assert (found.name, found.confidence.value) == (name, confidence)
+    assert found.evidence_for
 
 
 @pytest.mark.parametrize(
@@ -159,14 +176,14 @@ def test_cause_of_data_that_nothing_lists(history: list[Row] | None, changes: Ro
     [
         pytest.param({}, {}, "transaction_in_progress", "certain", id="running"),
         pytest.param(
-            {"coordinator_start_ms": BOUND_MS + 1},
+            {"start_ms": BOUND_MS + 1},
             {},
             "late_write_joined_next_transaction",
             "certain",
             id="older-than-its-transaction-by-the-brokers-clocks",
         ),
         pytest.param(
-            {"coordinator_start_ms": WRITTEN_MS - 40_000_000, "coordinator_timeout_ms": MINUTE_MS},
+            {"start_ms": WRITTEN_MS - 40_000_000, "timeout_ms": MINUTE_MS},
             {},
             "coordinator_overdue",
             "certain",
@@ -175,64 +192,61 @@ def test_cause_of_data_that_nothing_lists(history: list[Row] | None, changes: Ro
     ],
 )
 def test_cause_of_data_in_a_running_transaction(coordinator: Row, changes: Row, name: str, confidence: str) -> None:
-    row = Case("running", "", open=changes, known=listed("Ongoing", **coordinator))
-    known = KNOWN | (row.known or {})
-    state = StateEvidence(list(ALL_SEEN), 4, [])
-    settings = Settings.model_validate({"transaction_state_partitions": 4, "max_clock_skew_ms": 0})
-    found = judgement_of(OPEN | changes, HEALTH, known, state, settings, NOW_MS)["cause"]
-    assert (found["name"], found["confidence"]) == (name, confidence)
+    found = judged(replace(OPEN, **changes), replace(KNOWN, **listed("Ongoing", **coordinator)))
+    assert (found.name, found.confidence.value) == (name, confidence)
 
 
 def test_a_client_that_stamped_it_like_its_former_transaction_may_have_written_late() -> None:
     unending = {"timeout_ms": 2**31 - 1}
     history = [*MARKED, record("Ongoing", BOUND_MS - 100, start_ms=BOUND_MS - 100, **unending)]
     found = cause(history, previous_last_timestamp_ms=WRITTEN_MS)
-    assert (found["name"], found["confidence"]) == ("late_write_joined_next_transaction", "possible")
-    assert cause(history, previous_last_timestamp_ms=WRITTEN_MS - 1)["name"] == "transaction_in_progress"
+    assert (found.name, found.confidence) == ("late_write_joined_next_transaction", "possible")
+    assert cause(history, previous_last_timestamp_ms=WRITTEN_MS - 1).name == "transaction_in_progress"
 
 
 def test_a_repeated_decision_that_the_client_outlived_may_be_a_late_end() -> None:
     twice = [*transaction(MARKER_MS - 60), *MARKED]
     found = cause(twice)
-    assert (found["name"], found["confidence"]) == ("late_end_txn", "possible")
-    made_before_the_marker = {"last_timestamp_ms": MARKER_MS}
-    assert cause(twice, **made_before_the_marker)["name"] == "late_write_after_marker"
+    assert (found.name, found.confidence) == ("late_end_txn", "possible")
+    assert cause(twice, last_timestamp_ms=MARKER_MS).name == "late_write_after_marker"
 
 
 def test_a_gap_in_the_history_makes_a_late_write_less_than_certain() -> None:
     gap = tuple(
         p if p.state_partition != 2 else type(p)(2, is_seen=True, moment_ms=NOW_MS, gap_ms=NOW_MS) for p in ALL_SEEN
     )
-    data = OpenData("orders", 0, 7, MARKER_MS, 3)
-    known = KNOWN | history_facts(MARKED, data, 0) | origin_facts(MARKED, data, 0) | {"state_partition": 2}
-    settings = Settings.model_validate({"transaction_state_partitions": 4, "max_clock_skew_ms": 0})
-    found = judgement_of(OPEN, HEALTH, known, StateEvidence(list(gap), 4, []), settings, NOW_MS)["cause"]
-    assert (found["name"], found["confidence"]) == ("late_write_after_marker", "likely")
-    assert "records of the transactional id may be gone" in found["evidence_against"]
+    found = cause(MARKED, partitions=gap)
+    assert (found.name, found.confidence) == ("late_write_after_marker", "likely")
+    assert "records of the transactional id may be gone" in found.evidence_against
 
 
 def test_a_lower_coordinator_epoch_than_before_is_a_cause_of_its_own() -> None:
     found = cause(MARKED, has_coordinator_epoch_fallen=True)
-    assert (found["name"], found["confidence"]) == ("coordinator_epoch_went_back", "likely")
-    fenced = cause(MARKED, state_leader_epoch=OPEN["coordinator_epoch"] - 1)
-    assert fenced["name"] == "coordinator_epoch_went_back"
-    assert cause(MARKED, state_leader_epoch=OPEN["coordinator_epoch"])["name"] == "late_write_after_marker"
+    assert (found.name, found.confidence) == ("coordinator_epoch_went_back", "likely")
+    fenced = cause(MARKED, state_leader_epoch=(OPEN.coordinator_epoch or 0) - 1)
+    assert fenced.name == "coordinator_epoch_went_back"
+    assert cause(MARKED, state_leader_epoch=OPEN.coordinator_epoch).name == "late_write_after_marker"
 
 
 def test_broken_evidence_makes_no_cause_more_than_possible() -> None:
-    found = cause(MARKED, evidence_gaps=["offsets 10 to 20 are in no file"])
-    assert found["confidence"] == "possible"
-    assert "missing: offsets 10 to 20 are in no file" in found["evidence_against"]
+    found = cause(MARKED, evidence_gaps=("offsets 10 to 20 are in no file",))
+    assert found.confidence == "possible"
+    assert "missing: offsets 10 to 20 are in no file" in found.evidence_against
 
 
 def test_of_two_decisions_within_the_skew_the_nearest_one_wrote_the_marker() -> None:
     history = [*transaction(MARKER_MS - 12), *transaction(MARKER_MS + 30)]
-    data = OpenData("orders", 0, 7, MARKER_MS, 3)
-    facts = origin_facts(history, data, max_clock_skew_ms=1_000)
-    assert (facts["ended_ms"], facts["prepared_ms"]) == (MARKER_MS - 2, MARKER_MS + 40)
-    assert facts["is_order_doubtful"]
-    assert not origin_facts(history, data, max_clock_skew_ms=0)["is_order_doubtful"]
+    found = origins_of(history, OPEN, max_clock_skew_ms=1_000)
+    assert (found.ended_ms, found.prepared_ms) == (MARKER_MS - 2, MARKER_MS + 40)
+    assert found.is_order_doubtful
+    assert not origins_of(history, OPEN, max_clock_skew_ms=0).is_order_doubtful
 
 
-def test_every_cause_has_a_name_of_its_own() -> None:
-    assert len(CAUSE_NAMES) == len(set(CAUSE_NAMES)) == 13
+@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
+def test_a_cause_is_found_by_its_name(cause: Cause) -> None:
+    assert cause.evidence.__module__ == f"txn_analysis.judge.causes.{cause.name}"
+
+
+def test_every_cause_has_a_name_of_its_own_and_the_last_reading_always_explains() -> None:
+    assert len(CAUSES) == len({cause.name for cause in CAUSES}) == 13
+    assert READINGS[-1].cause.name == "unexplained"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from tests.judge.cases import KNOWN, OPEN
 from txn_analysis.evidence import state_partition_of
-from txn_analysis.judge.coordinator import best_of, coordinator_facts, current_states, facts_of_id, in_order
+from txn_analysis.judge.coordinator import coordinator_views, current_states
+from txn_analysis.judge.coordinator_view import CoordinatorView, best_of, views_of
+from txn_analysis.judge.history import in_order
+from txn_analysis.judge.records import OPEN_COLUMNS, StateRecord
 from txn_analysis.tables import TRANSACTION_STATES, TRANSACTIONS
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, struct
 
@@ -49,11 +54,8 @@ def states(spark: SparkSession, *records: dict[str, Any]) -> DataFrame:
 
 
 def open_data(spark: SparkSession, *producer_ids: int) -> DataFrame:
-    rows = [
-        {"topic": "orders", "partition": 0, "producer_id": p, "last_marker_ms": None, "first_producer_epoch": 3}
-        for p in producer_ids
-    ]
-    schema = StructType([f for f in TRANSACTIONS.schema if f.name in rows[0]])
+    rows = [asdict(replace(OPEN, producer_id=p, last_marker_ms=None)) for p in producer_ids]
+    schema = StructType([f for f in TRANSACTIONS.schema if f.name in OPEN_COLUMNS])
     return spark.createDataFrame([tuple(r[n] for n in schema.names) for r in rows], schema)
 
 
@@ -75,7 +77,7 @@ def test_the_last_record_in_offset_order_is_the_current_state(spark: SparkSessio
 
 
 def test_what_is_known_of_each_producer_id(spark: SparkSession) -> None:
-    facts = coordinator_facts(
+    views = coordinator_views(
         open_data(spark, 7, 8, 9, 10),
         states(
             spark,
@@ -88,72 +90,71 @@ def test_what_is_known_of_each_producer_id(spark: SparkSession) -> None:
         ),
         max_clock_skew_ms=0,
     )
-    columns = ("producer_id", "transactional_id", "coordinator_state", "is_listed", "runs_under_producer_id")
-    assert {tuple(row) for row in facts.select(*columns).collect()} == {
+    assert {
+        (producer_id, v.transactional_id, v.state, v.is_listed, v.runs_under_producer_id)
+        for (_, producer_id), v in views.items()
+    } == {
         (7, "live", "Ongoing", True, True),  # of two ids, the one that lists the partition
         (8, "rotated", "Empty", False, False),
         (9, "expired", "Tombstone", False, False),
     }
 
 
-def fact(transactional_id: str, **changes: Any) -> dict[str, Any]:
+def known(transactional_id: str, **changes: Any) -> CoordinatorView:
     """An id that had the producer id once, and was updated at 10."""
-    past = {"is_listed": False, "runs_under_producer_id": False, "coordinator_update_ms": 10}
-    return {"transactional_id": transactional_id} | past | changes
+    past = {"is_listed": False, "runs_under_producer_id": False, "update_ms": 10}
+    return replace(KNOWN, transactional_id=transactional_id, **past | changes)
 
 
 @pytest.mark.parametrize(
     "others",
     [
-        pytest.param([fact("b", runs_under_producer_id=True, coordinator_update_ms=99)], id="listing-before-running"),
-        pytest.param([fact("b", coordinator_update_ms=99)], id="listing-before-updated-last"),
-        pytest.param([fact("z", is_listed=True, coordinator_update_ms=9)], id="both-list-it-updated-last"),
-        pytest.param([fact("z", is_listed=True, coordinator_update_ms=None)], id="an-unknown-update-is-the-oldest"),
-        pytest.param([fact("Z", is_listed=True)], id="the-last-id-by-code-point"),
+        pytest.param([known("b", runs_under_producer_id=True, update_ms=99)], id="listing-before-running"),
+        pytest.param([known("b", update_ms=99)], id="listing-before-updated-last"),
+        pytest.param([known("z", is_listed=True, update_ms=9)], id="both-list-it-updated-last"),
+        pytest.param([known("z", is_listed=True, update_ms=None)], id="an-unknown-update-is-the-oldest"),
+        pytest.param([known("Z", is_listed=True)], id="the-last-id-by-code-point"),
     ],
 )
-def test_the_id_that_counts_is_the_same_in_any_order(others: list[dict[str, Any]]) -> None:
-    listing = fact("a", is_listed=True)
+def test_the_id_that_counts_is_the_same_in_any_order(others: list[CoordinatorView]) -> None:
+    listing = known("a", is_listed=True)
     assert best_of([listing, *others]) == best_of([*others, listing]) == listing
 
 
 def test_running_under_the_producer_id_counts_before_a_later_update() -> None:
-    running = fact("a", runs_under_producer_id=True)
-    assert best_of([fact("b", coordinator_update_ms=99), running]) == running
+    running = known("a", runs_under_producer_id=True)
+    assert best_of([known("b", update_ms=99), running]) == running
 
 
-def as_read(*records: dict[str, Any]) -> list[dict[str, Any]]:
+def as_read(*records: dict[str, Any]) -> list[StateRecord]:
     """Records as Python gets them from a frame."""
-    optional = dict.fromkeys(("previous_producer_id", "next_producer_id", "start_ms"))
+    optional = dict.fromkeys(("previous_producer_id", "next_producer_id", "start_ms", "client_transaction_version"))
     return [
-        optional
-        | r
-        | {
-            "topic_partitions": [{"topic": topic, "partition": number} for topic, number in r["topic_partitions"]],
-            "record_order": dict(zip(ORDER.names, r["record_order"], strict=True)),
-        }
+        StateRecord.placed(
+            optional
+            | r
+            | {
+                "topic_partitions": [{"topic": topic, "partition": number} for topic, number in r["topic_partitions"]],
+                "record_order": dict(zip(ORDER.names, r["record_order"], strict=True)),
+            }
+        )
         for r in records
     ]
 
 
 def test_the_history_of_an_id_is_told_in_order_and_once_for_every_transaction_asked_about() -> None:
     records = as_read(record(9, "billing", "Ongoing"), record(3, "billing", "CompleteCommit"))
-    asked = [
-        {"topic": "orders", "partition": p, "producer_id": 7, "last_marker_ms": None, "first_producer_epoch": 3}
-        for p in (0, 1)
-    ]
-    told = facts_of_id(records * 2, asked, max_clock_skew_ms=0)
-    assert [(f["partition"], f["coordinator_state"], f["is_listed"]) for f in told] == [
-        (0, "Ongoing", True),
-        (1, "Ongoing", False),
-    ]
+    views = views_of({"billing": records * 2}, [OPEN, replace(OPEN, partition=1)], max_clock_skew_ms=0)
+    told = [(where.partition, v.state, v.is_listed) for (where, _), v in sorted(views.items())]
+    assert told == [(0, "Ongoing", True), (1, "Ongoing", False)]
 
 
 def test_copies_of_a_record_that_differ_are_both_kept_in_an_order_of_their_own() -> None:
     one, other = as_read(record(3, "billing", "Ongoing"), record(3, "billing", "CompleteAbort"))
     told = in_order([one, other, one])
     assert told == in_order([other, one])
-    assert sorted(r["state"] for r in told) == ["CompleteAbort", "Ongoing"]
+    assert {r.state for r in told} == {"CompleteAbort", "Ongoing"}
+    assert len(told) == 2
 
 
 @pytest.mark.parametrize(

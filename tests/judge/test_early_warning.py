@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.judge.cases import LATE_MS, Case
 from txn_analysis.config import Settings
 from txn_analysis.judge.early_warning import id_warnings, open_warnings
+from txn_analysis.judge.warnings import WARNINGS
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, array, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from txn_analysis.judge.warnings.warning import EarlyWarning
 
 Row = dict[str, Any]
 
@@ -117,15 +122,15 @@ def test_ids_of_one_application_are_one_line(warned: dict[tuple[str, str], Row])
     assert ("about_to_expire", "used-lately") not in warned
 
 
-@pytest.mark.parametrize(("late_by_ms", "is_near"), [(-300_000, False), (-299_999, True), (0, True)])
+@pytest.mark.parametrize(("late_by_ms", "is_near"), [(-300_000, False), (-299_999, True), (0, True), (1, False)])
 def test_an_open_transaction_near_its_bound(late_by_ms: int, is_near: bool) -> None:
-    judged = {
-        "topic": "orders",
-        "partition": 0,
-        "txn_start_offset": 5,
-        "transactional_id": "billing",
-        "is_late": False,
-        "late_by_ms": late_by_ms,
-    }
-    assert bool(open_warnings([judged], Settings())) is is_near
-    assert open_warnings([judged | {"is_late": True, "late_by_ms": 1}], Settings()) == []
+    opened = Case("near its bound", "not_late", open={"last_timestamp_ms": NOW_MS - LATE_MS - late_by_ms}).judged()
+    found = open_warnings([opened], Settings())
+    assert bool(found) is is_near
+    assert all(row["text"] == f"open from offset 100, late in {-late_by_ms} ms" for row in found)
+
+
+@pytest.mark.parametrize("warning", WARNINGS, ids=lambda warning: warning.kind)
+def test_a_warning_is_found_by_its_name(warning: EarlyWarning) -> None:
+    module = import_module(f"txn_analysis.judge.warnings.{warning.kind}")
+    assert warning in vars(module).values()

@@ -2,49 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.judge.test_history import record
-from txn_analysis.judge.endings import IdHistory, ending_of
+from txn_analysis.judge.endings import EndedTransaction, IdHistory, ending_of
 
-Row = dict[str, Any]
+if TYPE_CHECKING:
+    from txn_analysis.judge.records import StateRecord
 
 TIMEOUT_MS = 60_000
 START_MS = 100_000
 DUE_MS = START_MS + TIMEOUT_MS
 
 
-def ongoing(epoch: int, *, version: int | None = None, start_ms: int | None = START_MS) -> Row:
+def ongoing(epoch: int, *, version: int | None = None, start_ms: int | None = START_MS) -> StateRecord:
     return record("Ongoing", START_MS, epoch=epoch, start_ms=start_ms, client_transaction_version=version)
 
 
-def abort(at_ms: int, epoch: int) -> list[Row]:
-    times = {"start_ms": START_MS, "epoch": epoch}
-    return [record("PrepareAbort", at_ms, **times), record("CompleteAbort", at_ms + 5, **times)]
+def abort(at_ms: int, epoch: int) -> list[StateRecord]:
+    return [
+        record("PrepareAbort", at_ms, start_ms=START_MS, epoch=epoch),
+        record("CompleteAbort", at_ms + 5, start_ms=START_MS, epoch=epoch),
+    ]
 
 
-def ended(at_ms: int, epoch: int, outcome: str = "ABORT", **changes: Any) -> Row:
+def ended(at_ms: int, epoch: int, outcome: str = "ABORT", **changes: Any) -> EndedTransaction:
     """The end of a transaction on orders-0, whose marker was written three milliseconds after the decision."""
-    return {
-        "topic": "orders",
-        "partition": 0,
-        "producer_id": 7,
-        "outcome": outcome,
-        "end_timestamp_ms": at_ms + 3,
-        "previous_end_ms": None,
-        "end_producer_epoch": epoch,
-        "first_producer_epoch": 3,
-        "max_producer_epoch": 3,
-        "first_appended_before_ms": None,
-    } | changes
+    transaction = EndedTransaction(
+        topic="orders",
+        partition=0,
+        producer_id=7,
+        txn_start_offset=100,
+        end_offset=105,
+        outcome=outcome,
+        end_timestamp_ms=at_ms + 3,
+        previous_end_ms=None,
+        end_producer_epoch=epoch,
+        first_producer_epoch=3,
+        max_producer_epoch=3,
+        first_appended_before_ms=None,
+        record_count=5,
+    )
+    return transaction._replace(**changes)
 
 
-def cause(row: Row, *history: Row) -> tuple[str, str]:
-    records = [{"client_transaction_version": None} | r for r in history]
-    found = ending_of(row, IdHistory(records), max_clock_skew_ms=0)
-    return found["name"], found["confidence"]
+def cause(transaction: EndedTransaction, *history: StateRecord) -> tuple[str, str]:
+    found = ending_of(transaction, IdHistory(history), max_clock_skew_ms=0).cause
+    return found.name, found.confidence.value
 
 
 @pytest.mark.parametrize(
@@ -131,7 +137,7 @@ def cause(row: Row, *history: Row) -> tuple[str, str]:
         ),
     ],
 )
-def test_how_it_ended(row: Row, history: list[Row], expected: tuple[str, str]) -> None:
+def test_how_it_ended(row: EndedTransaction, history: list[StateRecord], expected: tuple[str, str]) -> None:
     assert cause(row, *history) == expected
 
 
@@ -139,13 +145,13 @@ def test_a_commit_that_published_records_of_an_older_transaction_says_so() -> No
     history = IdHistory([ongoing(3), record("PrepareCommit", START_MS + 10, start_ms=START_MS)])
     row = ended(START_MS + 10, 3, "COMMIT", first_appended_before_ms=START_MS - 1)
     stale = ending_of(row, history, max_clock_skew_ms=0)
-    assert stale["name"] == "client_commit"
-    assert "its transaction began at" in stale["stale_because"]
-    assert ending_of(row, history, max_clock_skew_ms=1)["stale_because"] is None
-    assert ending_of(row | {"first_appended_before_ms": START_MS}, history, 0)["stale_because"] is None
+    assert stale.cause.name == "client_commit"
+    assert "its transaction began at" in (stale.stale_because or "")
+    assert ending_of(row, history, max_clock_skew_ms=1).stale_because is None
+    assert ending_of(row._replace(first_appended_before_ms=START_MS), history, 0).stale_because is None
 
 
 def test_a_commit_of_two_epochs_held_records_of_an_older_one() -> None:
     history = IdHistory([ongoing(4), record("PrepareCommit", START_MS + 10, epoch=4, start_ms=START_MS)])
     row = ended(START_MS + 10, 4, "COMMIT", first_producer_epoch=3, max_producer_epoch=4)
-    assert ending_of(row, history, 0)["stale_because"] == "its first batch has epoch 3, its transaction ran at 4"
+    assert ending_of(row, history, 0).stale_because == "its first batch has epoch 3, its transaction ran at 4"

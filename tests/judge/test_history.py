@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from txn_analysis.judge.history import OpenData, current_transaction, history_facts
+from tests.judge.cases import OPEN
+from txn_analysis.judge.coordinator_view import CoordinatorView, view_of
+from txn_analysis.judge.history import current_transaction
+from txn_analysis.judge.records import StateRecord
 
-Row = dict[str, Any]
-ORDERS_0 = [{"topic": "orders", "partition": 0}]
-DATA = OpenData("orders", 0, producer_id=7, last_marker_ms=1_000)
+ORDERS_0 = (("orders", 0),)
+DATA = replace(OPEN, last_marker_ms=1_000)
 
 
 def record(
     state: str, at_ms: int, *, producer_id: int | None = 7, epoch: int = 3, start_ms: int | None = None, **changes: Any
-) -> Row:
-    listed = ORDERS_0 if state in {"Ongoing", "PrepareCommit", "PrepareAbort"} else []
-    return {
+) -> StateRecord:
+    """A record of the id `billing`, in a transaction on orders-0 while one is in progress."""
+    known: dict[str, Any] = {
         "transactional_id": "billing",
         "state_partition": 2,
         "state": state,
@@ -27,16 +30,23 @@ def record(
         "next_producer_id": None,
         "producer_epoch": epoch,
         "timeout_ms": 60_000,
-        "topic_partitions": listed,
+        "topic_partitions": ORDERS_0 if state in {"Ongoing", "PrepareCommit", "PrepareAbort"} else (),
         "last_update_ms": at_ms,
         "recorded_ms": at_ms,
         "start_ms": start_ms,
-    } | changes
+        "client_transaction_version": None,
+    }
+    return StateRecord(**known | changes)
 
 
-def tombstone(at_ms: int) -> Row:
-    gone = dict.fromkeys(("state", "producer_id", "producer_epoch", "timeout_ms", "last_update_ms"))
-    return record("Empty", at_ms) | gone | {"is_tombstone": True}
+def tombstone(at_ms: int) -> StateRecord:
+    gone: dict[str, Any] = dict.fromkeys(("state", "producer_id", "producer_epoch", "timeout_ms", "last_update_ms"))
+    return record("Empty", at_ms)._replace(is_tombstone=True, **gone)
+
+
+def view(history: list[StateRecord], skew_ms: int = 0) -> CoordinatorView:
+    """What this history says of the open data of the proof table, whose producer was last marked at 1,000."""
+    return view_of(history, DATA, skew_ms)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +74,7 @@ def tombstone(at_ms: int) -> Row:
         pytest.param([record("CompleteAbort", 20)], (None, None), id="nothing-in-progress"),
     ],
 )
-def test_the_current_transaction(history: list[Row], expected: tuple[int | None, int | None]) -> None:
+def test_the_current_transaction(history: list[StateRecord], expected: tuple[int | None, int | None]) -> None:
     assert current_transaction(history) == expected
 
 
@@ -73,7 +83,7 @@ def test_the_current_transaction(history: list[Row], expected: tuple[int | None,
     [
         pytest.param([record("Ongoing", 10)], True, True, id="ongoing"),
         pytest.param([record("PrepareCommit", 10)], True, True, id="commit-pending"),
-        pytest.param([record("Ongoing", 10, topic_partitions=[])], False, True, id="ongoing-elsewhere"),
+        pytest.param([record("Ongoing", 10, topic_partitions=())], False, True, id="ongoing-elsewhere"),
         pytest.param([record("Ongoing", 10, producer_id=8)], False, False, id="under-another-producer-id"),
         pytest.param(
             [record("Ongoing", 10, producer_id=8, previous_producer_id=7)],
@@ -88,9 +98,9 @@ def test_the_current_transaction(history: list[Row], expected: tuple[int | None,
         pytest.param([record("Ongoing", 10), tombstone(20)], False, False, id="removed"),
     ],
 )
-def test_what_the_coordinator_lists(history: list[Row], is_listed: bool, is_live: bool) -> None:
-    facts = history_facts(history, DATA, max_clock_skew_ms=0)
-    assert (facts["is_listed"], facts["is_producer_live"]) == (is_listed, is_live)
+def test_what_the_coordinator_lists(history: list[StateRecord], is_listed: bool, is_live: bool) -> None:
+    known = view(history)
+    assert (known.is_listed, known.is_producer_live) == (is_listed, is_live)
 
 
 @pytest.mark.parametrize(
@@ -105,13 +115,12 @@ def test_what_the_coordinator_lists(history: list[Row], is_listed: bool, is_live
 )
 def test_a_prepare_record_since_the_last_marker(prepared_ms: int, skew_ms: int, expected: bool) -> None:
     history = [record("PrepareCommit", prepared_ms), record("CompleteCommit", 5_000)]
-    assert history_facts(history, DATA, skew_ms)["has_prepare_since_marker"] is expected
+    assert view(history, skew_ms).has_prepare_since_marker is expected
 
 
 def test_without_any_marker_every_prepare_record_counts() -> None:
     history = [record("PrepareCommit", 1), record("CompleteCommit", 5_000)]
-    data = OpenData("orders", 0, producer_id=7, last_marker_ms=None)
-    assert history_facts(history, data, max_clock_skew_ms=0)["has_prepare_since_marker"] is True
+    assert view_of(history, replace(OPEN, last_marker_ms=None), 0).has_prepare_since_marker
 
 
 @pytest.mark.parametrize(
@@ -124,22 +133,22 @@ def test_without_any_marker_every_prepare_record_counts() -> None:
 )
 def test_a_transaction_that_ended_after_the_log_was_copied(prepared_ms: int, now: str, expected: bool) -> None:
     history = [record("PrepareCommit", prepared_ms), record("CompleteCommit", 5_000), record(now, 6_000)]
-    assert history_facts(history, DATA, max_clock_skew_ms=500)["was_ended_after_log"] is expected
+    assert view(history, 500).was_ended_after_log is expected
 
 
 def test_the_decision_on_the_current_transaction_is_no_earlier_one() -> None:
     history = [record("Ongoing", 5_000), record("PrepareCommit", 6_000)]
-    assert history_facts(history, DATA, max_clock_skew_ms=500)["was_ended_after_log"] is False
+    assert view(history, 500).was_ended_after_log is False
 
 
 def test_a_prepare_record_of_another_partition_does_not_count() -> None:
-    history = [record("PrepareCommit", 2_000, topic_partitions=[{"topic": "orders", "partition": 1}])]
-    assert history_facts(history, DATA, max_clock_skew_ms=0)["has_prepare_since_marker"] is False
+    history = [record("PrepareCommit", 2_000, topic_partitions=(("orders", 1),))]
+    assert view(history).has_prepare_since_marker is False
 
 
 def test_a_tombstone_is_something_that_was_recorded() -> None:
-    assert history_facts([record("CompleteCommit", 10), tombstone(99)], DATA, 0)["recorded_after_ms"] == 99
+    assert view([record("CompleteCommit", 10), tombstone(99)]).recorded_after_ms == 99
 
 
 def test_records_of_another_producer_id_are_not() -> None:
-    assert history_facts([record("Empty", 10), record("Empty", 99, producer_id=8)], DATA, 0)["recorded_after_ms"] == 10
+    assert view([record("Empty", 10), record("Empty", 99, producer_id=8)]).recorded_after_ms == 10

@@ -5,20 +5,20 @@ Changing an expectation here changes a verdict: it needs a line in the changelog
 
 from __future__ import annotations
 
-from copy import deepcopy
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.judge.cases import (
-    ALL_SEEN,
     BOUND_MS,
-    HEALTH,
     HOLDER,
-    KNOWN,
     LATE_MS,
     MINUTE_MS,
     NOW_MS,
-    OPEN,
     SKEW_MS,
     UNKNOWN,
     WRITTEN_MS,
@@ -26,14 +26,15 @@ from tests.judge.cases import (
     listed,
     with_partition,
 )
-from txn_analysis.judge.facts import facts
-from txn_analysis.judge.rules import OTHERWISE, RULES, VERDICTS, first_rule
-from txn_analysis.judge.state_coverage import StateEvidence
+from txn_analysis.judge.logic import both, either, no
+from txn_analysis.judge.rules import RULES, asked
 from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.judge.words import evidence, missing_evidence
+
+if TYPE_CHECKING:
+    from txn_analysis.judge.rules.rule import Rule
 
 WEEK_MS = 604_800_000
-GAP = ["offsets 3 to 5 are in no file"]
+GAP = ("offsets 3 to 5 are in no file",)
 COPIED_LAST = {"state_copied_last": True}
 NO_BOUND = {"appended_before_ms": None}
 
@@ -43,17 +44,17 @@ CASES = (
     Case(
         "the id was removed",
         "partition_not_in_transaction",
-        known={"coordinator_state": "Tombstone", "runs_under_producer_id": False, "state_epoch": None},
+        known={"state": "Tombstone", "runs_under_producer_id": False, "state_epoch": None},
     ),
     Case(
         "the id runs under another producer id",
         "partition_not_in_transaction",
-        known={"runs_under_producer_id": False, "coordinator_producer_id": 8, "state_epoch": None},
+        known={"runs_under_producer_id": False, "producer_id": 8, "state_epoch": None},
     ),
     Case(
         "in progress elsewhere",
         "partition_not_in_transaction",
-        known={"coordinator_state": "Ongoing", "is_producer_live": True},
+        known={"state": "Ongoing", "is_producer_live": True},
     ),
     # evidence_broken comes before everything
     Case("gap in the log", "evidence_broken", open={"evidence_gaps": GAP}),
@@ -65,49 +66,49 @@ CASES = (
     Case(
         "first append bounded 1 ms before the live transaction",
         "stale_data_in_live_transaction",
-        known=listed("Ongoing", coordinator_start_ms=BOUND_MS + SKEW_MS + 1),
+        known=listed("Ongoing", start_ms=BOUND_MS + SKEW_MS + 1),
     ),
     Case(
         "first append bounded at the live transaction's start",
         "in_coordinator",
-        known=listed("Ongoing", coordinator_start_ms=BOUND_MS + SKEW_MS),
+        known=listed("Ongoing", start_ms=BOUND_MS + SKEW_MS),
     ),
     Case(
         "live transaction one epoch above the data",
         "stale_data_in_live_transaction",
-        known=listed("Ongoing", coordinator_txn_epoch=4),
+        known=listed("Ongoing", txn_epoch=4),
     ),
     Case(
         "live transaction above the data, whose own one ended after the log was copied",
         "in_coordinator",
-        known=listed("Ongoing", coordinator_txn_epoch=4, was_ended_after_log=True),
+        known=listed("Ongoing", txn_epoch=4, was_ended_after_log=True),
     ),
     Case(
         "live transaction after the data, whose own one ended after the log was copied",
         "in_coordinator",
-        known=listed("Ongoing", coordinator_start_ms=BOUND_MS + SKEW_MS + 1, was_ended_after_log=True),
+        known=listed("Ongoing", start_ms=BOUND_MS + SKEW_MS + 1, was_ended_after_log=True),
     ),
-    Case("live transaction at the data's epoch", "in_coordinator", known=listed("Ongoing", coordinator_txn_epoch=3)),
+    Case("live transaction at the data's epoch", "in_coordinator", known=listed("Ongoing", txn_epoch=3)),
     Case(
         "stale data, not late",
         "stale_data_in_live_transaction",
         open={"last_timestamp_ms": NOW_MS},
-        known=listed("Ongoing", coordinator_txn_epoch=4),
+        known=listed("Ongoing", txn_epoch=4),
     ),
     Case(
         "stale data, commit pending",
         "stale_data_in_live_transaction",
-        known=listed("PrepareCommit", coordinator_txn_epoch=4),
+        known=listed("PrepareCommit", txn_epoch=4),
     ),
     Case(
         "stale data, coordinator overdue",
         "stale_data_in_live_transaction",
-        known=listed("Ongoing", coordinator_txn_epoch=4, coordinator_timeout_ms=1),
+        known=listed("Ongoing", txn_epoch=4, timeout_ms=1),
     ),
     Case(
         "newer transaction that does not list the partition",
         "partition_not_in_transaction",
-        known={"coordinator_state": "Ongoing", "coordinator_txn_epoch": 4, "state_epoch": 4},
+        known={"state": "Ongoing", "txn_epoch": 4, "state_epoch": 4},
     ),
     # not_late: strictly beyond the bound
     Case("idle 1 ms less than the bound", "not_late", open={"last_timestamp_ms": NOW_MS - LATE_MS + 1}),
@@ -146,51 +147,49 @@ CASES = (
     Case(
         "commit pending exactly the bound",
         "marker_pending_commit",
-        known=listed("PrepareCommit", coordinator_update_ms=NOW_MS - LATE_MS),
+        known=listed("PrepareCommit", update_ms=NOW_MS - LATE_MS),
     ),
     Case(
         "commit pending 1 ms longer",
         "marker_overdue",
-        known=listed("PrepareCommit", coordinator_update_ms=NOW_MS - LATE_MS - 1),
+        known=listed("PrepareCommit", update_ms=NOW_MS - LATE_MS - 1),
     ),
-    Case("abort pending", "marker_pending_abort", known=listed("PrepareAbort", coordinator_update_ms=NOW_MS - LATE_MS)),
+    Case("abort pending", "marker_pending_abort", known=listed("PrepareAbort", update_ms=NOW_MS - LATE_MS)),
     Case(
         "abort pending 1 ms longer",
         "marker_overdue",
-        known=listed("PrepareAbort", coordinator_update_ms=NOW_MS - LATE_MS - 1),
+        known=listed("PrepareAbort", update_ms=NOW_MS - LATE_MS - 1),
     ),
     Case(
         "commit pending, update time unknown",
         "marker_pending_commit",
-        known=listed("PrepareCommit", coordinator_update_ms=None),
+        known=listed("PrepareCommit", update_ms=None),
     ),
     Case(
         "commit pending, state older",
         "marker_pending_commit",
         open=NO_BOUND,
-        known=listed("PrepareCommit", coordinator_update_ms=NOW_MS),
+        known=listed("PrepareCommit", update_ms=NOW_MS),
     ),
     # the coordinator's own timeout
     Case("in the coordinator", "in_coordinator", known=listed("Ongoing")),
     Case(
         "at its timeout and 5 minutes",
         "in_coordinator",
-        known=listed("Ongoing", coordinator_start_ms=NOW_MS - 360 * MINUTE_MS, coordinator_timeout_ms=355 * MINUTE_MS),
+        known=listed("Ongoing", start_ms=NOW_MS - 360 * MINUTE_MS, timeout_ms=355 * MINUTE_MS),
     ),
     Case(
         "1 ms past its timeout and 5 minutes",
         "coordinator_overdue",
-        known=listed(
-            "Ongoing", coordinator_start_ms=NOW_MS - 360 * MINUTE_MS - 1, coordinator_timeout_ms=355 * MINUTE_MS
-        ),
+        known=listed("Ongoing", start_ms=NOW_MS - 360 * MINUTE_MS - 1, timeout_ms=355 * MINUTE_MS),
     ),
     Case(
         "a two-phase commit is never overdue",
         "in_coordinator",
-        known=listed("Ongoing", coordinator_start_ms=1, coordinator_timeout_ms=2**31 - 1),
+        known=listed("Ongoing", start_ms=1, timeout_ms=2**31 - 1),
         open={"first_appended_before_ms": None},
     ),
-    Case("in the coordinator, start unknown", "in_coordinator", known=listed("Ongoing", coordinator_start_ms=None)),
+    Case("in the coordinator, start unknown", "in_coordinator", known=listed("Ongoing", start_ms=None)),
     # state_older_than_log
     Case("nothing bounds the data", "state_older_than_log", open=NO_BOUND),
     Case(
@@ -389,15 +388,28 @@ CASES = (
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_rule_that_fires(case: Case) -> None:
-    assert case.judged()["rule"] == case.rule
+    assert case.judged().rule.name == case.rule
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_inconclusive_says_what_is_missing_and_the_others_what_they_rest_on(case: Case) -> None:
-    row = case.judged()
-    is_inconclusive = VERDICTS[case.rule] is Verdict.INCONCLUSIVE
-    assert bool(missing_evidence(row)) == is_inconclusive
-    assert is_inconclusive or evidence(row)
+    judged = case.judged()
+    is_inconclusive = judged.rule.verdict is Verdict.INCONCLUSIVE
+    assert bool(judged.rule.missing_in(judged.facts)) == is_inconclusive
+    assert is_inconclusive or judged.rule.evidence_in(judged.facts)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_rule_before_says_why_it_does_not_hold(case: Case) -> None:
+    told = list(asked(case.judged().facts))
+    assert [rule.name for rule, holds, _ in told if holds] == [case.rule]
+    assert all(because for _, _, because in told)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_verdict_says_what_would_change_it(case: Case) -> None:
+    judged = case.judged()
+    assert judged.rule.would_change_in(judged.facts)
 
 
 def test_no_two_cases_tell_the_same_story() -> None:
@@ -405,7 +417,7 @@ def test_no_two_cases_tell_the_same_story() -> None:
 
 
 def test_every_rule_has_a_case() -> None:
-    assert {case.rule for case in CASES} == {rule.name for rule in RULES} | {"no_rule"}
+    assert {case.rule for case in CASES} == {rule.name for rule in RULES}
 
 
 def test_the_order_and_verdicts_are_the_contracts() -> None:
@@ -424,18 +436,26 @@ def test_the_order_and_verdicts_are_the_contracts() -> None:
         ("state_incomplete", "inconclusive"),
         ("unknown_producer", "hanging"),
         ("partition_not_in_transaction", "hanging"),
+        ("no_rule", "inconclusive"),
     ]
 
 
-def test_a_condition_that_cannot_be_decided_matches_nothing() -> None:
-    undecided = dict.fromkeys(Case("the story itself", "").judged()) | {"is_late": True, "transactional_id": "billing"}
-    assert first_rule(undecided) is OTHERWISE
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_is_found_by_its_name(rule: Rule) -> None:
+    assert rule.when.__module__ == f"txn_analysis.judge.rules.{rule.name}"
 
 
-def test_judging_changes_none_of_the_rows_it_is_given() -> None:
-    rows = deepcopy((OPEN, HEALTH, KNOWN, ALL_SEEN))
-    given = deepcopy(rows)
-    state = StateEvidence(list(rows[3]), 4, [])
-    row = facts(rows[0], rows[1], rows[2], state, Case("", "").run_settings(), NOW_MS)
-    first_rule(row)
-    assert rows == given
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_a_rule_whose_condition_cannot_be_decided_does_not_hold(verdict: Verdict) -> None:
+    undecided = replace(RULES[0], verdict=verdict, when=lambda _: None)
+    assert not undecided.holds_for(Case("the story itself", "").judged().facts)
+
+
+@given(st.lists(st.sampled_from([True, False, None]), min_size=1))
+def test_what_is_unknown_neither_accuses_nor_acquits(conditions: list[bool | None]) -> None:
+    """Kleene's logic: an answer is given only if it is the same however the unknown ones turn out."""
+    known = [[True, False] if c is None else [c] for c in conditions]
+    for ours, pythons in ((both, all), (either, any)):
+        answers = {pythons(choice) for choice in product(*known[:8])}
+        assert ours(*conditions[:8]) == (answers.pop() if len(answers) == 1 else None)
+    assert [no(c) for c in (True, False, None)] == [False, True, None]

@@ -5,11 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.report import rows
-from txn_analysis.judge.rules import OTHERWISE, RULES
-from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.build import build_report
 from txn_analysis.report.headline import next_steps
-from txn_analysis.report.rule_book import RULE_NOTES, VERDICT_NOTES
 
 if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
@@ -48,8 +45,3 @@ def test_nothing_open_needs_nothing() -> None:
     assert [step.text for step in next_steps(report_with(), "")] == [
         "Nothing. No transaction is open in what was read."
     ]
-
-
-def test_rule_book_knows_every_rule_and_verdict() -> None:
-    assert list(RULE_NOTES) == [rule.name for rule in (*RULES, OTHERWISE)]
-    assert set(VERDICT_NOTES) == set(Verdict)

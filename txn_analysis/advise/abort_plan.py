@@ -115,6 +115,8 @@ def abort_plan(
 def fingerprinted(records: Iterable[AbortRecord]) -> tuple[AbortRecord, ...]:
     """The records as one plan: sorted by topic, partition, producer id and start, each with the plan's fingerprint."""
     ordered = sorted(records, key=_plan_order)
+    if not ordered:
+        return ()
     fingerprint = plan_fingerprint(ordered)
     return tuple(record.model_copy(update={"plan_fingerprint": fingerprint}) for record in ordered)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.judge.history import PREPARED, OpenData, lists_partition, moment_ms
+from txn_analysis.judge.records import PREPARED, StateRecord, TopicPartition
 from txn_analysis.report.words import iso_utc
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class After:
     health: Row | None
     findings: tuple[Row, ...]
     ended: tuple[Row, ...]
-    history: tuple[Row, ...]
+    history: tuple[StateRecord, ...]
     max_clock_skew_ms: int
 
 
@@ -126,17 +126,17 @@ def _sign_of_coordinator(before: Before, after: After, ended: Row) -> str | None
     decided = _decision(before, after, ended)
     if decided is None:
         return None
-    return f"the coordinator recorded {decided['state']} with this partition at {iso_utc(moment_ms(decided))}"
+    return f"the coordinator recorded {decided.state} with this partition at {iso_utc(decided.moment_ms)}"
 
 
-def _decision(before: Before, after: After, ended: Row) -> Row | None:
+def _decision(before: Before, after: After, ended: Row) -> StateRecord | None:
     """The coordinator's record that it would end a transaction with this partition, since the first capture."""
     record = before.record
-    data = OpenData(record.topic, record.partition, record.producer_id, None)
+    where = TopicPartition(record.topic, record.partition)
     skew_ms = after.max_clock_skew_ms
     for state in after.history:
-        at_ms = moment_ms(state)
-        if state["state"] not in PREPARED or not lists_partition(state, data) or at_ms is None:
+        at_ms = state.moment_ms
+        if state.state not in PREPARED or not state.lists(where, record.producer_id) or at_ms is None:
             continue
         is_since = before.as_of_ms is None or at_ms > before.as_of_ms - skew_ms
         is_until = ended["end_timestamp_ms"] is None or at_ms <= ended["end_timestamp_ms"] + skew_ms

@@ -103,10 +103,10 @@ def log_tasks(tasks: list[list[ScanRange]], tables: Collection[Table], ingest_id
         if is_kept:
             yield LOG_BATCHES.name, batches.rows()
         if is_folded:
-            pieces, transactions = fold(batches)
-            yield LOG_PIECES.name, pieces
-            yield ENDED_TRANSACTIONS.name, transactions
-            yield PLACES, pieces.select(_PLACE_COLUMNS)
+            folded = fold(batches)
+            yield LOG_PIECES.name, folded.pieces
+            yield ENDED_TRANSACTIONS.name, folded.transactions
+            yield PLACES, folded.pieces.select(_PLACE_COLUMNS)
 
     return RowTasks(len(tasks), tuple(tables), lambda number: _read_task(tasks[number], read))
 

@@ -16,40 +16,26 @@ from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.frames import collected
 from txn_analysis.judge.applications import application_of
-from txn_analysis.judge.causes import EXHAUSTED_EPOCH
 from txn_analysis.judge.coordinator import current_states
-from txn_analysis.judge.endings import TAKEN_OVER_WITHIN_MS
-from txn_analysis.judge.facts import NEVER_TIMES_OUT_MS
-from txn_analysis.judge.words import topic_partition
+from txn_analysis.judge.warnings import OF_ABORTS, OF_LAST_RECORDS, WARNINGS
+from txn_analysis.judge.warnings.open_transaction_near_bound import OPEN_TRANSACTION_NEAR_BOUND, is_near
+from txn_analysis.judge.warnings.warning import Known
 from txn_analysis.tables._schema import BIGINT, STRING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from txn_analysis.config import Settings
+    from txn_analysis.judge.judgement import Judgement
 
 Row = dict[str, Any]
 
 MOST_APPLICATIONS = 10
-_NEAR = 0.75
-_EPOCHS_LEFT = 1_000
-_TIMES_THE_MEDIAN = 10
-_EXPIRES_WITHIN_MS = 86_400_000
 _MANY = 3
-
-_WORDS = {
-    "transaction_near_timeout": "{share} % of its timeout is over and the coordinator has nothing decided",
-    "timeout_above_maximum": "timeout of {score} ms, above transaction.max.timeout.ms: a hang is seen that much later",
-    "timeout_outlier": "timeout of {score} ms, more than 10 times the median: it can hold partitions for that long",
-    "never_times_out": "it never times out: a two-phase commit, which only its owner may end",
-    "epoch_near_exhaustion": "epoch {score}: at 32766 it gets a new producer id",
-    "about_to_expire": "not used for {score} ms: the coordinator will forget it within a day, and fail its next use",
-    "many_timeouts": "{score} of its transactions were timed out by the coordinator",
-    "many_fencings": "{score} times a new instance took it over in the middle of a transaction",
-}
-KINDS = ("open_transaction_near_bound", *_WORDS)
+_BY_KIND = {warning.kind: warning for warning in WARNINGS}
+_ORDER = {warning.kind: number for number, warning in enumerate(WARNINGS)}
 _FLAGGED = StructType(
     [StructField("kind", STRING), StructField("transactional_id", STRING), StructField("score", BIGINT)]
 )
@@ -57,29 +43,28 @@ _GROUPED = StructType([*_FLAGGED.fields, StructField("application", STRING), Str
 
 
 def id_warnings(states: DataFrame, settings: Settings, as_of_ms: int | None) -> list[Row]:
-    """What the records of transactional ids warn of, as plain data in the order of `KINDS`.
+    """What the records of transactional ids warn of, as plain data in the order of `WARNINGS`.
 
     In: `states`, the records that are evidence.
     """
-    flagged = _flagged(current_states(states), settings, as_of_ms).unionByName(_repeated(states))
-    rows = sorted(
-        collected(_worst(flagged)), key=lambda row: (KINDS.index(row["kind"]), -row["score"], row["application"])
-    )
+    known = Known(settings, F.lit(as_of_ms).cast("bigint"))
+    flagged = _flagged(current_states(states), known).unionByName(_repeated(states))
+    rows = sorted(collected(_worst(flagged)), key=lambda row: (_ORDER[row["kind"]], -row["score"], row["application"]))
     return [_warning(row) for row in rows]
 
 
-def open_warnings(judged: list[Row], settings: Settings) -> list[Row]:
+def open_warnings(judged: Iterable[Judgement], settings: Settings) -> list[Row]:
     """Of the judged open transactions those that will soon be late."""
-    near = [r for r in judged if r["is_late"] is False and r["late_by_ms"] > -(1 - _NEAR) * settings.late_after_ms]
+    near = [(-(j.facts.lateness.late_by_ms or 0), j.facts) for j in judged if is_near(j.facts.lateness, settings)]
     return [
         {
-            "kind": KINDS[0],
-            "subject": topic_partition(row),
-            "example": row["transactional_id"],
-            "text": f"open from offset {row['txn_start_offset']}, late in {-row['late_by_ms']} ms",
+            "kind": OPEN_TRANSACTION_NEAR_BOUND.kind,
+            "subject": facts.where,
+            "example": None if facts.coordinator is None else facts.coordinator.transactional_id,
+            "text": OPEN_TRANSACTION_NEAR_BOUND.text.format(start=facts.open.txn_start_offset, score=left_ms),
             "count": 1,
         }
-        for row in sorted(near, key=lambda row: -row["late_by_ms"])[:MOST_APPLICATIONS]
+        for left_ms, facts in sorted(near, key=lambda found: found[0])[:MOST_APPLICATIONS]
     ]
 
 
@@ -89,44 +74,20 @@ def _warning(row: Row) -> Row:
         "kind": row["kind"],
         "subject": row["application"],
         "example": row["worst_id"],
-        "text": _WORDS[row["kind"]].format(score=row["score"], share=row["score"]) + whose,
+        "text": _BY_KIND[row["kind"]].text.format(score=row["score"]) + whose,
         "count": row["id_count"],
     }
 
 
-def _flagged(current: DataFrame, settings: Settings, as_of_ms: int | None) -> DataFrame:
+def _flagged(current: DataFrame, known: Known) -> DataFrame:
     """One row per warning about an id's last record; a higher score is worse."""
     live = current.where(~F.col("is_tombstone"))
     median = live.agg(F.percentile_approx("timeout_ms", 0.5).alias("median_ms"))
-    rows = live.crossJoin(F.broadcast(median))
-    as_of = F.lit(as_of_ms).cast("bigint")
-    age, unused = as_of - F.col("start_ms"), as_of - F.col("last_update_ms")
-    share = F.floor(age * 100 / F.col("timeout_ms"))
-    max_ms, timeout_ms = settings.transaction_max_timeout_ms, F.col("timeout_ms")
-    is_timed = timeout_ms != NEVER_TIMES_OUT_MS
-    is_idle = F.col("state").isin("Empty", "CompleteCommit", "CompleteAbort")
-    expires_ms = settings.transactional_id_expiration_ms - _EXPIRES_WITHIN_MS
-    kinds: dict[str, tuple[Column, Column]] = {
-        "transaction_near_timeout": (
-            (F.col("state") == "Ongoing") & is_timed & (share >= int(_NEAR * 100)) & (share < 100),
-            share,
-        ),
-        "timeout_above_maximum": (is_timed & (timeout_ms > max_ms), timeout_ms),
-        "timeout_outlier": (
-            is_timed & (timeout_ms <= max_ms) & (timeout_ms > F.col("median_ms") * _TIMES_THE_MEDIAN),
-            timeout_ms,
-        ),
-        "never_times_out": (~is_timed, timeout_ms),
-        "epoch_near_exhaustion": (
-            F.col("producer_epoch") >= EXHAUSTED_EPOCH - _EPOCHS_LEFT,
-            F.col("producer_epoch").cast("bigint"),
-        ),
-        "about_to_expire": (is_idle & (unused > expires_ms), unused),
-    }
     found = [
-        F.when(holds, F.struct(F.lit(kind).alias("kind"), score.cast("bigint").alias("score")))
-        for kind, (holds, score) in kinds.items()
+        F.when(w.when(known), F.struct(F.lit(w.kind).alias("kind"), w.score(known).cast("bigint").alias("score")))
+        for w in OF_LAST_RECORDS
     ]
+    rows = live.crossJoin(F.broadcast(median))
     exploded = rows.select("transactional_id", F.explode(F.array_compact(F.array(*found))).alias("w"))
     return exploded.select("w.kind", "transactional_id", "w.score")
 
@@ -145,11 +106,7 @@ def _repeated(states: DataFrame) -> DataFrame:
     was_raised = F.expr(
         "before.state = 'Ongoing' AND before.producer_id = producer_id AND producer_epoch > before.producer_epoch"
     )
-    was_due = F.coalesce(F.col("last_update_ms") >= F.col("start_ms") + F.col("timeout_ms"), F.lit(False))
-    was_taken = (F.col("after.state") == "Empty") & (
-        F.col("after.last_update_ms") - F.col("last_update_ms") <= TAKEN_OVER_WITHIN_MS
-    )
-    kind = F.when(was_due, "many_timeouts").when(was_taken, "many_fencings")
+    kind = F.coalesce(*[F.when(warning.when(), F.lit(warning.kind)) for warning in OF_ABORTS])
     counted = rows.where(was_raised).withColumn("kind", kind).where("kind IS NOT NULL")
     return counted.groupBy("kind", "transactional_id").agg(F.count("*").alias("score")).where(F.col("score") >= _MANY)
 

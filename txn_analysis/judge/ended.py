@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,34 +11,19 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from txn_analysis.judge.causes import Confidence
-from txn_analysis.judge.coordinator import by_id, histories, in_order
-from txn_analysis.judge.endings import IdHistory, ending_of
+from txn_analysis.judge.coordinator import histories, records_in
+from txn_analysis.judge.endings import EndedTransaction, IdHistory, ending_of
+from txn_analysis.judge.history import by_id, in_order
 from txn_analysis.tables._schema import BIGINT, INT, STRING
 from txn_analysis.tables.findings import CAUSE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame
 
 Row = dict[str, Any]
 
-_ASKED = (
-    "topic",
-    "partition",
-    "producer_id",
-    "txn_start_offset",
-    "end_offset",
-    "outcome",
-    "end_timestamp_ms",
-    "previous_end_ms",
-    "end_producer_epoch",
-    "first_producer_epoch",
-    "max_producer_epoch",
-    "first_appended_before_ms",
-    "record_count",
-)
 ENDED = StructType(
     [
         StructField("topic", STRING),
@@ -69,7 +55,7 @@ def with_causes(ended: DataFrame, states: DataFrame, max_clock_skew_ms: int) -> 
     Out: one row per ended transaction, see `ENDED`; `stale_because` says why it held records of an older transaction,
          which its commit published (KIP-890), and is NULL where nothing shows that.
     """
-    asked = ended.select(*_ASKED)
+    asked = ended.select(*EndedTransaction._fields)
     records = histories(asked, states)
     grouped = records.groupBy("asked_producer_id").cogroup(asked.groupBy("producer_id"))
     return grouped.applyInArrow(_reader(max_clock_skew_ms), ENDED)
@@ -80,19 +66,17 @@ def _reader(max_clock_skew_ms: int) -> Callable[[pa.Table, pa.Table], pa.Table]:
 
     def read(history: pa.Table, asked: pa.Table) -> pa.Table:
         """All records of the ids that had one producer id, and the ended transactions of that producer id."""
-        ordered: dict[str | None, IdHistory] = {
-            name: IdHistory(in_order(records)) for name, records in sorted(by_id(history.to_pylist()).items())
-        }
-        rows = [_answer(row, ordered, max_clock_skew_ms) for row in asked.to_pylist()]
-        return pa.Table.from_pylist(rows, schema=schema)
+        ordered = {name: IdHistory(in_order(found)) for name, found in sorted(by_id(records_in(history)).items())}
+        ended = [EndedTransaction(**row) for row in asked.to_pylist()]
+        return pa.Table.from_pylist([_answer(one, ordered, max_clock_skew_ms) for one in ended], schema=schema)
 
     return read
 
 
-def _answer(row: Row, histories_by_id: dict[str | None, IdHistory], max_clock_skew_ms: int) -> Row:
+def _answer(ended: EndedTransaction, histories_by_id: Mapping[str, IdHistory], max_clock_skew_ms: int) -> Row:
     """Of several ids that had the producer id, the one that explains the end best."""
-    known = histories_by_id or {None: IdHistory([])}
-    answers = [(name, ending_of(row, history, max_clock_skew_ms)) for name, history in known.items()]
-    name, answer = max(answers, key=lambda a: Confidence(a[1]["confidence"]).rank)
-    stale = answer.pop("stale_because")
-    return row | {"transactional_id": name, "cause": answer, "stale_because": stale}
+    known: list[tuple[str | None, IdHistory]] = [*histories_by_id.items()] or [(None, IdHistory([]))]
+    endings = [(name, ending_of(ended, history, max_clock_skew_ms)) for name, history in known]
+    name, ending = max(endings, key=lambda found: found[1].cause.confidence.rank)
+    cause = asdict(ending.cause) | {"confidence": ending.cause.confidence.value}
+    return ended._asdict() | {"transactional_id": name, "cause": cause, "stale_because": ending.stale_because}

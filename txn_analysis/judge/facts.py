@@ -1,167 +1,188 @@
-"""Facts: one open transaction with everything that the rules ask, each condition under its own name.
+"""Facts: one open transaction with everything that rules and causes ask, each condition under its own name.
 
-Lateness, clocks and bounds follow the contract's section 5. All moments are epoch milliseconds of some broker's
-clock; wherever those of two brokers are compared, `max_clock_skew_ms` is allowed for. What cannot be told is None, and
-None is decided explicitly in each fact: an accusation needs proof, and so does an acquittal of the evidence.
+How they are found is in `judge.fact_finding`. All moments are epoch milliseconds.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from txn_analysis.config import LATE_TRANSACTION_BUFFER_MS
-from txn_analysis.judge.coordinator import COORDINATOR_FACTS
+from txn_analysis.judge.records import ONGOING, PREPARED, TOMBSTONE
 
 if TYPE_CHECKING:
-    from txn_analysis.config import Settings
-    from txn_analysis.judge.state_coverage import StateEvidence, StatePartition
+    from txn_analysis.judge.coordinator_view import CoordinatorView
+    from txn_analysis.judge.logic import Truth
+    from txn_analysis.judge.records import OpenTransaction, PartitionView
 
-Row = dict[str, Any]
-
-# KIP-939: such a transaction is a two-phase commit that only its owner may end.
-NEVER_TIMES_OUT_MS = 2**31 - 1
+_CLOCKS = {"last_timestamp": "its last timestamp", "broker_clock": "the brokers' clocks"}
 
 
-def facts(
-    opened: Row,
-    partition: Row,
-    coordinator: Row | None,
-    state: StateEvidence,
-    settings: Settings,
-    as_of_ms: int | None,
-) -> Row:
-    """One open transaction: its own columns, its partition's, the coordinator's, and the conditions.
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """How long it has been idle, by the best clock there is (`ProducerStateManager.hasLateTransaction`).
 
-    Args:
-        opened: its row of `transactions`, with `evidence_gaps`.
-        partition: the row of `partition_health` of its partition.
-        coordinator: its row of `coordinator_facts`; None where no transactional id has, or had, its producer id.
-        state: what was seen of `__transaction_state`.
-        settings: bounds, and what the operator gave their word for.
-        as_of_ms: when the files were copied; None where no broker's clock speaks.
+    `idle_ms` is the broker metric's own measure, by the last timestamp; `basis` is the clock of the others
+    (`last_timestamp` or `broker_clock`), None without any. Late means strictly beyond the bound: `late_by_ms` > 0.
     """
-    row = {name: value for name, value in opened.items() if name != "run_id"}
-    row |= _of_partition(opened, partition)
-    row |= {name: None if coordinator is None else coordinator[name] for name in COORDINATOR_FACTS}
-    holder = state.partition(row["state_partition"])
-    return (
-        row
-        | _lateness(row, settings, as_of_ms)
-        | _against_live_transaction(row, settings, as_of_ms)
-        | _against_state(row, holder, state, settings)
-        | _against_log(row, holder, settings, as_of_ms)
-    )
+
+    idle_ms: int | None
+    basis: str | None
+    late_by_ms: int | None
+    is_late: Truth
 
 
-def _of_partition(opened: Row, partition: Row) -> Row:
-    stable = partition["last_stable_offset"]
-    return {
-        "log_end_offset": partition["end_offset"],
-        "last_stable_offset": stable,
-        "last_moment_ms": partition["last_moment_ms"],
-        "last_credible_timestamp_ms": partition["last_credible_timestamp_ms"],
-        # Brokers do not let it fall behind the log start, so that several may hold it there.
-        "blocks_partition": None if stable is None else opened["txn_start_offset"] <= stable,
-    }
+@dataclass(frozen=True, slots=True)
+class AgainstTransaction:
+    """The open data beside the transaction that its id has in progress: is that another one, is it past its times?"""
+
+    is_older_by_clock: bool
+    is_older_by_epoch: bool
+    is_update_overdue: bool
+    is_transaction_overdue: bool
+
+    @property
+    def is_older(self) -> bool:
+        """The open data is proven to be older than that transaction."""
+        return self.is_older_by_clock or self.is_older_by_epoch
 
 
-def _plus(left: int | None, right: int | None) -> int | None:
-    return None if left is None or right is None else left + right
+@dataclass(frozen=True, slots=True)
+class StateReach:
+    """Whether the state reaches up to the open data, and could hold the answer at all.
 
-
-def _minus(left: int | None, right: int | None) -> int | None:
-    return None if left is None or right is None else left - right
-
-
-def _is_more(left: int | None, right: int | None) -> bool | None:
-    return None if left is None or right is None else left > right
-
-
-def _is_proven(condition: bool | None) -> bool:
-    """The condition with None as false, for conditions that accuse only on proof."""
-    return condition is True
-
-
-def _is_possible(condition: bool | None) -> bool:
-    """The condition with None as true, for conditions that only proof can rule out."""
-    return condition is not False
-
-
-def _lateness(row: Row, settings: Settings, as_of_ms: int | None) -> Row:
-    """Late means strictly beyond the bound (`ProducerStateManager.hasLateTransaction`), by the best clock there is."""
-    last_ms, before_ms, bound_ms = row["last_timestamp_ms"], row["appended_before_ms"], settings.late_after_ms
-    is_credible = as_of_ms is not None and last_ms is not None and 0 < last_ms <= as_of_ms
-    quiet_ms = _minus(as_of_ms, last_ms if is_credible else before_ms)
-    basis = "last_timestamp" if is_credible else "broker_clock"
-    return {
-        "idle_ms": _minus(as_of_ms, last_ms),
-        "lateness_basis": None if quiet_ms is None else basis,
-        "late_by_ms": _minus(quiet_ms, bound_ms),
-        "is_late": _is_more(quiet_ms, bound_ms),
-    }
-
-
-def _against_live_transaction(row: Row, settings: Settings, as_of_ms: int | None) -> Row:
-    """Is the coordinator's transaction another one than the open data's, and is it past its own times?
-
-    Older data is stale only if the transaction that it belongs to is over. A busy producer's is over as well where the
-    state was copied after the log, but there its end marker came in between: `was_ended_after_log`.
+    `is_unbounded` says that no broker's clock bounds the open data, `is_behind` that the state may end before it,
+    `is_epoch_ahead` that it has a higher epoch than the state. `gaps` is what is missing of the state, in words;
+    `leader_epoch` that of the partition of the state that decides, as far as it was read.
     """
-    is_stale = not row["was_ended_after_log"]
-    start_ms, timeout_ms = row["coordinator_start_ms"], row["coordinator_timeout_ms"]
-    first_before_ms = _plus(row["first_appended_before_ms"], settings.max_clock_skew_ms)
-    unmoved_ms = _minus(as_of_ms, row["coordinator_update_ms"])
-    ends_ms = _plus(_plus(start_ms, timeout_ms), LATE_TRANSACTION_BUFFER_MS)
-    return {
-        "is_older_by_clock": is_stale and _is_proven(_is_more(start_ms, first_before_ms)),
-        "is_older_by_epoch": is_stale and _is_proven(_is_more(row["coordinator_txn_epoch"], row["max_producer_epoch"])),
-        "is_update_overdue": _is_proven(_is_more(unmoved_ms, settings.late_after_ms)),
-        "is_transaction_overdue": timeout_ms != NEVER_TIMES_OUT_MS and _is_proven(_is_more(as_of_ms, ends_ms)),
-        "is_producer_live": _is_proven(row["is_producer_live"]),
-    }
+
+    is_unbounded: bool
+    is_behind: bool
+    is_epoch_ahead: bool
+    gaps: tuple[str, ...]
+    partitions_seen: int
+    partitions_expected: int
+    leader_epoch: int | None
 
 
-def _against_state(row: Row, holder: StatePartition | None, state: StateEvidence, settings: Settings) -> Row:
-    """Does the state reach up to the open data, and could it hold the answer at all?
+@dataclass(frozen=True, slots=True)
+class LogReach:
+    """Whether the transaction could have been ended after this partition's log was copied.
 
-    An id's answer lies in the one partition that holds the id; the answer that there is none lies in all of them.
+    `has_history_gap`: records of the id may be missing from its last end marker on; None where no id is known.
     """
-    must_reach, before_ms = not settings.state_copied_last, row["appended_before_ms"]
-    is_known, waived = row["transactional_id"] is not None, settings.transaction_state_complete
-    if not is_known:
-        reached_ms, gaps = state.oldest_moment_ms(), state.gaps(holes_waived=waived)
-    elif holder is None:
-        reached_ms, gaps = None, [*state.misfits, "the partition that holds the id is not in the capture"]
-    else:
-        reached_ms, gaps = holder.moment_ms, [*state.misfits, *holder.gaps(holes_waived=waived)]
-    is_behind = _is_more(_plus(before_ms, settings.max_clock_skew_ms), reached_ms)
-    return {
-        "is_unbounded": must_reach and before_ms is None,
-        "is_state_behind": must_reach and before_ms is not None and _is_possible(is_behind),
-        "is_epoch_ahead": _is_proven(_is_more(row["max_producer_epoch"], row["state_epoch"])),
-        "state_gaps": gaps,
-        "state_partitions_seen": state.seen_count,
-        "state_partitions_expected": state.expected_count,
-    }
+
+    may_end_early: bool
+    has_history_gap: Truth
 
 
-def _against_log(row: Row, holder: StatePartition | None, settings: Settings, as_of_ms: int | None) -> Row:
-    """Could the transaction have been ended after this partition's log was copied?"""
-    if row["transactional_id"] is None:
-        seen_to_ms = row["last_moment_ms"] if row["last_moment_ms"] is not None else row["last_credible_timestamp_ms"]
-        known_since_ms = _minus(as_of_ms, settings.transactional_id_expiration_ms)
-        return {"may_log_end_early": _is_possible(_is_more(known_since_ms, seen_to_ms)), "has_history_gap": None}
-    log_end_ms = _minus(row["last_moment_ms"], settings.max_clock_skew_ms)
-    recorded_later = _is_possible(_is_more(row["recorded_after_ms"], log_end_ms))
-    has_gap = holder is not None and _has_gap(row, holder, settings)
-    may_end_early = recorded_later and (has_gap or row["has_prepare_since_marker"])
-    return {"may_log_end_early": may_end_early, "has_history_gap": has_gap}
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of one open transaction.
 
+    Attributes:
+        open: its own log.
+        partition: the log of its partition.
+        coordinator: what the coordinator knows; None where no transactional id has, or had, its producer id.
+        lateness: how long it has been idle.
+        live: it beside the transaction that the id has in progress.
+        state: how far the state reaches.
+        log: how far the log reaches.
+        max_clock_skew_ms: by how much two brokers' clocks may differ.
+        expired_before_ms: an id that was last used before this moment may have been forgotten.
+    """
 
-def _has_gap(row: Row, holder: StatePartition, settings: Settings) -> bool:
-    """The id's history from the producer's last end marker on may lack records; without a marker, all of it counts."""
-    since_ms = _minus(row["last_marker_ms"], settings.max_clock_skew_ms)
-    if holder.is_console:
-        first = row["first_recorded_ms"]
-        return not settings.transaction_state_complete or since_ms is None or first is None or first >= since_ms
-    return holder.gap_ms is not None and (since_ms is None or holder.gap_ms >= since_ms)
+    open: OpenTransaction
+    partition: PartitionView
+    coordinator: CoordinatorView | None
+    lateness: Lateness
+    live: AgainstTransaction
+    state: StateReach
+    log: LogReach
+    max_clock_skew_ms: int
+    expired_before_ms: int | None
+
+    @property
+    def is_listed(self) -> Truth:
+        """The coordinator's transaction lists the partition; None where no id is known."""
+        return None if self.coordinator is None else self.coordinator.is_listed
+
+    @property
+    def is_unlisted(self) -> bool:
+        """The id is known, and nothing that it has in progress lists the partition."""
+        return self.coordinator is not None and not self.coordinator.is_listed
+
+    def is_listed_in(self, *states: str) -> bool:
+        """The coordinator's transaction lists the partition, and is in one of the states."""
+        return self.coordinator is not None and self.coordinator.is_listed and self.coordinator.state in states
+
+    @property
+    def is_prepared(self) -> bool:
+        """The coordinator has decided a transaction that lists the partition; its marker is on the way."""
+        return self.is_listed_in(*PREPARED)
+
+    @property
+    def is_ongoing(self) -> bool:
+        """The coordinator has nothing decided in a transaction that lists the partition."""
+        return self.is_listed_in(ONGOING)
+
+    @property
+    def blocks_partition(self) -> bool | None:
+        """It holds the last stable offset. Brokers keep that at the log start at least: several may hold it there."""
+        stable = self.partition.last_stable_offset
+        return None if stable is None else self.open.txn_start_offset <= stable
+
+    # Sentences that several rules use.
+
+    @property
+    def where(self) -> str:
+        """Its partition in Kafka's own spelling."""
+        return str(self.open.topic_partition)
+
+    @property
+    def coordinator_says(self) -> str | None:
+        """The current state of its id."""
+        known = self.coordinator
+        if known is None or known.state is None:
+            return None
+        if known.state == TOMBSTONE:
+            return "coordinator: the transactional id was removed (tombstone)"
+        return f"coordinator: {known.state} under producer id {known.producer_id}, epoch {known.producer_epoch}"
+
+    @property
+    def listed_here(self) -> str:
+        """That its partition is in the id's transaction."""
+        return f"the coordinator's transaction lists {self.where}"
+
+    @property
+    def not_listed_here(self) -> str | None:
+        """That nothing in progress lists its partition; None where something does."""
+        return None if self.is_listed else f"no transaction in progress at the coordinator lists {self.where}"
+
+    @property
+    def not_decided_here(self) -> str:
+        """That its partition is not listed, or that its id has no such decision."""
+        state = None if self.coordinator is None else self.coordinator.state
+        return self.not_listed_here or f"the coordinator has {state}, not a decision"
+
+    @property
+    def idle_for(self) -> str | None:
+        """How late it is, and by which clock."""
+        basis, late_by_ms = self.lateness.basis, self.lateness.late_by_ms
+        if basis is None or late_by_ms is None:
+            return None
+        side = f"{late_by_ms} ms beyond" if late_by_ms > 0 else f"{-late_by_ms} ms within"
+        return f"by {_CLOCKS[basis]} it is {side} transaction.max.timeout.ms + 300000"
+
+    @property
+    def state_seen(self) -> str:
+        """How many partitions of the state were seen."""
+        return f"__transaction_state: {self.state.partitions_seen} of {self.state.partitions_expected} partitions seen"
+
+    @property
+    def log_followed(self) -> str:
+        """That no marker came, and how far the log was followed."""
+        last = "" if self.open.last_offset is None else f" after offset {self.open.last_offset}"
+        end = self.partition.end_offset
+        followed = "" if end is None else f"; the log was followed to offset {end - 1}"
+        return f"no end marker of the producer{last}{followed}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from txn_analysis.ingest.topic_config import TopicConfig
-
-Row = dict[str, Any]
+    from txn_analysis.judge.records import OpenTransaction, PartitionView
 
 DAY_MS = 86_400_000
 _SHORTEST_MEASURED_MS = 600_000
@@ -15,37 +15,55 @@ _SHORTEST_MEASURED_MS = 600_000
 _COMPACTED_BY_KAFKA = ("__consumer_offsets", "__transaction_state")
 
 
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """The column `impact` of `findings`; None where the files do not say. Moments are epoch milliseconds."""
+
+    hidden_since_ms: int | None
+    hidden_share: float | None
+    is_compacted: bool | None
+    is_compaction_stopped: bool | None
+    log_growth_bytes_per_day: int | None
+    log_growth_measured_ms: int | None
+    days_until_full: float | None
+    hidden_lost_at_ms: int | None
+    pending_groups: tuple[str, ...] = ()
+    waiting_groups: tuple[str, ...] = ()
+
+
 def impact_of(
-    judged: Row, partition: Row, config: TopicConfig | None, free_bytes: int | None, as_of_ms: int | None
-) -> Row:
-    """What the transaction that holds a partition's last stable offset costs it; None where the files do not say.
+    opened: OpenTransaction,
+    partition: PartitionView,
+    config: TopicConfig | None,
+    free_bytes: int | None,
+    as_of_ms: int | None,
+) -> Impact:
+    """What the transaction that holds a partition's last stable offset costs it.
 
     Args:
-        judged: its judged row.
-        partition: the row of `partition_health`.
+        opened: the transaction.
+        partition: the health of its partition.
         config: what is known of its topic's configuration.
         free_bytes: space that is left for this log to grow into.
         as_of_ms: when the files were copied.
     """
-    since = (judged["first_appended_before_ms"], judged["appended_before_ms"])
+    since = (opened.first_appended_before_ms, opened.appended_before_ms)
     since_ms = next((ms for ms in since if ms is not None), None)
-    measured_ms = _measured_ms(partition["first_moment_ms"], as_of_ms)
-    growth = None if measured_ms is None else partition["log_bytes"] * DAY_MS // measured_ms
-    is_compacted = _is_compacted(judged["topic"], config)
-    hidden, whole = partition["hidden_bytes"], partition["log_bytes"]
-    return {
-        "hidden_since_ms": since_ms,
-        "hidden_share": None if hidden is None or not whole else hidden / whole,
-        "is_compacted": is_compacted,
+    measured_ms = _measured_ms(partition.first_moment_ms, as_of_ms)
+    growth = None if measured_ms is None else partition.log_bytes * DAY_MS // measured_ms
+    is_compacted = _is_compacted(opened.topic, config)
+    hidden, whole = partition.hidden_bytes, partition.log_bytes
+    return Impact(
+        hidden_since_ms=since_ms,
+        hidden_share=None if hidden is None or not whole else hidden / whole,
+        is_compacted=is_compacted,
         # Log.firstUncleanableDirtyOffset: the cleaner never passes the first unstable offset.
-        "is_compaction_stopped": is_compacted,
-        "log_growth_bytes_per_day": growth,
-        "log_growth_measured_ms": measured_ms,
-        "days_until_full": None if free_bytes is None or not growth else free_bytes / growth,
-        "pending_groups": [],
-        "waiting_groups": [],
-        "hidden_lost_at_ms": _lost_at_ms(config, since_ms, hidden, growth, as_of_ms),
-    }
+        is_compaction_stopped=is_compacted,
+        log_growth_bytes_per_day=growth,
+        log_growth_measured_ms=measured_ms,
+        days_until_full=None if free_bytes is None or not growth else free_bytes / growth,
+        hidden_lost_at_ms=_lost_at_ms(config, since_ms, hidden, growth, as_of_ms),
+    )
 
 
 def _measured_ms(first_ms: int | None, as_of_ms: int | None) -> int | None:

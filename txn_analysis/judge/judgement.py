@@ -1,45 +1,78 @@
-"""Judgement: from the facts of one open transaction to its verdict, and to what is said of it."""
+"""Judgement: from the facts of one open transaction to its verdict, its cause, and what is said of it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from txn_analysis.judge.applications import application_of, why_to_hold
+from txn_analysis.ingest.sections import STATE_TOPIC
 from txn_analysis.judge.causes import cause_of
-from txn_analysis.judge.facts import facts
+from txn_analysis.judge.fact_finding import facts_of
+from txn_analysis.judge.records import TopicPartition
 from txn_analysis.judge.rules import first_rule
-from txn_analysis.judge.words import evidence, missing_evidence
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from txn_analysis.config import Settings
+    from txn_analysis.judge.causes.cause import FoundCause
+    from txn_analysis.judge.coordinator_view import CoordinatorView, Views
+    from txn_analysis.judge.facts import Facts
+    from txn_analysis.judge.records import OpenTransaction, PartitionView
+    from txn_analysis.judge.rules.rule import Rule
     from txn_analysis.judge.state_coverage import StateEvidence
 
-Row = dict[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One open transaction with its facts, the rule that decides about it, and why it is open."""
+
+    facts: Facts
+    rule: Rule
+    cause: FoundCause
+
+    @property
+    def opened(self) -> OpenTransaction:
+        """The transaction."""
+        return self.facts.open
 
 
-def judgement_of(
-    opened: Row,
-    partition: Row,
-    coordinator: Row | None,
+def judgement_of(facts: Facts) -> Judgement:
+    """The first rule that holds, and the first cause that explains the facts; a cause never decides a verdict."""
+    rule = first_rule(facts)
+    return Judgement(facts, rule, cause_of(facts, rule))
+
+
+def judgements_of(
+    opened: Iterable[OpenTransaction],
+    partitions: Mapping[TopicPartition, PartitionView],
+    views: Views,
     state: StateEvidence,
     settings: Settings,
     as_of_ms: int | None,
-    state_leader_epoch: int | None = None,
-) -> Row:
-    """The facts of one open transaction, the `rule` that decides, its `verdict` with its evidence, the `cause`,
-    and whose it is: `application` and `hold`.
+) -> list[Judgement]:
+    """Judge open transactions of one capture.
 
-    The arguments are those of `judge.facts.facts`; `state_leader_epoch` is the leader epoch of the partition of
-    `__transaction_state` that decides about it, as far as that was read.
+    Args:
+        opened: the transactions.
+        partitions: the health of every partition of the capture, those of `__transaction_state` included.
+        views: what the coordinator knows of them.
+        state: what was seen of `__transaction_state`.
+        settings: bounds, and what the operator gave their word for.
+        as_of_ms: when the files were copied; None where no broker's clock speaks.
     """
-    row = facts(opened, partition, coordinator, state, settings, as_of_ms)
-    rule = first_rule(row)
-    row |= {"rule": rule.name, "verdict": rule.verdict.value}
-    row |= {"evidence": evidence(row), "missing_evidence": missing_evidence(row)}
-    row |= {"cause": cause_of(row | {"state_leader_epoch": state_leader_epoch}, settings, as_of_ms)}
-    return row | _owner(row["transactional_id"], row["coordinator_timeout_ms"])
+    judged = []
+    for transaction in opened:
+        known, partition = views.get(transaction.key), partitions[transaction.topic_partition]
+        leader_epoch = None if known is None else _leader_epoch(known, partitions)
+        facts = facts_of(transaction, partition, known, state, settings, as_of_ms, leader_epoch)
+        judged.append(judgement_of(facts))
+    return judged
 
 
-def _owner(transactional_id: str | None, timeout_ms: int | None) -> Row:
-    name = None if transactional_id is None else application_of(transactional_id).name
-    return {"application": name, "hold": why_to_hold(transactional_id, timeout_ms)}
+def _leader_epoch(known: CoordinatorView, partitions: Mapping[TopicPartition, PartitionView]) -> int | None:
+    """That of the partition of the state that holds the id, as far as it was read."""
+    if known.state_partition is None:
+        return None
+    holder = partitions.get(TopicPartition(STATE_TOPIC, known.state_partition))
+    return None if holder is None else holder.leader_epoch

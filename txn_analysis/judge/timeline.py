@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from txn_analysis.judge.history import moment_ms
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txn_analysis.judge.records import StateRecord
 
 Row = dict[str, Any]
 
 
-def timeline(batches: list[Row], records: list[Row], producer_id: int) -> list[Row]:
+def timeline(batches: list[Row], records: Sequence[StateRecord], producer_id: int) -> list[Row]:
     """Events in log order; the coordinator's records stand before the first later broker's time in the log.
 
     Between two broker times in the log nothing tells which came first, a batch or a record of the coordinator.
 
     Args:
         batches: rows of `log_batches` of the partition: those of the transaction, and markers around it.
-        records: rows of `transaction_states`, in the order of their partition.
+        records: of its transactional id, in the order of their partition.
         producer_id: whose transaction it is.
 
     Returns:
@@ -54,12 +57,11 @@ def _log_event(batch: Row, producer_id: int) -> Row:
     }
 
 
-def _coordinator_event(record: Row) -> Row:
-    at_ms = moment_ms(record)
-    if record["is_tombstone"]:
+def _coordinator_event(record: StateRecord) -> Row:
+    if record.is_tombstone:
         text = "the transactional id is removed (tombstone)"
     else:
-        listed = ", ".join(f"{p['topic']}-{p['partition']}" for p in record["topic_partitions"] or ())
+        listed = ", ".join(f"{topic}-{partition}" for topic, partition in record.topic_partitions)
         where = f" of {listed}" if listed else ""
-        text = f"{record['state']}{where}, producer id {record['producer_id']}, epoch {record['producer_epoch']}"
-    return {"at_ms": at_ms, "clock": "broker", "offset": None, "kind": "coordinator", "text": text}
+        text = f"{record.state}{where}, producer id {record.producer_id}, epoch {record.producer_epoch}"
+    return {"at_ms": record.moment_ms, "clock": "broker", "offset": None, "kind": "coordinator", "text": text}

@@ -1,6 +1,9 @@
-"""The five answers that an open transaction can get."""
+"""The five answers that an open transaction can get, and what each means to the person who reads it."""
+
+from __future__ import annotations
 
 from enum import StrEnum
+from typing import TypedDict
 
 
 class Verdict(StrEnum):
@@ -16,3 +19,44 @@ class Verdict(StrEnum):
     def severity(self) -> int:
         """0 for the most harmless; orders findings and decides the exit code."""
         return list(Verdict).index(self)
+
+    @property
+    def meaning(self) -> str:
+        """What it says, in half a sentence."""
+        return _WORDS[self]["meaning"]
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return _WORDS[self]["remedy"]
+
+
+class _Words(TypedDict):
+    meaning: str
+    remedy: str
+
+
+_WORDS: dict[Verdict, _Words] = {
+    Verdict.HANGING: {
+        "meaning": "nobody will ever write the end marker",
+        "remedy": "Print the plan with `txn-analysis abort-plan --format commands`, check what stands above each "
+        "command, send it, then copy the logs again and audit once more.",
+    },
+    Verdict.SUSPECT: {
+        "meaning": "something is wrong and a person must look, but an abort marker is not the remedy",
+        "remedy": "Look at the coordinator or at the application, as the rule says. Do not abort: the data may be "
+        "acknowledged, or belong to a transaction that is still running.",
+    },
+    Verdict.INCONCLUSIVE: {
+        "meaning": "the evidence does not allow an answer; what is missing is named",
+        "remedy": "Get what is missing and audit again. Until then treat it as alive.",
+    },
+    Verdict.COORDINATED: {
+        "meaning": "late here, but the coordinator lists the partition and will write the marker",
+        "remedy": "Nothing. If it is still here in the next audit, look at the coordinator's broker.",
+    },
+    Verdict.IN_PROGRESS: {
+        "meaning": "written to within transaction.max.timeout.ms + 5 minutes",
+        "remedy": "Nothing.",
+    },
+}

@@ -68,37 +68,55 @@ _DIGESTED = (
 
 
 class Folded(NamedTuple):
-    """Rows of `log_pieces`, and rows of `ended_transactions` in the same order of pieces."""
+    """Rows of `log_pieces`, and rows of `ended_transactions` in the same order of pieces.
+
+    `part` is the ordinal of the part that each piece is of.
+    """
 
     pieces: pa.RecordBatch
     transactions: pa.RecordBatch
+    part: Array
 
 
 def fold(batches: Batches, cuts: Sequence[int] = ()) -> Folded:
+    """The pieces of batches of one section; see `fold_all`."""
+    return fold_all([batches], [cuts])
+
+
+def fold_all(parts: Sequence[Batches], cuts: Sequence[Sequence[int]]) -> Folded:
     """The pieces of some batches, and the transactions that are whole inside one.
 
+    What folding costs is mostly the same however few batches there are: many small parts are folded in one go.
+
     Args:
-        batches: of one section. Wherever they do not follow one another, by position and by offset, a new piece begins.
-        cuts: offsets at which pieces must end as well, so that producer snapshots and copies of the partition can be
-            compared there (`copies.cuts_of`).
+        parts: batches of one section each. Wherever they do not follow one another, by position and by offset, a new
+            piece begins, and with each part.
+        cuts: for each part, offsets at which pieces must end as well, so that producer snapshots and copies of the
+            partition can be compared there (`copies.cuts_of`).
     """
-    rows = _rows(batches, cuts)
+    rows, part = _rows(parts, cuts)
     fragments = fragments_of(rows)
-    count = len(rows.first_row)
     schema = LOG_PIECES.arrow_schema
-    place = {name: pa.repeat(pa.scalar(v, schema.field(name).type), count) for name, v in batches.place.items()}
+    place = {
+        name: pa.array([p.place[name] for p in parts], schema.field(name).type).take(pa.array(part))
+        for name in parts[0].place
+    }
     arrays = place | _facts(rows) | {"producers": producers_of(rows, fragments)}
     pieces = pa.RecordBatch.from_arrays([arrays[f.name].cast(f.type) for f in schema], schema=schema)
     piece = pa.array(fragments.piece[fragments.whole])
     lies = {name: pieces[name].take(piece) for name in (*place, "first_position")}
-    return Folded(pieces, ended_rows(lies, fragments.columns(fragments.whole)))
+    return Folded(pieces, ended_rows(lies, fragments.columns(fragments.whole)), part)
 
 
-def _rows(batches: Batches, cuts: Sequence[int]) -> Rows:
-    columns = batches.columns
+def _rows(parts: Sequence[Batches], cuts: Sequence[Sequence[int]]) -> tuple[Rows, Array]:
+    """The batches of all parts, with the part of each piece."""
+    columns = parts[0].columns
+    if len(parts) > 1:
+        columns = {name: np.concatenate([p.columns[name] for p in parts]) for name in columns}
+    part = np.repeat(np.arange(len(parts)), [len(p) for p in parts])
     is_control, has_producer = columns["is_control"], columns["producer_id"] != NONE
     is_append_time = columns["timestamp_type"] == TIMES.index("LogAppendTime")
-    is_append_time |= batches.place["topic"] in BROKER_WRITTEN_TOPICS
+    is_append_time |= np.array([p.place["topic"] in BROKER_WRITTEN_TOPICS for p in parts])[part]
     is_marker = is_control & has_producer & (columns["record_count"] > 0)
     controls = np.flatnonzero(is_marker)
     is_marker[controls] = np.isin(columns["marker"][controls], _MAY_END)
@@ -107,17 +125,22 @@ def _rows(batches: Batches, cuts: Sequence[int]) -> Rows:
         "is_data": columns["is_transactional"] & ~is_control & has_producer,
         "is_moment": (is_marker | is_append_time) & (columns["max_timestamp_ms"] != NONE),
     }
-    starts = _piece_starts(columns, cuts)
-    return Rows({**columns, **flags}, np.cumsum(starts) - 1, np.flatnonzero(starts))
+    starts = _piece_starts(columns, part, cuts)
+    first = np.flatnonzero(starts)
+    return Rows({**columns, **flags}, np.cumsum(starts) - 1, first), part[first]
 
 
-def _piece_starts(columns: Mapping[str, Array], cuts: Sequence[int]) -> Array:
+def _piece_starts(columns: Mapping[str, Array], part: Array, cuts: Sequence[Sequence[int]]) -> Array:
     position, base = columns["position"], columns["base_offset"]
     starts = np.ones(len(base), bool)
     starts[1:] = position[1:] != (position + columns["size_bytes"])[:-1]
     starts[1:] |= base[1:] <= columns["last_offset"][:-1]
-    rows = np.searchsorted(base, np.asarray(cuts, np.int64))
-    starts[rows[rows < len(starts)]] = True
+    starts[1:] |= part[1:] != part[:-1]
+    for number, offsets in enumerate(cuts):
+        if offsets:
+            first, end = np.searchsorted(part, [number, number + 1])
+            rows = first + np.searchsorted(base[first:end], np.asarray(offsets, np.int64))
+            starts[rows[rows < end]] = True
     return starts
 
 

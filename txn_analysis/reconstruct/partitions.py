@@ -111,9 +111,9 @@ def _folded_anew(evidence: Evidence, cuts: Mapping[SectionKey, Sequence[int]]) -
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[NamedRows]:
         for batches in chain.from_iterable(map(batches_of, parts)):
-            pieces, transactions = fold(batches, cuts[batches.section])
-            yield LOG_PIECES.name, pieces
-            yield ENDED_TRANSACTIONS.name, transactions
+            folded = fold(batches, cuts[batches.section])
+            yield LOG_PIECES.name, folded.pieces
+            yield ENDED_TRANSACTIONS.name, folded.transactions
 
     batches = evidence.of(LOG_BATCHES).join(_keys(evidence, cuts), _SECTION_KEY.names, "left_semi")
     return named_rows_of(batches.select(*FOLD_COLUMNS), run)

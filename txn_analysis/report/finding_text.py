@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.escape import clip, escape, shell_word
 from txn_analysis.report.impact_text import blocks_sentence, cause_sentence
-from txn_analysis.report.rule_book import RULE_NOTES
 from txn_analysis.report.style import Line, wrapped
 from txn_analysis.report.words import count, duration, iso_utc, size
 
@@ -45,8 +45,8 @@ def paragraphs(report: AuditReport, finding: FindingItem, options: str) -> Itera
     """What a person wants to know of a finding, in the order in which they ask; all of it is escaped."""
     yield Paragraph("where", _where(finding))
     yield Paragraph("since", _since(finding))
-    note = RULE_NOTES.get(finding.rule)
-    meaning = "see the evidence" if note is None else note.meaning
+    rule = rule_named(finding.rule)
+    meaning = "see the evidence" if rule is None else rule.meaning
     yield Paragraph("why", f"{finding.rule}: {meaning}", tuple(escape(fact) for fact in finding.evidence))
     if finding.missing_evidence:
         missing = tuple(escape(fact) for fact in finding.missing_evidence)
@@ -61,8 +61,8 @@ def paragraphs(report: AuditReport, finding: FindingItem, options: str) -> Itera
         command = f"txn-analysis abort-plan{_run_option(report)}{options} --format commands"
         yield Paragraph("do", _advice(finding), command=command)
         return
-    if note is not None:
-        yield Paragraph("do", note.remedy)
+    if rule is not None:
+        yield Paragraph("do", rule.remedy)
     command = f"txn-analysis {_look(finding)}{_run_option(report)}{options}"
     yield Paragraph(
         "look", "shows in the log's own order what led to it, and which rules did not hold", command=command

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.escape import clip, escape, shell_word
-from txn_analysis.report.rule_book import RULE_NOTES
 from txn_analysis.report.words import count, listed
 
 if TYPE_CHECKING:
@@ -108,19 +108,17 @@ def _name_of(finding: FindingItem) -> str:
 
 
 def _look(report: AuditReport) -> Iterator[Step]:
-    suspects = {f.rule: f for f in report.findings if f.verdict is Verdict.SUSPECT}
-    for rule in sorted(suspects):
-        note = RULE_NOTES.get(rule)
-        if note is not None:
-            yield Step(f"Suspect, {rule}: {note.remedy}")
+    suspects = {f.rule for f in report.findings if f.verdict is Verdict.SUSPECT}
+    for rule in filter(None, map(rule_named, sorted(suspects))):
+        yield Step(f"Suspect, {rule.name}: {rule.remedy}")
 
 
 def _complete(report: AuditReport) -> Iterator[Step]:
     open_questions = Counter(f.rule for f in report.findings if f.verdict is Verdict.INCONCLUSIVE)
-    for rule, number in sorted(open_questions.items()):
-        note = RULE_NOTES.get(rule)
-        if note is not None:
-            yield Step(f"For {count(number, 'transaction')} without an answer ({rule}): {note.remedy}")
+    for name, number in sorted(open_questions.items()):
+        rule = rule_named(name)
+        if rule is not None:
+            yield Step(f"For {count(number, 'transaction')} without an answer ({name}): {rule.remedy}")
 
 
 def _nothing_to_do(report: AuditReport) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from txn_analysis.judge.causes import cause_named
 from txn_analysis.report.escape import clip, escape
 from txn_analysis.report.style import Line, rule_line, wrapped
 from txn_analysis.report.words import count, duration, iso_utc, listed, size
@@ -15,32 +16,21 @@ if TYPE_CHECKING:
 
 _ID_WIDTH = 80
 _MOST_GROUPS = 5
-CAUSE_MEANINGS = {
-    "late_write_joined_next_transaction": "records of an ended transaction came late and joined the next one",
-    "coordinator_epoch_went_back": "the coordinator's epoch is below one that the partition has seen, so it refuses "
-    "the marker (KAFKA-9144)",
-    "marker_missing": "the coordinator decided, and the marker has not reached the partition",
-    "coordinator_overdue": "the coordinator did not abort it when its time was over",
-    "transaction_in_progress": "its client has not ended it yet",
-    "transactional_id_expired": "its transactional id expired and was forgotten",
-    "late_end_txn": "a repeated EndTxn ended it early, and its client wrote on",
-    "late_write_after_marker": "records came after the end marker of their transaction (KIP-890)",
-    "old_epoch_left_open": "a new instance took its transactional id over, and nothing ended what the old one had open",
-    "producer_id_rotated": "its transactional id got a new producer id, and nothing ended what was open under the old",
-    "write_before_partition_added": "its client wrote without adding the partition to the transaction (KIP-890)",
-    "producer_id_never_known": "the coordinator never gave out this producer id",
-    "unexplained": "no known cause fits",
-}
 
 
 def cause_sentence(cause: CauseItem) -> str:
     """The cause in one sentence, with how sure it is."""
-    return f"{CAUSE_MEANINGS.get(cause.name, cause.name)} ({cause.name}, {cause.confidence})"
+    return f"{_meaning(cause)} ({cause.name}, {cause.confidence})"
 
 
 def cause_line(cause: CauseItem) -> str:
     """The same for a line that may be cut: what counts comes first."""
-    return f"{cause.name} ({cause.confidence}): {CAUSE_MEANINGS.get(cause.name, cause.name)}"
+    return f"{cause.name} ({cause.confidence}): {_meaning(cause)}"
+
+
+def _meaning(cause: CauseItem) -> str:
+    known = cause_named(cause.name)
+    return cause.name if known is None else known.meaning
 
 
 def blocks_sentence(finding: FindingItem, partition: PartitionItem | None) -> str:

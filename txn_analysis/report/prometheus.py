@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from txn_analysis.judge.causes import CAUSE_NAMES
+from txn_analysis.judge.causes import CAUSES
 from txn_analysis.judge.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _of_cluster(registry: CollectorRegistry, report: AuditReport, finished_ms: i
     for verdict in Verdict:
         verdicts.labels(cluster, verdict.value).set(sum(f.verdict is verdict for f in report.findings))
     causes = Gauge("txn_analysis_hanging_by_cause", "Hanging ones.", ("cluster", "cause"), registry=registry)
-    for name in CAUSE_NAMES:
+    for name in [cause.name for cause in CAUSES]:
         found = (f for f in report.hanging if f.cause is not None and f.cause.name == name)
         causes.labels(cluster, name).set(sum(1 for _ in found))
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.coverage_text import statements
 from txn_analysis.report.escape import clip, escape, html_text
@@ -33,7 +34,6 @@ from txn_analysis.report.html.log_drawing import partition_drawing
 from txn_analysis.report.html.overview import age_ms, ages_drawing, runs_drawing
 from txn_analysis.report.impact_text import cluster_sentence, consequences, warning_subject
 from txn_analysis.report.pictures import Pictures
-from txn_analysis.report.rule_book import RULE_NOTES, VERDICT_NOTES
 from txn_analysis.report.words import count, duration, iso_utc, size
 
 if TYPE_CHECKING:
@@ -114,11 +114,16 @@ def _finding_views(report: AuditReport, options: str, logs: Sequence[PartitionDr
             report.partitions_by_place.get((finding.topic, finding.partition)),
             age_ms(report, finding),
             tuple(paragraphs(report, finding, options)),
-            RULE_NOTES[finding.rule].reason if finding.rule in RULE_NOTES else "",
+            _reason(finding),
             anchors.get(escape(finding.topic_partition)),
         )
         for finding in report.findings[:MOST_FINDINGS]
     ]
+
+
+def _reason(finding: FindingItem) -> str:
+    rule = rule_named(finding.rule)
+    return "" if rule is None else rule.reason
 
 
 def _blocked(report: AuditReport) -> list[PartitionItem]:
@@ -162,7 +167,6 @@ def _environment() -> Environment:
         how_sure=how_sure,
         most_findings=MOST_FINDINGS,
         verdicts=tuple(reversed(Verdict)),
-        verdict_notes=VERDICT_NOTES,
     )
     return environment
 

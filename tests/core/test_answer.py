@@ -1,0 +1,107 @@
+"""The pure core: one history in, findings and plan out; no Spark, no file, no order that matters."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.core.histories import World, data, marker, record
+from tests.core.random_world import BEGAN_MS, HOUR_MS, random_history
+from txn_analysis.core.answer import Answer, answer_of, answers_of
+from txn_analysis.judge.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from txn_analysis.core.history import History
+
+SEEDS = st.integers(min_value=0, max_value=1_000_000)
+ORDERS_0 = [{"topic": "orders", "partition": 0}]
+
+
+def late_write_after_abort() -> World:
+    """Producer 7 of `billing` writes once more after its abort; two hours later others still end transactions."""
+    world = World(logs={("orders", 0): []})
+    for state, at_ms in (("Ongoing", 0), ("PrepareAbort", 1_000)):
+        world.record(record("billing", state, 7, BEGAN_MS + at_ms, topic_partitions=ORDERS_0, start_ms=BEGAN_MS))
+    world.record(record("billing", "CompleteAbort", 7, BEGAN_MS + 1_002, start_ms=BEGAN_MS))
+    world.record(record("other", "CompleteCommit", 8, BEGAN_MS + 2 * HOUR_MS))
+    world.logs["orders", 0] = [
+        data(7, BEGAN_MS),
+        marker(7, BEGAN_MS + 1_001, "ABORT"),
+        data(7, BEGAN_MS + 1_500),
+        marker(8, BEGAN_MS + 2_000),
+        marker(8, BEGAN_MS + 2 * HOUR_MS),
+    ]
+    return world
+
+
+def shown(answer: Answer) -> list[dict[str, Any]]:
+    return [finding.row() for finding in answer.findings]
+
+
+def test_a_late_write_hangs_and_is_planned() -> None:
+    answer = answer_of(late_write_after_abort().history())
+    (finding,), (planned,) = answer.findings, answer.plan
+    assert (finding.verdict, finding.rule) == (Verdict.HANGING, "partition_not_in_transaction")
+    assert (finding.cause.name, finding.cause.confidence) == ("late_write_after_marker", "certain")
+    assert (planned.topic_partition, planned.producer_id, planned.txn_start_offset) == ("orders-0", 7, 2)
+    assert (planned.producer_epoch, planned.coordinator_epoch, planned.transaction_result) == (0, 0, False)
+
+
+def test_without_its_records_of_the_coordinator_nothing_is_planned() -> None:
+    world = late_write_after_abort()
+    world.states[0] = []
+    answer = answer_of(world.history())
+    assert [finding.verdict for finding in answer.findings] == [Verdict.INCONCLUSIVE]
+    assert answer.plan == ()
+
+
+@settings(max_examples=60)
+@given(SEEDS)
+def test_what_is_answered_at_once_is_what_is_answered_alone(seed: int) -> None:
+    numbers = [seed + n for n in range(12)]
+    together = answers_of([random_history(n) for n in numbers])
+    alone = [answer_of(random_history(n)) for n in numbers]
+    assert [(shown(a), a.plan, a.health) for a in together] == [(shown(a), a.plan, a.health) for a in alone]
+
+
+@settings(max_examples=60)
+@given(SEEDS)
+def test_no_order_of_what_was_read_matters(seed: int) -> None:
+    histories = [random_history(seed + n) for n in range(12)]
+    answers, shuffled = answers_of(histories), answers_of([_shuffled(h, seed) for h in histories])
+    assert [(shown(a), a.plan, a.health) for a in answers] == [(shown(a), a.plan, a.health) for a in shuffled]
+
+
+def _shuffled(history: History, seed: int) -> History:
+    source = random.Random(seed)
+    return replace(
+        history,
+        sections=source.sample(history.sections, len(history.sections)),
+        batches=source.sample(history.batches, len(history.batches)),
+        records=source.sample(history.records, len(history.records)),
+    )
+
+
+@settings(max_examples=60)
+@given(SEEDS)
+def test_the_plan_is_what_hangs(seed: int) -> None:
+    answers = answers_of([random_history(seed + n) for n in range(20)])
+    for answer in answers:
+        hanging = [(f.topic, f.partition, f.producer_id, f.txn_start_offset) for f in answer.hanging]
+        planned = [(r.topic, r.partition, r.producer_id, r.txn_start_offset) for r in answer.plan]
+        assert sorted(hanging) == sorted(planned)
+
+
+@settings(max_examples=60)
+@given(SEEDS, st.data())
+def test_state_that_is_taken_away_never_makes_anything_hang(seed: int, draw: st.DataObject) -> None:
+    whole = [random_history(seed + n) for n in range(20)]
+    kept = draw.draw(st.floats(min_value=0, max_value=1))
+    less = [replace(h, records=h.records[: int(len(h.records) * kept)]) for h in whole]
+    for before, after in zip(answers_of(whole), answers_of(less), strict=True):
+        known = {(f.topic, f.partition, f.producer_id, f.txn_start_offset) for f in before.hanging}
+        assert {(f.topic, f.partition, f.producer_id, f.txn_start_offset) for f in after.hanging} <= known

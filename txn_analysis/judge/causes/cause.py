@@ -1,0 +1,108 @@
+"""What a cause is: a name, what speaks for it, and its readings: ways in which facts lead to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from txn_analysis.judge.words import utc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from txn_analysis.judge.facts import Facts
+
+
+class Confidence(StrEnum):
+    """How sure a cause is, from least to most."""
+
+    UNKNOWN = "unknown"  # the facts explain nothing
+    POSSIBLE = "possible"  # some facts point to it, and evidence is missing
+    LIKELY = "likely"  # it explains all facts, and something else could as well
+    CERTAIN = "certain"  # nothing else explains the facts
+
+    @property
+    def rank(self) -> int:
+        """0 for the least sure."""
+        return list(Confidence).index(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """Why a transaction is open, and its words.
+
+    Attributes:
+        name: as reports and metrics print it; also the name of its file.
+        meaning: what happened, in half a sentence.
+        story: what happened, as docs/causes.md tells it.
+        prevention: what prevents it; `-` where nothing has to.
+        evidence: what speaks for it, a sentence each; None for what has nothing to say.
+        doubt: what keeps it from being certain where it is not; None where that is only missing evidence.
+    """
+
+    name: str
+    meaning: str
+    story: str
+    prevention: str
+    evidence: Callable[[Facts], Sequence[str | None]]
+    doubt: str | None = None
+
+    def evidence_in(self, facts: Facts) -> tuple[str, ...]:
+        """What speaks for it, in words."""
+        return tuple(fact for fact in self.evidence(facts) if fact is not None)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way in which facts lead to a cause: how sure it is of them; None where it explains nothing there."""
+
+    cause: Cause
+    confidence: Callable[[Facts], Confidence | None]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCause:
+    """The cause of one open or ended transaction, how sure it is, and the facts for and against it."""
+
+    name: str
+    confidence: Confidence
+    evidence_for: tuple[str, ...]
+    evidence_against: tuple[str, ...]
+
+
+# What several causes ask and say.
+
+
+def if_holds(condition: bool | None, confidence: Confidence) -> Confidence | None:
+    """This sure where the condition holds."""
+    return confidence if condition else None
+
+
+def as_far_as_recorded(facts: Facts) -> Confidence:
+    """How sure a cause is that rests on the id's records since the producer's last end marker here."""
+    known = facts.coordinator
+    is_doubtful = known is not None and known.origins.is_order_doubtful
+    return Confidence.LIKELY if facts.log.has_history_gap or is_doubtful else Confidence.CERTAIN
+
+
+def last_marker(facts: Facts) -> str | None:
+    """When the producer's last end marker in the partition was written."""
+    at = utc(facts.open.last_marker_ms)
+    return None if at is None else f"the producer's last end marker here is of {at}"
+
+
+def written(facts: Facts) -> str | None:
+    """When the data was appended, by the brokers' clocks."""
+    after, before = utc(facts.open.appended_after_ms), utc(facts.open.appended_before_ms)
+    if before is None:
+        return None if after is None else f"by the brokers' clocks the last write came after {after}"
+    return f"by the brokers' clocks the last write came by {before}" + ("" if after is None else f", after {after}")
+
+
+def never_listed(facts: Facts) -> str | None:
+    """That no record since the marker lists the partition."""
+    if facts.coordinator is not None and facts.coordinator.origins.listed_since_ms is not None:
+        return None
+    since = "" if facts.open.last_marker_ms is None else " since that marker"
+    return f"no record of the transactional id lists {facts.where}{since}"

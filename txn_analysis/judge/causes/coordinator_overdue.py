@@ -1,0 +1,33 @@
+"""`coordinator_overdue`: the coordinator did not abort it when its time was over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txn_analysis.judge.causes.cause import Cause, Confidence, Reading, if_holds
+from txn_analysis.judge.words import utc
+
+if TYPE_CHECKING:
+    from txn_analysis.judge.facts import Facts
+
+
+def reading(facts: Facts) -> Confidence | None:
+    """The transaction that lists the partition is past its timeout."""
+    return if_holds(facts.is_ongoing and facts.live.is_transaction_overdue, Confidence.CERTAIN)
+
+
+def evidence(facts: Facts) -> list[str | None]:
+    """When it began, and for how long it was to last."""
+    known = facts.coordinator
+    began, timeout_ms = (None, None) if known is None else (utc(known.start_ms), known.timeout_ms)
+    return [f"its transaction began at {began} with a timeout of {timeout_ms} ms, and nothing ended it"]
+
+
+COORDINATOR_OVERDUE = Cause(
+    name="coordinator_overdue",
+    meaning="the coordinator did not abort it when its time was over",
+    story="the transaction is past its timeout, and the coordinator did not abort it",
+    prevention="look at the coordinator: it may be overloaded or not have loaded its partition",
+    evidence=evidence,
+)
+READING = Reading(COORDINATOR_OVERDUE, reading)

@@ -1,0 +1,40 @@
+"""`in_coordinator`: the coordinator's transaction lists the partition and is within its own timeout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txn_analysis.judge.rules.rule import Rule
+from txn_analysis.judge.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from txn_analysis.judge.facts import Facts
+    from txn_analysis.judge.logic import Truth
+
+
+def when(facts: Facts) -> Truth:
+    """A transaction in progress lists the partition."""
+    return facts.is_ongoing
+
+
+def evidence(facts: Facts) -> list[str | None]:
+    """That transaction."""
+    return [facts.coordinator_says, facts.listed_here]
+
+
+def why_not(facts: Facts) -> str:
+    """It is not listed in a transaction in progress."""
+    return facts.not_decided_here
+
+
+IN_COORDINATOR = Rule(
+    name="in_coordinator",
+    verdict=Verdict.COORDINATED,
+    meaning="the coordinator's transaction lists the partition and is within its own timeout",
+    when=when,
+    evidence=evidence,
+    why_not=why_not,
+    would_change="a later record of the coordinator, once the transaction ends or is past its timeout",
+    reason="The coordinator knows of the data here and will end it by the client's word or by the timeout.",
+    remedy="Nothing. If the application is gone for good, wait for the timeout.",
+)

@@ -1,0 +1,52 @@
+"""`marker_overdue`: a commit or abort was decided, lists the partition, and has not moved for longer than the bound.
+
+KAFKA-19999 is one way to get there. It is never aborted: the commit was acknowledged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txn_analysis.judge.logic import both
+from txn_analysis.judge.rules.rule import Rule
+from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.judge.words import utc
+
+if TYPE_CHECKING:
+    from txn_analysis.judge.facts import Facts
+    from txn_analysis.judge.logic import Truth
+
+
+def when(facts: Facts) -> Truth:
+    """A decision lists the partition, and is older than the bound."""
+    return both(facts.is_prepared, facts.live.is_update_overdue)
+
+
+def evidence(facts: Facts) -> list[str | None]:
+    """The decision, and since when it stands."""
+    since = None if facts.coordinator is None else utc(facts.coordinator.update_ms)
+    return [facts.coordinator_says, facts.listed_here, f"unchanged since {since}"]
+
+
+def why_not(facts: Facts) -> str:
+    """It is not listed, not decided, or the decision is young."""
+    since = None if facts.coordinator is None else utc(facts.coordinator.update_ms)
+    return facts.not_listed_here or (
+        f"the decision of {since} is not older than transaction.max.timeout.ms + 300000, or there is none"
+    )
+
+
+MARKER_OVERDUE = Rule(
+    name="marker_overdue",
+    verdict=Verdict.SUSPECT,
+    meaning="a commit or abort was decided, lists the partition, and has not moved for longer than the bound",
+    when=when,
+    evidence=evidence,
+    why_not=why_not,
+    would_change="the marker in a later copy of the log, or a coordinator that moved on",
+    reason="The coordinator decided, and should have written the marker within moments. It has stopped trying, or "
+    "cannot reach the partition's leader (KAFKA-19999 is one way to get there).",
+    remedy="Never write a marker yourself: after PrepareCommit an abort destroys acknowledged data. Look at the "
+    "broker that leads the partition of __transaction_state; restarting it lets another one take over and send the "
+    "markers again.",
+)

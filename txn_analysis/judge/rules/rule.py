@@ -1,0 +1,63 @@
+"""What a rule is: a condition over the facts, and everything that is ever said of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from txn_analysis.judge.facts import Facts
+    from txn_analysis.judge.logic import Truth
+    from txn_analysis.judge.verdicts import Verdict
+
+
+def nothing(_: Facts) -> Sequence[str]:
+    """No sentence."""
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A named condition over the facts of one open transaction, the verdict that it gives, and its words.
+
+    Attributes:
+        name: the contract's; also the name of its file.
+        verdict: what it gives.
+        meaning: what it says, in half a sentence.
+        when: its condition. It holds on True alone: None, for what the evidence cannot tell, holds for nothing.
+        evidence: what it rests on, a sentence each; None for what has nothing to say.
+        missing: what would be needed for an answer; nothing where there is one.
+        why_not: why it does not hold.
+        would_change: what would change its verdict; None where that is what is missing.
+        reason: why this gives its verdict.
+        remedy: what to do about it.
+    """
+
+    name: str
+    verdict: Verdict
+    meaning: str
+    when: Callable[[Facts], Truth]
+    evidence: Callable[[Facts], Sequence[str | None]]
+    missing: Callable[[Facts], Sequence[str | None]] = nothing
+    why_not: Callable[[Facts], str]
+    would_change: str | None = None
+    reason: str
+    remedy: str
+
+    def holds_for(self, facts: Facts) -> bool:
+        """It decides about these facts, if no rule before it does."""
+        return self.when(facts) is True
+
+    def evidence_in(self, facts: Facts) -> tuple[str, ...]:
+        """The facts that it used, in words."""
+        return tuple(fact for fact in self.evidence(facts) if fact is not None)
+
+    def missing_in(self, facts: Facts) -> tuple[str, ...]:
+        """What would be needed for an answer, in words; empty where there is one."""
+        return tuple(fact for fact in self.missing(facts) if fact is not None)
+
+    def would_change_in(self, facts: Facts) -> tuple[str, ...]:
+        """What evidence would change the verdict; what is missing, where there was no answer."""
+        return self.missing_in(facts) or (() if self.would_change is None else (self.would_change,))
