@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from txn_analysis.advise.abort_plan import AbortRecord
+from txn_analysis.advise.plan_versions import stored_record
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.frames import collected
 from txn_analysis.judge.coordinator import current_states
@@ -32,6 +32,7 @@ from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
+    from txn_analysis.advise.abort_plan import AbortRecord
     from txn_analysis.run import Run
     from txn_analysis.tables import Table
     from txn_analysis.warehouse import Warehouse
@@ -156,9 +157,13 @@ class RunTables:
         return self.rows(PARTITION_HEALTH)
 
     def abort_plan(self) -> list[AbortRecord]:
-        """The run's abort plan, in its order."""
+        """The run's abort plan, in its order.
+
+        Raises:
+            WarehouseError: another version made it, and this one cannot tell whether it may be sent.
+        """
         rows = self.rows(ABORT_PLAN).orderBy("topic", "partition", "producer_id", "txn_start_offset")
-        return [AbortRecord(**row) for row in collected(rows)]
+        return [stored_record(row) for row in collected(rows)]
 
     def current_states(self) -> DataFrame:
         """The last record of every transactional id, as far as the run could see."""

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from txn_analysis.advise.abort_plan import AbortRecord
-from txn_analysis.advise.repair import After, Before, Outcome, outcome_of
+from txn_analysis.advise.repair import After, Before, Outcome, Recommended, outcome_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.frames import collected
 from txn_analysis.judge.records import PREPARED, STATE_COLUMNS, StateRecord
@@ -187,7 +186,7 @@ def past(known: Nights) -> list[Past]:
     ]
 
 
-def _kind(record: AbortRecord, findings: Sequence[Row]) -> tuple[str, str]:
+def _kind(record: Recommended, findings: Sequence[Row]) -> tuple[str, str]:
     return record.transactional_id or record.topic_partition, _cause(findings) or record.rule
 
 
@@ -196,7 +195,7 @@ def _cause(findings: Sequence[Row]) -> str | None:
     return None if cause is None else str(cause["name"])
 
 
-def _findings_of(record: AbortRecord, known: Nights) -> list[Row]:
+def _findings_of(record: Recommended, known: Nights) -> list[Row]:
     return [row for row in known.hanging if row["finding_id"] == record.finding_id]
 
 
@@ -231,11 +230,11 @@ def _outcomes(known: Nights, plans: Sequence[Row]) -> list[Outcome]:
     ]
 
 
-def _recommended(known: Nights, plans: Sequence[Row]) -> list[AbortRecord]:
+def _recommended(known: Nights, plans: Sequence[Row]) -> list[Recommended]:
     order = {run["run_id"]: number for number, run in enumerate(plans)}
     rows = [row for row in collected(known.rows(ABORT_PLAN)) if row["run_id"] in order] if plans else []
     newest = {row["finding_id"]: row for row in sorted(rows, key=lambda row: order[row["run_id"]])}
-    return [AbortRecord(**row) for row in newest.values()]
+    return [Recommended.of(row) for row in newest.values()]
 
 
 def _ended(known: Nights, keys: DataFrame) -> list[Row]:
@@ -244,7 +243,7 @@ def _ended(known: Nights, keys: DataFrame) -> list[Row]:
     return collected(ended.select(*_ENDED_COLUMNS))
 
 
-def _decisions(known: Nights, records: Iterable[AbortRecord]) -> list[StateRecord]:
+def _decisions(known: Nights, records: Iterable[Recommended]) -> list[StateRecord]:
     """The coordinator's records that say how a transaction of these producers ends."""
     wanted = sorted({record.producer_id for record in records})
     states = known.last_run.states()
@@ -254,7 +253,7 @@ def _decisions(known: Nights, records: Iterable[AbortRecord]) -> list[StateRecor
     return [StateRecord.placed(row) for row in collected(found)]
 
 
-def _before(record: AbortRecord, known: Nights) -> Before:
+def _before(record: Recommended, known: Nights) -> Before:
     run = next(run for run in known.runs if run["run_id"] == record.run_id)
     finding = next(
         row for row in known.hanging if (row["run_id"], row["finding_id"]) == (record.run_id, record.finding_id)
@@ -263,7 +262,7 @@ def _before(record: AbortRecord, known: Nights) -> Before:
     return Before(record, finding["last_offset"], health["last_stable_offset"], run["as_of_ms"])
 
 
-def _after(record: AbortRecord, known: Nights, ended: list[Row], history: list[StateRecord], skew_ms: int) -> After:
+def _after(record: Recommended, known: Nights, ended: list[Row], history: list[StateRecord], skew_ms: int) -> After:
     place = (record.topic, record.partition, record.producer_id)
     run_id = known.last["run_id"]
     return After(

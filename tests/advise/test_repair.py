@@ -7,14 +7,17 @@ import pytest
 from tests.judge.test_history import record
 from tests.report import rows
 from txn_analysis.advise.abort_plan import abort_plan
-from txn_analysis.advise.repair import After, Before, Outcome, Repair, outcome_of
+from txn_analysis.advise.repair import After, Before, Outcome, Recommended, Repair, outcome_of
 from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
     from txn_analysis.judge.records import StateRecord
 
 HOUR_MS = rows.HOUR_MS
-(RECORD,) = abort_plan([rows.finding(coordinator_epoch=4, coordinator_epoch_basis="marker")], Settings(), rows.AS_OF_MS)
+(PLANNED,) = abort_plan(
+    [rows.finding(coordinator_epoch=4, coordinator_epoch_basis="marker")], Settings(), rows.AS_OF_MS
+)
+RECORD = Recommended.of(PLANNED.model_dump())
 BEFORE = Before(RECORD, last_offset=156, last_stable_offset=155, as_of_ms=rows.AS_OF_MS)
 MARKER_MS = rows.AS_OF_MS + HOUR_MS
 

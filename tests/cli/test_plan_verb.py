@@ -100,6 +100,23 @@ def test_changed_or_expired_or_foreign_file_is_refused(
     assert "not ASCII" in command("abort-plan", "--check", str(plan_file)).err
 
 
+@pytest.mark.parametrize(
+    ("written", "version"),
+    [('"said_later": true, "run_id"', "a newer"), ('"run_id"', "an earlier")],
+    ids=["a field more", "a field less"],
+)
+def test_file_of_another_version_is_refused_in_one_line(
+    command: Callable[..., Done], plan_file: Path, written: str, version: str
+) -> None:
+    text = plan_file.read_text().replace('"run_id"', written)
+    plan_file.write_text(text if version == "a newer" else text.replace('"producer_is_live": false, ', ""))
+    done = command("abort-plan", "--check", str(plan_file))
+    assert (done.code, done.out) == (2, "")
+    assert f"was made by {version} version" in done.err
+    assert done.err.endswith("audit again\n")
+    assert done.err.count("\n") == 1
+
+
 def test_check_takes_a_file_as_it_is(command: Callable[..., Done], plan_file: Path) -> None:
     assert "as it is" in command("abort-plan", "--check", str(plan_file), "--topic", "orders").err
 

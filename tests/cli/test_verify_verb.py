@@ -8,7 +8,7 @@ import pytest
 from tests.report import rows
 from txn_analysis import repairs
 from txn_analysis.advise.abort_plan import abort_plan
-from txn_analysis.advise.repair import Outcome, Repair
+from txn_analysis.advise.repair import Outcome, Recommended, Repair
 from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Done
 
-(RECORD,) = abort_plan([rows.finding(transactional_id="a\nb")], Settings(), rows.AS_OF_MS)
+(PLANNED,) = abort_plan([rows.finding(transactional_id="a\nb")], Settings(), rows.AS_OF_MS)
+RECORD = Recommended.of(PLANNED.model_dump())
 
 
 @pytest.fixture

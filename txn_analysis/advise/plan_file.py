@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from txn_analysis.advise.abort_plan import AbortRecord, fingerprinted, plan_fingerprint
+from txn_analysis.advise.plan_versions import other_version
 from txn_analysis.advise.renderings import ndjson
 from txn_analysis.errors import AuditError
 from txn_analysis.report.escape import escape
@@ -81,7 +82,8 @@ def read_plan(text: str, name: str) -> tuple[AbortRecord, ...]:
     """The records of a file that `--format ndjson` printed.
 
     Raises:
-        AuditError: it is no such file, or not one byte for byte: its records, its order or its spelling were changed.
+        AuditError: it is no such file, or of another version, or not one byte for byte: its records, its order or its
+            spelling were changed.
     """
     lines = text.splitlines(keepends=True)
     if not lines:
@@ -100,6 +102,8 @@ def _record(line: str, where: str) -> AbortRecord:
     try:
         return AbortRecord.model_validate_json(line)
     except ValidationError as error:
+        if made := other_version(error):
+            raise AuditError(f"{where}: {made}") from error
         wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'it'}: {e['msg']}" for e in error.errors())
         raise AuditError(
             f"{where}: is no record of a plan ({escape(wrong)}). Only what `abort-plan --format ndjson` prints can be "

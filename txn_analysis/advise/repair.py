@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from txn_analysis.judge.records import PREPARED, StateRecord, TopicPartition
 from txn_analysis.report.words import iso_utc
 
 if TYPE_CHECKING:
-    from txn_analysis.advise.abort_plan import AbortRecord
+    from collections.abc import Mapping
 
 Row = dict[str, Any]
 
@@ -32,10 +32,36 @@ class Repair(StrEnum):
 
 
 @dataclass(frozen=True)
+class Recommended:
+    """A recommended abort, as far as later captures are compared with it: every version's `abort_plan` has these."""
+
+    run_id: str
+    finding_id: str
+    topic: str
+    partition: int
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int | None
+    txn_start_offset: int
+    rule: str
+    transactional_id: str | None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Recommended:
+        """What a row of `abort_plan` says."""
+        return cls(**{field.name: row[field.name] for field in fields(cls)})
+
+    @property
+    def topic_partition(self) -> str:
+        """Kafka's own spelling, such as `orders-3`."""
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True)
 class Before:
     """A recommended abort, and what its run saw: the end of the open data, the last stable offset, the moment."""
 
-    record: AbortRecord
+    record: Recommended
     last_offset: int | None
     last_stable_offset: int | None
     as_of_ms: int | None
@@ -60,7 +86,7 @@ class After:
 class Outcome:
     """One recommended abort and what became of it; `marker_ms` is the broker's time, epoch milliseconds."""
 
-    record: AbortRecord
+    record: Recommended
     repair: Repair
     marker_offset: int | None
     marker_ms: int | None
