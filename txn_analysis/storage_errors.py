@@ -124,6 +124,9 @@ def storage_error(error: BaseException, place: str) -> WarehouseError | None:
 
 def is_conflict(error: BaseException) -> bool:
     """Another writer committed to the same table in between; doing the whole write again is right."""
+    # What Delta's own package for Python makes of them keeps no Java exception.
+    if any(kind.__module__ == "delta.exceptions.base" for kind in type(error).__mro__):
+        return True
     return any(entry.startswith("io.delta.exceptions.") for entry in _java_chain(error))
 
 
