@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.reconstruct.evidence import INPUT
+from txn_analysis.new_tables import create_table
 from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS
 from txn_analysis.taken_rows import Wanted, take_file
 from txn_analysis.warehouse import Warehouse
@@ -106,6 +108,19 @@ def test_a_file_system_without_second_names_gets_a_copy(
     monkeypatch.setattr("os.link", refuse)
     (copy,) = take_file(source, PIECE, {(INPUT, 0, 0), (INPUT, 0, 700)}, TRANSACTIONS, tmp_path, {"run_id": "run"})
     assert (tmp_path / "transactions" / copy.path).read_bytes() == source.read_bytes()
+
+
+@pytest.mark.parametrize("positions", [[0, 700], [700]], ids=["whole", "in part"])
+def test_a_file_of_an_earlier_version_lacks_a_column(spark: SparkSession, tmp_path: Path, positions: list[int]) -> None:
+    columns = tuple(c for c in ENDED_TRANSACTIONS.columns if c.name != "previous_last_timestamp_ms")
+    earlier, warehouse = replace(ENDED_TRANSACTIONS, columns=columns), Warehouse(spark, str(tmp_path))
+    create_table(spark, warehouse.path(earlier), earlier)
+    rows = [row | {"ingest_id": "monday"} for row in (ended(1, 0), ended(2, 700))]
+    warehouse.replace_rows(rows, earlier, ingest_id="monday")
+    warehouse.create()
+    take(warehouse, "run", monday=positions)
+    found = warehouse.read_uncommitted(TRANSACTIONS).select("first_position", "previous_last_timestamp_ms").collect()
+    assert sorted(map(tuple, found)) == [(position, None) for position in positions]
 
 
 def test_files_of_a_scan_can_go_and_the_run_keeps_its_rows(scanned: Warehouse) -> None:

@@ -1,9 +1,14 @@
-"""Delta's own log of one table, through the JVM: its newest version, and commits of files that are written already."""
+"""Delta's own log of one table, through the JVM: how it is defined, its newest version, and commits of files that are
+written already.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import StructType
 
 from txn_analysis.wall_clock import now_ms
 
@@ -15,6 +20,16 @@ if TYPE_CHECKING:
     from txn_analysis.data_files import DataFile
 
 _OTHER_OPTIONS_OF_WRITE = 6  # of Delta's description of a write, those which do not apply to ours
+_CHECK = "delta.constraints."
+
+
+@dataclass(frozen=True)
+class Definition:
+    """How a table is defined as of now; `checks` are its CHECK constraints by name, in SQL."""
+
+    schema: StructType
+    partition_by: tuple[str, ...]
+    checks: Mapping[str, str]
 
 
 class DeltaLog:
@@ -32,7 +47,20 @@ class DeltaLog:
 
         Asking by DESCRIBE HISTORY would be a Spark job for each table.
         """
-        return int(self._log.update(False, self._none, self._none).version())
+        return int(self._newest().version())
+
+    def definition(self) -> Definition:
+        """How the table is defined as of now. DESCRIBE would take longer, and could not say it in one answer."""
+        found = json.loads(self._newest().metadata().json())["metaData"]
+        checks = {name: sql for name, sql in found["configuration"].items() if name.startswith(_CHECK)}
+        return Definition(
+            StructType.fromJson(json.loads(found["schemaString"])),
+            tuple(found["partitionColumns"]),
+            {name.removeprefix(_CHECK): sql for name, sql in checks.items()},
+        )
+
+    def _newest(self) -> Any:
+        return self._log.update(False, self._none, self._none)
 
     def append(self, files: Iterable[DataFile]) -> None:
         """Add files, already written into the folder of a table without partitions, in one commit."""

@@ -64,16 +64,21 @@ def take_file(
     is_wanted = is_in(pq.read_table(file, columns=list(key), partitioning=None), key, wanted)
     if is_wanted.all():
         return [_linked(file, table, root, slice_of)]
-    return write_data_files(((table, rows) for rows in _wanted_rows(file, is_wanted, slice_of)), root, slice_of)
+    rows = _wanted_rows(file, is_wanted, table, slice_of)
+    return write_data_files(((table, batch) for batch in rows), root, slice_of)
 
 
-def _wanted_rows(file: Path, is_wanted: Array, slice_of: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+def _wanted_rows(file: Path, is_wanted: Array, table: Table, slice_of: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
     at = 0
     for rows in pq.ParquetFile(file).iter_batches():
         own = rows.filter(pa.array(is_wanted[at : at + rows.num_rows]))
         at += rows.num_rows
-        repeated = {name: pa.repeat(value, own.num_rows) for name, value in slice_of.items()}
-        yield pa.RecordBatch.from_pydict(dict(zip(own.schema.names, own.columns, strict=True)) | repeated)
+        columns = {name: pa.repeat(value, own.num_rows) for name, value in slice_of.items()}
+        for field in (field for field in table.arrow_schema if field.name not in columns):
+            # An earlier version may have written the file, without columns that are declared today.
+            is_there = field.name in own.schema.names
+            columns[field.name] = own[field.name] if is_there else pa.nulls(own.num_rows, field.type)
+        yield pa.RecordBatch.from_pydict(columns)
 
 
 def _linked(file: Path, table: Table, root: Path, slice_of: Mapping[str, str]) -> DataFile:

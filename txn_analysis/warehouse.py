@@ -30,6 +30,7 @@ from txn_analysis.one_writer import one_writer
 from txn_analysis.parallel import in_parallel
 from txn_analysis.row_tasks import named_rows, rows_named, told_rows, write_frame, write_in_tasks, write_taken
 from txn_analysis.storage_errors import is_conflict, is_missing, storage_error
+from txn_analysis.table_versions import as_declared, bring_up_to_date, differences
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
 
 if TYPE_CHECKING:
@@ -76,10 +77,10 @@ class Warehouse:
     def create(self) -> None:
         """Create the tables that are missing, with their comments, NOT NULL columns and CHECK constraints.
 
-        Tables of an earlier version get the columns that they lack; their old rows have NULL there.
+        Tables of another version are brought up to what is declared today; see `table_versions`.
 
         Raises:
-            WarehouseError: the folder cannot be written, or a table is damaged.
+            WarehouseError: the folder cannot be written, or a table is damaged, or cannot be written any more.
         """
         if self._local:
             check_writable(self._local.root)
@@ -88,11 +89,10 @@ class Warehouse:
     def _prepare(self, table: Table) -> None:
         if not self._mapped(table, lambda: DeltaTable.isDeltaTable(self.spark, self.path(table))):
             return self._write(table, partial(create_table, self.spark, self.path(table), table))
-        if set(table.schema.names) <= set(self.read_uncommitted(table).columns):
-            return None
-        # A warehouse of an earlier version: data files may only hold columns that the table knows.
-        nothing = self.rows([], table).write.format("delta").mode("append").option("mergeSchema", "true")
-        return self._write(table, lambda: nothing.save(self.path(table)))
+        if self._mapped(table, partial(differences, self.spark, self.path(table), table)):
+            # Looked at once more there, as the only writer: another audit may have come first.
+            self._write(table, partial(bring_up_to_date, self.spark, self.path(table), table))
+        return None
 
     def read(self, table: Table) -> DataFrame:
         """The committed rows of the table as it is now: what every verb and report may see.
@@ -111,10 +111,12 @@ class Warehouse:
     def read_uncommitted(self, table: Table) -> DataFrame:
         """All rows of the table as it is now: for an ingest or a run that reads its own slice before it commits.
 
+        What another version did not know yet is NULL.
+
         Raises:
-            WarehouseError: there is no such warehouse.
+            WarehouseError: there is no such warehouse, or it was made with other types.
         """
-        return self._mapped(table, partial(self._load, table))
+        return as_declared(self._mapped(table, partial(self._load, table)), self.path(table), table)
 
     def _load(self, table: Table) -> DataFrame:
         try:

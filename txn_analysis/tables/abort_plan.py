@@ -1,7 +1,5 @@
 """`abort_plan`: the end markers that a run recommends."""
 
-from txn_analysis.judge.rules import RULES
-from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.tables._checks import always, earlier, not_negative, one_of
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array
 from txn_analysis.tables.transactions import COORDINATOR_EPOCH_BASES
@@ -38,7 +36,6 @@ ABORT_PLAN = Table(
         "legacy_epoch_rule": always("transaction_version", 0),
         "epochs_not_negative": not_negative("producer_epoch", "coordinator_epoch"),
         "known_basis": one_of("coordinator_epoch_basis", COORDINATOR_EPOCH_BASES),
-        "hanging_rule": one_of("rule", (rule.name for rule in RULES if rule.verdict is Verdict.HANGING)),
         "window_in_order": earlier("not_before_ms", "not_after_ms"),
     },
 )

@@ -1,6 +1,5 @@
 """`findings`: one verdict for each open transaction."""
 
-from txn_analysis.judge.rules import RULES
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.tables._checks import not_negative, one_of
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Col, Table, array, struct
@@ -72,7 +71,6 @@ FINDINGS = Table(
     partition_by=("run_id",),
     checks={
         "known_verdict": one_of("verdict", (verdict.value for verdict in Verdict)),
-        "known_rule": one_of("rule", (rule.name for rule in RULES)),
         "known_basis": one_of("coordinator_epoch_basis", COORDINATOR_EPOCH_BASES),
         "epochs_not_negative": not_negative("producer_epoch", "coordinator_epoch", "coordinator_producer_epoch"),
     },
