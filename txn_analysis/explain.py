@@ -18,7 +18,7 @@ from txn_analysis.judge.timeline import timeline
 from txn_analysis.judging import judgements
 from txn_analysis.queries import where_place, where_producer
 from txn_analysis.report.explanation import Explanation
-from txn_analysis.tables import LOG_BATCHES, PARTITION_HEALTH, TRANSACTIONS
+from txn_analysis.tables import LOG_BATCHES, TRANSACTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -67,8 +67,7 @@ def explain(run: Run, filters: Filters, start_offset: int | None = None) -> list
         raise ConfigError("no open transaction of this run fits; `txn-analysis report` lists them")
     if len(opened) > MOST_EXPLAINED:
         raise ConfigError(f"more than {MOST_EXPLAINED} open transactions fit; say more with --topic, --partition, ...")
-    health = collected(run.rows(PARTITION_HEALTH).drop("producers"))
-    states = run.states().persist()
+    health, states = run.health(), run.states().persist()
     _, judged = judgements(run, opened, health, states)
     records = histories(run.warehouse.rows(opened, TRANSACTIONS), states).persist()
     explained = [_explanation(run, judgement, records) for judgement in sorted(judged, key=_in_order)]

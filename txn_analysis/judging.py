@@ -29,7 +29,6 @@ from txn_analysis.tables import (
     INPUTS,
     LOG_BATCHES,
     LOG_PIECES,
-    PARTITION_HEALTH,
     PRODUCER_SNAPSHOTS,
     TRANSACTION_STATES,
     TRANSACTIONS,
@@ -76,7 +75,7 @@ def judge(run: Run) -> Judged:
     """The verdict on every open transaction of a reconstructed run, and the plan for those that hang."""
     opened, health = in_parallel(
         partial(collected, run.rows(TRANSACTIONS).where(F.col("outcome") == "open")),
-        partial(collected, run.rows(PARTITION_HEALTH).drop("producers")),
+        run.health,
     )
     states = run.states().persist()
     (state, judged), of_ids = in_parallel(

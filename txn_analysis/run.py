@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from txn_analysis.config import Settings
+from txn_analysis.errors import WarehouseError
 from txn_analysis.evidence import Evidence, evidence_of, evidence_of_run
+from txn_analysis.frames import collected
+from txn_analysis.tables import PARTITION_HEALTH
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -56,6 +59,18 @@ class Run:
         """The run's own rows of a result table, whether the run is complete or not."""
         return self.warehouse.read_uncommitted(table).where(F.col("run_id") == self.run_id)
 
+    def health(self) -> list[dict[str, Any]]:
+        """Its rows of `partition_health` without the producers, to judge by: as many as there are partitions.
+
+        Raises:
+            WarehouseError: an earlier version reconstructed it, and did not say what kind of problems it found.
+        """
+        rows = collected(self.rows(PARTITION_HEALTH).drop("producers"))
+        if any(problem["kind"] is None for row in rows for problem in row["problems"] or ()):
+            made = f"{self.warehouse.root}: {self.run_id} was reconstructed by an earlier version"
+            raise WarehouseError(f"{made}: reconstruct again (jobs/reconstruct.py), or audit its files again")
+        return rows
+
     def states(self) -> DataFrame:
         """The records of the coordinator that are evidence in the run."""
         return self.evidence.states(self.settings.transaction_state_partitions)
@@ -70,8 +85,12 @@ class Run:
 
 
 def start_run(spark: SparkSession, settings: Settings) -> Run:
-    """The run for a capture: the named one, or else the cluster's newest by its brokers' clocks."""
+    """The run for a capture: the named one, or else the cluster's newest by its brokers' clocks.
+
+    Tables of another version are brought up to date: whoever starts a run writes its rows.
+    """
     known = evidence_of(Warehouse(spark, settings.warehouse), settings.cluster, settings.capture)
+    known.warehouse.create()
     as_of_ms = settings.as_of_ms if settings.as_of_ms is not None else known.newest_moment_ms
     return Run(_run_id(known, settings), known, settings, as_of_ms)
 

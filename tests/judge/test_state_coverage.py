@@ -6,7 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from txn_analysis.judge.state_coverage import StateEvidence, StatePartition, StateSection, state_coverage
+from txn_analysis.judge.state_coverage import (
+    StateEvidence,
+    StatePartition,
+    StateSection,
+    state_coverage,
+    state_evidence_of,
+)
 
 FIRST_FILE = StateSection(0, 0, 0, 99, first_ms=10, gap_ms=None, moment_ms=500, undecodable_count=0, misplaced_count=0)
 SECOND_FILE = replace(FIRST_FILE, file_base_offset=100, first_offset=100, last_offset=150, first_ms=510, moment_ms=900)
@@ -60,6 +66,23 @@ def test_an_empty_partition_is_seen_but_never_speaks() -> None:
 def test_decoder_errors_and_broken_batches_are_problems() -> None:
     partition = only(replace(FIRST_FILE, undecodable_count=2), problems={0: ["positions do not chain"]})
     assert partition.problems == ["2 records could not be decoded", "positions do not chain"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_counted"),
+    [
+        pytest.param("hole_in_file", False, id="what-compaction-makes"),
+        pytest.param("offsets_in_no_file", False, id="what-is-counted-between-the-files"),
+        pytest.param("input_problem", True, id="a-problem-worded-like-a-hole"),
+        pytest.param("a_kind_of_tomorrow", True, id="of-a-later-version"),
+        pytest.param(None, True, id="of-an-earlier-version"),
+    ],
+)
+def test_the_kind_of_a_problem_decides_and_no_words(kind: str | None, is_counted: bool) -> None:
+    reason = "file 0 has no batch for offset 7: offsets 5 to 7 are in no file"
+    health = [{"topic": "__transaction_state", "partition": 0, "problems": [{"kind": kind, "reason": reason}]}]
+    evidence = state_evidence_of(1, [FIRST_FILE], {}, health, is_foreign=False)
+    assert evidence.partitions[0].problems == ([reason] if is_counted else [])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from txn_analysis.ingest.java_hash import java_hash, state_partition
 from txn_analysis.ingest.sections import STATE_TOPIC
-from txn_analysis.reconstruct.segments import is_hole
+from txn_analysis.reconstruct.segments import HOLES
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -142,7 +142,7 @@ def state_evidence_of(
     """
     # Holes are compaction, or are counted between the files.
     problems = {
-        row["partition"]: [p["reason"] for p in row["problems"] if not is_hole(p["reason"])]
+        row["partition"]: [p["reason"] for p in row["problems"] if p["kind"] not in HOLES]
         for row in health
         if row["topic"] == STATE_TOPIC
     }

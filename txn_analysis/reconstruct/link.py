@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT
-from txn_analysis.reconstruct.partition_log import Comparisons, PartitionLog, partition_log
+from txn_analysis.reconstruct.partition_log import Comparisons, PartitionLog, gap, partition_log
 from txn_analysis.reconstruct.producer_state import OpenTransaction, ProducerEntry, ProducerState
-from txn_analysis.reconstruct.segments import TO_THE_END, Problem, segments_of
+from txn_analysis.reconstruct.segments import TO_THE_END, Problem, ProblemKind, segments_of
 from txn_analysis.reconstruct.stated import Stated
 
 Row = dict[str, Any]
@@ -58,12 +58,10 @@ def link_partition(
     witnesses = [s for s in snapshots if s is not base and (base is None or s.offset >= base.offset)]
     problems = [*log.problems, *_follow(log, state, witnesses), *stated.problems()]
     if base is not None and log.first_offset is not None and base.offset < log.first_offset:
-        problems.append(
-            Problem(log.first_offset - 1, f"offsets {base.offset} to {log.first_offset - 1} are in no file")
-        )
+        problems.append(gap(base.offset, log.first_offset - 1))
     is_in_capture = any(s["capture_rank"] == 0 for s in sections)
     if not is_in_capture:
-        problems.append(Problem(TO_THE_END, "the partition is not in this capture"))
+        problems.append(Problem(TO_THE_END, ProblemKind.NOT_IN_CAPTURE, "the partition is not in this capture"))
     health = _health(log, state, problems, base, stated) | {
         "is_in_capture": is_in_capture,
         "last_credible_timestamp_ms": _last_credible(log, as_of_ms),
@@ -151,9 +149,8 @@ def _follow(log: PartitionLog, state: ProducerState, snapshots: list[Snapshot]) 
     problems += _compare(state, waiting, end)
     beyond = [s.offset for s in waiting if s.offset > end and s.capture_rank == 0]
     if beyond:
-        problems.append(
-            Problem(TO_THE_END, f"a snapshot stands for offsets up to {max(beyond) - 1}, the log ends at {end - 1}")
-        )
+        reason = f"a snapshot stands for offsets up to {max(beyond) - 1}, the log ends at {end - 1}"
+        problems.append(Problem(TO_THE_END, ProblemKind.ENDS_BEFORE_SNAPSHOT, reason))
     return problems
 
 
@@ -167,7 +164,8 @@ def _recall(state: ProducerState, recalled: list[tuple[int, list[Row]]], offset:
 
 def _compare(state: ProducerState, waiting: list[Snapshot], offset: int) -> list[Problem]:
     met = [s for s in waiting if s.offset == offset]
-    return [Problem(TO_THE_END, reason) for s in met for reason in state.witness(s.rows, s.offset)]
+    reasons = [reason for s in met for reason in state.witness(s.rows, s.offset)]
+    return [Problem(TO_THE_END, ProblemKind.SNAPSHOT_DISAGREES, reason) for reason in reasons]
 
 
 def _open_row(entry: ProducerEntry, txn: OpenTransaction, problems: list[Problem], base: Snapshot | None) -> Row:
@@ -238,7 +236,7 @@ def _health(
         "first_moment_ms": next(iter(_known(log.pieces, "first_moment_ms")), None),
         "first_leader_epoch": min(_known(log.pieces, "first_leader_epoch"), default=None),
         "leader_epoch": max(_known(log.pieces, "leader_epoch"), default=None),
-        "problems": [_problem_row(p) for p in sorted(set(problems))],
+        "problems": [_problem_row(p) for p in sorted(set(problems), key=lambda p: (p.offset, p.reason))],
         "witnesses": list(dict.fromkeys(log.witnesses + state.witnesses)),
         "remarks": log.remarks + stated.remarks(end),
         "producers": [_producer_row(entry) for _, entry in sorted(state.entries.items())],
@@ -256,7 +254,8 @@ def _last_credible(log: PartitionLog, as_of_ms: int | None) -> int | None:
 
 
 def _problem_row(problem: Problem) -> Row:
-    return {"offset": None if problem.offset == TO_THE_END else problem.offset, "reason": problem.reason}
+    offset = None if problem.offset == TO_THE_END else problem.offset
+    return {"offset": offset, "kind": problem.kind.value, "reason": problem.reason}
 
 
 def _producer_row(entry: ProducerEntry) -> Row:

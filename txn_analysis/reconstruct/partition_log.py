@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from txn_analysis.reconstruct.copies import Comparison, Pair, Part, Stretch, stretches
-from txn_analysis.reconstruct.segments import IN_NO_FILE, TO_THE_END, Problem, SectionKey, Segment
+from txn_analysis.reconstruct.segments import TO_THE_END, Problem, ProblemKind, SectionKey, Segment
 
 Row = dict[str, Any]
 Comparisons = Mapping[Pair, Comparison]
@@ -125,7 +125,7 @@ class _Choice:
             log.remarks.append(removed)
         if self._cut_before is not None:
             reason = f"an earlier capture reaches up to offset {self._cut_before}, this one ends before"
-            log.problems.append(Problem(TO_THE_END, reason))
+            log.problems.append(Problem(TO_THE_END, ProblemKind.ENDS_BEFORE_EARLIER_CAPTURE, reason))
         log.problems += self._doubtful_tails()
         _find_gaps(log)
         _find_torn_tails(log)
@@ -157,8 +157,11 @@ class _Choice:
                 continue
             if next_epoch > epoch:
                 doubt = f"may have been truncated by leader epoch {next_epoch}"
-                last_offset = int(before.pieces[-1]["last_offset"])
-                yield Problem(last_offset, f"an earlier capture's tail before offset {end} {doubt}")
+                last_offset, tail = (
+                    int(before.pieces[-1]["last_offset"]),
+                    f"an earlier capture's tail before offset {end}",
+                )
+                yield Problem(last_offset, ProblemKind.TAIL_IN_DOUBT, f"{tail} {doubt}")
 
     def _witnesses(self) -> list[str]:
         return [] if self._agreed_until is None else [f"copies agree up to offset {self._agreed_until - 1}"]
@@ -179,8 +182,8 @@ class _Choice:
         offset, of_a, of_b = comparison.conflict_offset, comparison.a_leader_epoch, comparison.b_leader_epoch
         assert offset is not None
         if of_a is None or of_b is None or of_a == of_b:
-            who = f"inputs {pair.a[0]} and {pair.b[0]}"
-            self._problems.append(Problem(TO_THE_END, f"copies differ from offset {offset} on: {who}"))
+            differ = f"copies differ from offset {offset} on: inputs {pair.a[0]} and {pair.b[0]}"
+            self._problems.append(Problem(TO_THE_END, ProblemKind.COPIES_DIFFER, differ))
             return set()
         winner, loser = (a, b) if of_a > of_b else (b, a)
         self._truncations.append(_Truncation(offset, max(of_a, of_b)))
@@ -189,7 +192,8 @@ class _Choice:
             f"there, {max(of_a, of_b)} in input {winner.segment.key[0]}"
         )
         if loser.segment.capture_rank < winner.segment.capture_rank:
-            self._problems.append(Problem(TO_THE_END, f"this capture's copy is not the log from offset {offset} on"))
+            not_the_log = f"this capture's copy is not the log from offset {offset} on"
+            self._problems.append(Problem(TO_THE_END, ProblemKind.COPY_NOT_THE_LOG, not_the_log))
         return {id(part) for group in stretch.contents if loser in group for part in group}
 
     def _lost_offsets(self, stretch: Stretch) -> dict[SectionKey, int]:
@@ -216,7 +220,7 @@ class _Choice:
         if segment.capture_rank == self._ranks[0] or not used:
             return found
         last_offset = int(used[-1]["last_offset"])
-        return [Problem(min(p.offset, last_offset), p.reason) for p in found]
+        return [p._replace(offset=min(p.offset, last_offset)) for p in found]
 
 
 def _bounds(segments: list[Segment]) -> tuple[int, int] | None:
@@ -235,15 +239,16 @@ def _find_gaps(log: PartitionLog) -> None:
             continue
         if base_of[key] > before["last_offset"] + 1:
             log.after_gap[piece["first_offset"]] = base_of[key] - 1
-        log.problems.append(_gap(before["last_offset"] + 1, piece["first_offset"] - 1))
+        log.problems.append(gap(before["last_offset"] + 1, piece["first_offset"] - 1))
     end = log.pieces[-1]["last_offset"] + 1 if log.pieces else None
     empty = max((s.first_offset for s in log.segments if not s.pieces), default=None)
     if end is not None and empty is not None and empty > end:
-        log.problems.append(_gap(end, empty - 1))
+        log.problems.append(gap(end, empty - 1))
 
 
-def _gap(first: int, last: int) -> Problem:
-    return Problem(last, f"offsets {first} to {last} {IN_NO_FILE}")
+def gap(first: int, last: int) -> Problem:
+    """No file holds these offsets; what began before or among them is not whole."""
+    return Problem(last, ProblemKind.OFFSETS_IN_NO_FILE, f"offsets {first} to {last} are in no file")
 
 
 def _find_torn_tails(log: PartitionLog) -> None:
@@ -254,7 +259,7 @@ def _find_torn_tails(log: PartitionLog) -> None:
         name, torn_bytes = segment.section["file_base_offset"], segment.section["torn_bytes"]
         torn = f"file {name} ends in {torn_bytes} bytes that are no whole batch"
         if segment.end_offset < (log.end_offset or 0):
-            log.problems.append(Problem(segment.end_offset - 1, torn))
+            log.problems.append(Problem(segment.end_offset - 1, ProblemKind.TORN_TAIL, torn))
         else:
             log.remarks.append(torn)
 
@@ -275,7 +280,8 @@ def _find_doubtful_end(log: PartitionLog) -> None:
     for piece in doubtful:
         if ends[piece["input_id"], piece["section_index"]] not in begins:
             may_be = f"batches from offset {piece['doubtful_offset']} on may be text of a record's header keys"
-            log.problems.append(Problem(TO_THE_END, f"{may_be}; give a dump without --deep-iteration as well"))
+            reason = f"{may_be}; give a dump without --deep-iteration as well"
+            log.problems.append(Problem(TO_THE_END, ProblemKind.MAY_BE_HEADER_KEYS, reason))
             return
 
 

@@ -20,7 +20,7 @@ from txn_analysis.ingest.sections import (
     LOG_START,
     TOPIC_ID,
 )
-from txn_analysis.reconstruct.segments import TO_THE_END, Problem
+from txn_analysis.reconstruct.segments import TO_THE_END, Problem, ProblemKind
 
 Row = dict[str, Any]
 
@@ -84,14 +84,16 @@ class Stated:
         """Why nothing may be said of a transaction that begins at this offset: it was never committed to the log."""
         if self.high_watermark is None or not self.is_final or open_start < self.high_watermark:
             return []
-        return [Problem(TO_THE_END, f"it begins above the high watermark {self.high_watermark}: it was not committed")]
+        reason = f"it begins above the high watermark {self.high_watermark}: it was not committed"
+        return [Problem(TO_THE_END, ProblemKind.ABOVE_HIGH_WATERMARK, reason)]
 
     def problems(self) -> list[Problem]:
         """Files of a topic that was deleted, and of the one that was created again under its name, are no one log."""
         if len(self.topic_ids) < 2:
             return []
         ids = " and ".join(sorted(self.topic_ids))
-        return [Problem(TO_THE_END, f"the files are of several topics of this name: topic ids {ids}")]
+        reason = f"the files are of several topics of this name: topic ids {ids}"
+        return [Problem(TO_THE_END, ProblemKind.SEVERAL_TOPIC_IDS, reason)]
 
 
 def _newest(sections: list[Row], kind: str) -> int | None:

@@ -53,9 +53,13 @@ class InputItem(Item):
 
 
 class PartitionProblem(Item):
-    """Where a partition's evidence is not whole; `offset` is None where it has no place in the log."""
+    """Where a partition's evidence is not whole; `offset` is None where it has no place in the log.
+
+    `kind` is a name of `reconstruct.segments.ProblemKind`; None in runs of versions that did not say it.
+    """
 
     offset: int | None
+    kind: str | None = None
     reason: str
 
 

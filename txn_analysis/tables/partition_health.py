@@ -12,6 +12,8 @@ PRODUCER = struct(
     txn_start_offset=BIGINT,
 )
 
+PROBLEM = struct(offset=BIGINT, kind=STRING, reason=STRING)
+
 PARTITION_HEALTH = Table(
     name="partition_health",
     grain="one partition in one run",
@@ -63,8 +65,9 @@ PARTITION_HEALTH = Table(
         Col("leader_epoch", INT, "largest partition leader epoch seen"),
         Col(
             "problems",
-            array(struct(offset=BIGINT, reason=STRING)),
-            "where its evidence is not whole, and why; offset NULL where it spoils the log to its end",
+            array(PROBLEM),
+            "where its evidence is not whole, and why; offset NULL where it spoils the log to its end; kind NULL in "
+            "runs of versions that did not say it",
         ),
         Col("witnesses", array(STRING), "copies and snapshots that were compared with its log, and agree"),
         Col(
