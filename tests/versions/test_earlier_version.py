@@ -1,0 +1,174 @@
+"""A warehouse that an earlier version made: its runs answer as they did, and it takes new audits by either writer."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance.captures import PARAMETERS
+from tests.advise.test_plan_versions import TomorrowsRecord
+from tests.test_warehouse import row_of
+from tests.versions.captures import COMPACTED, EAST, FIRST, LATER, parts_of
+from txn_analysis import audit, queries, repairs
+from txn_analysis.advise import plan_versions
+from txn_analysis.config import Settings
+from txn_analysis.errors import WarehouseError
+from txn_analysis.explain import explain
+from txn_analysis.frames import collected
+from txn_analysis.reconstruct.segments import ProblemKind
+from txn_analysis.table_versions import differences
+from txn_analysis.tables import ABORT_PLAN, ALL_TABLES, FINDINGS, PARTITION_HEALTH, RUNS, TRANSACTIONS
+from txn_analysis.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Table
+
+ARCHIVE = Path(__file__).parent / "warehouse-ececed8.tar.gz"
+HANGING = ["ledger.events-1", "orders-0", "orders-2", "payments-0"]
+RESULTS = (TRANSACTIONS, PARTITION_HEALTH, FINDINGS, ABORT_PLAN)
+
+
+def settings(warehouse: Warehouse, cluster: str = EAST, capture: str | None = None) -> Settings:
+    return Settings.model_validate(PARAMETERS | {"warehouse": warehouse.root, "cluster": cluster, "capture": capture})
+
+
+def audited(warehouse: Warehouse, capture: Path) -> str:
+    """The run that today's code makes of a capture of the cluster."""
+    report = audit.audit(warehouse.spark, parts_of(capture), settings(warehouse, capture=capture.name))
+    return report.run.run_id
+
+
+def made_earlier(spark: SparkSession, folder: Path) -> Warehouse:
+    with tarfile.open(ARCHIVE) as packed:
+        packed.extractall(folder, filter="data")
+    return Warehouse(spark, str(folder / "warehouse"))
+
+
+@pytest.fixture(scope="module")
+def untouched(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """As it was made; nothing is ever written to it."""
+    return made_earlier(spark, tmp_path_factory.mktemp("untouched"))
+
+
+@pytest.fixture(scope="module")
+def fresh(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Warehouse, list[str]]:
+    """A new warehouse, and its runs of both captures of the cluster."""
+    warehouse = Warehouse(spark, str(tmp_path_factory.mktemp("fresh") / "warehouse"))
+    return warehouse, [audited(warehouse, capture) for capture in (FIRST, LATER)]
+
+
+@pytest.fixture(scope="module", params=["our writer", "Spark's writer"])
+def upgraded(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Warehouse]:
+    """It took a later capture of one cluster, and the first one again; runs of the other cluster are as they were."""
+    warehouse = made_earlier(spark, tmp_path_factory.mktemp("upgraded"))
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "Spark's writer":
+            patch.setattr(Warehouse, "_local", None)
+        audited(warehouse, LATER)
+        audited(warehouse, FIRST)
+        yield warehouse
+
+
+def stored(warehouse: Warehouse, table: Table, run_ids: list[str]) -> list[str]:
+    rows = collected(warehouse.read(table))
+    return sorted(json.dumps(row, sort_keys=True) for row in rows if row["run_id"] in run_ids)
+
+
+@pytest.mark.parametrize("table", RESULTS, ids=lambda table: table.name)
+def test_new_runs_are_those_of_a_new_warehouse(
+    upgraded: Warehouse, fresh: tuple[Warehouse, list[str]], table: Table
+) -> None:
+    new, run_ids = fresh
+    expected = stored(new, table, run_ids)
+    assert expected
+    assert stored(upgraded, table, run_ids) == expected
+
+
+def report(warehouse: Warehouse) -> AuditReport:
+    """The old run of the cluster that was not audited again."""
+    return audit.load_report(warehouse.spark, settings(warehouse, COMPACTED))
+
+
+def answers(warehouse: Warehouse) -> tuple[AuditReport, str, list[str]]:
+    """What `report`, `find-hanging` and `abort-plan` say of that run."""
+    tables = queries.run_tables(warehouse, COMPACTED)
+    hanging = queries.find_hanging(tables.findings(), queries.Filters())
+    return report(warehouse), hanging.text(), [record.topic_partition for record in tables.abort_plan()]
+
+
+def test_old_runs_answer_before_and_after(untouched: Warehouse, upgraded: Warehouse) -> None:
+    before = answers(untouched)
+    assert before[2] == HANGING
+    assert [f.topic_partition for f in before[0].hanging] == HANGING
+    assert answers(upgraded) == before
+
+
+def test_problems_of_old_runs_have_no_kind(untouched: Warehouse, upgraded: Warehouse) -> None:
+    for warehouse in (untouched, upgraded):
+        problems = [problem for item in report(warehouse).partitions for problem in item.problems]
+        assert [(p.offset, p.kind, p.reason) for p in problems] == [(1, None, "file 0 has no batch for offset 1")]
+
+
+def test_reading_changes_nothing(untouched: Warehouse) -> None:
+    before = untouched.versions(ALL_TABLES)
+    answers(untouched)
+    assert untouched.versions(ALL_TABLES) == before
+
+
+def test_old_tables_differ_and_new_runs_bring_them_up_to_date(untouched: Warehouse, upgraded: Warehouse) -> None:
+    def outdated(warehouse: Warehouse) -> set[str]:
+        return {t.name for t in ALL_TABLES if differences(warehouse.spark, warehouse.path(t), t)}
+
+    assert {FINDINGS.name, ABORT_PLAN.name, PARTITION_HEALTH.name} <= outdated(untouched)
+    assert outdated(upgraded) == set()
+
+
+@pytest.mark.parametrize("table", [FINDINGS, ABORT_PLAN], ids=lambda table: table.name)
+def test_a_rule_that_the_earlier_version_did_not_know_is_taken(upgraded: Warehouse, table: Table) -> None:
+    row = row_of(table, run_id="tomorrow", rule="a_rule_of_tomorrow")
+    upgraded.replace_rows([row], table, run_id="tomorrow")
+    upgraded.replace(upgraded.rows([row], table), table, run_id="tomorrow")
+    kept = upgraded.read_uncommitted(table).where("run_id = 'tomorrow'").select("rule").collect()
+    assert [row["rule"] for row in kept] == ["a_rule_of_tomorrow"]
+
+
+def test_plans_of_runs_before_a_new_requirement_are_verified_and_not_printed(
+    upgraded: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan_versions, "AbortRecord", TomorrowsRecord)
+    (later,) = upgraded.listed(RUNS, "run_id", cluster=[EAST], capture=[LATER.name])
+    outcomes = repairs.verify(repairs.nights(upgraded, EAST, later["run_id"]))
+    assert [outcome.record.topic_partition for outcome in outcomes] == HANGING
+    with pytest.raises(WarehouseError, match=r"did not say producer_may_return: audit again$"):
+        queries.run_tables(upgraded, COMPACTED).abort_plan()
+
+
+def test_what_an_earlier_version_reconstructed_is_not_judged(upgraded: Warehouse) -> None:
+    of_old_run = settings(upgraded, COMPACTED, COMPACTED)
+    what = r"/warehouse: run-\w+ was reconstructed by an earlier version: reconstruct again \(jobs/reconstruct.py\)"
+    with pytest.raises(WarehouseError, match=what):
+        audit.find_hanging(upgraded.spark, of_old_run)
+    with pytest.raises(WarehouseError, match=what):
+        explain(queries.run_tables(upgraded, COMPACTED).finished(), queries.Filters())
+
+
+def test_reconstructed_again_it_is_judged_by_kinds(spark: SparkSession, tmp_path: Path) -> None:
+    """Steps of their own, without an ingest before them, in which tables are made."""
+    warehouse = made_earlier(spark, tmp_path)
+    steps = settings(warehouse, COMPACTED, COMPACTED)
+    audit.reconstruct(spark, steps)
+    run = audit.find_hanging(spark, steps)
+    found = audit.load_report(spark, steps, run.run_id)
+    assert [f.topic_partition for f in found.hanging] == HANGING
+    assert {p.kind for item in found.partitions for p in item.problems} == {ProblemKind.HOLE_IN_FILE}
