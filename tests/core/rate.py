@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from tests.core.random_world import BATCHES, random_history
 from txn_analysis.core.answer import answers_of
 
-AT_ONCE = 250
+AT_ONCE = 1_000
+_ROUNDS_TO_WARM_UP = 2
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class Rate:
 
 def measured(count: int, first_seed: int = 0) -> Rate:
     """Answer so many random histories, some hundred at a time, as a proof does."""
-    answers_of([random_history(seed) for seed in range(AT_ONCE)])
+    for _ in range(_ROUNDS_TO_WARM_UP):  # compiled code is loaded once there has been enough work for it
+        answers_of([random_history(seed) for seed in range(AT_ONCE)])
     gc.collect()
     gc.freeze()  # what was imported is not looked at again and again
     batches = findings = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -68,18 +68,20 @@ class Finding:
 
     def row(self) -> dict[str, Any]:
         """It as plain data: structs as dictionaries, lists as lists, words as they are."""
-        return asdict(self, dict_factory=_plain)
+        return _plain(self)
 
 
-def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: _plain_value(value) for name, value in items}
+def _plain(record: Any) -> dict[str, Any]:
+    return {field.name: _plain_value(getattr(record, field.name)) for field in fields(record)}
 
 
 def _plain_value(value: Any) -> Any:
     # Spark's own serializer knows no enumerations.
     if isinstance(value, StrEnum):
         return value.value
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return list(value)
+    return _plain(value) if is_dataclass(value) else value
 
 
 def finding_of(judged: Judgement, run_id: str, finding_id: str, impact: Impact | None) -> Finding:
