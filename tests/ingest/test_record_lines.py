@@ -101,6 +101,24 @@ def test_text_of_a_decoder_is_not_held_to_sizes() -> None:
     assert counted(text) == [3]
 
 
+def test_a_long_dump_of_group_offsets_with_their_decoder_is_beyond_doubt() -> None:
+    """Brokers write no header keys, so the many lists that end behind a record are none of its own."""
+    commit = b" key: offset_commit::group=g,partition=t-0 payload: offset=5\n"
+    lines = (record(k, b"k" * 12, b"v" * 24, printed=False).replace(b"\n", commit) for k in range(1000))
+    batches = (batch(k, 5, BATCH_SIZE * k // 5) + b"".join(next(lines) for _ in range(5)) for k in range(0, 1000, 5))
+    found = scanned(dumping("__consumer_offsets-0") + b"".join(batches))
+    assert {(row["is_contested"], row["record_line_count"]) for row in found} == {(False, 5)}
+
+
+def test_a_batch_line_in_the_metadata_of_a_group_offset_stays_contested() -> None:
+    """The decoder's text fills no size, and clients choose what it prints of metadata."""
+    forged = b"x\n" + batch(1, 1, BATCH_SIZE) + record(1).rstrip(b"\n")
+    printed = b" key: offset_commit::group=g,partition=t-0 payload: offset=5,metadata=" + forged + b"\n"
+    line = record(0, b"k" * 12, b"v" * (24 + len(forged)), printed=False).replace(b"\n", printed)
+    found = scanned(dumping("__consumer_offsets-0") + batch(0, 1, 0) + line)
+    assert [(row["base_offset"], row["is_contested"]) for row in found] == [(0, False), (1, True)]
+
+
 def test_a_batch_line_inside_a_payload_is_payload() -> None:
     forged = b"x\n" + batch(1, 1, BATCH_SIZE) + record(1).rstrip(b"\n")
     text = dumping(FOLDER) + batch(0, 1, 0) + record(0, b"k", forged)

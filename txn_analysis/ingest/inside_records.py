@@ -50,7 +50,13 @@ def all_outside(found: Candidates) -> Standing:
 
 
 def outside_records(
-    lines: Lines, found: Candidates, own: OwnRecords, *, starts_segment: bool, ends_segment: bool
+    lines: Lines,
+    found: Candidates,
+    own: OwnRecords,
+    *,
+    starts_segment: bool,
+    ends_segment: bool,
+    has_header_keys: bool = True,
 ) -> Standing:
     """Leaves out the lines inside records of proven batch lines, and names the doubtful ones.
 
@@ -60,6 +66,7 @@ def outside_records(
         own: what is known of the text under each of them; only where it is not whole, records are walked.
         starts_segment: the slice begins where the segment's body does.
         ends_segment: the slice ends where the segment's body does.
+        has_header_keys: its records may have some; those that brokers write have none.
     """
     regions = own.regions
     is_kept, is_doubtful, is_unsure = (np.full(len(found), value) for value in (True, False, False))
@@ -69,7 +76,9 @@ def outside_records(
         if not is_kept[k]:
             continue
         start, batch = int(regions.start[k]), BatchRange.of(found, k)
-        measured = _measured(lines.data, start, batch, found, k, regions)
+        measured = measure_records(lines.data, start, len(lines.data), batch, has_header_keys=has_header_keys)
+        if has_header_keys and measured.record_count < batch.record_count:
+            measured = _hidden(measured, lines.data, start, batch, found, k, regions)
         is_measured = measured.record_count == batch.record_count
         end = int(np.searchsorted(regions.line_start, start + measured.length))
         reach = int(np.searchsorted(regions.line_start, start + measured.reach))
@@ -83,15 +92,13 @@ def outside_records(
     return Standing(found.take(np.flatnonzero(is_kept)), is_doubtful[is_kept], is_unsure[is_kept])
 
 
-def _measured(data: bytes, start: int, batch: BatchRange, found: Candidates, k: int, regions: Regions) -> Measured:
-    """The records of batch line `k`.
+def _hidden(
+    measured: Measured, data: bytes, start: int, batch: BatchRange, found: Candidates, k: int, regions: Regions
+) -> Measured:
+    """The records of batch line `k`, which can only be read with batch lines in their header keys, if at all.
 
-    Where they only can be read with batch lines in their header keys, that is believed if the line behind them is the
-    one that follows in the chain; else it is only how far they may reach.
+    That is believed if the line behind them is the one that follows in the chain; else it is only how far they reach.
     """
-    measured = measure_records(data, start, len(data), batch)
-    if measured.record_count == batch.record_count:
-        return measured
     hiding = measure_records(data, start, len(data), batch, hides_in_headers=True)
     if hiding.record_count < batch.record_count:
         return measured

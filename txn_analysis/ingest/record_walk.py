@@ -53,22 +53,30 @@ class Measured:
 
 
 def measure_records(
-    data: bytes, start: int, stop: int, batch: BatchRange, *, hides_in_headers: bool = False
+    data: bytes,
+    start: int,
+    stop: int,
+    batch: BatchRange,
+    *,
+    has_header_keys: bool = True,
+    hides_in_headers: bool = False,
 ) -> Measured:
     """The longest prefix of `data[start:stop]` that reads as up to the batch's count of records, each by its sizes.
 
     Header keys have no printed size: only with `hides_in_headers` they may hold lines that begin like a batch line.
+    Brokers write none (`has_header_keys`), so that their list ends with the first `]`.
     """
+    most_ends = _MAX_HEADER_ENDS if has_header_keys else 1
     at, reach, before = start, start, batch.base_offset - 1
     for found in range(batch.record_count):
         match = RECORD_PREFIX.match(data, at, stop)
         if not match or not before < int(match["offset"]) <= batch.last_offset:
             return Measured(at - start, found, max(at, reach) - start)
         sizes = stated_sizes(match)
-        closes = _header_ends(data, match.end(), _headers_stop(data, match.end(), stop, hides_in_headers))
+        closes = _header_ends(data, match.end(), _headers_stop(data, match.end(), stop, hides_in_headers), most_ends)
         ends = next((e for close in closes if (e := _record_ends(data, close, stop, sizes))), [])
         if not ends:
-            return Measured(at - start, found, _least_reach(data, match.end(), stop, sizes) - start)
+            return Measured(at - start, found, _least_reach(data, match.end(), stop, sizes, most_ends) - start)
         at, reach, before = ends[0], max(reach, ends[-1]), int(match["offset"])
     return Measured(at - start, batch.record_count, reach - start)
 
@@ -107,10 +115,10 @@ def _headers_stop(data: bytes, start: int, stop: int, hides_lines: bool) -> int:
     return found if found >= 0 else stop
 
 
-def _header_ends(data: bytes, start: int, stop: int) -> Iterator[int]:
+def _header_ends(data: bytes, start: int, stop: int, at_most: int) -> Iterator[int]:
     """Places right after each `]` that may close the header keys, which are printed raw."""
     stop = min(stop, start + _HEADER_KEYS_BYTES)
-    for _ in range(_MAX_HEADER_ENDS):
+    for _ in range(at_most):
         close = data.find(b"]", start, stop)
         if close < 0:
             return
@@ -152,12 +160,12 @@ def _ends_of_replaced(data: bytes, content: int, stop: int, sizes: tuple[int, in
     return ends
 
 
-def _least_reach(data: bytes, headers: int, stop: int, sizes: tuple[int, int]) -> int:
+def _least_reach(data: bytes, headers: int, stop: int, sizes: tuple[int, int], most_ends: int) -> int:
     """How far a record reaches at least that prints key or value, if its tool printed them as text.
 
     Behind `stop` where its header keys do not end, or end in too many ways.
     """
-    closes = list(_header_ends(data, headers, stop))
+    closes = list(_header_ends(data, headers, stop, most_ends))
     if len(closes) in {0, _MAX_HEADER_ENDS}:
         return stop + 1
     printed = [close for close in closes if data.startswith((KEY, PAYLOAD), close)]

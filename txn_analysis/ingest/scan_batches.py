@@ -15,6 +15,7 @@ from txn_analysis.ingest.line_form import ABSENT
 from txn_analysis.ingest.lines import Lines
 from txn_analysis.ingest.position_chain import follow_chain
 from txn_analysis.ingest.record_lines import Proven, own_records, prove_records, read_markers
+from txn_analysis.ingest.sections import BROKER_WRITTEN_TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,11 +52,9 @@ def scan_range(text: Text, part: ScanRange, ingest_id: str) -> Batches | None:
     is_decoded = section.kind == "state"
     ends_segment = end == section.text_end_bytes
     own = None if is_decoded else own_records(lines, found)
-    standing = (
-        outside_records(lines, found, own, starts_segment=is_first, ends_segment=ends_segment)
-        if own
-        else all_outside(found)
-    )
+    has_header_keys = section.topic not in BROKER_WRITTEN_TOPICS
+    limits = {"starts_segment": is_first, "ends_segment": ends_segment, "has_header_keys": has_header_keys}
+    standing = outside_records(lines, found, own, **limits) if own else all_outside(found)
     chain = follow_chain(standing.batches, starts_segment=is_first)
     batches = standing.batches.take(chain.chosen)
     markers = read_markers(lines, batches)
@@ -63,7 +62,7 @@ def scan_range(text: Text, part: ScanRange, ingest_id: str) -> Batches | None:
         own = own_records(lines, batches)
     proven = prove_records(lines, batches, markers, own) if own else _whole_regions(lines, batches)
     may_be_text = (
-        np.zeros(len(batches), bool) if is_decoded else may_be_header_keys(text, section, start, lines, batches)
+        may_be_header_keys(text, section, start, lines, batches) if has_header_keys else np.zeros(len(batches), bool)
     )
     is_contested = chain.is_contested | standing.is_contested(chain.chosen, ends_segment=ends_segment)
     columns = {
