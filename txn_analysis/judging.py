@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from txn_analysis.advise.abort_plan import abort_plan
-from txn_analysis.blocked_groups import GROUP_TOPIC, blocked_groups
+from txn_analysis.blocked_groups import blocked_groups
 from txn_analysis.commits import commit_run
 from txn_analysis.frames import collected
+from txn_analysis.ingest.sections import GROUP_TOPIC
 from txn_analysis.ingest.topic_config import read_topic_configs
 from txn_analysis.judge.coordinator import coordinator_views, state_evidence
 from txn_analysis.judge.early_warning import id_warnings, open_warnings
@@ -26,6 +27,7 @@ from txn_analysis.run import digest, parameters
 from txn_analysis.tables import (
     ABORT_PLAN,
     FINDINGS,
+    GROUP_OFFSETS,
     INPUTS,
     LOG_BATCHES,
     LOG_PIECES,
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-EVIDENCE_TABLES = (INPUTS, LOG_BATCHES, LOG_PIECES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES)
+EVIDENCE_TABLES = (INPUTS, LOG_BATCHES, LOG_PIECES, GROUP_OFFSETS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES)
 
 
 @dataclass(frozen=True)
@@ -127,15 +129,12 @@ def _findings(run: Run, judged: list[Judgement]) -> Iterable[Finding]:
 
 def _with_groups(run: Run, judged: list[Judgement], impacts: Mapping[Place, Impact]) -> dict[Place, Impact]:
     """The impacts on `__consumer_offsets` with the groups that wait behind them."""
-    starts = {
-        (where.partition, producer_id): start
-        for where, producer_id, start in map(place_of, judged)
-        if where.topic == GROUP_TOPIC
-    }
-    groups = blocked_groups(run, starts)
+    opened = [judgement.opened for judgement in judged if judgement.opened.topic == GROUP_TOPIC]
+    groups = blocked_groups(run, opened) if opened else {}
     return {
-        place: replace(impact, **groups.get(place[0].partition, {})) if place[0].topic == GROUP_TOPIC else impact
+        place: replace(impact, **groups[where.partition]._asdict()) if where.topic == GROUP_TOPIC else impact
         for place, impact in impacts.items()
+        for where in place[:1]
     }
 
 

@@ -93,6 +93,18 @@ def test_the_cluster_in_one_line(report: AuditReport) -> None:
     assert (report.impact.worst_partition, report.impact.worst_hidden_record_count) == ("accounts-0", 410)
 
 
+def test_groups_of_other_topics_are_not_known(report: AuditReport) -> None:
+    accounts = impact_of(report, "accounts-0")
+    assert (accounts["pending_groups"], accounts["waiting_groups"]) == (None, None)
+
+
+def test_without_the_decoder_the_groups_are_not_known(spark: SparkSession, warehouse: str) -> None:
+    folder = CASES / CAPTURE.capture
+    paths = [str(folder / "segments/n1.__consumer_offsets-0.txt"), str(folder / "transaction-state")]
+    offsets = impact_of(run_audit(spark, warehouse, paths, cluster="impact: no decoder"), "__consumer_offsets-0")
+    assert (offsets["pending_groups"], offsets["waiting_groups"]) == (None, None)
+
+
 def test_log_directories_name_the_same_groups(spark: SparkSession, warehouse: str) -> None:
     folder = CASES / "kafka-4.2-edge/capture-2/log-dirs"
     paths = [str(folder / name) for name in ("__consumer_offsets-0", *(f"__transaction_state-{p}" for p in range(4)))]

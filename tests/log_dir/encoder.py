@@ -120,8 +120,9 @@ def _record(batch: Batch, each: Record, base_ms: int) -> bytes:
         return record(delta, time_delta, key, struct.pack(">hi", 0, _or_none(batch.coordinator_epoch)))
     if each.state is not None:
         return record(delta, time_delta, state_key(each.state), state_value(each.state.value))
-    key_bytes = None if each.key_bytes is None else b"k" * each.key_bytes
-    return record(delta, time_delta, key_bytes, None if each.value_bytes is None else b"v" * each.value_bytes)
+    made_up = None if each.key_bytes is None else b"k" * each.key_bytes
+    own_key = made_up if each.raw_key is None else each.raw_key
+    return record(delta, time_delta, own_key, None if each.value_bytes is None else b"v" * each.value_bytes)
 
 
 def _or_none(value: int | None) -> int:

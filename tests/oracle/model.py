@@ -41,7 +41,10 @@ class StateRecord:
 
 @dataclass(frozen=True)
 class Record:
-    """One record line of a deep dump. Sizes are the record's bytes in the log, which a decoder's text does not have."""
+    """One record line of a deep dump. Sizes are the record's bytes in the log, which a decoder's text does not have.
+
+    `raw_key` is the key in the log, where its bytes matter.
+    """
 
     offset: int
     timestamp_ms: int | None
@@ -51,6 +54,7 @@ class Record:
     key: str | None = None
     payload: str | None = None
     state: StateRecord | None = None
+    raw_key: bytes | None = None
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from txn_analysis.tables import LOG_BATCHES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from txn_analysis.ingest.group_offsets import GroupNames
     from txn_analysis.ingest.line_form import Array
     from txn_analysis.ingest.plan import ScanRange
 
@@ -33,10 +34,12 @@ class Batches:
         columns: the other columns by the same names, all of one length. ABSENT is NULL; of a choice of words it is the
             place among them that stands here. `is_valid` is 1 or 0, and ABSENT where the checksum was not looked at;
             `marker` holds words, and None.
+        groups: whose offsets they hold, in a section of `__consumer_offsets` whose keys were all read; else None.
     """
 
     place: Mapping[str, Any]
     columns: Mapping[str, Array]
+    groups: GroupNames | None = None
 
     def __len__(self) -> int:
         return len(self.columns["base_offset"])
@@ -64,11 +67,13 @@ class Batches:
         )
 
 
-def batches_in(part: ScanRange, ingest_id: str, columns: Mapping[str, Array]) -> Batches:
+def batches_in(
+    part: ScanRange, ingest_id: str, columns: Mapping[str, Array], groups: GroupNames | None = None
+) -> Batches:
     """Batches of one range, which says where they come from."""
     section = part.section
     place = (ingest_id, part.input_id, section.index, section.topic, section.partition)
-    return Batches(dict(zip(_PLACE, place, strict=True)), columns)
+    return Batches(dict(zip(_PLACE, place, strict=True)), columns, groups)
 
 
 def batches_of(rows: pa.RecordBatch) -> Iterator[Batches]:

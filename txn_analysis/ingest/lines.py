@@ -68,16 +68,23 @@ class Lines:
 
     def taken(self, index: Array) -> pa.LargeBinaryArray:
         """The lines at `index`, which ascends, newlines included, as an Arrow column."""
-        bounds = np.empty(2 * len(index), np.int64)  # of each line, and of what is left out before the next one
-        bounds[0::2], bounds[1::2] = self.starts[index], self.stops[index]
-        if (bounds[1:-1:2] == bounds[2::2]).all():
-            return _column(self.data, np.append(bounds[0::2], bounds[-1:]), len(index))
-        with_gaps = _column(self.data, bounds, len(bounds) - 1)
-        return with_gaps.take(pa.array(np.arange(0, len(bounds) - 1, 2)))
+        return slices(self.data, self.starts[index], self.stops[index])
 
     def text(self, line: int) -> bytes:
         """One line without its newline."""
         return self.data[self.starts[line] : self.ends[line]]
+
+
+def slices(data: bytes, starts: Array, stops: Array) -> pa.LargeBinaryArray:
+    """Some stretches of a text, which lie apart and in order, as an Arrow column."""
+    if not len(starts):
+        return pa.array([], pa.large_binary())
+    bounds = np.empty(2 * len(starts), np.int64)  # of each stretch, and of what is left out before the next one
+    bounds[0::2], bounds[1::2] = starts, stops
+    if (bounds[1:-1:2] == bounds[2::2]).all():
+        return _column(data, np.append(bounds[0::2], bounds[-1:]), len(starts))
+    with_gaps = _column(data, bounds, len(bounds) - 1)
+    return with_gaps.take(pa.array(np.arange(0, len(bounds) - 1, 2)))
 
 
 def _column(data: bytes, bounds: Array, count: int) -> pa.LargeBinaryArray:

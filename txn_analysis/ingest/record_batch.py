@@ -1,7 +1,7 @@
 """What is inside a record batch of format 2: its records, decompressed within bounds.
 
-Only batches that brokers write themselves are opened: end markers and `__transaction_state`. No record of a client is
-ever looked into.
+Only batches that brokers write themselves are opened: end markers, `__transaction_state` and `__consumer_offsets`. No
+record of a client is ever looked into.
 """
 
 from __future__ import annotations

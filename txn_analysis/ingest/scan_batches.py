@@ -9,13 +9,14 @@ import numpy as np
 from txn_analysis.ingest.batch_lines import COLUMNS, Candidates, read_batch_lines
 from txn_analysis.ingest.batches import Batches, batches_in, times
 from txn_analysis.ingest.grammar import BATCH_LINE_START, TIMESTAMP_TYPES
+from txn_analysis.ingest.group_lines import read_group_lines
 from txn_analysis.ingest.header_keys import may_be_header_keys
 from txn_analysis.ingest.inside_records import all_outside, outside_records
 from txn_analysis.ingest.line_form import ABSENT
 from txn_analysis.ingest.lines import Lines
 from txn_analysis.ingest.position_chain import follow_chain
 from txn_analysis.ingest.record_lines import Proven, own_records, prove_records, read_markers
-from txn_analysis.ingest.sections import BROKER_WRITTEN_TOPICS
+from txn_analysis.ingest.sections import BROKER_WRITTEN_TOPICS, GROUP_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,7 +75,8 @@ def scan_range(text: Text, part: ScanRange, ingest_id: str) -> Batches | None:
         "marker": markers.word,
         "coordinator_epoch": markers.coordinator_epoch,
     }
-    return batches_in(part, ingest_id, columns | _batch_columns(batches.columns))
+    groups = read_group_lines(lines, batches, own.regions) if own and section.topic == GROUP_TOPIC else None
+    return batches_in(part, ingest_id, columns | _batch_columns(batches.columns), groups)
 
 
 def _next_batch_line(text: Text, at: int, limit: int) -> int:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from txn_analysis.ingest.grammar import BATCH_FORMS, LEGACY_BATCH
 from txn_analysis.ingest.recognise import NOISE_LINE, Refusal
 
-STATE_TOPIC = "__transaction_state"
-DECODED_TOPICS = frozenset({STATE_TOPIC, "__consumer_offsets"})  # brokers write their records, the tool decodes them
+STATE_TOPIC, GROUP_TOPIC = "__transaction_state", "__consumer_offsets"
+DECODED_TOPICS = frozenset({STATE_TOPIC, GROUP_TOPIC})  # brokers write their records, the tool decodes them
 # Their batches are written by brokers themselves, so that every timestamp is a broker's.
-BROKER_WRITTEN_TOPICS = ("__consumer_offsets", STATE_TOPIC)
+BROKER_WRITTEN_TOPICS = (GROUP_TOPIC, STATE_TOPIC)
 LOG, STATE, SNAPSHOT, TXNINDEX = "log", "state", "snapshot", "txnindex"
 LOG_KINDS = frozenset({LOG, STATE})  # sections of batches
 # What a small file of a log directory states, as sections of kinds of their own.

@@ -1,7 +1,7 @@
 """Scan of a broker's own segment files: the headers of a range of batches become the same columns as lines of dumps.
 
 They are those of a deep dump of the same segment, but for where a batch stands in a text. Of records only the end
-markers are looked into, which brokers write themselves.
+markers are looked into, and the keys of `__consumer_offsets`, which brokers write themselves.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from txn_analysis.ingest.batch_headers import (
 from txn_analysis.ingest.batches import Batches, batches_in, times
 from txn_analysis.ingest.checksums import checked, crcs
 from txn_analysis.ingest.grammar import CODECS, TIMES
+from txn_analysis.ingest.group_records import read_group_records
 from txn_analysis.ingest.line_form import ABSENT
 from txn_analysis.ingest.record_batch import BadBatchError, records_of
-from txn_analysis.ingest.sections import BINARY_VERIFIED, BROKER_WRITTEN_TOPICS, STATE
+from txn_analysis.ingest.sections import BINARY_VERIFIED, BROKER_WRITTEN_TOPICS, GROUP_TOPIC, STATE
 
 if TYPE_CHECKING:
     from txn_analysis.ingest.batch_headers import Array, Read
@@ -83,7 +84,8 @@ def scan_segment(text: Text, part: ScanRange, ingest_id: str) -> Batches:
         "text_bytes": found.size,
     }
     columns |= _header_columns(found) | _marker_columns(text.read, found)
-    return batches_in(part, ingest_id, columns)
+    groups = read_group_records(text.read, found) if section.topic == GROUP_TOPIC else None
+    return batches_in(part, ingest_id, columns, groups)
 
 
 def _header_columns(found: Headers) -> dict[str, Array]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from txn_analysis.ingest.body import Reject
 from txn_analysis.ingest.console import read_console_json, read_console_text
+from txn_analysis.ingest.group_offsets import group_rows
 from txn_analysis.ingest.line_records import read_snapshot_section, read_txnindex_section
 from txn_analysis.ingest.producer_files import read_snapshot_file, read_txnindex_file
 from txn_analysis.ingest.scan_batches import scan_range
@@ -24,6 +25,7 @@ from txn_analysis.row_tasks import RowTasks
 from txn_analysis.tables import (
     ABORTED_TRANSACTIONS,
     ENDED_TRANSACTIONS,
+    GROUP_OFFSETS,
     LOG_BATCHES,
     LOG_PIECES,
     PRODUCER_SNAPSHOTS,
@@ -70,7 +72,7 @@ _RECORD_TABLES = {
     "txnindex": ABORTED_TRANSACTIONS,
 }
 RECORD_KINDS = frozenset(_RECORD_TABLES)
-FOLDS = (LOG_PIECES, ENDED_TRANSACTIONS)
+FOLDS = (LOG_PIECES, ENDED_TRANSACTIONS, GROUP_OFFSETS)
 _TEXT_READERS: Mapping[str, Callable[[Text, Section], Iterable[dict[str, Any] | Reject]]] = {
     "state": read_state_section,
     "snapshot": read_snapshot_section,
@@ -107,6 +109,8 @@ def log_tasks(tasks: list[list[ScanRange]], tables: Collection[Table], ingest_id
             yield LOG_PIECES.name, folded.pieces
             yield ENDED_TRANSACTIONS.name, folded.transactions
             yield PLACES, folded.pieces.select(_PLACE_COLUMNS)
+            if batches.groups is not None:
+                yield GROUP_OFFSETS.name, group_rows(batches, batches.groups)
 
     return RowTasks(len(tasks), tuple(tables), lambda number: _read_task(tasks[number], read))
 

@@ -27,8 +27,8 @@ class Impact:
     log_growth_measured_ms: int | None
     days_until_full: float | None
     hidden_lost_at_ms: int | None
-    pending_groups: tuple[str, ...] = ()
-    waiting_groups: tuple[str, ...] = ()
+    pending_groups: tuple[str, ...] | None = None
+    waiting_groups: tuple[str, ...] | None = None
 
 
 def impact_of(
@@ -39,6 +39,8 @@ def impact_of(
     as_of_ms: int | None,
 ) -> Impact:
     """What the transaction that holds a partition's last stable offset costs it.
+
+    The groups of a partition of `__consumer_offsets` are put in by who knows them; see `judge.blocked_groups`.
 
     Args:
         opened: the transaction.

@@ -83,7 +83,8 @@ class ImpactItem(Item):
     from the first broker's time in the log to the copy, `log_growth_measured_ms`. `days_until_full` needs
     `--free-bytes`; compaction and retention need `--topic-config`. `hidden_lost_at_ms` is the first moment at which
     retention may delete the hidden records unread. `pending_groups` have offsets in an open transaction of this
-    partition of `__consumer_offsets`; `waiting_groups` only share the partition with them.
+    partition of `__consumer_offsets`; `waiting_groups` only share the partition with them. Both are whole or None: of
+    any other topic, and where the files do not name all groups.
     """
 
     hidden_since_ms: int | None = None
@@ -94,8 +95,8 @@ class ImpactItem(Item):
     log_growth_measured_ms: int | None = None
     days_until_full: float | None = None
     hidden_lost_at_ms: int | None = None
-    pending_groups: tuple[str, ...] = ()
-    waiting_groups: tuple[str, ...] = ()
+    pending_groups: tuple[str, ...] | None = None
+    waiting_groups: tuple[str, ...] | None = None
 
 
 class ClusterImpact(Item):

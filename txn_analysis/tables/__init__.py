@@ -4,6 +4,7 @@ from txn_analysis.tables._schema import INDEXED_COLUMNS, Col, Table
 from txn_analysis.tables.abort_plan import ABORT_PLAN
 from txn_analysis.tables.aborted_transactions import ABORTED_TRANSACTIONS
 from txn_analysis.tables.findings import FINDINGS
+from txn_analysis.tables.group_offsets import GROUP_OFFSETS
 from txn_analysis.tables.inputs import INPUTS
 from txn_analysis.tables.log_batches import LOG_BATCHES
 from txn_analysis.tables.log_pieces import LOG_PIECES
@@ -20,6 +21,7 @@ ALL_TABLES = (
     LOG_BATCHES,
     LOG_PIECES,
     ENDED_TRANSACTIONS,
+    GROUP_OFFSETS,
     PRODUCER_SNAPSHOTS,
     ABORTED_TRANSACTIONS,
     TRANSACTION_STATES,
@@ -36,6 +38,7 @@ __all__ = [
     "ALL_TABLES",
     "ENDED_TRANSACTIONS",
     "FINDINGS",
+    "GROUP_OFFSETS",
     "INDEXED_COLUMNS",
     "INPUTS",
     "LOG_BATCHES",
