@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -11,6 +12,7 @@ from playwright.sync_api import sync_playwright
 from tests.browser.chromium import CHROMIUM
 from tests.torture.inputs import InputReader
 from txn_analysis.session import RunLength, session
+from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,9 +56,17 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """One warehouse for all audits that keep apart by their clusters: its tables are made once."""
-    return str(tmp_path_factory.mktemp("warehouse"))
+def empty_warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse whose tables were just made, which takes seconds: tests work on copies of it."""
+    folder = tmp_path_factory.mktemp("empty") / "warehouse"
+    Warehouse(spark, str(folder)).create()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def warehouse(empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One warehouse for all audits that keep apart by their clusters."""
+    return str(shutil.copytree(empty_warehouse, tmp_path_factory.mktemp("shared") / "warehouse"))
 
 
 @pytest.fixture(scope="module")

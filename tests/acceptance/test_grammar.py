@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import functions as F
 
 from tests.acceptance.captures import CASES
 from txn_analysis import audit
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.tables import Table
+
+    Row = dict[str, Any]
 
 GRAMMAR = CASES / "grammar"
 VERSIONS = ("2.1.1", "2.2.2", "2.8.2", "3.1.2", "3.3.2", "3.7.2", "4.1.0", "4.2.0")
@@ -32,12 +35,6 @@ NOT_PRINTED: dict[str, set[str]] = {
     # Before 3.1 a producer without a cached batch has no timestamp.
     "old snapshot": {"last_timestamp_ms"},
 }
-
-
-def rows_of(spark: SparkSession, warehouse: str, table: Table, input_id: str, leave_out: set[str]) -> list[Any]:
-    frame = Warehouse(spark, warehouse).read(table).where(f"input_id = '{input_id}'")
-    names = [n for n in table.schema.names if n not in PLACE | leave_out]
-    return sorted(frame.select(*names).collect(), key=str)
 
 
 @pytest.fixture(scope="module")
@@ -58,37 +55,57 @@ def inputs(spark: SparkSession, warehouse: str) -> dict[str, str]:
     return {f"{file.parent.name}/{file.name}": by_content[file.read_bytes()] for file in files}
 
 
+class Stored:
+    """What the ingest wrote, each table read once."""
+
+    def __init__(self, warehouse: Warehouse, inputs: dict[str, str]) -> None:
+        self._inputs = inputs
+        self._rows: dict[tuple[str, str], list[Row]] = {}
+        for table in (ABORTED_TRANSACTIONS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES):
+            rows = warehouse.read(table).where(F.col("input_id").isin([*inputs.values()])).collect()
+            for row in rows:
+                self._rows.setdefault((table.name, row["input_id"]), []).append(row.asDict(recursive=True))
+
+    def rows(self, table: Table, file: str, leave_out: set[str]) -> list[Row]:
+        """The rows of one file, without their places and some columns."""
+        found = self._rows.get((table.name, self._inputs[file]), [])
+        return sorted(({n: row[n] for n in row if n not in PLACE | leave_out} for row in found), key=str)
+
+
+@pytest.fixture(scope="module")
+def stored(spark: SparkSession, warehouse: str, inputs: dict[str, str]) -> Stored:
+    return Stored(Warehouse(spark, warehouse), inputs)
+
+
 @pytest.mark.parametrize("form", ["deep", "payload", "shallow"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_batches(spark: SparkSession, warehouse: str, inputs: dict[str, str], version: str, form: str) -> None:
+def test_batches(stored: Stored, version: str, form: str) -> None:
     if version == "2.1.1" and form != "shallow":
         return
     leave_out = NOT_PRINTED["shallow"] if form == "shallow" else set()
-    newest = rows_of(spark, warehouse, LOG_BATCHES, inputs["4.2.0/orders-0.deep.txt"], leave_out)
+    newest = stored.rows(LOG_BATCHES, "4.2.0/orders-0.deep.txt", leave_out)
     assert len(newest) == 122
-    assert rows_of(spark, warehouse, LOG_BATCHES, inputs[f"{version}/orders-0.{form}.txt"], leave_out) == newest
+    assert stored.rows(LOG_BATCHES, f"{version}/orders-0.{form}.txt", leave_out) == newest
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_transaction_states(spark: SparkSession, warehouse: str, inputs: dict[str, str], version: str) -> None:
+def test_transaction_states(stored: Stored, version: str) -> None:
     leave_out = NOT_PRINTED["text state"]
-    newest = rows_of(spark, warehouse, TRANSACTION_STATES, inputs["4.2.0/transaction_state-1.txt"], leave_out)
+    newest = stored.rows(TRANSACTION_STATES, "4.2.0/transaction_state-1.txt", leave_out)
     assert len(newest) == 130
-    found = rows_of(spark, warehouse, TRANSACTION_STATES, inputs[f"{version}/transaction_state-1.txt"], leave_out)
+    found = stored.rows(TRANSACTION_STATES, f"{version}/transaction_state-1.txt", leave_out)
     assert found == newest
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_snapshots_and_aborted_transactions(
-    spark: SparkSession, warehouse: str, inputs: dict[str, str], version: str
-) -> None:
+def test_snapshots_and_aborted_transactions(stored: Stored, version: str) -> None:
     for table, name, leave_out in (
         (PRODUCER_SNAPSHOTS, "orders-0.snapshot.txt", NOT_PRINTED["old snapshot"]),
         (ABORTED_TRANSACTIONS, "orders-0.txnindex.txt", set[str]()),
     ):
-        newest = rows_of(spark, warehouse, table, inputs[f"4.2.0/{name}"], leave_out)
+        newest = stored.rows(table, f"4.2.0/{name}", leave_out)
         assert newest
-        assert rows_of(spark, warehouse, table, inputs[f"{version}/{name}"], leave_out) == newest
+        assert stored.rows(table, f"{version}/{name}", leave_out) == newest
 
 
 @pytest.mark.parametrize("name", ["orders-0.deep.txt", "orders-0.payload.txt"])

@@ -1,0 +1,104 @@
+"""A row for each table that breaks no constraint, and for each constraint one that breaks it and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import ArrayType, BooleanType, DataType, StringType
+
+from txn_analysis.tables import (
+    ABORT_PLAN,
+    ABORTED_TRANSACTIONS,
+    ENDED_TRANSACTIONS,
+    FINDINGS,
+    GROUP_OFFSETS,
+    INPUTS,
+    LOG_BATCHES,
+    LOG_PIECES,
+    PARTITION_HEALTH,
+    PRODUCER_SNAPSHOTS,
+    REJECTS,
+    RUNS,
+    TRANSACTION_STATES,
+    TRANSACTIONS,
+)
+
+if TYPE_CHECKING:
+    from txn_analysis.tables import Table
+    from txn_analysis.warehouse import Warehouse
+
+Row = dict[str, Any]
+
+WORDS: dict[str, Row] = {
+    FINDINGS.name: {"verdict": "hanging", "rule": "unknown_producer", "coordinator_epoch_basis": "none_seen"},
+    ABORT_PLAN.name: {
+        "rule": "unknown_producer",
+        "coordinator_epoch_basis": "none_seen",
+        "not_after_ms": 2,
+        "transaction_version": 0,
+    },
+    TRANSACTIONS.name: {"outcome": "open"},
+    ENDED_TRANSACTIONS.name: {"outcome": "ABORT", "end_offset": 9},
+    RUNS.name: {"outcome": "clean"},
+    INPUTS.name: {"kind": "log", "parsed_bytes": 1, "rejected_bytes": 0, "text_bytes": 1},
+}
+# For each constraint one row that breaks it, and nothing else.
+VIOLATIONS: dict[tuple[str, str], Row] = {
+    (INPUTS.name, "every_byte_accounted"): {"parsed_bytes": 1, "rejected_bytes": 1, "text_bytes": 3},
+    (INPUTS.name, "sizes_not_negative"): {"parsed_bytes": 2, "rejected_bytes": -1},
+    (REJECTS.name, "span_not_empty"): {"length_bytes": 0},
+    (LOG_BATCHES.name, "offsets_in_order"): {"base_offset": 5, "last_offset": 4},
+    (LOG_BATCHES.name, "epochs_not_negative"): {"producer_epoch": -1},
+    (LOG_BATCHES.name, "known_timestamp_type"): {"timestamp_type": "NoTimestampType"},
+    (LOG_PIECES.name, "offsets_in_order"): {"first_offset": 5, "last_offset": 4},
+    (LOG_PIECES.name, "positions_in_order"): {"first_position": 5, "end_position": 4},
+    (GROUP_OFFSETS.name, "text_in_order"): {"text_start_bytes": 5, "text_end_bytes": 4},
+    (PRODUCER_SNAPSHOTS.name, "epochs_not_negative"): {"coordinator_epoch": -1},
+    (ABORTED_TRANSACTIONS.name, "offsets_in_order"): {"first_offset": 5, "last_offset": 4},
+    (TRANSACTION_STATES.name, "epochs_not_negative"): {"producer_epoch": -1},
+    (TRANSACTIONS.name, "start_not_negative"): {"txn_start_offset": -1},
+    (TRANSACTIONS.name, "offsets_in_order"): {"txn_start_offset": 5, "last_offset": 4},
+    (TRANSACTIONS.name, "epochs_not_negative"): {"end_producer_epoch": -1},
+    (TRANSACTIONS.name, "known_outcome"): {"outcome": "LEADER_CHANGE", "end_offset": 9},
+    (TRANSACTIONS.name, "known_basis"): {"coordinator_epoch_basis": "guessed"},
+    (TRANSACTIONS.name, "only_open_has_no_end"): {"outcome": "open", "end_offset": 9},
+    (ENDED_TRANSACTIONS.name, "start_not_negative"): {"txn_start_offset": -1},
+    (ENDED_TRANSACTIONS.name, "offsets_in_order"): {"txn_start_offset": 5, "last_offset": 4},
+    (ENDED_TRANSACTIONS.name, "epochs_not_negative"): {"end_producer_epoch": -1},
+    (ENDED_TRANSACTIONS.name, "known_outcome"): {"outcome": "open", "end_offset": None},
+    (ENDED_TRANSACTIONS.name, "known_basis"): {"coordinator_epoch_basis": "guessed"},
+    (ENDED_TRANSACTIONS.name, "only_open_has_no_end"): {"end_offset": None},
+    (PARTITION_HEALTH.name, "offsets_in_order"): {"first_offset": 5, "end_offset": 4},
+    (PARTITION_HEALTH.name, "sizes_not_negative"): {"hidden_bytes": -1},
+    (FINDINGS.name, "known_verdict"): {"verdict": "perhaps"},
+    (FINDINGS.name, "known_basis"): {"coordinator_epoch_basis": "guessed"},
+    (FINDINGS.name, "epochs_not_negative"): {"coordinator_epoch": -1},
+    (ABORT_PLAN.name, "only_aborts"): {"transaction_result": True},
+    (ABORT_PLAN.name, "legacy_epoch_rule"): {"transaction_version": 2},
+    (ABORT_PLAN.name, "epochs_not_negative"): {"producer_epoch": -1},
+    (ABORT_PLAN.name, "known_basis"): {"coordinator_epoch_basis": "guessed"},
+    (ABORT_PLAN.name, "window_in_order"): {"not_before_ms": 2, "not_after_ms": 2},
+    (RUNS.name, "numbered_from_one"): {"run_number": 0},
+    (RUNS.name, "known_outcome"): {"outcome": "perhaps"},
+    (RUNS.name, "known_basis"): {"as_of_basis": "wall_clock"},
+}
+
+
+def row_of(table: Table, **columns: Any) -> Row:
+    """A row that breaks no constraint; columns that may be NULL are."""
+    needed = {c.name: plain(c.type) for c in table.columns if not c.nullable}
+    return needed | WORDS.get(table.name, {}) | columns
+
+
+def plain(kind: DataType) -> Any:
+    if isinstance(kind, ArrayType):
+        return []
+    if isinstance(kind, BooleanType):
+        return False
+    return "x" if isinstance(kind, StringType) else 1
+
+
+def replace_slice(warehouse: Warehouse, table: Table, *rows: Row) -> None:
+    """Make rows the whole content of the slice that the first one belongs to."""
+    name = (table.partition_by or table.key)[0]
+    warehouse.replace(warehouse.rows(rows, table), table, **{name: rows[0][name]})
