@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.browser.chromium import CHROMIUM
+from tests.faults.scene import Scene
 from tests.torture.inputs import InputReader
 from txn_analysis.session import RunLength, session
 from txn_analysis.warehouse import Warehouse
@@ -67,6 +68,12 @@ def empty_warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
 def warehouse(empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """One warehouse for all audits that keep apart by their clusters."""
     return str(shutil.copytree(empty_warehouse, tmp_path_factory.mktemp("shared") / "warehouse"))
+
+
+@pytest.fixture(scope="session")
+def scene(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """An audited warehouse that faults happen to, each to a copy."""
+    return Scene(spark, tmp_path_factory.mktemp("scene"))
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import argparse
 import random
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,15 +14,17 @@ from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING
 
 from tests.faults.processes import file_count, kill_group, kill_workers, start_audit, wait_until
-from tests.faults.scene import LATER, WORDS, Scene
+from tests.faults.scene import LATER, WORDS, Scene, tables_by_spark
 from txn_analysis.errors import AuditError
 from txn_analysis.session import RunLength, session
 from txn_analysis.storage_errors import storage_error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import SparkSession
+
+    from txn_analysis.tables import Table
 
 # Of five kills two hit a driver, the rest a Python worker: a driver takes longer to start than to do its work.
 _IS_OF_DRIVER = (False, True, False, True, False)
@@ -56,8 +58,8 @@ def run_kills(count: int, seed: int, spark: SparkSession | None = None, folder: 
     """
     spark = spark or session("local[2]", "txn-analysis-kills", length=RunLength.SHORT)
     with tempfile.TemporaryDirectory(dir=folder) as scratch, ThreadPoolExecutor(1) as drivers:
-        scene = Scene(spark, Path(scratch))
-        kills = [Kill(scene, n, seed) for n in range(count)]
+        scene = Scene(spark, Path(scratch), tables_by_spark)
+        kills = [_random_kill(scene, n, seed) for n in range(count)]
         # Drivers are processes of their own: they start, and die, while the workers of this session do.
         cut = {kill: drivers.submit(kill.cut_driver) for kill in kills if kill.is_of_driver}
         found = [kill.consequences(kill.cut_worker()) for kill in kills if not kill.is_of_driver]
@@ -68,27 +70,49 @@ def run_kills(count: int, seed: int, spark: SparkSession | None = None, folder: 
     )
 
 
-class Kill:
-    """One audit that is killed when it has written a random number of files, and a little later."""
+def _random_kill(scene: Scene, number: int, seed: int) -> Kill:
+    """When a random number of files is written, and a little later."""
+    source = random.Random(f"{seed}/{number}")
+    warehouse = scene.warehouse(f"kill-{number}")
+    is_of_driver = _IS_OF_DRIVER[number % len(_IS_OF_DRIVER)]
+    new_files = source.randrange(scene.new_file_count)
+    delay_s = source.uniform(0, _LONGEST_DELAY_S)
+    victim = "driver" if is_of_driver else "worker"
+    name = f"seed {seed}, kill {number}: {victim} after {new_files} files and {delay_s * 1000:.0f} ms"
+    return Kill(scene, warehouse, name, _more_files(warehouse, new_files), delay_s, is_of_driver=is_of_driver)
 
-    def __init__(self, scene: Scene, number: int, seed: int) -> None:
-        moment = random.Random(f"{seed}/{number}")
-        self._scene = scene
-        self._warehouse = scene.warehouse(f"kill-{number}")
-        self.is_of_driver = _IS_OF_DRIVER[number % len(_IS_OF_DRIVER)]
-        new_files = moment.randrange(scene.new_file_count)
-        self._file_count = file_count(self._warehouse) + new_files
-        self._delay_s = moment.uniform(0, _LONGEST_DELAY_S)
-        victim = "driver" if self.is_of_driver else "worker"
-        self._name = f"seed {seed}, kill {number}: {victim} after {new_files} files and {self._delay_s * 1000:.0f} ms"
+
+def kill_at_first_file(scene: Scene, table: Table, *, is_of_driver: bool) -> Kill:
+    """As soon as the later audit has written a file of some table, which no commit names yet."""
+    name = f"{'driver' if is_of_driver else 'worker'} at the first file of {table.name}"
+    warehouse = scene.warehouse(name.replace(" ", "-"))
+    return Kill(scene, warehouse, name, _more_files(warehouse, 1, "*.parquet", table.name), is_of_driver=is_of_driver)
+
+
+def _more_files(warehouse: Path, count: int, pattern: str = "*", table: str = "") -> Callable[[], bool]:
+    """Whether there are so many more files in a warehouse, or in one table of it, than there are now."""
+    before = file_count(warehouse / table, pattern)
+    return lambda: file_count(warehouse / table, pattern) >= before + count
+
+
+@dataclass(frozen=True, eq=False)
+class Kill:
+    """One audit that is killed when something is there, and a little later."""
+
+    scene: Scene
+    warehouse: Path
+    name: str
+    is_due: Callable[[], bool]
+    delay_s: float = 0
+    is_of_driver: bool = False
 
     def cut_driver(self) -> Attempt:
         """Kills Python and Java of an audit; True if it was still at work."""
-        process = start_audit(LATER, self._warehouse, *WORDS)
+        process = start_audit(LATER, self.warehouse, *WORDS)
         try:
-            wait_until(lambda: self._is_due() or process.poll() is not None, "the files of an audit")
+            wait_until(lambda: self.is_due() or process.poll() is not None, "the files of an audit")
             with suppress(TimeoutExpired):
-                process.wait(self._delay_s)
+                process.wait(self.delay_s)
         finally:
             is_struck = process.poll() is None
             if is_struck:
@@ -101,8 +125,9 @@ class Kill:
     def cut_worker(self) -> Attempt:
         """Kills the Python workers of an audit in this session until one was at work; True if there was one."""
         with ThreadPoolExecutor(1) as pool:
-            audited = pool.submit(self._scene.audit, self._warehouse)
-            wait_until(lambda: self._is_due() or audited.done(), "the files of an audit")
+            audited = pool.submit(self.scene.audit, self.warehouse)
+            wait_until(lambda: self.is_due() or audited.done(), "the files of an audit")
+            wait([audited], self.delay_s)
 
             def is_over() -> bool:
                 kill_workers()
@@ -110,21 +135,18 @@ class Kill:
 
             wait_until(is_over, "an audit whose workers are killed")
             error = audited.exception()
-        if error is None or isinstance(error, AuditError) or storage_error(error, str(self._warehouse)):
+        if error is None or isinstance(error, AuditError) or storage_error(error, str(self.warehouse)):
             return error is not None, []
         return True, [f"not a clear error: {str(error)[:1000]}"]
-
-    def _is_due(self) -> bool:
-        return file_count(self._warehouse) >= self._file_count
 
     def consequences(self, attempt: Attempt) -> Attempt:
         """What readers see after the kill, and after the same audit was run again."""
         is_struck, problems = attempt
-        problems = problems + self._scene.problems_before(self._warehouse)
-        self._scene.audit(self._warehouse)
-        problems += self._scene.problems_after(self._warehouse)
-        self._scene.remove(self._warehouse)
-        return is_struck, [f"{self._name}: {problem}" for problem in problems]
+        problems = problems + self.scene.problems_before(self.warehouse)
+        self.scene.audit(self.warehouse)
+        problems += self.scene.problems_after(self.warehouse)
+        self.scene.remove(self.warehouse)
+        return is_struck, [f"{self.name}: {problem}" for problem in problems]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import signal
 import subprocess
@@ -44,9 +45,9 @@ def kill_group(process: subprocess.Popen[str]) -> None:
     os.killpg(process.pid, signal.SIGKILL)
 
 
-def file_count(warehouse: Path) -> int:
-    """How many files there are in the warehouse: grows with everything that an audit does there."""
-    return sum(len(files) for _, _, files in os.walk(warehouse))
+def file_count(folder: Path, pattern: str = "*") -> int:
+    """How many files there are below a folder: in a warehouse, that grows with everything that an audit does."""
+    return sum(len(fnmatch.filter(files, pattern)) for _, _, files in os.walk(folder))
 
 
 def kill_workers() -> None:

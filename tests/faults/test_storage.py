@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.faults.scene import EARLIER, LATER, WORDS, settings, tables
-from txn_analysis import audit
+from tests.faults.disks import may_mount, small_disk
+from tests.faults.scene import LATER, WORDS
 from txn_analysis.cli.main import app
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from tests.faults.disks import SmallDisk
+    from tests.faults.scene import Scene
+
     Verb = Callable[..., str]
-
-
-@pytest.fixture(scope="module")
-def earlier(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse with one run; tests work on copies of it."""
-    warehouse = tmp_path_factory.mktemp("earlier") / "warehouse"
-    audit.audit(spark, EARLIER, settings(warehouse))
-    return warehouse
 
 
 @pytest.fixture
@@ -49,18 +43,12 @@ def fails(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Ca
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path, earlier: Path) -> Iterator[tuple[Path, Path]]:
-    """A file system of its own with a copy of the warehouse, and room for little more."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", disk], capture_output=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"mounting is not allowed here: {mounted.stderr.decode().strip()}")
-    try:
-        shutil.copytree(earlier, disk / "warehouse")
-        yield disk, disk / "warehouse"
-    finally:
-        subprocess.run(["umount", disk], check=True)
+def disk(scene: Scene, tmp_path: Path) -> Iterator[SmallDisk]:
+    """A file system of its own with a copy of the warehouse."""
+    if not may_mount():
+        pytest.skip("mounting is not allowed here")
+    with small_disk(tmp_path, scene) as disk:
+        yield disk
 
 
 def test_the_warehouse_is_a_file(fails: Verb, tmp_path: Path) -> None:
@@ -77,43 +65,36 @@ def test_the_warehouse_is_below_a_file(fails: Verb, tmp_path: Path) -> None:
     assert line.endswith(f"{tmp_path / 'file'} is not a folder. Give another --warehouse")
 
 
-def test_one_table_cannot_be_made(fails: Verb, tmp_path: Path) -> None:
-    warehouse = tmp_path / "warehouse"
-    warehouse.mkdir()
+def test_one_table_cannot_be_made(fails: Verb, empty_warehouse: Path, tmp_path: Path) -> None:
+    warehouse = shutil.copytree(empty_warehouse, tmp_path / "warehouse")
+    shutil.rmtree(warehouse / "findings")
     (warehouse / "findings").write_text("not a table")
     line = fails("audit", *LATER, "--warehouse", str(warehouse), *WORDS)
     assert str(warehouse / "findings") in line
 
 
-def test_the_disk_is_full(fails: Verb, spark: SparkSession, small_disk: tuple[Path, Path]) -> None:
-    disk, warehouse = small_disk
-    before = tables(spark, warehouse)
-    with (disk / "ballast").open("wb") as ballast:
-        free_bytes = shutil.disk_usage(disk).free
-        ballast.write(bytes(max(free_bytes - 50_000, 0)))
-    line = fails("audit", *LATER, "--warehouse", str(warehouse), *WORDS)
-    assert str(warehouse) in line
+def test_the_disk_is_full(fails: Verb, scene: Scene, disk: SmallDisk) -> None:
+    disk.leave(50_000)
+    line = fails("audit", *LATER, "--warehouse", str(disk.warehouse), *WORDS)
+    assert str(disk.warehouse) in line
     assert "no space left on the disk" in line
-    assert tables(spark, warehouse) == before
-    (disk / "ballast").unlink()
-    audit.audit(spark, LATER, settings(warehouse))
-    assert len(tables(spark, warehouse)["runs"]) == 2
+    assert scene.rows(disk.warehouse) == scene.before
+    disk.clear()
+    scene.audit(disk.warehouse)
+    assert scene.problems_after(disk.warehouse) == []
 
 
-def test_the_disk_is_read_only(fails: Verb, spark: SparkSession, small_disk: tuple[Path, Path]) -> None:
-    disk, warehouse = small_disk
-    before = tables(spark, warehouse)
-    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-    line = fails("audit", *LATER, "--warehouse", str(warehouse), *WORDS)
-    assert line.startswith(f"error: {warehouse}: the file system is read-only.")
-    assert tables(spark, warehouse) == before
+def test_the_disk_is_read_only(fails: Verb, scene: Scene, disk: SmallDisk) -> None:
+    disk.make_read_only()
+    line = fails("audit", *LATER, "--warehouse", str(disk.warehouse), *WORDS)
+    assert line.startswith(f"error: {disk.warehouse}: the file system is read-only.")
+    assert scene.rows(disk.warehouse) == scene.before
 
 
 @pytest.mark.parametrize("damage", ["no first commit", "garbage in a commit", "rows are gone", "no log at all"])
 @pytest.mark.parametrize("verb", ["audit", "report"])
-def test_a_table_is_damaged(fails: Verb, earlier: Path, tmp_path: Path, verb: str, damage: str) -> None:
-    warehouse = tmp_path / "warehouse"
-    shutil.copytree(earlier, warehouse)
+def test_a_table_is_damaged(fails: Verb, scene: Scene, tmp_path: Path, verb: str, damage: str) -> None:
+    warehouse = scene.copied_to(tmp_path / "warehouse")
     log = warehouse / "inputs" / "_delta_log"
     if damage == "no first commit":
         (log / f"{0:020}.json").unlink()
@@ -125,6 +106,7 @@ def test_a_table_is_damaged(fails: Verb, earlier: Path, tmp_path: Path, verb: st
             file.unlink()
     else:
         shutil.rmtree(log)
-    line = fails(verb, *(LATER if verb == "audit" else ()), "--warehouse", str(warehouse))
+    words = LATER if verb == "audit" else ("--cluster", "earlier")
+    line = fails(verb, *words, "--warehouse", str(warehouse))
     assert str(warehouse) in line
     assert "damaged" in line or "no warehouse here (inputs is missing)" in line

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from tests.faults.processes import start_audit, wait_until
-from tests.faults.scene import EARLIER, LATER, WORDS, Tables, duplicates, settings, tables
+from tests.faults.scene import EARLIER, LATER, WORDS, Tables, differences, duplicates, settings, tables
 from txn_analysis import audit
 from txn_analysis.tables import INPUTS, LOG_BATCHES, RUNS
 
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
     import pytest
     from pyspark.sql import SparkSession
 
+    from tests.faults.scene import Scene
+
 
 def run_numbers(found: Tables) -> list[int]:
     return sorted(json.loads(row)["run_number"] for row in found[RUNS.name])
 
 
-def test_two_threads_make_the_same_run(spark: SparkSession, tmp_path: Path) -> None:
-    alone, shared = tmp_path / "alone", tmp_path / "shared"
-    audit.audit(spark, LATER, settings(alone))
+def test_two_threads_make_the_same_run(scene: Scene, tmp_path: Path) -> None:
+    shared = scene.copied_to(tmp_path / "shared")
     with ThreadPoolExecutor(2) as pool:
-        reports = list(pool.map(lambda _: audit.audit(spark, LATER, settings(shared)), range(2)))
+        reports = list(pool.map(lambda _: scene.audit(shared), range(2)))
     assert reports[0] == reports[1]
-    assert tables(spark, shared) == tables(spark, alone)
+    assert differences(scene.rows(shared), scene.after) == []
 
 
 def test_two_processes_share_content_in_two_captures(

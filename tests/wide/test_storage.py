@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
-from tests.faults.scene import LATER, differences, settings, tables
+from tests.faults.scene import EARLIER, differences, settings
 from txn_analysis import audit
 from txn_analysis.warehouse import Warehouse
 
@@ -12,13 +13,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
-    from pyspark.sql import SparkSession
+
+    from tests.faults.scene import Scene
 
 
-def test_the_tables_are_those_of_a_disk(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    audit.audit(spark, LATER, settings(tmp_path / "disk"))
-    monkeypatch.setattr(Warehouse, "_local", None)
-    audit.audit(spark, LATER, settings(tmp_path / "store"))
-    expected = tables(spark, tmp_path / "disk")
-    assert all(expected[name] for name in ("log_batches", "log_pieces", "transaction_states", "transactions"))
-    assert differences(tables(spark, tmp_path / "store"), expected) == []
+def test_the_tables_are_those_of_a_disk(
+    scene: Scene, empty_warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = shutil.copytree(empty_warehouse, tmp_path / "store")
+    with monkeypatch.context() as patched:
+        patched.setattr(Warehouse, "_local", None)
+        audit.audit(scene.spark, EARLIER, settings(store, cluster="earlier"))
+    assert all(scene.before[name] for name in ("log_batches", "log_pieces", "transaction_states", "transactions"))
+    assert differences(scene.rows(store), scene.before) == []
