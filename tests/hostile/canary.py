@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import subprocess
@@ -40,6 +41,27 @@ VERBS = (
     ("describe-producers", "--topic", "orders", "--partition", "0"),
     ("list",),
 )
+# Runs commands with their outputs in files, and prints their exit codes.
+_CHILD = """
+import json, os, sys
+from txn_analysis.cli.main import app
+
+codes, own = {}, [os.dup(1), os.dup(2)]
+for name, words in json.loads(sys.argv[1]).items():
+    for number, end in ((1, "out"), (2, "err")):
+        file = os.open(f"{sys.argv[2]}/{name}.{end}", os.O_WRONLY | os.O_CREAT)
+        os.dup2(file, number)
+        os.close(file)
+    try:
+        app(words, prog_name="txn-analysis")
+    except SystemExit as ended:
+        codes[name] = ended.code
+    sys.stdout.flush()
+    sys.stderr.flush()
+os.dup2(own[0], 1)
+os.dup2(own[1], 2)
+print(json.dumps(codes))
+"""
 
 
 @dataclass
@@ -76,29 +98,38 @@ def run_canary(folder: Path, seed: int, verbs: tuple[tuple[str, ...], ...] = VER
         path.mkdir(parents=True)
     warehouse = folder / "warehouse"
     clusters = {"spoiled": _spoiled_files(secrets), "default": _whole_files(secrets)}
+    commands = {}
     for cluster, files in clusters.items():
         (capture / cluster).mkdir(parents=True)
         for name, data in files.items():
             (capture / cluster / name).write_bytes(data)
-        words = ("audit", str(capture / cluster), *OPTIONS, "--warehouse", str(warehouse), "--cluster", cluster)
-        _run(list(words), temporary, outputs / f"audit-{cluster}")
-    for number, asked in enumerate(verbs):
-        _run([*asked, "--warehouse", str(warehouse)], temporary, outputs / f"verb-{number}")
+        commands[f"audit-{cluster}"] = ["audit", str(capture / cluster), *OPTIONS, "--cluster", cluster]
+    commands |= {f"verb-{number}": [*asked] for number, asked in enumerate(verbs)}
+    _run({name: [*words, "--warehouse", str(warehouse)] for name, words in commands.items()}, temporary, outputs)
     report = CanaryReport(planted=len(secrets.kinds))
     for root in (warehouse, temporary, outputs):
         _search(root, secrets, report)
     return report
 
 
-def _run(words: list[str], temporary: Path, output: Path) -> None:
+def _run(commands: dict[str, list[str]], temporary: Path, outputs: Path) -> None:
+    """The commands in one process, as Java takes seconds to start; each with outputs of its own."""
     environment = os.environ | {"TMPDIR": str(temporary), "SPARK_LOCAL_DIRS": str(temporary)}
     done = subprocess.run(
-        [sys.executable, "-m", "txn_analysis", *words], check=False, capture_output=True, env=environment
+        [sys.executable, "-c", _CHILD, json.dumps(commands), str(outputs)],
+        check=False,
+        capture_output=True,
+        env=environment,
     )
-    output.with_suffix(".out").write_bytes(done.stdout)
-    output.with_suffix(".err").write_bytes(done.stderr)
-    if done.returncode not in FOUND_SOMETHING_OR_NOTHING or not done.stdout:
-        raise RuntimeError(f"{' '.join(words)} failed: {done.stderr.decode(errors='replace')[-2000:]}")
+    (outputs / "process.out").write_bytes(done.stdout)
+    (outputs / "process.err").write_bytes(done.stderr)
+    if done.returncode:
+        raise RuntimeError(f"the commands failed: {done.stderr.decode(errors='replace')[-2000:]}")
+    codes = json.loads(done.stdout)
+    for name, words in commands.items():
+        if codes.get(name) not in FOUND_SOMETHING_OR_NOTHING or not (outputs / f"{name}.out").stat().st_size:
+            said = (outputs / f"{name}.err").read_text(errors="replace")
+            raise RuntimeError(f"{' '.join(words)} failed: {said[-2000:]}")
 
 
 def _search(root: Path, secrets: Secrets, report: CanaryReport) -> None:

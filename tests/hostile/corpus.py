@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,15 +14,18 @@ from tests.hostile.numbers import out_of_range
 from tests.hostile.scenes import SETTINGS, forged_scenes, named_scenes
 from tests.hostile.texts import bad_json, odd_payloads, slow_lines
 from tests.torture.harness import audit_files
-from tests.torture.inputs import InputReader
+from tests.torture.inputs import RANGE_BYTES, InputReader
 from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.hostile.scenes import Scene
+
 CASES = Path(__file__).parents[2] / "data" / "cases"
 HEAD_BYTES = 4096
 SLOW_BYTES = 1 << 18
+SMALL_RANGES_BYTES = (300, 1_500)  # so that tasks begin within the lines that are forged
 CUT_FILES = (
     "grammar/4.2.0/orders-0.payload.txt",
     "grammar/2.8.2/orders-0.payload.txt",
@@ -53,7 +56,7 @@ def cut_anywhere(file: str) -> Iterator[tuple[str, bytes]]:
 
 
 def run_corpus(every: int = 1) -> CorpusReport:
-    """Reads every text of the corpus (each `every`-th of the many cut ones and of numbers out of range)."""
+    """Reads every text of the corpus; of the many cut ones, numbers out of range and small ranges each `every`-th."""
     report, reader = CorpusReport(), InputReader.in_memory()
     settings = Settings.model_validate({"warehouse": "none"} | SETTINGS)
     many = chain(out_of_range(), *(cut_anywhere(file) for file in CUT_FILES))
@@ -67,14 +70,23 @@ def run_corpus(every: int = 1) -> CorpusReport:
         for name, text in texts:
             report.inputs += 1
             report.problems += [f"{name}: {problem}" for problem in problems_of(reader, text)]
-        for scene in chain(forged_scenes(), named_scenes()):
+        for scene, range_bytes in _audited_scenes(every):
             report.inputs += len(scene.files)
-            answer = audit_files(reader, {"capture": scene.files}, settings)
+            answer = audit_files(reader, {"capture": scene.files}, settings, range_bytes=range_bytes)
             report.wrongly_raised += len(scene.wrong(answer.findings))
             report.unaccounted_bytes += answer.unaccounted_bytes
     finally:
         reader.close()
     return report
+
+
+def _audited_scenes(every: int) -> Iterator[tuple[Scene, int]]:
+    """Each scene as it would be read, and the forged ones (each `every`-th) in small ranges as well."""
+    for scene in chain(forged_scenes(), named_scenes()):
+        yield scene, RANGE_BYTES
+    for scene in islice(forged_scenes(), 0, None, every):
+        for range_bytes in SMALL_RANGES_BYTES:
+            yield scene, range_bytes
 
 
 def main() -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from tests.hostile.corpus import SMALL_RANGES_BYTES
 from tests.hostile.scenes import SETTINGS, TOOLS, forged_scenes, honest, key_of, named_scenes
 from tests.oracle.copies import Truth
 from tests.torture.harness import audit_files
@@ -44,11 +46,11 @@ def test_forged_lines_are_payload(reader: InputReader) -> None:
 
 
 def test_forged_lines_raise_nothing_where_ranges_begin_within_them(reader: InputReader) -> None:
-    for scene in forged_scenes():
-        for range_bytes in (300, 1_500):
-            found = answer_to(reader, scene, range_bytes)
-            assert scene.wrong(found.findings) == [], scene.name
-            assert found.unaccounted_bytes == 0, scene.name
+    """Every 7th scene, so that each forgery comes in all places; `make proof` takes all of them in both sizes."""
+    for number, scene in enumerate(islice(forged_scenes(), 0, None, 7)):
+        found = answer_to(reader, scene, SMALL_RANGES_BYTES[number % len(SMALL_RANGES_BYTES)])
+        assert scene.wrong(found.findings) == [], scene.name
+        assert found.unaccounted_bytes == 0, scene.name
 
 
 def test_hostile_ids_are_only_ids(reader: InputReader) -> None:
