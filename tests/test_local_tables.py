@@ -50,10 +50,10 @@ def audited(night: int) -> tuple[Row, Row]:
 
 
 @pytest.fixture(scope="module")
-def nightly(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+def nightly(spark: SparkSession, empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """A warehouse whose folder has a name that a URI would escape."""
-    warehouse = Warehouse(spark, str(tmp_path_factory.mktemp("nights") / "ware house#1%20ä"))
-    warehouse.create()
+    folder = shutil.copytree(empty_warehouse, tmp_path_factory.mktemp("nights") / "ware house#1%20ä")
+    warehouse = Warehouse(spark, str(folder))
     for night in range(NIGHTS):
         item, run = audited(night)
         commit_inputs(warehouse, [item], held=[])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,10 +41,10 @@ def ended(producer_id: int, first_position: int) -> Row:
 
 
 @pytest.fixture(scope="module")
-def scanned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+def scanned(spark: SparkSession, empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """A warehouse in which each night read one file, of two pieces with two transactions each."""
-    warehouse = Warehouse(spark, str(tmp_path_factory.mktemp("scanned") / "warehouse"))
-    warehouse.create()
+    folder = shutil.copytree(empty_warehouse, tmp_path_factory.mktemp("scanned") / "warehouse")
+    warehouse = Warehouse(spark, str(folder))
     for night in NIGHTS:
         rows = [ended(1, 0), ended(2, 0), ended(3, 700), ended(4, 700)]
         warehouse.replace_rows([row | {"ingest_id": night} for row in rows], ENDED_TRANSACTIONS, ingest_id=night)

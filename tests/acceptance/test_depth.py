@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, cast
 
 from tests.acceptance.captures import VARIANTS, rows_of, run_audit
@@ -27,10 +28,10 @@ def batch_count(spark: SparkSession, warehouse: str) -> int:
 
 
 def test_quick_says_what_full_says_and_full_can_follow(
-    spark: SparkSession, tmp_path: Path, audit_of: Callable[[Variant], AuditReport]
+    spark: SparkSession, empty_warehouse: Path, tmp_path: Path, audit_of: Callable[[Variant], AuditReport]
 ) -> None:
     full = audit_of(VARIANT)
-    warehouse = str(tmp_path / "quick")
+    warehouse = str(shutil.copytree(empty_warehouse, tmp_path / "quick"))
     settings = dict(VARIANT.settings) | {"cluster": VARIANT.name}
     quick = run_audit(spark, warehouse, VARIANT.paths, depth="quick", **settings)
     assert rows_of(quick) == rows_of(full)

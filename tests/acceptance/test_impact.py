@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.captures import CASES, Variant, run_audit
+from tests.acceptance.captures import VARIANTS, Variant, run_audit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
 
     from txn_analysis.report.model import AuditReport
@@ -98,17 +100,15 @@ def test_groups_of_other_topics_are_not_known(report: AuditReport) -> None:
     assert (accounts["pending_groups"], accounts["waiting_groups"]) == (None, None)
 
 
-def test_without_the_decoder_the_groups_are_not_known(spark: SparkSession, warehouse: str) -> None:
-    folder = CASES / CAPTURE.capture
-    paths = [str(folder / "segments/n1.__consumer_offsets-0.txt"), str(folder / "transaction-state")]
-    offsets = impact_of(run_audit(spark, warehouse, paths, cluster="impact: no decoder"), "__consumer_offsets-0")
+def test_without_the_decoder_the_groups_are_not_known(audit_of: Callable[[Variant], AuditReport]) -> None:
+    report = audit_of(Variant(CAPTURE.capture, ("segments/n1.__consumer_offsets-0.txt", "transaction-state")))
+    offsets = impact_of(report, "__consumer_offsets-0")
     assert (offsets["pending_groups"], offsets["waiting_groups"]) == (None, None)
 
 
-def test_log_directories_name_the_same_groups(spark: SparkSession, warehouse: str) -> None:
-    folder = CASES / "kafka-4.2-edge/capture-2/log-dirs"
-    paths = [str(folder / name) for name in ("__consumer_offsets-0", *(f"__transaction_state-{p}" for p in range(4)))]
-    report = run_audit(spark, warehouse, paths, cluster="impact: log dirs")
+def test_log_directories_name_the_same_groups(audit_of: Callable[[Variant], AuditReport]) -> None:
+    (log_dirs,) = (v for v in VARIANTS if v.capture == CAPTURE.capture and "log-dirs" in v.parts)
+    report = audit_of(log_dirs)
     assert impact_of(report, "__consumer_offsets-0")["pending_groups"] == ("billing-readers",)
 
 

@@ -12,6 +12,8 @@ from tests.oracle.dump_writer import Tool, log_files
 from tests.oracle.model import Batch, History, Segment
 from txn_analysis import audit
 from txn_analysis.config import Settings
+from txn_analysis.tables import INPUTS
+from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,15 +83,16 @@ def test_todays_files_are_compared_with_yesterdays(spark: SparkSession, warehous
         "longer": (*batches, marker(5, producer=8, time_ms=9_000)),
         "contradicting": (data(0), data(1, crc=99), data(2)),
     }
-    reports = audited_nights(spark, warehouse, tmp_path, (yesterday, today))
-    found = {p.topic: p for p in reports[1].partitions}
+    report = audited_nights(spark, warehouse, tmp_path, (yesterday, today))
+    found = {p.topic: p for p in report.partitions}
     assert problems(found["rewritten"]) == []
     assert (problems(found["longer"]), found["longer"].open_transaction_count) == ([], 0)
     assert found["longer"].witnesses == ("copies agree up to offset 4",)
     (reason,) = problems(found["contradicting"])
     assert reason.startswith("copies differ from offset 1 on: inputs ")
-    contradicting = [i.input_id for r in reversed(reports) for i in r.inputs if "contradicting" in i.path]
-    assert reason.endswith(" and ".join(contradicting))
+    inputs = Warehouse(spark, warehouse).listed(INPUTS, "capture", "path", "input_id", cluster=[tmp_path.name])
+    ids = {row["capture"]: row["input_id"] for row in inputs if "contradicting" in row["path"]}
+    assert reason.endswith(f"{ids['today']} and {ids['yesterday']}")
 
 
 def test_copies_are_compared_though_the_first_was_read_quickly(
@@ -102,7 +105,7 @@ def test_copies_are_compared_though_the_first_was_read_quickly(
         "extended": (*batches, marker(5, producer=8, time_ms=9_000)),
         "differing": (data(0, 3), replace(marker(3), delete_horizon_ms=9_000, crc=2), data(4, producer=8)),
     }
-    report = audited_nights(spark, warehouse, tmp_path, (yesterday, today), depth="quick")[1]
+    report = audited_nights(spark, warehouse, tmp_path, (yesterday, today), depth="quick")
     found = {p.topic: p for p in report.partitions}
     assert problems(found["extended"]) == []
     assert found["extended"].witnesses == ("copies agree up to offset 4",)
@@ -111,17 +114,18 @@ def test_copies_are_compared_though_the_first_was_read_quickly(
 
 def audited_nights(
     spark: SparkSession, warehouse: str, folder: Path, nights: tuple[Logs, Logs], **settings: str
-) -> list[AuditReport]:
-    reports = []
+) -> AuditReport:
+    """The report of today, with yesterday's files read before."""
     for night, logs in zip(("yesterday", "today"), nights, strict=True):
         (folder / night).mkdir()
         histories = [History(topic, 0, (Segment(0, found),)) for topic, found in logs.items()]
         for name, text in log_files(histories, Tool(deep=True)).items():
             (folder / night / name).write_bytes(text)
-        reports.append(
-            run_audit(spark, warehouse, [str(folder / night)], cluster=folder.name, capture=night, **settings)
-        )
-    return reports
+    common = {"warehouse": warehouse, "cluster": folder.name} | settings
+    audit.ingest(
+        spark, [str(folder / "yesterday")], Settings.model_validate(PARAMETERS | common | {"capture": "yesterday"})
+    )
+    return run_audit(spark, warehouse, [str(folder / "today")], cluster=folder.name, capture="today", **settings)
 
 
 def problems(partition: PartitionItem) -> list[str]:

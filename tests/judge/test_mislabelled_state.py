@@ -24,13 +24,14 @@ UNKNOWN_PRODUCER = ("orders", 2, 987654321)
 
 
 @pytest.fixture(scope="module")
-def report(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> AuditReport:
+def report(spark: SparkSession, warehouse: str, tmp_path_factory: pytest.TempPathFactory) -> AuditReport:
     """Partitions 0 and 2 of the state have swapped their names."""
     folder: Path = tmp_path_factory.mktemp("mislabelled")
     for file in (CAPTURE / "transaction-state").iterdir():
         header, rest = file.read_bytes().split(b"\n", 1)
         (folder / file.name).write_bytes(NEW_NAMES.get(header, header) + b"\n" + rest)
-    return run_audit(spark, str(folder / "warehouse"), [str(CAPTURE / "segments"), *map(str, folder.glob("*.txt"))])
+    paths = [str(CAPTURE / "segments"), *map(str, folder.glob("*.txt"))]
+    return run_audit(spark, warehouse, paths, cluster="mislabelled")
 
 
 def covered(report: AuditReport) -> dict[int, dict[str, Any]]:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.acceptance.captures import PARAMETERS
 from tests.advise.test_plan_versions import TomorrowsRecord
-from tests.test_warehouse import row_of
+from tests.table_rows import row_of
 from tests.versions.captures import COMPACTED, EAST, FIRST, LATER, parts_of
 from txn_analysis import audit, queries, repairs
 from txn_analysis.advise import plan_versions

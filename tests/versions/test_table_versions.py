@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F
 
-from tests.test_warehouse import row_of
+from tests.table_rows import row_of
 from txn_analysis.alike import Alike
 from txn_analysis.commits import commit_inputs, deepen_inputs
 from txn_analysis.delta_log import DeltaLog

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks.batches import Partition
@@ -30,14 +31,15 @@ class Audited(NamedTuple):
     collected_bytes: int
 
 
-def audited(spark: SparkSession, folder: Path, text_bytes: int, segments: int) -> Audited:
-    """Audits a log of so much text, in so many segments."""
+def audited(spark: SparkSession, empty: Path, folder: Path, text_bytes: int, segments: int) -> Audited:
+    """Audits a log of so much text, in so many segments, into a copy of an empty warehouse."""
     dumps = folder / "dumps"
     dumps.mkdir(parents=True)
     log = Partition(0, SHALLOW, producers=PRODUCERS)
     written = [write_segment(dumps, log, text_bytes // segments, is_deep=False) for _ in range(segments)]
+    warehouse = str(shutil.copytree(empty, folder / "warehouse"))
     before = max(collected_bytes(spark), default=-1)
-    report = audit.audit(spark, [str(dumps)], Settings(warehouse=str(folder / "warehouse")))
+    report = audit.audit(spark, [str(dumps)], Settings(warehouse=warehouse))
     batches = sum(one.batches for one in written)
     # Spark forgets stages of long ago, so that sums over all of them cannot be compared.
     collected = sum(size_bytes for stage, size_bytes in collected_bytes(spark).items() if stage > before)
@@ -57,10 +59,10 @@ def collected_bytes(spark: SparkSession) -> dict[int, int]:
 
 
 def test_what_reaches_the_driver_grows_with_files_and_findings_but_not_with_batches(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, empty_warehouse: Path, tmp_path: Path
 ) -> None:
-    small = audited(spark, tmp_path / "small", TEXT_BYTES, 2)
-    large = audited(spark, tmp_path / "large", TEXT_BYTES * MORE, 2 * MORE)
+    small = audited(spark, empty_warehouse, tmp_path / "small", TEXT_BYTES, 2)
+    large = audited(spark, empty_warehouse, tmp_path / "large", TEXT_BYTES * MORE, 2 * MORE)
     more = Audited(*(after - before for before, after in zip(small, large, strict=True)))
     allowed = more.files * OF_A_FILE_BYTES + more.findings * OF_A_FINDING_BYTES + more.batches * OF_A_BATCH_BYTES
     assert more.collected_bytes < allowed
