@@ -7,13 +7,6 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
-from playwright.sync_api import sync_playwright
-
-from tests.browser.chromium import CHROMIUM
-from tests.faults.scene import Scene
-from tests.torture.inputs import InputReader
-from txn_analysis.session import RunLength, session
-from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,6 +15,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
     from pyspark.sql import SparkSession
 
+    from tests.faults.scene import Scene
+    from tests.torture.inputs import InputReader
+
 # The same examples every time, so that a red build is red for everybody; `--hypothesis-profile=explore` looks further
 # and prints what repeats a failure.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
@@ -29,7 +25,10 @@ hypothesis.settings.register_profile("explore", max_examples=2000, deadline=None
 hypothesis.settings.load_profile("repeatable")
 
 
-_LONGEST = {"faults"}
+# What one process runs where `make test` starts two: a file, or all that asks for something that takes long to make.
+_SHARED = {"audit_of": "audits", "scene": "faults"}
+# The groups that take longest come first, so that in the end no process waits for the other one.
+_LONGEST = ("audits", "faults", "test_one_warehouse.py", "test_audit.py", "test_warehouse.py")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,18 +38,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What one process runs where `make test` starts two: a file, or all that asks for the audits of real captures."""
-    for item in items:
-        shares_audits = "audit_of" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("audits" if shares_audits else str(item.path)))
-    # The groups that take longest come first, so that in the end no process waits for the other one.
-    items.sort(key=lambda item: not (_LONGEST & set(item.path.parts)))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that share something long run one after another, in one process, and first."""
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    groups = {item: _group(item) for item in items}
+    for item, group in groups.items():
+        item.add_marker(pytest.mark.xdist_group(group))
+    places = {name: place for place, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: places.get(groups[item].rpartition("/")[2], len(places)))
+
+
+def _group(item: pytest.Item) -> str:
+    asked = getattr(item, "fixturenames", ())
+    return next((group for fixture, group in _SHARED.items() if fixture in asked), str(item.path))
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one session of a test run; tests keep apart by their folders."""
+    from txn_analysis.session import RunLength, session
+
     spark = session("local[2]", "txn-analysis-tests", length=RunLength.SHORT)
     yield spark
     spark.stop()
@@ -59,6 +67,8 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def empty_warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse whose tables were just made, which takes seconds: tests work on copies of it."""
+    from txn_analysis.warehouse import Warehouse
+
     folder = tmp_path_factory.mktemp("empty") / "warehouse"
     Warehouse(spark, str(folder)).create()
     return folder
@@ -73,12 +83,16 @@ def warehouse(empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture(scope="session")
 def scene(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Scene:
     """An audited warehouse that faults happen to, each to a copy."""
+    from tests.faults.scene import Scene
+
     return Scene(spark, tmp_path_factory.mktemp("scene"))
 
 
 @pytest.fixture(scope="module")
 def reader() -> Iterator[InputReader]:
     """Reads contents as the product does, without Spark."""
+    from tests.torture.inputs import InputReader
+
     reader = InputReader.in_memory()
     yield reader
     reader.close()
@@ -87,6 +101,10 @@ def reader() -> Iterator[InputReader]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium, started once."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.browser.chromium import CHROMIUM
+
     if CHROMIUM is None:
         pytest.skip("needs Chromium: apt-get install chromium")
     with sync_playwright() as playwright:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -15,14 +15,13 @@ from txn_analysis.delta_jars import (
     DELTA_ARTIFACT,
     DELTA_COORDINATES,
     DELTA_VERSION,
-    JARS_VARIABLE,
     delta_jars,
     jars_folder,
     resolve_jars,
 )
 from txn_analysis.errors import MissingToolError
 from txn_analysis.jdk import check_jdk
-from txn_analysis.session import CLASS_ARCHIVE, session
+from txn_analysis.session import CLASS_ARCHIVE, _archive_options, session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -162,16 +161,20 @@ def test_running_session_is_taken(spark: SparkSession) -> None:
     assert session("local[7]").sparkContext is spark.sparkContext
 
 
-@pytest.mark.parametrize(
-    "archive", [b"", b"\xf0\x0b\xab\xa8" + bytes(4096), None], ids=["empty", "damaged", "as-it-is"]
-)
-def test_start_is_silent_and_leaves_nothing_behind(tmp_path: Path, archive: bytes | None) -> None:
-    folder = jars_folder(os.environ)
-    if archive is not None:  # a class archive that does not fit is passed over
-        for jar in delta_jars(folder):
-            (tmp_path / jar.name).symlink_to(jar)
-        (tmp_path / CLASS_ARCHIVE).write_bytes(archive)
-        folder = tmp_path
+@pytest.mark.parametrize("archive", [b"", b"\xf0\x0b\xab\xa8" + bytes(4096)], ids=["empty", "damaged"])
+def test_java_passes_over_a_class_archive_that_does_not_fit(tmp_path: Path, archive: bytes) -> None:
+    (tmp_path / CLASS_ARCHIVE).write_bytes(archive)
+    options = shlex.split(_archive_options(tmp_path))
+    assert options
+    told = [
+        subprocess.run(["java", *words, "--version"], capture_output=True, text=True, check=True)
+        for words in (["-Xshare:off"], options)
+    ]
+    without, with_archive = ((done.stdout, done.stderr) for done in told)
+    assert with_archive == without
+
+
+def test_start_is_silent_and_leaves_nothing_behind(tmp_path: Path) -> None:
     program = """
 from txn_analysis.session import RunLength, session
 spark = session("local[1]", length=RunLength.SHORT)
@@ -182,7 +185,6 @@ print(spark.sql("SHOW TABLES").count())
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=work,
-        env=os.environ | {JARS_VARIABLE: str(folder)},
         capture_output=True,
         text=True,
         check=False,

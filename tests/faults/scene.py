@@ -20,7 +20,7 @@ from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS, Table
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -87,11 +87,11 @@ def _base_64(value: bytes) -> str:
     return base64.b64encode(value).decode()
 
 
-def tables_by_spark(spark: SparkSession, warehouse: Path) -> Tables:
+def tables_by_spark(spark: SparkSession, warehouse: Path, wanted: Sequence[Table] = ALL_TABLES) -> Tables:
     """The same rows as Spark reads them; one job."""
     stored = Warehouse(spark, str(warehouse))
-    frames = [_named(stored.read(table).drop(*MAY_DIFFER.get(table.name, ())), table.name) for table in ALL_TABLES]
-    found: Tables = {table.name: [] for table in ALL_TABLES}
+    frames = [_named(stored.read(table).drop(*MAY_DIFFER.get(table.name, ())), table.name) for table in wanted]
+    found: Tables = {table.name: [] for table in wanted}
     for name, row in reduce(DataFrame.unionAll, frames).collect():
         found[name].append(json.dumps(json.loads(row), sort_keys=True))
     return {name: sorted(rows) for name, rows in found.items()}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tests.faults.kills import kill_at_first_file
 from tests.faults.scene import tables, tables_by_spark
 from tests.table_rows import row_of
-from txn_analysis.tables import FINDINGS, LOG_BATCHES, REJECTS, TRANSACTIONS
+from txn_analysis.tables import FINDINGS, INPUTS, LOG_BATCHES, REJECTS, RUNS, TRANSACTIONS
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -35,4 +35,7 @@ def test_readers_past_spark_see_what_spark_sees(scene: Scene, tmp_path: Path) ->
     stored = Warehouse(scene.spark, str(warehouse))
     stored.replace_rows([row_of(FINDINGS, run_id="cut-short")], FINDINGS, run_id="cut-short")
     stored.replace_rows([row_of(REJECTS, ingest_id="cut-short")], REJECTS, ingest_id="cut-short")
-    assert tables(scene.spark, warehouse) == tables_by_spark(scene.spark, warehouse) == scene.before
+    assert tables(scene.spark, warehouse) == scene.before
+    by_spark = tables_by_spark(scene.spark, warehouse, (FINDINGS, INPUTS, LOG_BATCHES, RUNS))
+    assert all(by_spark.values())
+    assert by_spark == {name: scene.before[name] for name in by_spark}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
@@ -14,29 +15,43 @@ from tests.hostile.texts import JSON_RECORD, STATE_RECORD
 from tests.ingest.texts import batch, dumping
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    Measure = Callable[[Path], dict[str, int]]
 
 MIB = 1 << 20
 # A task holds one range (32 MiB) and at most 32 MiB behind it, and copies parts of that a few times: the text, the
 # record lines, the columns. A record of the state is held up to 16 MiB, as bytes and as text.
 BOUND_MIB = 450
 DEADLINE_S = 240
-_CHILD = """
-import json, resource, sys
+# Reads each file that it is told of in a process forked for it, so that only one has to import all that reads.
+_SERVER = """
+import json, os, resource, sys
 from tests.torture.inputs import RANGE_BYTES, _read
 from txn_analysis.ingest.sources import find_files
 import pyarrow.compute, pyarrow.csv
-(file,) = find_files([sys.argv[1]])
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-found = _read(file, RANGE_BYTES)
-after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps({
-    "mib": (after - before) / 1024,
-    "text_bytes": found.planned.text_bytes,
-    "rejected_bytes": sum(r.length_bytes for r in found.rejects),
-    "unaccounted_bytes": found.unaccounted_bytes,
-    "problem": found.planned.problem,
-}))
+
+def measure(path):
+    (file,) = find_files([path])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = _read(file, RANGE_BYTES)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "mib": (after - before) / 1024,
+        "text_bytes": found.planned.text_bytes,
+        "rejected_bytes": sum(r.length_bytes for r in found.rejects),
+        "unaccounted_bytes": found.unaccounted_bytes,
+        "problem": found.planned.problem,
+    }
+
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        print(json.dumps(measure(line.rstrip("\\n"))), flush=True)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit(f"no answer about {line}")
 """
 
 
@@ -63,8 +78,31 @@ LINES = {
 }
 
 
+@pytest.fixture(scope="module")
+def measure() -> Iterator[Measure]:
+    """What a process of its own needs to read a file by the product's functions."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+        said, asked = server.stdout, server.stdin
+
+        def measured(path: Path) -> dict[str, int]:
+            deadline = threading.Timer(DEADLINE_S, server.kill)
+            deadline.start()
+            print(path, file=asked, flush=True)
+            answer = said.readline()
+            deadline.cancel()
+            found: dict[str, int] = json.loads(answer)
+            return found
+
+        yield measured
+        asked.close()
+
+
 @pytest.mark.parametrize("name", LINES)
-def test_a_line_of_any_length_is_read_in_bounded_memory(tmp_path: Path, name: str) -> None:
+def test_a_line_of_any_length_is_read_in_bounded_memory(measure: Measure, tmp_path: Path, name: str) -> None:
     with (tmp_path / "dump.txt").open("wb") as file:
         repeated(file, *LINES[name], mib=100)
     measured = measure(tmp_path / "dump.txt")
@@ -75,7 +113,9 @@ def test_a_line_of_any_length_is_read_in_bounded_memory(tmp_path: Path, name: st
 @pytest.mark.parametrize(
     ("compressed", "start", "filler"), [("gzip", b"", b"\x00"), ("zstd", LOG, b"\n"), ("gzip", LOG, b"x")]
 )
-def test_a_bomb_is_read_in_bounded_memory(tmp_path: Path, compressed: str, start: bytes, filler: bytes) -> None:
+def test_a_bomb_is_read_in_bounded_memory(
+    measure: Measure, tmp_path: Path, compressed: str, start: bytes, filler: bytes
+) -> None:
     path = tmp_path / "bomb"
     with pa.output_stream(str(path), compression=compressed) as file:
         repeated(file, start, filler, mib=400)
@@ -84,13 +124,3 @@ def test_a_bomb_is_read_in_bounded_memory(tmp_path: Path, compressed: str, start
     assert measured["text_bytes"] >= 400 * MIB
     assert measured["unaccounted_bytes"] == 0
     assert measured["mib"] < BOUND_MIB
-
-
-def measure(path: Path) -> dict[str, int]:
-    """What a process of its own needed to read a file by the product's functions."""
-    done = subprocess.run(
-        [sys.executable, "-c", _CHILD, str(path)], check=False, capture_output=True, timeout=DEADLINE_S
-    )
-    assert done.returncode == 0, done.stderr.decode()[-2000:]
-    found: dict[str, int] = json.loads(done.stdout)
-    return found
