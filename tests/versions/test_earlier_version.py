@@ -128,7 +128,8 @@ def test_reading_changes_nothing(untouched: Warehouse) -> None:
 
 def test_old_tables_differ_and_new_runs_bring_them_up_to_date(untouched: Warehouse, upgraded: Warehouse) -> None:
     def outdated(warehouse: Warehouse) -> set[str]:
-        return {t.name for t in ALL_TABLES if differences(warehouse.spark, warehouse.path(t), t)}
+        there = (t for t in ALL_TABLES if Path(warehouse.path(t)).exists())
+        return {t.name for t in there if differences(warehouse.spark, warehouse.path(t), t)}
 
     assert {FINDINGS.name, ABORT_PLAN.name, PARTITION_HEALTH.name} <= outdated(untouched)
     assert outdated(upgraded) == set()

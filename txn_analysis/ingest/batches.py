@@ -17,12 +17,24 @@ from txn_analysis.tables import LOG_BATCHES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from txn_analysis.ingest.group_offsets import GroupNames
     from txn_analysis.ingest.line_form import Array
     from txn_analysis.ingest.plan import ScanRange
 
 _PLACE = ("ingest_id", "input_id", "section_index", "topic", "partition")
 _WORDS = {"timestamp_type": TIMES, "codec": CODECS}
+
+
+@dataclass(frozen=True)
+class GroupNames:
+    """The groups of all offset commits in some batches; the two are parallel.
+
+    Attributes:
+        batch: which of the batches holds it.
+        name: its group's name, in UTF-8.
+    """
+
+    batch: Array
+    name: pa.LargeBinaryArray
 
 
 @dataclass(frozen=True)

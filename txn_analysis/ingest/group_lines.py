@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from txn_analysis.compiled import compiled
-from txn_analysis.ingest.group_offsets import GroupNames
+from txn_analysis.ingest.batches import GroupNames
 from txn_analysis.ingest.lines import slices
 
 if TYPE_CHECKING:

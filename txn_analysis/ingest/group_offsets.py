@@ -5,7 +5,6 @@ They name readers in the report, and decide nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,21 +13,7 @@ from txn_analysis.ingest.line_form import ABSENT
 from txn_analysis.tables import GROUP_OFFSETS
 
 if TYPE_CHECKING:
-    from txn_analysis.ingest.batches import Batches
-    from txn_analysis.ingest.line_form import Array
-
-
-@dataclass(frozen=True)
-class GroupNames:
-    """The groups of all offset commits in some batches; the two are parallel.
-
-    Attributes:
-        batch: which of the batches holds it.
-        name: its group's name, in UTF-8.
-    """
-
-    batch: Array
-    name: pa.LargeBinaryArray
+    from txn_analysis.ingest.batches import Batches, GroupNames
 
 
 def group_rows(batches: Batches, groups: GroupNames) -> pa.RecordBatch:

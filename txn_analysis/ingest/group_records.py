@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from txn_analysis.compiled import compiled
 from txn_analysis.ingest.batch_headers import CODEC_MASK, CODECS, CONTROL, HEADER_BYTES
-from txn_analysis.ingest.group_offsets import GroupNames
+from txn_analysis.ingest.batches import GroupNames
 from txn_analysis.ingest.lines import slices
 from txn_analysis.ingest.record_batch import MAX_RECORDS_BYTES, BadBatchError, decompressed
 

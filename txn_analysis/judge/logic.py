@@ -62,3 +62,10 @@ def latest(*moments_ms: int | None) -> int | None:
     """The newest of the known moments; None where none is known."""
     known = [ms for ms in moments_ms if ms is not None]
     return max(known) if known else None
+
+
+def later_of(one_ms: int | None, other_ms: int | None) -> int | None:
+    """The same of two, which is asked of every record."""
+    if one_ms is None or other_ms is None:
+        return other_ms if one_ms is None else one_ms
+    return max(one_ms, other_ms)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from txn_analysis.judge.logic import later_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -149,10 +151,7 @@ class StateRecord(NamedTuple):
     @property
     def moment_ms(self) -> int | None:
         """The broker's time of it: of its append where the dump prints it, or of the update in its value."""
-        recorded_ms, update_ms = self.recorded_ms, self.last_update_ms
-        if recorded_ms is None or update_ms is None:
-            return update_ms if recorded_ms is None else recorded_ms
-        return max(recorded_ms, update_ms)
+        return later_of(self.recorded_ms, self.last_update_ms)
 
     @property
     def is_completed(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.judge.logic import latest
+from txn_analysis.judge.logic import later_of, latest
 from txn_analysis.judge.state_coverage import MOST_MISPLACED_IDS, StateSection
 
 if TYPE_CHECKING:
@@ -40,10 +40,7 @@ class SectionRecord(NamedTuple):
     @property
     def moment_ms(self) -> int | None:
         """The broker's time of it."""
-        recorded_ms, update_ms = self.recorded_ms, self.last_update_ms
-        if recorded_ms is None or update_ms is None:
-            return update_ms if recorded_ms is None else recorded_ms
-        return max(recorded_ms, update_ms)
+        return later_of(self.recorded_ms, self.last_update_ms)
 
     @property
     def is_misplaced(self) -> bool:
