@@ -72,19 +72,28 @@ def record(transactional_id: str, state: str | None, producer_id: int | None, at
 
 @dataclass
 class World:
-    """What was copied: logs by partition, records by partition of the state; everything from offset 0 on."""
+    """What was copied: logs by partition, records by partition of the state, or a console export of it."""
 
     settings: Settings = field(default_factory=lambda: Settings(transaction_state_partitions=1, max_clock_skew_ms=0))
     logs: dict[tuple[str, int], list[Row]] = field(default_factory=dict)
     states: dict[int, list[Row]] = field(default_factory=lambda: {0: []})
+    export: list[Row] = field(default_factory=list)
 
     def history(self) -> History:
         """It as the core takes it."""
         parts = [_batches(place, log) for place, log in self.logs.items() if log]
         parts += [_batches((STATE_TOPIC, n), [_state_batch(r) for r in own]) for n, own in self.states.items() if own]
-        sections = [_section(place, "log", len(log)) for place, log in self.logs.items()]
+        sections = [
+            _section(place, "log", len(log), log[0].get("offset", 0) if log else 0) for place, log in self.logs.items()
+        ]
         sections += [_section((STATE_TOPIC, n), "state", len(own)) for n, own in self.states.items()]
         rows = [_state_row(n, offset, r) for n, own in self.states.items() for offset, r in enumerate(own)]
+        if self.export:
+            sections.append(
+                _section(("export", 0), "console_json", len(self.export)) | {"topic": None, "partition": None}
+            )
+            newest_ms = max(r["last_update_ms"] or 0 for r in self.export)
+            rows += [_exported(n, r, newest_ms) for n, r in enumerate(self.export)]
         return History(self.settings, sections, parts, (), rows)
 
     def record(self, row: Row) -> None:
@@ -97,7 +106,7 @@ def _input_id(place: tuple[str, int]) -> str:
     return f"{place[0]}-{place[1]}"
 
 
-def _section(place: tuple[str, int], kind: str, batch_count: int) -> Row:
+def _section(place: tuple[str, int], kind: str, batch_count: int, base_offset: int = 0) -> Row:
     return {
         "input_id": _input_id(place),
         "section_index": 0,
@@ -105,7 +114,7 @@ def _section(place: tuple[str, int], kind: str, batch_count: int) -> Row:
         "kind": kind,
         "topic": place[0],
         "partition": place[1],
-        "file_base_offset": 0,
+        "file_base_offset": base_offset,
         "text_start_bytes": 0,
         "text_end_bytes": batch_count * BATCH_BYTES,
         "torn_bytes": 0,
@@ -138,6 +147,12 @@ def _batches(place: tuple[str, int], log: list[Row]) -> Batches:
 def _state_batch(row: Row) -> Row:
     kept = {name: row[name] for name in ("offset", "leader_epoch") if name in row}
     return {"max_timestamp_ms": row["recorded_ms"]} | kept
+
+
+def _exported(number: int, row: Row, newest_ms: int) -> Row:
+    """A console export prints neither offsets nor the times of appends."""
+    known = {"state_partition": None, "offset": None, "recorded_ms": None, "is_after_gap": None}
+    return _state_row(0, number, row) | known | {"input_id": "export-0", "input_moment_ms": newest_ms}
 
 
 def _state_row(number: int, offset: int, row: Row) -> Row:

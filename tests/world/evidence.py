@@ -1,0 +1,227 @@
+"""What was copied of a world, as the core takes it; and what the truth says of the answer.
+
+The only module of the world that knows the product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tests.core.histories import World as Copies
+from tests.core.histories import data, marker, record
+from tests.world.model import NOBODYS, ONGOING
+from txn_analysis.config import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tests.world.model import Batch, StateRow, World
+    from txn_analysis.core.answer import Answer
+    from txn_analysis.core.history import History
+
+Row = dict[str, Any]
+
+TOPIC = "orders"
+BEGAN_MS = 1_800_000_000_000
+HOUR_MS = 3_600_000
+LATE_MS = 1_200_000
+SKEW_MS = 1_000
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The copies of the logs and of the state, what is wrong with how they are given, and what the operator says.
+
+    Attributes:
+        logs: by partition; those whose first batches are gone begin later.
+        states: by partition of the state; an empty one was not copied where it is in `absent`.
+        state_copied_last: the operator says so, true or not.
+        absent: partitions of the state that are not given.
+        stated_count: how many partitions the state is said to have.
+        is_console: the state is an export of a console consumer, and said to be complete.
+        as_of_ms: what is said of the moment of the copy.
+        clocks_ms: by how much the brokers' clocks differ that lead the logs; within the allowance.
+    """
+
+    logs: tuple[tuple[Batch, ...], ...]
+    states: tuple[tuple[StateRow, ...], ...]
+    state_copied_last: bool = False
+    absent: frozenset[int] = frozenset()
+    stated_count: int | None = None
+    is_console: bool = False
+    as_of_ms: int | None = None
+    clocks_ms: tuple[int, ...] = ()
+
+    def history(self) -> History:
+        """It as the core takes it."""
+        settings = Settings(
+            transaction_state_partitions=self.stated_count or len(self.states),
+            max_clock_skew_ms=SKEW_MS if self.clocks_ms else 0,
+            state_copied_last=self.state_copied_last,
+            transaction_state_complete=self.is_console,
+            as_of_ms=self.as_of_ms,
+        )
+        clocks_ms = self.clocks_ms or (0,) * len(self.logs)
+        logs = {(TOPIC, n): [_batch(b, clocks_ms[n]) for b in log] for n, log in enumerate(self.logs)}
+        copies = Copies(settings, logs)
+        given = {n: list(_records(rows)) for n, rows in enumerate(self.states) if n not in self.absent}
+        copies.states, copies.export = (
+            ({}, [r for rows in given.values() for r in rows]) if self.is_console else (given, [])
+        )
+        return copies.history()
+
+
+def _batch(batch: Batch, clock_ms: int) -> Row:
+    place = {"offset": batch.offset, "leader_epoch": batch.leader_epoch}
+    if batch.word is None:
+        return data(batch.producer_id, batch.client_ms, batch.epoch, **place)
+    return marker(
+        batch.producer_id,
+        batch.at_ms + clock_ms,
+        batch.word,
+        batch.epoch,
+        coordinator_epoch=batch.coordinator_epoch,
+        **place,
+    )
+
+
+def _records(rows: Iterable[StateRow]) -> Iterable[Row]:
+    before = -1
+    for row in rows:
+        known = record(row.name, row.state, row.producer_id, row.update_ms) | {
+            "recorded_ms": row.at_ms,
+            "offset": row.offset,
+            "leader_epoch": row.leader_epoch,
+            "is_after_gap": before >= 0 and row.offset > before + 1,
+            "previous_producer_id": row.previous_producer_id,
+            "next_producer_id": row.next_producer_id,
+            "producer_epoch": row.epoch,
+            "topic_partitions": [{"topic": TOPIC, "partition": n} for n in sorted(row.partitions)],
+            "start_ms": row.start_ms,
+            "timeout_ms": row.timeout_ms,
+        }
+        if row.state is None:
+            gone = ("producer_id", "producer_epoch", "last_update_ms", "start_ms", "timeout_ms", "previous_producer_id")
+            known |= dict.fromkeys(gone)
+        before = row.offset
+        yield known
+
+
+def evidence_of(world: World, *, says_last: bool, draws_together: bool = True) -> Evidence:
+    """What was copied; with its times drawn together, as whether seconds or minutes lie between decides nothing."""
+    logs, states = tuple(log.copy or () for log in world.logs), tuple(state.copy or () for state in world.states)
+    near = drawn_together(logs, states) if draws_together else _Unmoved()
+    return Evidence(
+        tuple(tuple(_known(at_other_times(b, near), draws_together) for b in log) for log in logs),
+        tuple(tuple(row_at_other_times(row, near) for row in rows) for rows in states),
+        says_last,
+    )
+
+
+def _known(batch: Batch, is_alike_enough: bool) -> Batch:
+    """Copies that are to be told apart by what they show do not show whose the data is."""
+    return batch._replace(txn=NOBODYS) if is_alike_enough else batch
+
+
+class _Unmoved(dict[int, int]):
+    def __missing__(self, ms: int) -> int:
+        return ms
+
+
+def drawn_together(logs: Iterable[Iterable[Batch]], states: Iterable[Iterable[StateRow]]) -> dict[int, int]:
+    """Every time in them by one in the same order, a second after the one before; hours stay hours."""
+    moments = {ms for log in logs for b in log for ms in (b.at_ms, b.client_ms)}
+    moments |= {ms for rows in states for r in rows for ms in (r.at_ms, r.update_ms, r.start_ms) if ms is not None}
+    near: dict[int, int] = {}
+    before, at_ms = None, BEGAN_MS
+    for ms in sorted(moments):
+        passed_ms = 0 if before is None else ms - before
+        at_ms += 1_000 if passed_ms < HOUR_MS else passed_ms // HOUR_MS * HOUR_MS
+        near[ms], before = at_ms, ms
+    return near
+
+
+def at_other_times(batch: Batch, near: dict[int, int]) -> Batch:
+    """The batch at the times that stand for its own."""
+    return batch._replace(at_ms=near[batch.at_ms], client_ms=near[batch.client_ms])
+
+
+def row_at_other_times(row: StateRow, near: dict[int, int]) -> StateRow:
+    """The record at the times that stand for its own."""
+    start_ms = None if row.start_ms is None else near[row.start_ms]
+    return row._replace(at_ms=near[row.at_ms], update_ms=near[row.update_ms], start_ms=start_ms)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Of one answer: how many planned aborts are wrong, how many transactions truly hang, and how many were found."""
+
+    wrong: tuple[tuple[int, int], ...]
+    hanging: frozenset[tuple[int, int]]
+    found: frozenset[tuple[int, int]]
+
+
+def truth_of(world: World, answer: Answer, logs: tuple[tuple[Batch, ...], ...] | None = None) -> Truth:
+    """What the world says of an answer about its copies, or about other logs; places are partition and producer id."""
+    judged = logs or tuple(log.copy or () for log in world.logs)
+    planned = frozenset((r.partition, r.producer_id) for r in answer.plan)
+    wrong = tuple(sorted(place for place in planned if _is_wrong(world, judged, *place)))
+    hanging = frozenset(_hanging(world, answer.as_of_ms or 0))
+    return Truth(wrong, hanging, planned & hanging)
+
+
+def _is_wrong(world: World, logs: tuple[tuple[Batch, ...], ...], partition: int, producer_id: int) -> bool:
+    """An acknowledged commit, or a transaction that is live at its coordinator, would be aborted."""
+    return any(
+        is_acknowledged(world, partition, batch) or is_live(world, partition, batch)
+        for batch in open_data(logs[partition], producer_id)
+    )
+
+
+def open_data(batches: Iterable[Batch], producer_id: int) -> tuple[Batch, ...]:
+    """The data of a producer after its last end marker, in a copy."""
+    found: tuple[Batch, ...] = ()
+    for batch in batches:
+        if batch.producer_id == producer_id:
+            found = () if batch.word else (*found, batch)
+    return found
+
+
+def is_acknowledged(world: World, partition: int, batch: Batch) -> bool:
+    """Its transaction was committed with this partition, and its client was told so."""
+    txn = None if batch.txn == NOBODYS else world.transactions[batch.txn]
+    return txn is not None and txn.decision == "Commit" and partition in txn.listed
+
+
+def is_live(world: World, partition: int, batch: Batch) -> bool:
+    """Its transaction is in progress at the coordinator, and lists the partition."""
+    if batch.txn == NOBODYS or world.transactions[batch.txn].decision is not None:
+        return False
+    row = world.last(world.transactions[batch.txn].name)
+    return (
+        row is not None
+        and row.state == ONGOING
+        and row.producer_id == batch.producer_id
+        and partition in row.partitions
+        and dict(world.current).get(row.name) == batch.txn
+    )
+
+
+def _hanging(world: World, as_of_ms: int) -> Iterable[tuple[int, int]]:
+    """What is open in the copy and on the broker, is late, and has nobody who would end it."""
+    for n, log in enumerate(world.logs):
+        for producer_id in {b.producer_id for b in log.copy or ()}:
+            copied, there = open_data(log.copy or (), producer_id), log.open_data(producer_id)
+            if not copied or not there or any(is_acknowledged(world, n, b) for b in there):
+                continue
+            if not _is_owned(world, n, producer_id) and as_of_ms - copied[-1].client_ms > LATE_MS:
+                yield n, producer_id
+
+
+def _is_owned(world: World, partition: int, producer_id: int) -> bool:
+    last = {row.name: row for state in world.states for row in state.rows}
+    return any(
+        row.state is not None and producer_id in (row.producer_id, row.next_producer_id) and partition in row.partitions
+        for row in last.values()
+    )

@@ -1,0 +1,63 @@
+"""Ways to a wrong abort by name, each in as few steps as it takes: what random and small histories found, kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.world.model import LAST_EPOCH, Step
+from tests.world.random_worlds import FAULTS, Plot
+
+BEGIN, WRITE, WRITE_LATE = (Step(kind, "a", 0) for kind in ("begin", "write", "write_late"))
+MARKER, LOSE, SKIP = Step("marker", "a", 0), Step("lose", "", 0), Step("skip", "a", 0)
+COMMIT, ABORT, COMPLETE, EXPIRE = (Step(kind, "a") for kind in ("commit", "abort", "complete", "expire"))
+COPY_LOG, COPY_STATE, COMPACT = (Step(kind, "", 0) for kind in ("copy_log", "copy_state", "compact"))
+LOSE_STATE, PASS = Step("lose_state", "", 0), Step("pass")
+OPEN = (BEGIN, WRITE)
+COMMITTED = (*OPEN, COMMIT, MARKER, COMPLETE)
+
+
+def plot(*steps: Step, fault: str | None = None, says_last: bool = False) -> Plot:
+    """One id, one partition, one partition of the state; the log is copied first and the state last."""
+    return Plot("known", 1, 1, 1, 0, steps, fault, says_last)
+
+
+def _rotating(*steps: Step) -> Plot:
+    """Its next decision uses up the epochs of its producer id; the record that says so does not name the old one."""
+    return replace(plot(*steps), version=2, first_epoch=LAST_EPOCH - 1, names_previous=False)
+
+
+WRONG_ABORTS: dict[str, Plot] = {
+    "a commit's marker is lost in an unclean election": plot(*COMMITTED, LOSE, PASS),
+    "the same, its decision compacted away": plot(*COMMITTED, LOSE, COMPACT, PASS),
+    "a commit's marker is never sent, as the partition is taken for deleted": plot(*OPEN, COMMIT, SKIP, COMPLETE, PASS),
+    "the decision of a commit is lost with the state's tail": plot(
+        *OPEN, COMMIT, COPY_LOG, LOSE_STATE, LOSE_STATE, PASS, says_last=True
+    ),
+    "the producer id rotates while the marker is on its way": _rotating(
+        *OPEN, COMMIT, PASS, COPY_LOG, MARKER, COMPLETE, COPY_STATE
+    ),
+    "the same, the state compacted": _rotating(*OPEN, COMMIT, PASS, COPY_LOG, MARKER, COMPLETE, COMPACT, COPY_STATE),
+    "the state is another cluster's": replace(plot(*OPEN, PASS, fault=FAULTS[3]), seed="foreign 6"),
+    "the state is said to have half as many partitions": replace(plot(*OPEN, PASS, fault=FAULTS[2]), states=2),
+    "--as-of is earlier than the copy, and the id has expired since": plot(
+        *OPEN, PASS, COMMIT, COPY_LOG, MARKER, COMPLETE, EXPIRE, PASS, COMPACT, PASS, COPY_STATE, fault=FAULTS[6]
+    ),
+    "the state was copied first, and is said to be the last": plot(
+        PASS, COPY_STATE, *OPEN, PASS, COPY_LOG, fault=FAULTS[0]
+    ),
+    "a commit in a console export, whose Complete record has the decision's time": plot(
+        *OPEN, COMMIT, PASS, COPY_LOG, MARKER, COMPLETE, COPY_STATE, fault=FAULTS[5], says_last=True
+    ),
+}
+
+# What a later step of a producer makes of a plan that was right when it was made.
+RETURNS = plot(*COMMITTED, WRITE_LATE, PASS, says_last=True)
+
+STILL_HANGING: dict[str, Plot] = {
+    "written after its abort": plot(*OPEN, ABORT, MARKER, COMPLETE, WRITE_LATE, PASS, says_last=True),
+    "written after its commit": plot(*COMMITTED, WRITE_LATE, PASS, says_last=True),
+    "an abort's marker is lost": plot(*OPEN, ABORT, MARKER, COMPLETE, LOSE, PASS, says_last=True),
+    "written after its commit, by an id that goes on elsewhere": plot(
+        *COMMITTED, WRITE_LATE, PASS, PASS, says_last=True
+    ),
+}

@@ -1,0 +1,187 @@
+"""A small Kafka with the truth about its transactions: what is in its logs, and what it knows of each.
+
+Independent of the product: it imports nothing of it. Everything is a value, so that a world can be kept, compared and
+gone on from in several ways.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+ONGOING, EMPTY = "Ongoing", "Empty"
+LAST_EPOCH = 32_766  # at this epoch an id gets a new producer id (TransactionMetadata.isEpochExhausted)
+NOBODYS = -1  # data that belongs to no transaction of the coordinator
+
+
+class Step(NamedTuple):
+    """One thing that happens: to an id, to a partition, or to the whole cluster; `tests.world.steps` has the kinds."""
+
+    kind: str
+    name: str = ""
+    partition: int = -1
+
+
+class Batch(NamedTuple):
+    """One batch of a partition: data where `word` is None, else an end marker.
+
+    `at_ms` is the broker's time of the append, which only markers carry in their timestamp; `client_ms` that of the
+    client. `txn` is the transaction that listed the partition when the data was written, or NOBODYS.
+    """
+
+    offset: int
+    producer_id: int
+    epoch: int
+    at_ms: int
+    client_ms: int
+    word: str | None
+    coordinator_epoch: int
+    leader_epoch: int
+    txn: int = NOBODYS
+
+
+class StateRow(NamedTuple):
+    """One record of `__transaction_state`; a tombstone where `state` is None.
+
+    `at_ms` is the time of its append, `update_ms` the time in its value, which for a Complete record is that of the
+    decision.
+    """
+
+    offset: int
+    name: str
+    state: str | None
+    producer_id: int
+    previous_producer_id: int | None
+    next_producer_id: int | None
+    epoch: int
+    partitions: frozenset[int]
+    at_ms: int
+    update_ms: int
+    start_ms: int | None
+    timeout_ms: int
+    leader_epoch: int
+
+    @property
+    def is_deciding(self) -> bool:
+        """Decided, and not all of its markers are known to be written."""
+        return self.state in {"PrepareCommit", "PrepareAbort"}
+
+
+class Transaction(NamedTuple):
+    """What is true of one transaction: `decision` is Commit or Abort once it is made, `listed` what it held then.
+
+    A decision is acknowledged as soon as it is written: a client that was told so may have told its own clients.
+    """
+
+    name: str
+    producer_id: int
+    decision: str | None = None
+    listed: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Log:
+    """One partition's log on its leader, and the copy that was made of it.
+
+    `left_behind` is what a replica still has that was the leader before an unclean election.
+    """
+
+    batches: tuple[Batch, ...] = ()
+    next_offset: int = 0
+    leader_epoch: int = 0
+    copy: tuple[Batch, ...] | None = None
+    left_behind: tuple[Batch, ...] | None = None
+
+    def open_data(self, producer_id: int) -> tuple[Batch, ...]:
+        """The data of a producer after its last end marker (`ProducerStateManager`)."""
+        found: tuple[Batch, ...] = ()
+        for batch in self.batches:
+            if batch.producer_id == producer_id:
+                found = () if batch.word else (*found, batch)
+        return found
+
+    def extended(self, batch: Batch) -> Log:
+        """The log with one batch more."""
+        return replace(self, batches=(*self.batches, batch), next_offset=batch.offset + 1)
+
+    def epoch_of(self, producer_id: int) -> int:
+        """The producer epoch that the partition has seen last; -1 where it never saw the producer."""
+        return next((b.epoch for b in reversed(self.batches) if b.producer_id == producer_id), -1)
+
+
+@dataclass(frozen=True)
+class StateLog:
+    """`__transaction_state`: one partition of it, and the copy that was made."""
+
+    rows: tuple[StateRow, ...] = ()
+    next_offset: int = 0
+    leader_epoch: int = 0
+    copy: tuple[StateRow, ...] | None = None
+
+    def last(self, name: str) -> StateRow | None:
+        """What the coordinator knows of an id: its last record."""
+        return next((row for row in reversed(self.rows) if row.name == name), None)
+
+
+@dataclass(frozen=True)
+class World:
+    """Brokers, their coordinator, and what is true.
+
+    Attributes:
+        now_ms: the time on all clocks.
+        version: the transaction version of the clients: 0 and 1, or 2 (KIP-890), whose decisions raise the epoch.
+        logs: by number of the partition.
+        states: what the coordinators wrote, by number of the partition of the state.
+        transactions: every one that ever began; batches name them by their place here.
+        current: of each id, the transaction that it has in progress.
+        clients: of each id, the producer id and epoch that its newest instance has.
+        owed: of each id with a decision, the partitions whose marker is still to be written.
+        next_producer_id: that the coordinator gives out next.
+        first_epoch: at which the epochs of producer ids begin; near the last one, ids get new producer ids soon.
+        names_previous: a Complete record that rotates names the producer id before it, and the tool prints that.
+        is_state_last: the state was copied after every log, as `--state-copied-last` says.
+        lost: acknowledged records were lost, as `--no-records-lost` denies.
+    """
+
+    now_ms: int
+    version: int
+    logs: tuple[Log, ...]
+    states: tuple[StateLog, ...] = (StateLog(),)
+    transactions: tuple[Transaction, ...] = ()
+    current: tuple[tuple[str, int], ...] = ()
+    clients: tuple[tuple[str, tuple[int, int]], ...] = ()
+    owed: tuple[tuple[str, frozenset[int]], ...] = ()
+    next_producer_id: int = 1
+    first_epoch: int = 0
+    names_previous: bool = True
+    is_state_last: bool = False
+    lost: bool = False
+    steps: tuple[Step, ...] = field(default=(), compare=False)
+
+    def holder(self, name: str) -> int:
+        """The partition of the state that holds an id: Java's hash of a name of one letter is its code."""
+        return ord(name) % len(self.states)
+
+    def last(self, name: str) -> StateRow | None:
+        """What the coordinator of an id knows of it: its last record."""
+        return self.states[self.holder(name)].last(name)
+
+    def with_log(self, partition: int, log: Log) -> World:
+        """The world in which a partition's log is another one."""
+        return replace(self, logs=(*self.logs[:partition], log, *self.logs[partition + 1 :]))
+
+    def with_state(self, number: int, state: StateLog) -> World:
+        """The world in which a partition of the state is another one."""
+        return replace(self, states=(*self.states[:number], state, *self.states[number + 1 :]))
+
+    def appended(self, row: StateRow) -> World:
+        """The world in which the coordinator of an id has written one record more."""
+        number = self.holder(row.name)
+        state = self.states[number]
+        placed = row._replace(offset=state.next_offset, leader_epoch=state.leader_epoch)
+        return self.with_state(number, replace(state, rows=(*state.rows, placed), next_offset=state.next_offset + 1))
+
+
+def changed(known: tuple, name: str, value: object) -> tuple:  # type: ignore[type-arg]
+    """What is known of each id, with another value for one of them."""
+    return tuple(sorted({**dict(known), name: value}.items()))

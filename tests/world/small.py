@@ -1,0 +1,260 @@
+"""Every small history: all that up to N steps can lead to, each way of telling it once.
+
+Two histories count as one where all that was written and all that is true is the same, but for times that only tell the
+order; so steps that do not depend on each other count in one order. `python -m tests.world.small --steps 8` prints what
+they come to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from tests.world.evidence import (
+    BEGAN_MS,
+    Evidence,
+    Truth,
+    at_other_times,
+    drawn_together,
+    evidence_of,
+    open_data,
+    row_at_other_times,
+    truth_of,
+)
+from tests.world.model import LAST_EPOCH, Log, StateLog, Step, World
+from tests.world.steps import after, steps_of, story_of
+from txn_analysis.core.answer import answers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from txn_analysis.core.answer import Answer
+
+AT_ONCE = 250
+
+
+# What seldom happens; everything else is an application's daily work.
+DISTURBANCES = frozenset(
+    {
+        "fence",
+        "time_out",
+        "marker_again",
+        "skip",
+        "expire",
+        "compact",
+        "elect",
+        "lose",
+        "elect_state",
+        "lose_state",
+        "administrator",
+        "write_late",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How small: so many steps after a beginning, with no more than so many disturbances among them.
+
+    `version` is the clients' transaction version; `first_epoch` the epoch at which their producer ids begin, and
+    `names_previous` says that the record with which an id rotates names the one before.
+    """
+
+    steps: int
+    names: tuple[str, ...] = ("a",)
+    partitions: int = 1
+    states: int = 1
+    version: int = 1
+    first_epoch: int = 0
+    names_previous: bool = True
+    beginning: tuple[Step, ...] = ()
+    most_disturbances: int = 2
+
+    def start(self) -> World:
+        """The world in which the beginning has happened, and nothing else."""
+        logs, states = (Log(),) * self.partitions, (StateLog(),) * self.states
+        world: World | None = World(
+            BEGAN_MS, self.version, logs, states, first_epoch=self.first_epoch, names_previous=self.names_previous
+        )
+        for step in self.beginning:
+            assert world is not None
+            world = after(world, step)
+        assert world is not None, "the beginning cannot happen"
+        return replace(world, steps=())
+
+
+@dataclass
+class Report:
+    """What the histories of some sizes come to.
+
+    `judged` counts those with open data, each with and without the assurance where it is true. `ways` has, of each set
+    of disturbances with which a wrong abort is planned, how many histories there are, and the shortest one.
+    """
+
+    histories: int = 0
+    judged: int = 0
+    wrong: int = 0
+    hanging: int = 0
+    found: int = 0
+    ways: dict[frozenset[str], tuple[int, tuple[Step, ...]]] = field(default_factory=dict)
+
+    def note(self, world: World, truth: Truth) -> None:
+        """Take in one more judged history."""
+        self.judged += 1
+        self.hanging += len(truth.hanging)
+        self.found += len(truth.found)
+        if truth.wrong:
+            self.wrong += 1
+            way = frozenset(step.kind for step in world.steps) & DISTURBANCES
+            number, shortest = self.ways.get(way, (0, world.steps))
+            self.ways[way] = number + 1, min(shortest, world.steps, key=len)
+
+
+def worlds(size: Size) -> Iterator[World]:
+    """Every world in which all was copied after at most so many steps."""
+    yield from _following(size.start(), size, size.steps, size.most_disturbances, {})
+
+
+def _following(
+    world: World, size: Size, steps_left: int, disturbances_left: int, seen: dict[int, tuple[int, int]]
+) -> Iterator[World]:
+    """Deeper first; a world that was reached before with as much ahead of it is not gone on from again."""
+    copies_left = _copies_left(world)
+    for step in steps_of(world, size.names):
+        is_disturbance = step.kind in DISTURBANCES
+        if is_disturbance and not disturbances_left:
+            continue
+        is_copy = step.kind.startswith("copy")
+        if not is_copy and copies_left >= steps_left:
+            continue  # nothing would be copied in the end
+        new = after(world, step)
+        if new is None:
+            continue
+        left = (steps_left - 1, disturbances_left - is_disturbance)
+        key = _key(new)
+        before = seen.get(key)
+        if before is not None and before[0] >= left[0] and before[1] >= left[1]:
+            continue
+        seen[key] = left
+        if not _is_copied(new):
+            yield from _following(new, size, *left, seen)
+        elif before is None:
+            yield new
+
+
+def _is_copied(world: World) -> bool:
+    return _copies_left(world) == 0
+
+
+def _copies_left(world: World) -> int:
+    return sum(log.copy is None for log in world.logs) + sum(state.copy is None for state in world.states)
+
+
+def _key(world: World) -> int:
+    """The same for worlds that differ by their times alone."""
+    logs, states = world.logs, world.states
+    near = drawn_together([log.batches for log in logs], [state.rows for state in states])
+    known = tuple(
+        (log.leader_epoch, _copied(log.batches, log.copy), tuple([at_other_times(b, near) for b in log.batches]))
+        for log in logs
+    )
+    told = tuple(
+        (state.leader_epoch, _copied(state.rows, state.copy), tuple([row_at_other_times(r, near) for r in state.rows]))
+        for state in states
+    )
+    return hash((known, told, world.transactions, world.current, world.clients, world.owed, world.is_state_last))
+
+
+def _copied(whole: tuple[object, ...], copy: tuple[object, ...] | None) -> object:
+    """What was copied, in few words where it is a beginning of what is there."""
+    return copy if copy is None or whole[: len(copy)] != copy else len(copy)
+
+
+def _has_open_data(world: World) -> bool:
+    """Without any there is nothing that an audit could speak of."""
+    return any(
+        log.copy is not None and open_data(log.copy, producer_id)
+        for log in world.logs
+        for producer_id in {b.producer_id for b in log.copy or ()}
+    )
+
+
+def judged(found: Iterable[World]) -> Iterator[tuple[World, Truth]]:
+    """Each world with the truth of the answer about its copies; copies that are alike are judged once.
+
+    Each is judged without a word of the operator, and with the assurance that the state was copied last where it is
+    true.
+    """
+    known: dict[Evidence, Answer] = {}
+    while chunk := list(islice(found, AT_ONCE)):
+        told = [
+            (world, evidence_of(world, says_last=says))
+            for world in chunk
+            for says in ((False, True) if world.is_state_last else (False,))
+        ]
+        fresh = list(dict.fromkeys(evidence for _, evidence in told if evidence not in known))
+        known |= zip(fresh, answers_of([evidence.history() for evidence in fresh]), strict=True)
+        for world, evidence in told:
+            yield world, truth_of(world, known[evidence])
+
+
+def report_of(*sizes: Size) -> Report:
+    """Judge every history of some sizes."""
+    report = Report()
+    for size in sizes:
+        for world, truth in judged(filter(_has_open_data, _counted(worlds(size), report))):
+            report.note(world, truth)
+    return report
+
+
+def _counted(found: Iterable[World], report: Report) -> Iterator[World]:
+    for world in found:
+        report.histories += 1
+        yield world
+
+
+OPEN = (Step("begin", "a", 0), Step("write", "a", 0))
+"""An id has written in its transaction."""
+
+
+def sizes(steps: int) -> tuple[Size, ...]:
+    """The worlds of which every history of so many steps is judged; those of two ids or partitions have one step less.
+
+    From nothing and from an open transaction on, with both transaction versions, and where the next decision uses up
+    the epochs of a producer id.
+    """
+    return (
+        Size(steps),
+        Size(steps, beginning=OPEN),
+        Size(steps, beginning=OPEN, version=2),
+        Size(steps, beginning=OPEN, version=2, first_epoch=LAST_EPOCH - 1, names_previous=False),
+        Size(steps - 1, beginning=OPEN, names=("a", "b")),
+        Size(steps - 1, beginning=OPEN, partitions=2),
+    )
+
+
+def main(words: list[str]) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.world.small", description=__doc__)
+    parser.add_argument("--steps", type=int, default=6)
+    given = parser.parse_args(words)
+    for size in sizes(given.steps):
+        began = time.monotonic()
+        report = report_of(size)
+        print(
+            f"{size.steps} steps after {len(size.beginning)}, {len(size.names)} ids, {size.partitions} partitions, "
+            f"version {size.version} from epoch {size.first_epoch}: {report.histories} histories, "
+            f"{report.judged} judged, {report.wrong} wrong plans, {report.found} of {report.hanging} true hangs found, "
+            f"{time.monotonic() - began:.0f} s"
+        )
+        for way, (number, steps) in sorted(report.ways.items(), key=lambda item: len(item[1][1])):
+            print(f"{number:9}  {', '.join(sorted(way)) or 'daily work alone'}: {'; '.join(story_of(steps))}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

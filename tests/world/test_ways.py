@@ -1,0 +1,99 @@
+"""The proof finds what it is for: wrong aborts, plans that destroy later, and true hangs, as stories."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.world import ways
+from tests.world.evidence import truth_of
+from tests.world.executor import destroyed_by
+from tests.world.known_ways import OPEN, PASS, RETURNS, STILL_HANGING, WRITE_LATE, WRONG_ABORTS, plot
+from tests.world.random_worlds import random_plot
+from tests.world.shrink import shrunk, told
+from tests.world.small import Size, report_of, worlds
+from tests.world.steps import after
+from tests.world.ways import is_wrong
+from txn_analysis.core.answer import answer_of
+from txn_analysis.judge import rules
+
+SEED = 1
+
+
+@pytest.mark.xfail(strict=True, reason="the rules as they are do not see it")
+@pytest.mark.parametrize("name", WRONG_ABORTS)
+def test_an_acknowledged_commit_is_not_planned(name: str) -> None:
+    assert not is_wrong(WRONG_ABORTS[name])
+
+
+@pytest.mark.xfail(strict=True, reason="the plan does not ask whether the producer has come back")
+def test_a_plan_that_is_honoured_destroys_nothing_of_a_producer_that_comes_back() -> None:
+    world = RETURNS.world()
+    answer = answer_of(RETURNS.evidence(world).history())
+    assert len(answer.plan) == 1
+    for step in (*OPEN, PASS):
+        world = after(world, step) or world
+    assert destroyed_by(world, answer.plan) == []
+
+
+@pytest.mark.parametrize("name", STILL_HANGING)
+def test_what_hangs_is_found(name: str) -> None:
+    world = STILL_HANGING[name].world()
+    truth = truth_of(world, answer_of(STILL_HANGING[name].evidence(world).history()))
+    assert len(truth.hanging) == 1
+    assert (truth.found, truth.wrong) == (truth.hanging, ())
+
+
+def test_random_histories_have_wrong_aborts_and_plans_that_destroy_and_true_hangs() -> None:
+    report = ways.report_of(300, SEED)
+    assert report.wrong
+    assert report.destroyed
+    assert report.found
+    assert all(story.startswith("  1. ") for story in report.stories.values())
+
+
+def test_a_judge_that_never_accuses_finds_no_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    never = tuple(rule for rule in rules.RULES if rule.verdict != "hanging")
+    monkeypatch.setattr(rules, "RULES", never)
+    report = ways.report_of(250, SEED)
+    assert (report.wrong, report.destroyed, report.found) == (0, 0, 0)
+    assert report.hanging
+
+
+@pytest.mark.parametrize(
+    ("switched_off", "size"),
+    [
+        ("log_may_end_early", Size(steps=6, beginning=(*OPEN, PASS), most_disturbances=0)),
+        ("state_older_than_log", Size(steps=5, beginning=(PASS,), most_disturbances=0)),
+    ],
+)
+def test_a_rule_that_is_switched_off_is_found_by_small_histories(
+    monkeypatch: pytest.MonkeyPatch, switched_off: str, size: Size
+) -> None:
+    before = report_of(size)
+    monkeypatch.setattr(rules, "RULES", tuple(rule for rule in rules.RULES if rule.name != switched_off))
+    assert report_of(size).wrong > before.wrong
+
+
+def test_a_story_is_shrunk_to_the_steps_that_it_takes() -> None:
+    longer = plot(*OPEN, *OPEN[1:], PASS, *WRONG_ABORTS["a commit's marker is lost in an unclean election"].steps[2:])
+    assert is_wrong(longer)
+    assert told(shrunk(longer, is_wrong)).splitlines()[:3] == [
+        "  1. a adds the partition to its transaction (0)",
+        "  2. a writes in its transaction (0)",
+        "  3. a commits: the coordinator writes PrepareCommit and acknowledges",
+    ]
+
+
+def test_the_same_number_makes_the_same_history() -> None:
+    assert random_plot("7/7", is_faulty=True) == random_plot("7/7", is_faulty=True)
+
+
+def test_histories_that_differ_by_the_order_of_independent_steps_count_once() -> None:
+    found = [world.steps for world in worlds(Size(steps=4, beginning=OPEN, most_disturbances=0))]
+    kinds = [sorted(step.kind for step in steps) for steps in found]
+    assert ["copy_log", "copy_state"] in kinds
+    assert kinds.count(["copy_log", "copy_state"]) == 2  # which of the two was copied last is a difference
+
+
+def test_a_write_that_its_coordinator_lists_is_no_late_one() -> None:
+    assert plot(*OPEN, WRITE_LATE).world().steps[2:3] != (WRITE_LATE,)

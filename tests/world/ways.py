@@ -1,0 +1,185 @@
+"""The ways to a wrong abort, and the true hangs that are found: random histories, judged and carried out.
+
+A plan is wrong where it holds an acknowledged commit, or a transaction that is live at its coordinator; or where
+somebody who carries it out as it says, while producers go on, destroys one. `python -m tests.world.ways --histories
+20000` prints each way in as few steps as will do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tests.world.evidence import Truth, truth_of
+from tests.world.executor import destroyed_by
+from tests.world.random_worlds import NAMES, Plot, random_plot, random_step
+from tests.world.shrink import shrunk, told
+from tests.world.small import DISTURBANCES
+from tests.world.steps import story_of
+from txn_analysis.core.answer import answer_of, answers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.world.model import World
+    from txn_analysis.core.answer import Answer
+
+AT_ONCE = 250
+_STEPS_BEFORE_EXECUTION = 8
+_EXECUTIONS = 3
+_MOST_SHRUNK = 6
+
+Way = tuple[str, ...]
+CARRIED_OUT: Way = ("the plan is carried out while producers go on",)
+
+
+@dataclass
+class Report:
+    """What so many random histories come to.
+
+    `whole` ones have all evidence: nothing was lost or compacted, the logs were copied first, and that is said. `ways`
+    are the wrong plans by what disturbs their history, each with its shortest story.
+    """
+
+    seed: int
+    histories: int = 0
+    planned: int = 0
+    wrong: int = 0
+    destroyed: int = 0
+    hanging: int = 0
+    found: int = 0
+    hanging_whole: int = 0
+    found_whole: int = 0
+    ways: Counter[Way] = field(default_factory=Counter)
+    stories: dict[Way, str] = field(default_factory=dict)
+
+
+def report_of(count: int, seed: int, *, first: int = 0) -> Report:
+    """Judge so many random histories, and carry out their plans."""
+    report = Report(seed)
+    for begin in range(first, first + count, AT_ONCE):
+        numbers = range(begin, min(begin + AT_ONCE, first + count))
+        plots = [random_plot(f"{seed}/{number}", is_faulty=number % 2 == 1) for number in numbers]
+        worlds = [plot.world() for plot in plots]
+        given = [plot.evidence(world) for plot, world in zip(plots, worlds, strict=True)]
+        answers = answers_of([evidence.history() for evidence in given])
+        for plot, world, evidence, answer in zip(plots, worlds, given, answers, strict=True):
+            _note(report, plot, world, truth_of(world, answer, evidence.logs), answer)
+    return report
+
+
+def _note(report: Report, plot: Plot, world: World, truth: Truth, answer: Answer) -> None:
+    is_whole = is_evidence_whole(plot, world)
+    report.histories += 1
+    report.planned += len(answer.plan)
+    report.hanging += len(truth.hanging)
+    report.found += len(truth.found)
+    report.hanging_whole += len(truth.hanging) * is_whole
+    report.found_whole += len(truth.found) * is_whole
+    if truth.wrong:
+        report.wrong += 1
+        _tell(report, plot)
+    elif answer.plan and (moment := when_it_destroys(plot, world, answer)) is not None:
+        report.destroyed += 1
+        report.ways[CARRIED_OUT] += 1
+        if CARRIED_OUT not in report.stories:
+            story = told(shrunk(plot, destroys))
+            report.stories[CARRIED_OUT] = f"{story}     the plan is carried out after {moment}\n"
+
+
+def _tell(report: Report, plot: Plot) -> None:
+    """The way that it took is that of its shrunk story; of a way that is known well, no more stories are shrunk."""
+    way = _way_of(plot)
+    if report.ways[way] < _MOST_SHRUNK:
+        short = shrunk(plot, is_wrong)
+        way, story = _way_of(short), told(short)
+        report.stories[way] = min(report.stories.get(way, story), story, key=len)
+    report.ways[way] += 1
+
+
+def _way_of(plot: Plot) -> Way:
+    kinds = sorted({step.kind for step in plot.world().steps} & DISTURBANCES)
+    rotated = (
+        ["the producer id rotates"] if any(r.previous_producer_id for s in plot.world().states for r in s.rows) else []
+    )
+    return (*kinds, *rotated, *([plot.fault] if plot.fault else []))
+
+
+def is_wrong(plot: Plot) -> bool:
+    """Its plan holds an acknowledged commit, or a live transaction."""
+    world = plot.world()
+    evidence = plot.evidence(world)
+    return bool(truth_of(world, answer_of(evidence.history()), evidence.logs).wrong)
+
+
+def is_evidence_whole(plot: Plot, world: World) -> bool:
+    """The state was not compacted, nothing was lost, the logs were copied first, and it is said."""
+    is_untouched = not world.lost and not any(step.kind in {"compact", "expire"} for step in world.steps)
+    return is_untouched and plot.fault is None and plot.says_last and world.is_state_last
+
+
+def destroys(plot: Plot) -> bool:
+    """Its plan is right when it is made, and destroys something when it is carried out later."""
+    world = plot.world()
+    answer = answer_of(plot.evidence(world).history())
+    return bool(answer.plan) and not is_wrong(plot) and when_it_destroys(plot, world, answer) is not None
+
+
+def when_it_destroys(plot: Plot, world: World, answer: Answer) -> str | None:
+    """What went before the moment at which carrying out the plan destroys something; None where it never does."""
+    known = len(world.steps)
+    for number in range(_EXECUTIONS):
+        source, later = random.Random(f"{plot.seed}, afterwards {number}"), world
+        for _ in range(_STEPS_BEFORE_EXECUTION):
+            later = random_step(later, NAMES, source) or later
+            if destroyed_by(later, answer.plan):
+                return ", ".join(story_of(later.steps[known:]))
+    return None
+
+
+def markdown(report: Report) -> str:
+    """The ways as a table for docs/proofs.md: how often, what disturbs the history, and its shortest story."""
+    head = "| of all histories | what is special | the shortest story |\n|---|---|---|\n"
+    rows = (
+        f"| {number / report.histories:.3%} | {', '.join(way) or 'daily work alone'} | {_in_one_line(report, way)} |\n"
+        for way, number in report.ways.most_common()
+    )
+    return head + "".join(rows)
+
+
+def _in_one_line(report: Report, way: Way) -> str:
+    sentences = report.stories.get(way, "").splitlines()
+    return "; ".join(sentence.strip().partition(". ")[2] or sentence.strip() for sentence in sentences)
+
+
+def main(words: Sequence[str]) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.world.ways", description=__doc__)
+    parser.add_argument("--histories", type=int, default=2_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--markdown", action="store_true", help="print the ways as a table")
+    given = parser.parse_args(words)
+    began = time.monotonic()
+    report = report_of(given.histories, given.seed)
+    passed = time.monotonic() - began
+    if given.markdown:
+        print(markdown(report))
+    else:
+        for way, number in report.ways.most_common():
+            print(f"{number / report.histories:8.4%}  {', '.join(way) or 'daily work alone'}")
+            print(report.stories.get(way, ""))
+    print(
+        f"{report.histories} random histories with seed {given.seed} in {passed:.0f} s: {report.planned} planned, "
+        f"{report.wrong} wrong plans, {report.destroyed} that destroy when carried out; {report.found} of "
+        f"{report.hanging} true hangs found, {report.found_whole} of {report.hanging_whole} where evidence is whole"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
