@@ -10,7 +10,7 @@ CAPTURE := data/cases/kafka-4.2/capture-1
 CODE := txn_analysis jobs tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test cluster e2e torture bench check docs format golden setup clean
+.PHONY: help demo test cluster e2e proof bench check docs format golden setup clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -31,14 +31,11 @@ e2e: $(READY) ## Repair real brokers of three versions, end to end (15 min; fetc
 	@$(BIN)/python -m tests.e2e.kafka_jars
 	@$(BIN)/python -m pytest -m e2e tests/e2e
 
-# What `make torture` does how often; a seed repeats a run.
-MUTATIONS ?= 2000
-LINES ?= 100000
-KILLS ?= 50
-SEED ?= 1
+# The whole is kept in docs/proofs.md; PROOF=--sample takes three minutes, PROOF='--minutes 20' about so many.
+PROOF ?= --write
 
-torture: $(READY) ## Damaged inputs, missing evidence, kills: a table of figures (an hour; MUTATIONS=, LINES=, KILLS=, SEED=)
-	@$(BIN)/python -m tests.torture --mutations $(MUTATIONS) --lines $(LINES) --kills $(KILLS) --seed $(SEED)
+proof: $(READY) ## Random and small histories, damaged inputs, kills: a table of figures (two hours; PROOF=--sample)
+	@$(BIN)/python -m tests.proof $(PROOF)
 
 # GiB of dumps: what both sizes cost alike drops out of the difference. Each process runs so often, and its fastest run
 # counts, as a difference of two runs carries the noise of both.

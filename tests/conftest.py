@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -35,11 +35,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write the golden files instead of comparing with them"
     )
+    parser.addoption(
+        "--times", type=int, default=0, help="so many times the examples of each property, from `--hypothesis-seed`"
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that share something long run one after another, in one process, and first."""
+    if times := config.getoption("--times"):
+        for test in {item.obj for item in items if isinstance(item, pytest.Function)}:
+            _try_more_examples(test, times)
     if not config.pluginmanager.hasplugin("xdist"):
         return
     groups = {item: _group(item) for item in items}
@@ -47,6 +53,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.add_marker(pytest.mark.xdist_group(group))
     places = {name: place for place, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: places.get(groups[item].rpartition("/")[2], len(places)))
+
+
+def _try_more_examples(test: Any, times: int) -> None:
+    if hypothesis.is_hypothesis_test(test):
+        # Hypothesis has no public way to change the settings that a test was decorated with.
+        own = test._hypothesis_internal_use_settings
+        test._hypothesis_internal_use_settings = hypothesis.settings(
+            own, max_examples=own.max_examples * times, derandomize=False, database=None, deadline=None
+        )
 
 
 def _group(item: pytest.Item) -> str:

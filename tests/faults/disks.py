@@ -13,15 +13,16 @@ import sys
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.faults.scene import Scene, tables_by_spark
+from tests.faults.scene import scene_for
 from txn_analysis.errors import WarehouseError
-from txn_analysis.session import RunLength, session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from tests.faults.scene import Scene
 
 _DISK_BYTES = 3 << 20  # of a kernel's file system in memory; the audit itself needs a tenth
 _TMPFS = ("mount", "-t", "tmpfs", "-o", f"size={_DISK_BYTES}", "tmpfs")
@@ -82,20 +83,17 @@ class DiskReport:
     problems: list[str] = field(default_factory=list)
 
 
-def run_disks(count: int, seed: int) -> DiskReport:
+def run_disks(count: int, seed: int, scene: Scene) -> DiskReport:
     """Audit on disks with random room, from none to what an audit needs, and again when there is enough."""
-    spark = session("local[2]", "txn-analysis-disks", length=RunLength.SHORT)
     report = DiskReport()
-    with tempfile.TemporaryDirectory() as scratch:
-        scene = Scene(spark, Path(scratch), tables_by_spark)
-        for number in range(count):
-            room_bytes = random.Random(f"{seed}/{number}").randrange(scene.new_bytes)
-            folder = Path(scratch, f"disk-{number}")
-            folder.mkdir()
-            with small_disk(folder, scene) as disk:
-                report.tried += 1
-                found = _problems(scene, disk, room_bytes, report)
-            report.problems += [f"seed {seed}, disk {number}, room for {room_bytes} bytes: {p}" for p in found]
+    for number in range(count):
+        room_bytes = random.Random(f"{seed}/{number}").randrange(scene.new_bytes)
+        folder = scene.folder / f"disk-{number}"
+        folder.mkdir()
+        with small_disk(folder, scene) as disk:
+            report.tried += 1
+            found = _problems(scene, disk, room_bytes, report)
+        report.problems += [f"seed {seed}, disk {number}, room for {room_bytes} bytes: {p}" for p in found]
     return report
 
 
@@ -119,7 +117,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(arguments)
-    report = run_disks(given.count, given.seed)
+    with scene_for("disks") as scene:
+        report = run_disks(given.count, given.seed, scene)
     print(f"seed {given.seed}: {report.tried} disks, {report.filled} of them too small")
     print("\n".join([*report.problems, f"{len(report.problems)} problems"]))
     return int(bool(report.problems))

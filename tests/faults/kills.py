@@ -5,25 +5,22 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING
 
 from tests.faults.processes import file_count, kill_group, kill_workers, start_audit, wait_until
-from tests.faults.scene import LATER, WORDS, Scene, tables_by_spark
+from tests.faults.scene import LATER, WORDS, scene_for
 from txn_analysis.errors import AuditError
-from txn_analysis.session import RunLength, session
 from txn_analysis.storage_errors import storage_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
+    from tests.faults.scene import Scene
     from txn_analysis.tables import Table
 
 # Of five kills two hit a driver, the rest a Python worker: a driver takes longer to start than to do its work.
@@ -47,19 +44,16 @@ class KillReport:
         return "\n".join([*lines, *self.problems])
 
 
-def run_kills(count: int, seed: int, spark: SparkSession | None = None, folder: Path | None = None) -> KillReport:
+def run_kills(count: int, seed: int, scene: Scene) -> KillReport:
     """Kill `count` audits at random moments, each with a warehouse of its own, and see what is left.
 
     Args:
         count: audits to kill.
         seed: chooses the moments; the same seed chooses the same, as far as processes repeat themselves.
-        spark: the session to compare in, one of its own if None.
-        folder: where the warehouses are made; a temporary folder if None.
+        scene: whose later audit is killed.
     """
-    spark = spark or session("local[2]", "txn-analysis-kills", length=RunLength.SHORT)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch, ThreadPoolExecutor(1) as drivers:
-        scene = Scene(spark, Path(scratch), tables_by_spark)
-        kills = [_random_kill(scene, n, seed) for n in range(count)]
+    kills = [_random_kill(scene, n, seed) for n in range(count)]
+    with ThreadPoolExecutor(1) as drivers:
         # Drivers are processes of their own: they start, and die, while the workers of this session do.
         cut = {kill: drivers.submit(kill.cut_driver) for kill in kills if kill.is_of_driver}
         found = [kill.consequences(kill.cut_worker()) for kill in kills if not kill.is_of_driver]
@@ -155,7 +149,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(arguments)
-    report = run_kills(given.count, given.seed)
+    with scene_for("kills") as scene:
+        report = run_kills(given.count, given.seed, scene)
     print(f"seed {given.seed}: {report}")
     return int(bool(report.problems))
 

@@ -9,23 +9,21 @@ import argparse
 import json
 import random
 import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.faults.processes import start_audit, wait_until
-from tests.faults.scene import EARLIER, LATER, WORDS, Scene, differences, duplicates, settings, tables_by_spark
+from tests.faults.scene import EARLIER, LATER, WORDS, differences, duplicates, scene_for, settings
 from txn_analysis import audit
-from txn_analysis.session import RunLength, session
 from txn_analysis.tables import INPUTS, LOG_BATCHES, RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
-    from tests.faults.scene import Tables
+    from tests.faults.scene import Scene, Tables
 
 _LONGEST_DELAY_S = 2.0
 _CONTENTS, _SHARED_CONTENTS = 7, 5  # of LATER, and of EARLIER, which are all in LATER
@@ -39,21 +37,18 @@ class PairReport:
     problems: list[str] = field(default_factory=list)
 
 
-def run_pairs(count: int, seed: int) -> PairReport:
+def run_pairs(count: int, seed: int, scene: Scene) -> PairReport:
     """Let `count` pairs of audits meet, each in a warehouse of its own, with a random head start for one of them."""
-    spark = session("local[2]", "txn-analysis-pairs", length=RunLength.SHORT)
     report = PairReport()
-    with tempfile.TemporaryDirectory() as scratch:
-        scene = Scene(spark, Path(scratch), tables_by_spark)
-        for number in range(count):
-            delay_s = random.Random(f"{seed}/{number}").uniform(0, _LONGEST_DELAY_S)
-            meet = two_processes if number % 2 else two_threads
-            warehouse = Path(scratch, f"pair-{number}")
-            found = meet(scene, warehouse, delay_s)
-            scene.remove(warehouse)
-            report.tried += 1
-            what = meet.__name__.replace("_", " ")
-            report.problems += [f"seed {seed}, pair {number}, {what} {delay_s:.1f} s apart: {p}" for p in found]
+    for number in range(count):
+        delay_s = random.Random(f"{seed}/{number}").uniform(0, _LONGEST_DELAY_S)
+        meet = two_processes if number % 2 else two_threads
+        warehouse = scene.folder / f"pair-{number}"
+        found = meet(scene, warehouse, delay_s)
+        scene.remove(warehouse)
+        report.tried += 1
+        what = meet.__name__.replace("_", " ")
+        report.problems += [f"seed {seed}, pair {number}, {what} {delay_s:.1f} s apart: {p}" for p in found]
     return report
 
 
@@ -103,7 +98,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(arguments)
-    report = run_pairs(given.count, given.seed)
+    with scene_for("pairs") as scene:
+        report = run_pairs(given.count, given.seed, scene)
     print("\n".join([f"seed {given.seed}: {report.tried} pairs", *report.problems, f"{len(report.problems)} problems"]))
     return int(bool(report.problems))
 

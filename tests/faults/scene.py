@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import shutil
+import tempfile
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +18,12 @@ from pyspark.sql import functions as F
 from txn_analysis import audit
 from txn_analysis.config import Settings
 from txn_analysis.local_tables import LocalTables
+from txn_analysis.session import RunLength, session
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS, Table
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -134,7 +137,7 @@ class Scene:
         self, spark: SparkSession, folder: Path, read: Callable[[SparkSession, Path], Tables] = tables
     ) -> None:
         self.spark = spark
-        self._folder = folder
+        self.folder = folder
         self._read = read
         self._base = folder / "base"
         audit.audit(spark, EARLIER, settings(self._base, cluster="earlier"))
@@ -152,7 +155,7 @@ class Scene:
 
     def warehouse(self, name: str) -> Path:
         """A fresh copy of the warehouse with the earlier run alone."""
-        return self.copied_to(self._folder / name)
+        return self.copied_to(self.folder / name)
 
     def copied_to(self, folder: Path) -> Path:
         """The same in a folder of the caller's."""
@@ -188,6 +191,14 @@ class Scene:
         """What is wrong after the same audit was run again."""
         found = self.rows(warehouse)
         return [*differences(found, self.after), *duplicates(found)]
+
+
+@contextmanager
+def scene_for(name: str) -> Iterator[Scene]:
+    """A scene with a session of its own, whose rows Spark reads; gone with the block."""
+    spark = session("local[2]", f"txn-analysis-{name}", length=RunLength.SHORT)
+    with tempfile.TemporaryDirectory() as folder:
+        yield Scene(spark, Path(folder), tables_by_spark)
 
 
 def _size_bytes(folder: Path) -> int:

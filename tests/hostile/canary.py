@@ -221,8 +221,10 @@ def main() -> int:
     """Run it once, and say what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--verbs", type=int, default=len(VERBS), help="how many verbs are asked beside the audits")
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        report = run_canary(Path(folder), parser.parse_args().seed)
+        report = run_canary(Path(folder), given.seed, VERBS[: given.verbs])
     print(f"{report.planted} secrets, {report.searched_files} files, {report.searched_bytes} bytes searched")
     print("\n".join([*report.found, f"{len(report.found)} found"]))
     return int(bool(report.found))

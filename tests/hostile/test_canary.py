@@ -14,7 +14,7 @@ SEED = 4
 
 
 def test_no_key_payload_or_header_leaves_the_text(tmp_path: Path) -> None:
-    # Other verbs print what is in the tables, which are searched here; `make torture` asks them all.
+    # Other verbs print what is in the tables, which are searched here; `make proof` asks them all.
     report = run_canary(tmp_path, SEED, verbs=())
     assert report.planted > 100
     assert report.searched_files > 100

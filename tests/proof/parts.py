@@ -1,0 +1,229 @@
+"""The parts, in the order in which they run: those that find most for a second come first."""
+
+from __future__ import annotations
+
+import atexit
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from tests.faults.disks import may_mount, run_disks
+from tests.faults.kills import run_kills
+from tests.faults.pairs import run_pairs
+from tests.faults.scene import Scene, tables_by_spark
+from tests.hostile.canary import VERBS, run_canary
+from tests.hostile.corpus import run_corpus
+from tests.hostile.fuzz import run_fuzz
+from tests.proof.part import Figure, Found, Part, none_of
+from tests.torture.safety import run_safety
+from tests.world import small, ways
+from txn_analysis.session import RunLength, session
+
+
+def corpus(percent: int, _: int) -> Found:
+    """Every hostile text, and of the many cut ones, odd numbers and small ranges some."""
+    report = run_corpus(percent)
+    figures = (
+        Figure("hostile inputs tried", report.inputs),
+        none_of("findings wrongly raised", report.wrongly_raised),
+        none_of("bytes unaccounted", report.unaccounted_bytes),
+    )
+    return Found(figures, report.problems)
+
+
+def fuzz(lines: int, seed: int) -> Found:
+    """Lines of real dumps, damaged."""
+    report = run_fuzz(lines, seed)
+    return Found((Figure("damaged lines tried", report.lines), Figure("texts", report.inputs)), report.problems)
+
+
+def properties(times: int, seed: int) -> Found:
+    """Every property of the tests, from another seed than theirs."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "junit.xml")
+        words = ("-m", "hypothesis", "--times", str(times), "--hypothesis-seed", str(seed), "-n", "2", "-q")
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *words, f"--junitxml={file}"], capture_output=True, text=True, check=False
+        )
+        cases = list(ET.parse(file).iter("testcase")) if file.exists() else []
+    broken = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
+    figures = (
+        Figure("properties tried", len(cases), least=1),
+        Figure("times the examples of `make test`", times),
+        none_of("properties broken", len(broken)),
+    )
+    return Found(figures, [done.stdout[-3000:] + done.stderr[-1000:]] if done.returncode else ())
+
+
+def safety(mutations: int, seed: int) -> Found:
+    """Evidence taken away, mixed and handed over differently."""
+    report = run_safety(mutations, seed)
+    figures = (
+        Figure("mutations tried", report.mutations),
+        Figure("hanging ones still found", report.still_hanging, least=1),
+        none_of("findings wrongly raised", report.wrongly_raised),
+        none_of("bytes unaccounted", report.unaccounted_bytes),
+    )
+    return Found(figures, report.problems)
+
+
+def histories(count: int, seed: int) -> Found:
+    """Random histories with truth: judged, and their plans carried out. docs/proofs.md names the wrong ones."""
+    report = ways.report_of(count, seed)
+    figures = (
+        Figure("random histories judged", report.histories),
+        Figure("transactions planned", report.planned),
+        Figure("histories with a wrong plan", report.wrong),
+        Figure("plans that destroy when carried out later", report.destroyed),
+        Figure("true hangs", report.hanging),
+        Figure("true hangs found", report.found, least=1),
+        Figure("true hangs where evidence is whole", report.hanging_whole),
+        Figure("true hangs found where evidence is whole", report.found_whole),
+    )
+    return Found(figures)
+
+
+def small_histories(steps: int, _: int) -> Found:
+    """Every small history with truth."""
+    report = small.report_of(*small.sizes(steps))
+    figures = (
+        Figure("small histories told", report.histories),
+        Figure("judgements of those with open data", report.judged),
+        Figure("wrong plans", report.wrong),
+        Figure("true hangs", report.hanging),
+        Figure("true hangs found", report.found, least=1),
+    )
+    return Found(figures)
+
+
+def canary(verbs: int, seed: int) -> Found:
+    """Marked secrets, looked for in everything that two audits and other verbs leave behind."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = run_canary(Path(folder), seed, VERBS[:verbs])
+    figures = (
+        Figure("secrets planted", report.planted, least=1),
+        Figure("bytes searched", report.searched_bytes),
+        none_of("secrets found", len(report.found)),
+    )
+    return Found(figures, report.found)
+
+
+def kills(count: int, seed: int) -> Found:
+    """Audits killed at random moments, and run again."""
+    report = run_kills(count, seed, _scene())
+    figures = (
+        Figure("kills tried", report.tried),
+        Figure("kills that cut an audit short", report.struck, least=1),
+        none_of("kills not survived", report.tried - report.survived),
+    )
+    return Found(figures, report.problems)
+
+
+def disks(count: int, seed: int) -> Found:
+    """Disks that fill up under an audit."""
+    if not may_mount():
+        return Found((Figure("disks tried (mounting is not allowed here)", 0),))
+    report = run_disks(count, seed, _scene())
+    figures = (Figure("disks tried", report.tried), Figure("disks that were too small", report.filled, least=1))
+    return Found(figures, report.problems)
+
+
+def pairs(count: int, seed: int) -> Found:
+    """Audits that meet in one warehouse."""
+    report = run_pairs(count, seed, _scene())
+    return Found((Figure("pairs of audits tried", report.tried),), report.problems)
+
+
+@cache
+def _scene() -> Scene:
+    """One for all parts: its audits take half a minute."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    return Scene(session("local[2]", "txn-analysis-proof", RunLength.SHORT), Path(folder.name), tables_by_spark)
+
+
+PARTS = (
+    Part(
+        "corpus",
+        "no forged line, hostile id or cut dump raises a finding or loses a byte",
+        "python -m tests.hostile.corpus --percent {size}",
+        corpus,
+        size=100,
+        sample=2,
+    ),
+    Part(
+        "fuzz",
+        "no damaged line of a real dump crashes a reader or loses a byte",
+        "python -m tests.hostile.fuzz --lines {size} --seed {seed}",
+        fuzz,
+        size=100_000,
+        sample=2000,
+    ),
+    Part(
+        "properties",
+        "every property of the tests holds of many more random examples",
+        "python -m pytest -m hypothesis --times {size} --hypothesis-seed {seed} -n 2",
+        properties,
+        size=20,
+        sample=1,
+    ),
+    Part(
+        "safety",
+        "no evidence taken away, mixed or handed over differently makes a verdict wrong",
+        "python -m tests.torture.safety --mutations {size} --seed {seed}",
+        safety,
+        size=2000,
+        sample=100,
+    ),
+    Part(
+        "histories",
+        "how many plans of random histories are wrong or destroy later, and how many true hangs are found",
+        "python -m tests.world.ways --histories {size} --seed {seed}",
+        histories,
+        size=20_000,
+        sample=300,
+    ),
+    Part(
+        "small",
+        "the same of every history of so many steps in a small world",
+        "python -m tests.world.small --steps {size}",
+        small_histories,
+        size=7,
+        sample=4,
+    ),
+    Part(
+        "canary",
+        "no key, payload or header is in anything that an audit leaves behind",
+        "python -m tests.hostile.canary --verbs {size} --seed {seed}",
+        canary,
+        size=7,
+        sample=0,
+    ),
+    Part(
+        "kills",
+        "after kill -9 at any moment, running again gives the tables of an undisturbed run",
+        "python -m tests.faults.kills --count {size} --seed {seed}",
+        kills,
+        size=50,
+        sample=2,
+    ),
+    Part(
+        "disks",
+        "a disk that fills up leaves earlier runs whole, and with room again the tables are the usual ones",
+        "python -m tests.faults.disks --count {size} --seed {seed}",
+        disks,
+        size=20,
+        sample=1,
+    ),
+    Part(
+        "pairs",
+        "two audits at once leave the tables of one after the other",
+        "python -m tests.faults.pairs --count {size} --seed {seed}",
+        pairs,
+        size=20,
+        sample=1,
+    ),
+)
