@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if times := config.getoption("--times"):
         for test in {item.obj for item in items if isinstance(item, pytest.Function)}:
             _try_more_examples(test, times)
-    if not config.pluginmanager.hasplugin("xdist"):
+    if not hasattr(config, "workerinput"):  # only the processes that xdist starts share tests out
         return
     groups = {item: _group(item) for item in items}
     for item, group in groups.items():

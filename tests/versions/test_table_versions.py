@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,8 +24,6 @@ from txn_analysis.tables._schema import BIGINT, INT, STRING, array, struct
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
     Row = dict[str, Any]
@@ -61,13 +61,19 @@ NEW: Row = {"run_id": "new", "day": 4, "sky": "half clear", "place": {"name": "L
 SHOWER = {"at": 1, "kind": "hail", "words": "loud", "drops": {"ml": 2}}
 
 
-@pytest.fixture
-def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
-    """With one row of the earlier version, in a folder whose name a URI would escape."""
-    warehouse = Warehouse(spark, str(tmp_path / "ware house#1%20ä"))
+@pytest.fixture(scope="module")
+def made_earlier(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With one row of the earlier version; tests work on copies."""
+    warehouse = Warehouse(spark, str(tmp_path_factory.mktemp("earlier") / "warehouse"))
     create_table(spark, warehouse.path(EARLIER), EARLIER)
     warehouse.replace_rows([OLD | {"showers": [{"at": 1, "words": "loud"}]}], EARLIER, run_id="old")
-    return warehouse
+    return Path(warehouse.root)
+
+
+@pytest.fixture
+def warehouse(spark: SparkSession, made_earlier: Path, tmp_path: Path) -> Warehouse:
+    """A copy of its own, in a folder whose name a URI would escape."""
+    return Warehouse(spark, str(shutil.copytree(made_earlier, tmp_path / "ware house#1%20ä")))
 
 
 @pytest.fixture(params=["our writer", "Spark's writer"])
