@@ -31,10 +31,10 @@ e2e: $(READY) ## Repair real brokers of three versions, end to end (15 min; fetc
 	@$(BIN)/python -m tests.e2e.kafka_jars
 	@$(BIN)/python -m pytest -m e2e tests/e2e
 
-# The whole is kept in docs/proofs.md; PROOF=--sample takes three minutes, PROOF='--minutes 20' about so many.
+# The whole is kept in docs/proofs.md; PROOF=--sample takes minutes, PROOF='--minutes 20' about so many.
 PROOF ?= --write
 
-proof: $(READY) ## Random and small histories, damaged inputs, kills: a table of figures (two hours; PROOF=--sample)
+proof: $(READY) ## Random and small histories, damaged inputs, kills: a table of figures (hours; PROOF=--sample: minutes)
 	@$(BIN)/python -m tests.proof $(PROOF)
 
 # GiB of dumps: what both sizes cost alike drops out of the difference. Each process runs so often, and its fastest run

@@ -44,7 +44,7 @@ def _parsed(words: Sequence[str] | None, parts: Sequence[Part]) -> argparse.Name
     parser.add_argument("--only", action="append", choices=[part.name for part in parts], help="a part; again for more")
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--minutes", type=float, help="about so long in all, by how long each part took last time")
-    sizes.add_argument("--sample", action="store_true", help="a little of each part: three minutes in all")
+    sizes.add_argument("--sample", action="store_true", help="a little of each part")
     parser.add_argument("--write", action="store_true", help="keep what is found, and write docs/proofs.md anew")
     return parser.parse_args(words)
 
