@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -155,6 +155,19 @@ def test_arrow_functions_work_without_pandas(spark: SparkSession) -> None:
     assert frame.mapInArrow(lambda batches: batches, "id BIGINT").count() == 4
     assert by_id.applyInArrow(lambda table: table, "id BIGINT").count() == 4
     assert by_id.cogroup(by_id).applyInArrow(lambda left, _: left, "id BIGINT").count() == 4
+
+
+def test_rows_may_be_larger_than_a_page(spark: SparkSession) -> None:
+    rows = spark.range(4).selectExpr("id % 2 AS half", "repeat('x', 3 * 1024 * 1024) AS text")
+    lengths = rows.orderBy("text", "half").selectExpr("half", "length(text) AS l").collect()
+    assert [(row["half"], row["l"]) for row in lengths] == [(0, 3 << 20)] * 2 + [(1, 3 << 20)] * 2
+    assert sorted(row["count"] for row in rows.groupBy("text", "half").count().select("count").collect()) == [2, 2]
+
+
+def test_java_is_asked_for_a_class_once(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    assert jvm.io.delta.tables.DeltaTable is jvm.io.delta.tables.DeltaTable
+    assert jvm.functions is jvm.functions
 
 
 def test_running_session_is_taken(spark: SparkSession) -> None:
