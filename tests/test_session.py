@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from txn_analysis.delta_jars import (
     DELTA_ARTIFACT,
     DELTA_COORDINATES,
     DELTA_VERSION,
+    JARS_VARIABLE,
     delta_jars,
     jars_folder,
     resolve_jars,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+DAMAGED_ARCHIVE = b"\xf0\x0b\xab\xa8" + bytes(4096)  # it begins as Java's do
 MAIN_JAR = f"io.delta_{DELTA_ARTIFACT}-{DELTA_VERSION}.jar"
 
 
@@ -174,7 +177,7 @@ def test_running_session_is_taken(spark: SparkSession) -> None:
     assert session("local[7]").sparkContext is spark.sparkContext
 
 
-@pytest.mark.parametrize("archive", [b"", b"\xf0\x0b\xab\xa8" + bytes(4096)], ids=["empty", "damaged"])
+@pytest.mark.parametrize("archive", [b"", DAMAGED_ARCHIVE], ids=["empty", "damaged"])
 def test_java_passes_over_a_class_archive_that_does_not_fit(tmp_path: Path, archive: bytes) -> None:
     (tmp_path / CLASS_ARCHIVE).write_bytes(archive)
     options = shlex.split(_archive_options(tmp_path))
@@ -187,7 +190,14 @@ def test_java_passes_over_a_class_archive_that_does_not_fit(tmp_path: Path, arch
     assert with_archive == without
 
 
-def test_start_is_silent_and_leaves_nothing_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_archive_damaged", [False, True], ids=["archive-as-it-is", "damaged-archive"])
+def test_start_is_silent_and_leaves_nothing_behind(tmp_path: Path, is_archive_damaged: bool) -> None:
+    folder = jars_folder(os.environ)
+    if is_archive_damaged:
+        for jar in delta_jars(folder):
+            (tmp_path / jar.name).symlink_to(jar)
+        (tmp_path / CLASS_ARCHIVE).write_bytes(DAMAGED_ARCHIVE)
+        folder = tmp_path
     program = """
 from txn_analysis.session import RunLength, session
 spark = session("local[1]", length=RunLength.SHORT)
@@ -198,6 +208,7 @@ print(spark.sql("SHOW TABLES").count())
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=work,
+        env=os.environ | {JARS_VARIABLE: str(folder)},
         capture_output=True,
         text=True,
         check=False,
