@@ -28,7 +28,10 @@ hypothesis.settings.load_profile("repeatable")
 # What one process runs where `make test` starts two: a file, or all that asks for something that takes long to make.
 _SHARED = {"audit_of": "audits", "scene": "faults"}
 # The groups that take longest come first, so that in the end no process waits for the other one.
-_LONGEST = ("audits", "faults", "test_one_warehouse.py", "test_audit.py", "test_warehouse.py")
+_LONGEST = (
+    *("audits", "faults", "test_earlier_version.py", "test_table_versions.py", "test_one_warehouse.py"),
+    *("test_canary.py", "test_blocked_groups.py", "test_audit.py", "test_warehouse.py", "test_memory.py"),
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -96,11 +99,11 @@ def warehouse(empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture(scope="session")
-def scene(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+def scene(spark: SparkSession, empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Scene:
     """An audited warehouse that faults happen to, each to a copy."""
     from tests.faults.scene import Scene
 
-    return Scene(spark, tmp_path_factory.mktemp("scene"))
+    return Scene(spark, tmp_path_factory.mktemp("scene"), empty=empty_warehouse)
 
 
 @pytest.fixture(scope="module")

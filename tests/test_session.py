@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from txn_analysis.delta_jars import (
     DELTA_ARTIFACT,
     DELTA_COORDINATES,
     DELTA_VERSION,
+    JARS_VARIABLE,
     delta_jars,
     jars_folder,
     resolve_jars,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+DAMAGED_ARCHIVE = b"\xf0\x0b\xab\xa8" + bytes(4096)  # it begins as Java's do
 MAIN_JAR = f"io.delta_{DELTA_ARTIFACT}-{DELTA_VERSION}.jar"
 
 
@@ -157,11 +160,24 @@ def test_arrow_functions_work_without_pandas(spark: SparkSession) -> None:
     assert by_id.cogroup(by_id).applyInArrow(lambda left, _: left, "id BIGINT").count() == 4
 
 
+def test_rows_may_be_larger_than_a_page(spark: SparkSession) -> None:
+    rows = spark.range(4).selectExpr("id % 2 AS half", "repeat('x', 3 * 1024 * 1024) AS text")
+    lengths = rows.orderBy("text", "half").selectExpr("half", "length(text) AS l").collect()
+    assert [(row["half"], row["l"]) for row in lengths] == [(0, 3 << 20)] * 2 + [(1, 3 << 20)] * 2
+    assert sorted(row["count"] for row in rows.groupBy("text", "half").count().select("count").collect()) == [2, 2]
+
+
+def test_java_is_asked_for_a_class_once(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    assert jvm.io.delta.tables.DeltaTable is jvm.io.delta.tables.DeltaTable
+    assert jvm.functions is jvm.functions
+
+
 def test_running_session_is_taken(spark: SparkSession) -> None:
     assert session("local[7]").sparkContext is spark.sparkContext
 
 
-@pytest.mark.parametrize("archive", [b"", b"\xf0\x0b\xab\xa8" + bytes(4096)], ids=["empty", "damaged"])
+@pytest.mark.parametrize("archive", [b"", DAMAGED_ARCHIVE], ids=["empty", "damaged"])
 def test_java_passes_over_a_class_archive_that_does_not_fit(tmp_path: Path, archive: bytes) -> None:
     (tmp_path / CLASS_ARCHIVE).write_bytes(archive)
     options = shlex.split(_archive_options(tmp_path))
@@ -174,7 +190,14 @@ def test_java_passes_over_a_class_archive_that_does_not_fit(tmp_path: Path, arch
     assert with_archive == without
 
 
-def test_start_is_silent_and_leaves_nothing_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_archive_damaged", [False, True], ids=["archive-as-it-is", "damaged-archive"])
+def test_start_is_silent_and_leaves_nothing_behind(tmp_path: Path, is_archive_damaged: bool) -> None:
+    folder = jars_folder(os.environ)
+    if is_archive_damaged:
+        for jar in delta_jars(folder):
+            (tmp_path / jar.name).symlink_to(jar)
+        (tmp_path / CLASS_ARCHIVE).write_bytes(DAMAGED_ARCHIVE)
+        folder = tmp_path
     program = """
 from txn_analysis.session import RunLength, session
 spark = session("local[1]", length=RunLength.SHORT)
@@ -185,6 +208,7 @@ print(spark.sql("SHOW TABLES").count())
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=work,
+        env=os.environ | {JARS_VARIABLE: str(folder)},
         capture_output=True,
         text=True,
         check=False,

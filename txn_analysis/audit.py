@@ -54,7 +54,7 @@ def audit(
     ingested = ingest(spark, paths, settings, progress)
     settings = settings.model_copy(update={"capture": ingested.capture})
     with progress.stage("reconstruct"):
-        run = reconstruct(spark, settings)
+        run = _reconstructed(start_run(spark, settings))  # the ingest has prepared the tables
     with progress.stage("judge"):
         judged = judge(run)
     with progress.stage("write"):
@@ -65,7 +65,17 @@ def audit(
 
 def reconstruct(spark: SparkSession, settings: Settings) -> Run:
     """Write `transactions` and `partition_health` of the run for a capture."""
+    return _reconstructed(_run_to_write(spark, settings))
+
+
+def _run_to_write(spark: SparkSession, settings: Settings) -> Run:
+    """The run for a capture, with its tables prepared: for steps that are called by themselves."""
     run = start_run(spark, settings)
+    run.warehouse.create()
+    return run
+
+
+def _reconstructed(run: Run) -> Run:
     linked = linked_partitions(run.evidence, run.as_of_ms)
     in_parallel(
         lambda: run.replace(partition_health(linked, run.run_id), PARTITION_HEALTH),
@@ -81,7 +91,7 @@ def find_hanging(spark: SparkSession, settings: Settings) -> Run:
     Raises:
         WarehouseError: the capture was not reconstructed with these settings; nothing open would look like all is well.
     """
-    run = start_run(spark, settings)
+    run = _run_to_write(spark, settings)
     judged = judge(run)
     if not judged.health and any(s["kind"] == "log" for item in run.evidence.inputs for s in item["sections"] or ()):
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not reconstructed. Run jobs/reconstruct.py first.")
@@ -95,7 +105,7 @@ def plan_aborts(spark: SparkSession, settings: Settings) -> Run:
     Raises:
         WarehouseError: the capture was not judged with these settings.
     """
-    run = start_run(spark, settings)
+    run = _run_to_write(spark, settings)
     if not run.warehouse.listed(RUNS, "run_id", run_id=[run.run_id]):
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/find_hanging.py first.")
     run.replace_rows(plan_of(run, collected(run.rows(FINDINGS))), ABORT_PLAN)

@@ -87,10 +87,9 @@ class Run:
 def start_run(spark: SparkSession, settings: Settings) -> Run:
     """The run for a capture: the named one, or else the cluster's newest by its brokers' clocks.
 
-    Tables of another version are brought up to date: whoever starts a run writes its rows.
+    Whoever writes its rows prepares the tables before (`Warehouse.create`).
     """
     known = evidence_of(Warehouse(spark, settings.warehouse), settings.cluster, settings.capture)
-    known.warehouse.create()
     as_of_ms = settings.as_of_ms if settings.as_of_ms is not None else known.newest_moment_ms
     return Run(_run_id(known, settings), known, settings, as_of_ms)
 

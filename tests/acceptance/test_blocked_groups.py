@@ -54,10 +54,10 @@ def groups(findings: list[Row]) -> list[tuple[Any, Any]]:
 
 
 @pytest.fixture(scope="module")
-def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Audited:
+def audited(spark: SparkSession, empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Audited:
     folder = tmp_path_factory.mktemp("copies-that-are-deleted")
     copies = [shutil.copytree(CAPTURE / part, folder / part) for part in PARTS]
-    root = str(folder / "warehouse")
+    root = str(shutil.copytree(empty_warehouse, folder / "warehouse"))
     report = run_audit(spark, root, [str(copy) for copy in copies])
     for copy in copies:
         shutil.rmtree(copy)

@@ -131,15 +131,22 @@ class Scene:
         spark: the session to audit in.
         folder: where the warehouses are made.
         read: how their rows are read.
+        empty: a warehouse whose tables were just made, to begin with a copy of it; without one they are made.
     """
 
     def __init__(
-        self, spark: SparkSession, folder: Path, read: Callable[[SparkSession, Path], Tables] = tables
+        self,
+        spark: SparkSession,
+        folder: Path,
+        read: Callable[[SparkSession, Path], Tables] = tables,
+        empty: Path | None = None,
     ) -> None:
         self.spark = spark
         self.folder = folder
         self._read = read
         self._base = folder / "base"
+        if empty:
+            shutil.copytree(empty, self._base)
         audit.audit(spark, EARLIER, settings(self._base, cluster="earlier"))
         self.before = self.rows(self._base)
         complete = self.warehouse("complete")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,9 +61,12 @@ def untouched(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
-def fresh(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Warehouse, list[str]]:
+def fresh(
+    spark: SparkSession, empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Warehouse, list[str]]:
     """A new warehouse, and its runs of both captures of the cluster."""
-    warehouse = Warehouse(spark, str(tmp_path_factory.mktemp("fresh") / "warehouse"))
+    folder = shutil.copytree(empty_warehouse, tmp_path_factory.mktemp("fresh") / "warehouse")
+    warehouse = Warehouse(spark, str(folder))
     return warehouse, [audited(warehouse, capture) for capture in (FIRST, LATER)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from tests.faults.scene import EARLIER, differences, settings
+from tests.faults.scene import EARLIER, LATER, differences, settings
 from txn_analysis import audit
 from txn_analysis.warehouse import Warehouse
 
@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 def test_the_tables_are_those_of_a_disk(
     scene: Scene, empty_warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also where a later run takes over what an earlier one has read."""
     store = shutil.copytree(empty_warehouse, tmp_path / "store")
-    with monkeypatch.context() as patched:
-        patched.setattr(Warehouse, "_local", None)
-        audit.audit(scene.spark, EARLIER, settings(store, cluster="earlier"))
-    assert all(scene.before[name] for name in ("log_batches", "log_pieces", "transaction_states", "transactions"))
-    assert differences(scene.rows(store), scene.before) == []
+    expected = scene.before, scene.after
+    for paths, cluster, rows in zip((EARLIER, LATER), ("earlier", "default"), expected, strict=True):
+        with monkeypatch.context() as patched:
+            patched.setattr(Warehouse, "_local", None)
+            audit.audit(scene.spark, paths, settings(store, cluster=cluster))
+        assert all(rows[name] for name in ("log_batches", "log_pieces", "transaction_states", "transactions"))
+        assert differences(scene.rows(store), rows) == []
