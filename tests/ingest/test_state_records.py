@@ -11,7 +11,7 @@ from tests.ingest.bodies import CASES, Body, Parsed, capture_body, damaged, pars
 from tests.oracle.dump_writer import Tool, segment_lines
 from tests.oracle.model import Batch, Segment, StateRecord, StateValue
 from tests.oracle.state_writer import state_batch
-from txn_analysis.ingest.body import CUT_SHORT
+from txn_analysis.ingest.body import CUT_SHORT, Row
 from txn_analysis.ingest.java_hash import state_partition
 from txn_analysis.ingest.state_records import OLD_DEEP, read_state_section
 
@@ -19,6 +19,7 @@ TOOLS = ("2.1.1", "2.2.2", "2.8.2", "3.1.2", "3.3.2", "3.7.2", "4.1.0", "4.2.0")
 VERSIONS = ((2, 1), (2, 2), (2, 4), (2, 5), (2, 8), (3, 0), (3, 2), (4, 0), (4, 1), (4, 2))
 NEWEST_TEXT, JSON = (4, 0), (4, 2)
 ONGOING = StateValue(7, 3, "Ongoing", (("orders", 0), ("a-b.c_d", 12)), 1795, 60000, None)
+BATCH_COLUMNS = ("batch_base_offset", "batch_last_offset", "leader_epoch")
 NOT_PRINTED = ("ordinal", "start_ms", "client_transaction_version")
 
 
@@ -38,6 +39,12 @@ def read(text: bytes, version: tuple[int, int] = JSON) -> Parsed:
     return parse(read_state_section, Body(text, grammar=grammar(version), before=b"Dumping\n"))
 
 
+def batch_of(row: Row) -> tuple[int | None, int | None, int | None]:
+    """What a row says of its batch: first and last offset, leader epoch."""
+    base_offset, last_offset, leader_epoch = (row[name] for name in BATCH_COLUMNS)
+    return base_offset, last_offset, leader_epoch
+
+
 def ongoing(*names: str) -> Segment:
     return segment(*(StateRecord(name, ONGOING) for name in names))
 
@@ -53,6 +60,9 @@ def test_row_has_the_whole_record(version: tuple[int, int]) -> None:
         "offset": 1,
         "recorded_ms": 1796,
         "is_after_gap": False,
+        "batch_base_offset": None if version < (2, 2) else 1,
+        "batch_last_offset": None if version < (2, 2) else 1,
+        "leader_epoch": None if version < (2, 2) else 0,
         "transactional_id": "polygenelubricants",
         "transactional_id_hash": -(2**31),
         "is_tombstone": False,
@@ -68,6 +78,27 @@ def test_row_has_the_whole_record(version: tuple[int, int]) -> None:
         "start_ms": None,
         "client_transaction_version": None,
     }
+
+
+@pytest.mark.parametrize("version", [v for v in VERSIONS if v >= (2, 2)])
+def test_row_names_the_batch_that_it_stands_in(version: tuple[int, int]) -> None:
+    compacted = [batch.records or () for batch in (state_batch(k, 1, StateRecord("x", ONGOING)) for k in (5, 7))]
+    two = Batch(4, 9, 2, leader_epoch=5, records=(*compacted[0], *compacted[1]))
+    one = state_batch(10, 1, StateRecord("z", ONGOING), leader_epoch=-1)
+    rows = read(dumped(Segment(4, (two, replace(one, last_offset=12))), version), version).rows
+    assert [batch_of(row) for row in rows] == [(4, 9, 5), (4, 9, 5), (10, 12, None)]
+
+
+def test_record_that_is_missing_is_of_the_batch_that_counts_it() -> None:
+    lines = dumped(ongoing("a", "b", "c")).splitlines(keepends=True)
+    parsed = read(b"".join(lines[:3] + lines[4:]))
+    assert [batch_of(row) for row in parsed.rows] == [(0, 0, 0), (1, 1, 0), (2, 2, 0)]
+
+
+def test_record_behind_a_damaged_batch_line_is_of_no_known_batch() -> None:
+    lines = dumped(ongoing("a", "b", "c")).splitlines(keepends=True)
+    lines[2] = lines[2].replace(b"count: 1", b"count: x")
+    assert [batch_of(row) for row in read(b"".join(lines)).rows] == [(0, 0, 0), (None, None, None), (2, 2, 0)]
 
 
 def test_json_form_has_start_and_client_version() -> None:
@@ -262,8 +293,11 @@ def test_eight_versions_of_the_tool_give_the_same_rows() -> None:
         for tool in TOOLS
     ]
     rows = [[{k: v for k, v in row.items() if k not in NOT_PRINTED} for row in p.rows] for p in parsed]
-    assert len(rows[0]) == 130
-    assert all(r == rows[0] for r in rows)
+    oldest, *later = rows
+    assert len(oldest) == 130
+    assert all(r == later[0] for r in later)
+    assert [row | dict.fromkeys(BATCH_COLUMNS) for row in later[0]] == oldest
+    assert all(row["batch_base_offset"] <= row["offset"] <= row["batch_last_offset"] for row in later[0])
     assert not any(p.rejects for p in parsed)
 
 

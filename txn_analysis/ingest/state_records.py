@@ -29,7 +29,9 @@ from txn_analysis.ingest.state_grammar import (
 from txn_analysis.ingest.state_values import (
     ID_MAX_BYTES,
     JSON_DECODER,
+    NO_BATCH,
     BadValueError,
+    batch_place,
     fields_of,
     id_bytes,
     json_id,
@@ -67,16 +69,17 @@ class _Head:
 
 @dataclass(frozen=True)
 class _Batch:
-    """The batch that the next records belong to."""
+    """The batch that the next records belong to; `place` is where it stands, in columns of `transaction_states`."""
 
     last_offset: int
     end_position: int  # where the next batch begins in the segment
     is_control: bool
     is_valid: bool
+    place: Row
 
 
 # The old form has no batches: as if all its records were in one.
-_NO_LIMIT = _Batch(_MAX_OFFSET, 0, is_control=False, is_valid=True)
+_NO_LIMIT = _Batch(_MAX_OFFSET, 0, is_control=False, is_valid=True, place=NO_BATCH)
 
 
 def read_state_section(text: Readable, section: Span) -> Iterator[Row | Reject]:
@@ -125,15 +128,16 @@ class _StateReader:
         if self._resume_position is not None and (row is None or row["position"] != self._resume_position):
             yield self._window.reject_line(_NOT_A_LINE)
         elif row is None or row["record_count"] < 0 or self._goes_back(row["base_offset"], row["last_offset"]):
-            if length:  # its records are about to follow, and nothing says any more how many
-                self._due_count, self._is_adrift = 1, True
+            if length:  # its records are about to follow, and nothing says any more how many, nor of which batch
+                self._due_count, self._is_adrift, self._batch = 1, True, None
             yield from self._missing_records()
             self._batch, self._resume_position = None, None
             yield self._window.reject_line("not a batch line that can stand here")
         else:
             yield from self._missing_records()
             end = row["position"] + row["size"]
-            self._batch = _Batch(row["last_offset"], end, bool(row["is_control"]), bool(row["is_valid"]))
+            place = batch_place(row["base_offset"], row["last_offset"], row["leader_epoch"])
+            self._batch = _Batch(row["last_offset"], end, bool(row["is_control"]), bool(row["is_valid"]), place)
             self._due_count, self._is_adrift, self._resume_position = row["record_count"], False, None
             self._window.advance(length)
 
@@ -179,7 +183,7 @@ class _StateReader:
         is_known = self._due_count or self._is_adrift or self._resume_position is not None
         if not is_known and self._window.starts_with(start, 0) and self._window.line_end():
             self._is_adrift = True
-            yield self._lost(self._place(None))
+            yield self._lost(self._place(None, is_in_batch=False))
         # At least this line; with it those after it that cannot be anything else.
         length = self._window.plain_lines(LINE_START)
         yield self._window.reject(length, _NOT_A_LINE) if length else self._window.reject_line(_NOT_A_LINE)
@@ -252,7 +256,7 @@ class _StateReader:
     def _unended(self) -> Exception:
         return _CutError() if self._window.is_last else BadValueError(LINE_TOO_LONG)
 
-    def _place(self, head: _Head | None) -> Row:
+    def _place(self, head: _Head | None, *, is_in_batch: bool = True) -> Row:
         if head is None:
             offset, is_after_gap = None, None
         elif self._last_offset is None:
@@ -265,7 +269,7 @@ class _StateReader:
             "offset": offset,
             "recorded_ms": head.recorded_ms if head else None,
             "is_after_gap": is_after_gap,
-        }
+        } | (self._batch.place if self._batch and is_in_batch else NO_BATCH)
 
 
 def _json_content(content: bytes) -> tuple[str, Row | None]:
