@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ingest.bodies import CASES, Body, Parsed, capture_body, damaged, parse, single_flips, transactional_ids
+from tests.log_dir.encoder import state_value
 from tests.oracle.dump_writer import Tool, segment_lines
 from tests.oracle.model import Batch, Segment, StateRecord, StateValue
-from tests.oracle.state_writer import state_batch
+from tests.oracle.state_writer import state_batch, value_bytes
 from txn_analysis.ingest.body import CUT_SHORT, Row
 from txn_analysis.ingest.java_hash import state_partition
 from txn_analysis.ingest.state_records import OLD_DEEP, read_state_section
@@ -101,6 +102,78 @@ def test_record_behind_a_damaged_batch_line_is_of_no_known_batch() -> None:
     assert [batch_of(row) for row in read(b"".join(lines)).rows] == [(0, 0, 0), (None, None, None), (2, 2, 0)]
 
 
+def resized(text: bytes, value: StateValue, *, by: int) -> bytes:
+    """The dump of one record, as if its value were larger."""
+    printed = re.compile(rb"(value[sS]ize: )%d\b" % value_bytes(value))
+    return printed.sub(rb"\g<1>%d" % (value_bytes(value) + by), text)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    "altered",
+    [
+        pytest.param((("order", 0), ("a-b.c_d", 12)), id="a-shorter-topic"),
+        pytest.param((("orders-2026", 0), ("a-b.c_d", 12)), id="a-longer-topic"),
+        pytest.param((("orders", 0),), id="a-partition-less"),
+        pytest.param((("orders", 0), ("a-b.c_d", 12), ("a-b.c_d", 13)), id="a-partition-more"),
+        pytest.param((("orders", 0), ("a-b.c_d", 12), ("x", 1)), id="a-topic-more"),
+        pytest.param((("orders-x-y", 0), ("a-b.c_d", 12)), id="a-name-of-the-other-version"),
+    ],
+)
+def test_record_whose_partitions_were_altered_is_undecodable(
+    version: tuple[int, int], altered: tuple[tuple[str, int], ...]
+) -> None:
+    """A coordinator that seems not to list a partition would leave its transaction to be aborted."""
+    value = replace(ONGOING, partitions=altered)
+    begun = replace(ONGOING, state="Empty", partitions=())
+    records = (StateRecord("a", begun), StateRecord("x", value), StateRecord("b", begun))
+    text = resized(dumped(segment(*records), version), value, by=value_bytes(ONGOING) - value_bytes(value))
+    parsed = read(text, version)
+    assert (parsed.ids(), parsed.has_undecodable) == (["a", None, "b"], True)
+    assert [reject.reason for reject in parsed.rejects] == ["the value's text does not fit its size"]
+
+
+def test_values_of_both_versions_are_read_where_a_cluster_was_upgraded() -> None:
+    """`transaction.version` 1 (KIP-890): the log goes on with values of version 1."""
+    later = replace(ONGOING, version=1, client_transaction_version=2)
+    records = [
+        StateRecord(name, replace(value, state=state, partitions=partitions))
+        for value in (ONGOING, later)
+        for name in ("x", "y")
+        for state, partitions in (("Empty", ()), ("Ongoing", ONGOING.partitions), ("CompleteAbort", ()))
+    ]
+    for kept in (records, records[1:-1], [r for r in records if r.value and r.value.partitions]):
+        parsed = read(dumped(segment(*kept), NEWEST_TEXT), NEWEST_TEXT)
+        assert (parsed.ids(), parsed.rejects) == ([record.transactional_id for record in kept], [])
+
+
+TOPICS = st.sampled_from(("orders", "a-b.c_d", "t" * 126, "t" * 127, "t" * 249))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@given(
+    partitions=st.lists(st.tuples(TOPICS, st.integers(0, 200)), max_size=140, unique=True).map(tuple),
+    is_flexible=st.booleans(),
+    client_version=st.sampled_from((0, 2)),
+)
+def test_any_record_that_a_broker_writes_fits_its_sizes(
+    version: tuple[int, int], partitions: tuple[tuple[str, int], ...], is_flexible: bool, client_version: int
+) -> None:
+    value = replace(ONGOING, partitions=partitions)
+    if is_flexible and version >= (3, 5):  # earlier tools cannot read such a value
+        value = replace(value, version=1, client_transaction_version=client_version)
+    written = len(state_value(value) or b"")
+    text = dumped(segment(StateRecord("x", value)), version)
+    parsed = read(resized(text, value, by=written - value_bytes(value)), version)
+    assert (parsed.ids(), parsed.rejects) == (["x"], [])
+
+
+def test_tagged_fields_are_no_part_of_the_first_value_version() -> None:
+    value = replace(ONGOING, version=1, client_transaction_version=2)
+    text = dumped(segment(StateRecord("x", value))).replace(b'"version":"1"', b'"version":"0"')
+    assert read(text).has_undecodable
+
+
 def test_json_form_has_start_and_client_version() -> None:
     value = replace(ONGOING, start_ms=1700, version=1, client_transaction_version=2)
     (row,) = read(dumped(segment(StateRecord("x", value)))).rows
@@ -108,10 +181,11 @@ def test_json_form_has_start_and_client_version() -> None:
 
 
 def test_json_form_has_the_tagged_producer_ids() -> None:
-    text = dumped(ongoing("x")).replace(
+    value = replace(ONGOING, version=1)
+    text = dumped(segment(StateRecord("x", value))).replace(
         b'"producerEpoch"', b'"previousProducerId":4,"nextProducerId":9,"nextProducerEpoch":0,"producerEpoch"'
     )
-    (row,) = read(text).rows
+    (row,) = read(resized(text, value, by=10 + 10 + 4)).rows
     assert (row["previous_producer_id"], row["producer_id"], row["next_producer_id"]) == (4, 7, 9)
 
 
