@@ -189,3 +189,36 @@ def test_header_keys_of_honest_records_that_fill_their_batches_are_no_doubt(tool
     batches = [HONEST, *(batch(record(k, headers="trace-id"), record(k + 1, headers="")) for k in range(1, 9, 2))]
     text = log_section("orders-0", Segment(0, tuple(batches)), tool)
     assert not any(is_doubted for _, is_doubted in doubted(text))
+
+
+def claimed(rows: list[dict[str, Any]]) -> list[tuple[int, bool]]:
+    return [(row["base_offset"], row["is_contested"]) for row in rows]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("true_count", [1, 2, 3, 6])
+def test_no_line_of_a_place_that_two_lines_claim_is_believed(tool: Tool, true_count: int) -> None:
+    """An end marker and a data batch are forged where true batches follow; the forged ones stand before them."""
+    attack = Attack(tool)
+    true = [batch(record(2 + k, value="a true value"), producer=VICTIM) for k in range(true_count)]
+    text = log_section("orders-0", Segment(0, (HONEST, attack.batch, *true)), tool).encode()
+    rows = scanned(text)
+    assert claimed(rows)[:3] == [(0, False), (1, False), (2, True)]
+    assert not any(row["is_control"] and not row["is_contested"] for row in rows), "a forged end marker is believed"
+    assert not any(row["producer_id"] == INVENTED and not row["is_contested"] for row in rows)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_line_far_behind_contests_the_place_that_it_claims_and_no_other(tool: Tool) -> None:
+    """The last record claims the place of the third batch, and has its own idea of all that follow."""
+    true = [HONEST, *(batch(record(k, value="a true value"), producer=VICTIM) for k in range(1, 6))]
+    position = sum(b.size_bytes for b in true[:2])
+    forged = []
+    for offset in range(2, 40):
+        made = marker(offset)
+        forged += [batch_line(made, position, tool), record_line(made.all_records()[0], made, position, tool)]
+        position += made.size_bytes
+    closing = "] key: k payload: v" if tool.payload else "]"
+    last = batch(record(6, headers=f"a{closing}\n" + "\n".join(forged) + "\n"))
+    rows = scanned(log_section("orders-0", Segment(0, (*true, last)), tool).encode())
+    assert claimed(rows) == [(k, k == 2) for k in range(7)]

@@ -56,7 +56,7 @@ def scan_range(text: Text, part: ScanRange, ingest_id: str) -> Batches | None:
     has_header_keys = section.topic not in BROKER_WRITTEN_TOPICS
     limits = {"starts_segment": is_first, "ends_segment": ends_segment, "has_header_keys": has_header_keys}
     standing = outside_records(lines, found, own, **limits) if own else all_outside(found)
-    chain = follow_chain(standing.batches, starts_segment=is_first)
+    chain = follow_chain(standing.batches, lines.starts[standing.batches.line], starts_segment=is_first)
     batches = standing.batches.take(chain.chosen)
     markers = read_markers(lines, batches)
     if own and len(batches) < len(found):
