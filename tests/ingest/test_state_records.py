@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ingest.bodies import CASES, Body, Parsed, capture_body, damaged, parse, single_flips, transactional_ids
+from tests.log_dir.encoder import state_value
 from tests.oracle.dump_writer import Tool, segment_lines
 from tests.oracle.model import Batch, Segment, StateRecord, StateValue
-from tests.oracle.state_writer import state_batch
-from txn_analysis.ingest.body import CUT_SHORT
+from tests.oracle.state_writer import state_batch, value_bytes
+from txn_analysis.ingest.body import CUT_SHORT, Row
 from txn_analysis.ingest.java_hash import state_partition
 from txn_analysis.ingest.state_records import OLD_DEEP, read_state_section
 
@@ -19,6 +20,7 @@ TOOLS = ("2.1.1", "2.2.2", "2.8.2", "3.1.2", "3.3.2", "3.7.2", "4.1.0", "4.2.0")
 VERSIONS = ((2, 1), (2, 2), (2, 4), (2, 5), (2, 8), (3, 0), (3, 2), (4, 0), (4, 1), (4, 2))
 NEWEST_TEXT, JSON = (4, 0), (4, 2)
 ONGOING = StateValue(7, 3, "Ongoing", (("orders", 0), ("a-b.c_d", 12)), 1795, 60000, None)
+BATCH_COLUMNS = ("batch_base_offset", "batch_last_offset", "leader_epoch")
 NOT_PRINTED = ("ordinal", "start_ms", "client_transaction_version")
 
 
@@ -38,6 +40,12 @@ def read(text: bytes, version: tuple[int, int] = JSON) -> Parsed:
     return parse(read_state_section, Body(text, grammar=grammar(version), before=b"Dumping\n"))
 
 
+def batch_of(row: Row) -> tuple[int | None, int | None, int | None]:
+    """What a row says of its batch: first and last offset, leader epoch."""
+    base_offset, last_offset, leader_epoch = (row[name] for name in BATCH_COLUMNS)
+    return base_offset, last_offset, leader_epoch
+
+
 def ongoing(*names: str) -> Segment:
     return segment(*(StateRecord(name, ONGOING) for name in names))
 
@@ -53,6 +61,9 @@ def test_row_has_the_whole_record(version: tuple[int, int]) -> None:
         "offset": 1,
         "recorded_ms": 1796,
         "is_after_gap": False,
+        "batch_base_offset": None if version < (2, 2) else 1,
+        "batch_last_offset": None if version < (2, 2) else 1,
+        "leader_epoch": None if version < (2, 2) else 0,
         "transactional_id": "polygenelubricants",
         "transactional_id_hash": -(2**31),
         "is_tombstone": False,
@@ -70,6 +81,99 @@ def test_row_has_the_whole_record(version: tuple[int, int]) -> None:
     }
 
 
+@pytest.mark.parametrize("version", [v for v in VERSIONS if v >= (2, 2)])
+def test_row_names_the_batch_that_it_stands_in(version: tuple[int, int]) -> None:
+    compacted = [batch.records or () for batch in (state_batch(k, 1, StateRecord("x", ONGOING)) for k in (5, 7))]
+    two = Batch(4, 9, 2, leader_epoch=5, records=(*compacted[0], *compacted[1]))
+    one = state_batch(10, 1, StateRecord("z", ONGOING), leader_epoch=-1)
+    rows = read(dumped(Segment(4, (two, replace(one, last_offset=12))), version), version).rows
+    assert [batch_of(row) for row in rows] == [(4, 9, 5), (4, 9, 5), (10, 12, None)]
+
+
+def test_record_that_is_missing_is_of_the_batch_that_counts_it() -> None:
+    lines = dumped(ongoing("a", "b", "c")).splitlines(keepends=True)
+    parsed = read(b"".join(lines[:3] + lines[4:]))
+    assert [batch_of(row) for row in parsed.rows] == [(0, 0, 0), (1, 1, 0), (2, 2, 0)]
+
+
+def test_record_behind_a_damaged_batch_line_is_of_no_known_batch() -> None:
+    lines = dumped(ongoing("a", "b", "c")).splitlines(keepends=True)
+    lines[2] = lines[2].replace(b"count: 1", b"count: x")
+    assert [batch_of(row) for row in read(b"".join(lines)).rows] == [(0, 0, 0), (None, None, None), (2, 2, 0)]
+
+
+def resized(text: bytes, value: StateValue, *, by: int) -> bytes:
+    """The dump of one record, as if its value were larger."""
+    printed = re.compile(rb"(value[sS]ize: )%d\b" % value_bytes(value))
+    return printed.sub(rb"\g<1>%d" % (value_bytes(value) + by), text)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    "altered",
+    [
+        pytest.param((("order", 0), ("a-b.c_d", 12)), id="a-shorter-topic"),
+        pytest.param((("orders-2026", 0), ("a-b.c_d", 12)), id="a-longer-topic"),
+        pytest.param((("orders", 0),), id="a-partition-less"),
+        pytest.param((("orders", 0), ("a-b.c_d", 12), ("a-b.c_d", 13)), id="a-partition-more"),
+        pytest.param((("orders", 0), ("a-b.c_d", 12), ("x", 1)), id="a-topic-more"),
+        pytest.param((("orders-x-y", 0), ("a-b.c_d", 12)), id="a-name-of-the-other-version"),
+    ],
+)
+def test_record_whose_partitions_were_altered_is_undecodable(
+    version: tuple[int, int], altered: tuple[tuple[str, int], ...]
+) -> None:
+    """A coordinator that seems not to list a partition would leave its transaction to be aborted."""
+    value = replace(ONGOING, partitions=altered)
+    begun = replace(ONGOING, state="Empty", partitions=())
+    records = (StateRecord("a", begun), StateRecord("x", value), StateRecord("b", begun))
+    text = resized(dumped(segment(*records), version), value, by=value_bytes(ONGOING) - value_bytes(value))
+    parsed = read(text, version)
+    assert (parsed.ids(), parsed.has_undecodable) == (["a", None, "b"], True)
+    assert [reject.reason for reject in parsed.rejects] == ["the value's text does not fit its size"]
+
+
+def test_values_of_both_versions_are_read_where_a_cluster_was_upgraded() -> None:
+    """`transaction.version` 1 (KIP-890): the log goes on with values of version 1."""
+    later = replace(ONGOING, version=1, client_transaction_version=2)
+    records = [
+        StateRecord(name, replace(value, state=state, partitions=partitions))
+        for value in (ONGOING, later)
+        for name in ("x", "y")
+        for state, partitions in (("Empty", ()), ("Ongoing", ONGOING.partitions), ("CompleteAbort", ()))
+    ]
+    for kept in (records, records[1:-1], [r for r in records if r.value and r.value.partitions]):
+        parsed = read(dumped(segment(*kept), NEWEST_TEXT), NEWEST_TEXT)
+        assert (parsed.ids(), parsed.rejects) == ([record.transactional_id for record in kept], [])
+
+
+TOPICS = st.sampled_from(("orders", "a-b.c_d", "t" * 126, "t" * 127, "t" * 249))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@given(
+    partitions=st.lists(st.tuples(TOPICS, st.integers(0, 200)), max_size=140, unique=True).map(tuple),
+    is_flexible=st.booleans(),
+    client_version=st.sampled_from((0, 2)),
+)
+def test_any_record_that_a_broker_writes_fits_its_sizes(
+    version: tuple[int, int], partitions: tuple[tuple[str, int], ...], is_flexible: bool, client_version: int
+) -> None:
+    value = replace(ONGOING, partitions=partitions)
+    if is_flexible and version >= (3, 5):  # earlier tools cannot read such a value
+        value = replace(value, version=1, client_transaction_version=client_version)
+    written = len(state_value(value) or b"")
+    text = dumped(segment(StateRecord("x", value)), version)
+    parsed = read(resized(text, value, by=written - value_bytes(value)), version)
+    assert (parsed.ids(), parsed.rejects) == (["x"], [])
+
+
+def test_tagged_fields_are_no_part_of_the_first_value_version() -> None:
+    value = replace(ONGOING, version=1, client_transaction_version=2)
+    text = dumped(segment(StateRecord("x", value))).replace(b'"version":"1"', b'"version":"0"')
+    assert read(text).has_undecodable
+
+
 def test_json_form_has_start_and_client_version() -> None:
     value = replace(ONGOING, start_ms=1700, version=1, client_transaction_version=2)
     (row,) = read(dumped(segment(StateRecord("x", value)))).rows
@@ -77,10 +181,11 @@ def test_json_form_has_start_and_client_version() -> None:
 
 
 def test_json_form_has_the_tagged_producer_ids() -> None:
-    text = dumped(ongoing("x")).replace(
+    value = replace(ONGOING, version=1)
+    text = dumped(segment(StateRecord("x", value))).replace(
         b'"producerEpoch"', b'"previousProducerId":4,"nextProducerId":9,"nextProducerEpoch":0,"producerEpoch"'
     )
-    (row,) = read(text).rows
+    (row,) = read(resized(text, value, by=10 + 10 + 4)).rows
     assert (row["previous_producer_id"], row["producer_id"], row["next_producer_id"]) == (4, 7, 9)
 
 
@@ -262,8 +367,11 @@ def test_eight_versions_of_the_tool_give_the_same_rows() -> None:
         for tool in TOOLS
     ]
     rows = [[{k: v for k, v in row.items() if k not in NOT_PRINTED} for row in p.rows] for p in parsed]
-    assert len(rows[0]) == 130
-    assert all(r == rows[0] for r in rows)
+    oldest, *later = rows
+    assert len(oldest) == 130
+    assert all(r == later[0] for r in later)
+    assert [row | dict.fromkeys(BATCH_COLUMNS) for row in later[0]] == oldest
+    assert all(row["batch_base_offset"] <= row["offset"] <= row["batch_last_offset"] for row in later[0])
     assert not any(p.rejects for p in parsed)
 
 

@@ -108,6 +108,41 @@ def test_what_is_never_evidence_is_passed_over_beside_a_log_and_only_there(tmp_p
     assert name.startswith("__cluster_metadata") or not isinstance(alone, PassedOver | BrokerFile)
 
 
+@pytest.mark.parametrize("name", ["leader-epoch-checkpoint", "partition.metadata"])
+def test_what_a_broker_has_not_yet_written_into_is_passed_over(tmp_path: Path, name: str) -> None:
+    what = found(tmp_path, {f"orders-0/{NAME}": SEGMENT, f"orders-0/{name}": b""})
+    assert what[f"orders-0/{name}"] == PassedOver("checkpoints without evidence")
+
+
+def test_a_partition_without_a_segment_yet_is_passed_over(tmp_path: Path) -> None:
+    """`LogManager` makes the folder and what is beside the segments first."""
+    metadata = b"version: 0\ntopic_id: " + b"x" * 22 + b"\n"
+    new = {
+        "leader-epoch-checkpoint": b"",
+        "partition.metadata": metadata,
+        f"{0:020}.index": b"",
+        f"{0:020}.timeindex": b"",
+    }
+    beside = {f"new-1/{name}": content for name, content in new.items()}
+    assert {found(tmp_path / "beside", beside | {f"orders-0/{NAME}": SEGMENT})[name] for name in beside} == {
+        PassedOver("files of partitions without a segment")
+    }
+    alone = found(tmp_path / "alone", beside)
+    assert set(alone.values()) == {PassedOver("files of partitions without a segment")}
+
+
+def test_the_folder_of_a_deleted_topic_with_a_long_name_is_cut_to_fit(tmp_path: Path) -> None:
+    """`LocalLog.logDeleteDirName` cuts topic and partition, so that the name has at most 255 characters."""
+    name = f"{'t' * 215}.{HEX}-delete/{NAME}"
+    assert isinstance(found(tmp_path, {name: SEGMENT, f"orders-0/{NAME}": SEGMENT})[name], PassedOver)
+
+
+@pytest.mark.parametrize("suffix", ["delete", "stray", "future"])
+def test_a_folder_that_is_not_named_after_a_partition_is_none(tmp_path: Path, suffix: str) -> None:
+    name = f"orders-0-{suffix}/{NAME}"
+    assert found(tmp_path, {name: SEGMENT, f"orders-0/{NAME}": SEGMENT})[name] is None
+
+
 def test_a_log_that_was_set_aside_is_refused_where_it_is_given_by_itself(tmp_path: Path) -> None:
     (what,) = found(tmp_path, {f"orders-1.{HEX}-stray/{NAME}": SEGMENT}).values()
     assert isinstance(what, Refusal)

@@ -107,7 +107,8 @@ def states_of(data: bytes) -> list[dict[str, Any]]:
 def test_records_are_those_of_the_decoder(written: list[tuple[list[StateRecord], str, int]]) -> None:
     batches: list[Batch] = []
     for states, codec, gap in written:
-        batches.append(batch_of(states, codec, batches[-1].last_offset + 1 if batches else 0, gap))
+        start = batches[-1].last_offset + 1 if batches else 0
+        batches.append(batch_of(states, codec, start, gap, leader_epoch=len(batches)))
     (segment,) = history_of(batches).segments
     text = log_section(f"{STATE_TOPIC}-0", segment, Tool(payload=True)).encode()
     (section,) = plan_of_text(text).sections

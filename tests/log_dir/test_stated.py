@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.log_dir.encoder import encoded
-from tests.log_dir.reading import Segment, plans
+from tests.log_dir.reading import Segment, plans, sorted_files
 from tests.log_dir.test_segments import data, file_of, marker
 from tests.reconstruct.evidence import linked, section_row
+from txn_analysis.ingest.broker_files import BrokerFile
+from txn_analysis.ingest.broker_survey import survey_broker_file
+from txn_analysis.ingest.planning import plan_broker_file
 from txn_analysis.judge.state_coverage import state_evidence_of
 
 if TYPE_CHECKING:
@@ -61,6 +64,30 @@ def test_statements(tmp_path: Path, name: str, content: bytes, said: list[Any]) 
     (plan,) = log_dir(tmp_path, {name: content})
     assert stated([plan]) == said
     assert (plan.problem, plan.rejects, plan.text_bytes) == (None, (), len(content))
+
+
+@pytest.mark.parametrize("listed", [b"0\n1\norders 0 1\n", b"0\n2\norders 0 1234\norders 1 1\n"])
+def test_a_checkpoint_that_was_replaced_since_it_was_listed_is_read_whole(tmp_path: Path, listed: bytes) -> None:
+    """Brokers replace them every five seconds (`replica.high.watermark.checkpoint.interval.ms`), by longer ones too."""
+    folder = {f"orders-0/{0:020}.log": encoded(data(0)), "replication-offset-checkpoint": listed}
+    for name, content in folder.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    ((file, what),) = [(f, w) for f, w in sorted_files(tmp_path).items() if f.path.endswith("checkpoint")]
+    assert isinstance(what, BrokerFile)
+    replacement = b"0\n1\norders 0 1234\n"
+    (tmp_path / "replication-offset-checkpoint").write_bytes(replacement)
+    facts = survey_broker_file(what, file.path, file.size_bytes, is_verified=False)
+    plan = plan_broker_file(file, what, facts, is_verified=False)
+    assert stated([plan]) == [("high_watermark", "orders", 0, 1234, None)]
+    assert (plan.problem, plan.text_bytes) == (None, len(replacement))
+
+
+@pytest.mark.parametrize("cut", range(1, len(b"0\n2\norders 0 1234\norders 12 5678\n")))
+def test_a_checkpoint_that_was_cut_says_nothing(tmp_path: Path, cut: int) -> None:
+    (plan,) = log_dir(tmp_path, {"replication-offset-checkpoint": b"0\n2\norders 0 1234\norders 12 5678\n"[:cut]})
+    assert stated([plan]) == []
+    assert plan.problem is not None
 
 
 @pytest.mark.parametrize(

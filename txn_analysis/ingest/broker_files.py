@@ -27,6 +27,7 @@ from txn_analysis.ingest.sections import (
     STATE_TOPIC,
     TOPIC_ID,
     DumpedFile,
+    is_partition_folder,
     parse_dump_path,
     set_aside,
 )
@@ -51,6 +52,7 @@ _NO_EVIDENCE = re.compile(
     r"|bootstrap\.checkpoint|\d+-\d+\.checkpoint|quorum-state|\.lock|\.kafka_cleanshutdown"
     r"|(?:.*-checkpoint|meta\.properties|partition\.metadata)\.tmp"
 )
+_TOPIC_ID_HEAD = b"version: 0\ntopic_id: "
 _REMOTE_CACHE = "remote-log-index-cache"
 _BINARY_STARTS = {b"\0", b""}  # offsets and versions begin with it, no text does
 
@@ -92,6 +94,8 @@ def sort_out(files: Sequence[SourceFile], heads: Sequence[bytes]) -> list[Sorted
     seen = list(zip(paths, (file.size_bytes for file in files), heads, strict=True))
     partitions = {p.parent: found for p, size, head in seen if (found := _partition_of(p, size, head)) is not None}
     log_dirs = {folder.parent for folder in partitions}
+    empty = {p.parent for p, _, head in seen if p.name == "partition.metadata" and head.startswith(_TOPIC_ID_HEAD)}
+    log_dirs |= {folder.parent for folder in empty if is_partition_folder(folder.name)}
     return [
         _in_partition(path, size, head, partitions[path.parent])
         if path.parent in partitions
@@ -128,8 +132,9 @@ def _in_partition(path: PurePath, size_bytes: int, head: bytes, partition: Dumpe
     if _NO_EVIDENCE.fullmatch(path.name):
         return PassedOver(f"{path.suffix} files")
     place = f"{path.parent.name}/{path.name}"
-    if path.name in _OF_PARTITION and size_bytes:
-        return BrokerFile(_OF_PARTITION[path.name], place, partition.topic, partition.partition)
+    if path.name in _OF_PARTITION:
+        said = BrokerFile(_OF_PARTITION[path.name], place, partition.topic, partition.partition)
+        return said if size_bytes else PassedOver("checkpoints without evidence")  # made, and not written yet
     file = _dumped(path)
     is_log = isinstance(file, DumpedFile) and file.kind == LOG
     if (
@@ -151,6 +156,9 @@ def _outside(path: PurePath, size_bytes: int, head: bytes, log_dirs: set[PurePat
     is_inside = path.parent.parent in log_dirs
     if is_inside and path.parent.name == _REMOTE_CACHE:
         return PassedOver("cached indexes of remote storage")
+    is_beside_segments = path.name in _OF_PARTITION or _NO_EVIDENCE.fullmatch(path.name)
+    if is_inside and is_beside_segments and is_partition_folder(path.parent.name):
+        return PassedOver("files of partitions without a segment")
     aside = set_aside(path.parent.name)
     if aside is not None and is_inside:
         return PassedOver("files of deleted, future or stray logs")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 CUT_BATCHES = 1 << 15  # as many batches as one task reads at a time
 _STEP_BYTES = 4 << 20
+_OF_RECORDS = frozenset({*LOG_KINDS, SNAPSHOT, TXNINDEX})  # brokers append to these; they replace all others as a whole
 _CLEANLY_STOPPED = ".kafka_cleanshutdown"  # a broker removes it when it starts (`LogManager`)
 
 _REASONS = {
@@ -56,6 +57,8 @@ class BrokerFacts:
 def survey_broker_file(file: BrokerFile, path: str, size_bytes: int, *, is_verified: bool) -> BrokerFacts:
     """The facts of a file of `size_bytes` when it was listed; what was appended since is not looked at.
 
+    A checkpoint is read as it is now, to its end: brokers replace it, every few seconds, by one of any length.
+
     Raises:
         OSError: it is there, but cannot be read.
     """
@@ -63,6 +66,9 @@ def survey_broker_file(file: BrokerFile, path: str, size_bytes: int, *, is_verif
         file = replace(file, word=CLEAN_SHUTDOWN)
     try:
         with open_text(path, None) as text:
+            if file.kind not in _OF_RECORDS:
+                data = _whole(text.read)
+                return survey_content(file, lambda start, end: data[start:end], len(data), is_verified=is_verified)
             # A file that became shorter is another one, of which only the beginning was seen.
             if size_bytes == 0 or text.read(size_bytes - 1, size_bytes):
                 return survey_content(file, text.read, size_bytes, is_verified=is_verified)
@@ -92,11 +98,20 @@ def survey_content(file: BrokerFile, read: Read, size_bytes: int, *, is_verified
         return found if problem is None else _rejected(digest, size_bytes, problem)
     if file.kind == TXNINDEX:
         return _txnindex_facts(digest, size_bytes)
-    stated = statements(file, data)
+    stated = statements(file, data) if data else []
     if stated is None:
         refusal = Refusal(f"not what a broker writes into {file.place}", UNKNOWN_TEXT_REMEDY)
         return BrokerFacts(digest.digest(), size_bytes, refusal=refusal)
     return BrokerFacts(digest.digest(), size_bytes, stated=tuple(stated))
+
+
+def _whole(read: Read) -> bytes:
+    pieces: list[bytes] = []
+    at = 0
+    while piece := read(at, at + _STEP_BYTES):
+        pieces.append(piece)
+        at += len(piece)
+    return b"".join(pieces)
 
 
 def _rejected(digest: blake2b, size_bytes: int, reason: str) -> BrokerFacts:

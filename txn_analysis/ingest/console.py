@@ -14,6 +14,7 @@ from txn_analysis.ingest.body import CUT_SHORT, MAX_RECORD_BYTES, Reject, Row, W
 from txn_analysis.ingest.state_values import (
     ID_MAX_BYTES,
     JSON_DECODER,
+    NO_BATCH,
     BadValueError,
     fields_of,
     json_id,
@@ -68,7 +69,7 @@ def read_console_json(text: Readable, section: Span) -> Iterator[Row | Reject]:
 
 def _place(offset_bytes: int) -> Row:
     unknown = {"state_partition": None, "offset": None, "recorded_ms": None, "is_after_gap": None}
-    return {"ordinal": offset_bytes, **unknown}
+    return {"ordinal": offset_bytes, **unknown, **NO_BATCH}
 
 
 @dataclass(frozen=True)

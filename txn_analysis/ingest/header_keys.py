@@ -10,30 +10,28 @@ from __future__ import annotations
 import lzma
 import re
 import zlib
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from txn_analysis.ingest.batch_lines import read_batch_line
-from txn_analysis.ingest.grammar import CODECS, MARKER_LINE, RECORD_PREFIX
-from txn_analysis.ingest.record_walk import stated_sizes
+from txn_analysis.ingest.grammar import CODECS
+from txn_analysis.ingest.record_rest import Form, content_proof, shown_records
+from txn_analysis.ingest.record_sizes import REPLACED
+from txn_analysis.ingest.record_walk import BatchRange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from txn_analysis.ingest.batch_lines import Candidates
     from txn_analysis.ingest.line_form import Array
     from txn_analysis.ingest.lines import Lines
     from txn_analysis.ingest.plan import Section
+    from txn_analysis.ingest.record_lines import OwnRecords
+    from txn_analysis.ingest.record_rest import Shown
     from txn_analysis.ingest.text import Text
 
 _BATCH_HEADER_BYTES = 61
 _PLAIN = CODECS.index("none")
-_LAST_LINE_BYTES = 4096
-_TIMESTAMP = re.compile(rb"(?:CreateTime|LogAppendTime): (\d+)")
+_OFFSET = re.compile(rb"(?m)^\| offset: (\d{1,19}) ")
 # How much better than ours a client's compression may be: than LZMA, and than the faster zlib.
 _THAN_LZMA, _THAN_ZLIB = 0.8, 0.5
 _LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 6}]
@@ -42,10 +40,14 @@ _EACH_BYTES = 1 << 15
 _LONGEST_BYTES = 1 << 22
 
 
-def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, batches: Candidates) -> Array:
+def may_be_header_keys(
+    text: Text, section: Section, start: int, lines: Lines, batches: Candidates, own: OwnRecords
+) -> Array:
     """Which batches of a slice may stand inside the header keys of a record before them.
 
-    Where that record is in the slice's last batch, and the section goes on, that batch stands for those behind it.
+    Where that record is in the slice's last batch, and the section goes on, that batch stands for those behind it. A
+    batch has room for what its own records leave: keys and values have printed sizes. What contradicts the text from
+    outside of this file is asked where files are linked.
 
     Args:
         text: the input.
@@ -53,44 +55,70 @@ def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, b
         start: where the slice begins in the text.
         lines: the slice.
         batches: the batches of the slice, in text order.
+        own: what stands under each of them.
     """
     doubtful = np.zeros(len(batches), bool)
-    stop = np.append(lines.starts[batches.line[1:]], len(lines.data))
-    left = section.text_end_bytes - start - stop  # text behind each batch
+    left = section.text_end_bytes - start - own.regions.stop  # text behind each batch
     room = batches.columns["size"] - _BATCH_HEADER_BYTES
     is_plain = batches.columns["codec"] == _PLAIN
-    is_possible = (left > 0) & ~np.asarray(batches.columns["is_control"], bool) & (stop > lines.stops[batches.line])
-    is_possible &= ~is_plain | (left < room)
+    is_possible = (left > 0) & ~np.asarray(batches.columns["is_control"], bool) & (own.regions.length > 0)
+    is_possible &= ~is_plain | (left < len(REPLACED) * room)
     if not is_possible.any():
         return doubtful
     end = _end_of(text, section)
-    if end.is_whole:
-        return doubtful
     is_possible &= is_plain | end.fits(left, room, is_possible & ~is_plain)
+    proof = content_proof(lines, batches, own)
     for row in np.flatnonzero(is_possible).tolist():
-        region = lines.data[lines.stops[batches.line[row]] : stop[row]]
-        if not is_plain[row] or left[row] < room[row] - sum(_record_sizes(region)):
+        shown = shown_records(lines, BatchRange.of(batches, row), own, row)
+        room_bytes = int(room[row]) if is_plain[row] else None
+        form = Form(proof[1] if proof and proof[0] < row else None, ends_torn=bool(section.torn_bytes))
+        if end.can_be_hidden(int(left[row]), room_bytes, shown, form):
             doubtful[row if row == len(batches) - 1 else row + 1 :] = True
             break
     return doubtful
 
 
 class _End:
-    """The end of a section's text, and how short compression could make it."""
+    """The end of a section's text: what a record could leave there, and how few bytes of it could print that much."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._zlib_bytes: dict[int, int] = {}
 
-    @cached_property
-    def is_whole(self) -> bool:
-        """The last line is whole, so that nothing of a record before it is left at its end.
+    def can_be_hidden(self, left: int, room_bytes: int | None, shown: Shown, form: Form) -> bool:
+        """Whether the last `left` bytes can be header keys, and the rest, of a record before them.
 
-        What is left is `]`, and key and payload where they are printed.
+        Args:
+            left: as many bytes of the section's text.
+            room_bytes: what the records of that record's batch have room for; None where that is known to suffice.
+            shown: the records that the text before shows of the batch.
+            form: what the dump prints.
         """
-        line = self._data[-_LAST_LINE_BYTES:].removesuffix(b"\n").rpartition(b"\n")[2]
-        read = pc.extract_regex(pa.array([line], pa.binary()), MARKER_LINE.decode())
-        return read_batch_line(line) is not None or bool(pc.struct_field(read, "marker")[0].as_py())
+        start = max(0, len(self._data) - left)
+        ways = [(len(self._data), shown.at_end)]
+        # Where other records of the batch are printed behind that record, its own text ends before them.
+        if (own_line := self._next_own_line(start, shown.batch)) is not None:
+            ways.append((own_line, shown.before_others))
+        for stop, hiding in ways:
+            has_room = room_bytes is None or self._least_bytes(left, start, stop) < room_bytes - hiding.bytes_taken
+            rest = self._data[start:stop].removesuffix(b"\n")
+            if has_room and form.can_end(rest, hiding.sizes, is_whole=left <= len(self._data)):
+                return True
+        return False
+
+    def _next_own_line(self, start: int, batch: BatchRange) -> int | None:
+        """Where the first record line behind `start` with an offset of the batch begins."""
+        if batch.record_count > 1:
+            for line in _OFFSET.finditer(self._data, start):
+                if batch.base_offset <= int(line[1]) <= batch.last_offset:
+                    return line.start()
+        return None
+
+    def _least_bytes(self, left: int, start: int, stop: int) -> int:
+        """The fewest bytes that are printed as the last `left` ones up to `stop`: U+FFFD stands for one or more."""
+        unseen = max(0, left - len(self._data))
+        replaced = self._data.count(REPLACED, start, stop)
+        return stop - start - (len(REPLACED) - 1) * replaced + unseen // len(REPLACED)
 
     def fits(self, left: Array, room: Array, is_asked: Array) -> Array:
         """Whether the last `left` bytes of the section could be compressed into less than `room`; for those asked."""
@@ -115,23 +143,3 @@ class _End:
 def _end_of(text: Text, section: Section) -> _End:
     start = max(section.text_start_bytes, section.text_end_bytes - _LONGEST_BYTES)
     return _End(text.read(start, section.text_end_bytes))
-
-
-def _record_sizes(region: bytes) -> Iterator[int]:
-    """Bytes of each record that is printed under a batch line, without header keys (`DefaultRecord.sizeInBytes`)."""
-    first: tuple[int, int] | None = None
-    for head in RECORD_PREFIX.finditer(region):
-        key, value = stated_sizes(head)
-        time = _TIMESTAMP.search(head[0])
-        place = (int(time[1]) if time else 0, int(head["offset"]))
-        first = first or place
-        deltas = (place[0] - first[0], place[1] - first[1])
-        # Attributes and the number of headers take a byte each.
-        body = 2 + sum(map(_varint_bytes, (*deltas, key, value))) + max(key, 0) + max(value, 0)
-        yield body + _varint_bytes(body)
-
-
-def _varint_bytes(value: int) -> int:
-    """Length of Kafka's zig-zag variable-length integer (`ByteUtils.sizeOfVarlong`)."""
-    zigzag = (value << 1) ^ (value >> 63)
-    return max(1, -(-zigzag.bit_length() // 7))

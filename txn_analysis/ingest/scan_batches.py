@@ -56,15 +56,15 @@ def scan_range(text: Text, part: ScanRange, ingest_id: str) -> Batches | None:
     has_header_keys = section.topic not in BROKER_WRITTEN_TOPICS
     limits = {"starts_segment": is_first, "ends_segment": ends_segment, "has_header_keys": has_header_keys}
     standing = outside_records(lines, found, own, **limits) if own else all_outside(found)
-    chain = follow_chain(standing.batches, starts_segment=is_first)
+    chain = follow_chain(standing.batches, lines.starts[standing.batches.line], starts_segment=is_first)
     batches = standing.batches.take(chain.chosen)
     markers = read_markers(lines, batches)
     if own and len(batches) < len(found):
         own = own_records(lines, batches)
     proven = prove_records(lines, batches, markers, own) if own else _whole_regions(lines, batches)
-    may_be_text = (
-        may_be_header_keys(text, section, start, lines, batches) if has_header_keys else np.zeros(len(batches), bool)
-    )
+    may_be_text = np.zeros(len(batches), bool)
+    if own and has_header_keys:
+        may_be_text = may_be_header_keys(text, section, start, lines, batches, own)
     is_contested = chain.is_contested | standing.is_contested(chain.chosen, ends_segment=ends_segment)
     columns = {
         "is_contested": is_contested,

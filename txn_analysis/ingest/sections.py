@@ -39,7 +39,8 @@ _OTHER_FILE = re.compile(
     r"|\d+\.\w+\.(?:deleted|cleaned|swap)"
 )
 _FOLDER = re.compile(r"([a-zA-Z0-9._-]{1,249})-(\d{1,10})")
-_SET_ASIDE = re.compile(r".+-\d+\.[0-9a-f]{32}-(delete|future|stray)")
+# Of long topics the name is cut, so that it has at most 255 characters (`LocalLog.logDeleteDirName`).
+_SET_ASIDE = re.compile(r".+\.[0-9a-f]{32}-(delete|future|stray)")
 _HEADER = re.compile(rb"(?:Log s|S)tarting offset: (\d{1,19})\n")
 
 
@@ -76,15 +77,21 @@ def parse_dump_path(path: str) -> DumpedFile | Refusal | None:
     folder = folders[-1] if folders else ""
     if aside := set_aside(folder):
         return aside
-    named = _FOLDER.fullmatch(folder)
-    if named is None or named[1] in {".", ".."} or int(named[2]) > PARTITION_MAX:
+    if not is_partition_folder(folder):
         return Refusal(
             f"the path {path!r} does not say which partition it is of",
             "Dump the file by a path with its folder, such as orders-0/00000000000000000000.log",
         )
     if int(file[1]) > OFFSET_MAX:
         return Refusal(f"{name} is not named after an offset", "Copy it from the broker again, under its own name")
-    return DumpedFile(suffix, named[1], int(named[2]), int(file[1]))
+    topic, _, partition = folder.rpartition("-")
+    return DumpedFile(suffix, topic, int(partition), int(file[1]))
+
+
+def is_partition_folder(folder: str) -> bool:
+    """Whether a broker gives such a name, `<topic>-<partition>`, to the folder of a partition's log."""
+    named = _FOLDER.fullmatch(folder)
+    return named is not None and named[1] not in {".", ".."} and int(named[2]) <= PARTITION_MAX
 
 
 def set_aside(folder: str) -> Refusal | None:

@@ -35,6 +35,7 @@ LINE_START = re.compile(rb"\n(?=\| offset: |baseOffset: |offset: )")
 CONTROL_SUFFIX = re.compile(rb" (?:endTxnMarker|controlType|LeaderChange|Snapshot\w+|KRaft\w+):? ?[^\n]*\n|\n")
 KEY = b" key: "
 PAYLOAD = b" payload: "
+KEY_HEAD_BYTES = 4  # of the key in the log: record type and string length, int16 each, before the id
 TOMBSTONE = b"<DELETE>"
 TEXT_KEY_BYTES = 64  # at least the longest head of a key in the text form
 TEXT_KEY = re.compile(rb" key: (?:transaction_metadata::)?transactionalId=")

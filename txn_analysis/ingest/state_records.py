@@ -2,6 +2,9 @@
 
 The text form (up to 4.0) prints transactional ids raw: they may hold newlines and whole forged records. So nothing is
 searched for: a record is read by its own line prefix, its id by the key's size, and a batch's records by its count.
+A record whose text does not fit the sizes that its line prints was altered, and is undecodable. (Dumps print both sizes
+in every form. The text form prints no value version and no tagged fields: there every size fits that they allow, in
+the version that the records around it have, where those say so.)
 """
 
 from __future__ import annotations
@@ -16,24 +19,22 @@ from txn_analysis.ingest.state_grammar import (
     CONTROL_SUFFIX,
     DECODER_ERROR,
     KEY,
+    KEY_HEAD_BYTES,
     LINE_START,
     OLD_RECORD,
-    PAYLOAD,
     RECORD,
     RECORD_2_8,
     TEXT_KEY,
     TEXT_KEY_BYTES,
     TEXT_PAYLOAD,
-    TOMBSTONE,
 )
+from txn_analysis.ingest.state_json import json_content
+from txn_analysis.ingest.state_sizes import MISFIT, NEXT_VERSION_BYTES, TextSizes
 from txn_analysis.ingest.state_values import (
     ID_MAX_BYTES,
-    JSON_DECODER,
+    NO_BATCH,
     BadValueError,
-    fields_of,
-    id_bytes,
-    json_id,
-    json_value,
+    batch_place,
     state_row,
     text_value,
     undecodable_row,
@@ -46,10 +47,11 @@ if TYPE_CHECKING:
 
 OLD_DEEP = "2.1-deep"
 _OLD_RECORD_START = b"offset: "
-_KEY_HEAD_BYTES = 4  # record type and string length, int16 each, before the id
 _NULL_BYTES = -1
 _MAX_OFFSET = 2**63 - 1
 
+# Tools of an earlier grammar end with an exception at a value of version 1.
+_READS_FLEXIBLE = "3.2+"
 _NOT_A_LINE = "not a line of a decoded __transaction_state dump"
 
 
@@ -67,16 +69,17 @@ class _Head:
 
 @dataclass(frozen=True)
 class _Batch:
-    """The batch that the next records belong to."""
+    """The batch that the next records belong to; `place` is where it stands, in columns of `transaction_states`."""
 
     last_offset: int
     end_position: int  # where the next batch begins in the segment
     is_control: bool
     is_valid: bool
+    place: Row
 
 
 # The old form has no batches: as if all its records were in one.
-_NO_LIMIT = _Batch(_MAX_OFFSET, 0, is_control=False, is_valid=True)
+_NO_LIMIT = _Batch(_MAX_OFFSET, 0, is_control=False, is_valid=True, place=NO_BATCH)
 
 
 def read_state_section(text: Readable, section: Span) -> Iterator[Row | Reject]:
@@ -101,6 +104,7 @@ class _StateReader:
         self._window = Window(text, section.text_start_bytes, section.text_end_bytes)
         self._partition = section.partition
         self._is_old_deep = section.grammar == OLD_DEEP
+        self._sizes = TextSizes(can_be_flexible=section.grammar == _READS_FLEXIBLE)
         self._batch = _NO_LIMIT if self._is_old_deep else None
         self._due_count = 0  # records that the batch has still to show
         self._last_offset: int | None = None  # of the last record that the text shows
@@ -125,15 +129,16 @@ class _StateReader:
         if self._resume_position is not None and (row is None or row["position"] != self._resume_position):
             yield self._window.reject_line(_NOT_A_LINE)
         elif row is None or row["record_count"] < 0 or self._goes_back(row["base_offset"], row["last_offset"]):
-            if length:  # its records are about to follow, and nothing says any more how many
-                self._due_count, self._is_adrift = 1, True
+            if length:  # its records are about to follow, and nothing says any more how many, nor of which batch
+                self._due_count, self._is_adrift, self._batch = 1, True, None
             yield from self._missing_records()
             self._batch, self._resume_position = None, None
             yield self._window.reject_line("not a batch line that can stand here")
         else:
             yield from self._missing_records()
             end = row["position"] + row["size"]
-            self._batch = _Batch(row["last_offset"], end, bool(row["is_control"]), bool(row["is_valid"]))
+            place = batch_place(row["base_offset"], row["last_offset"], row["leader_epoch"])
+            self._batch = _Batch(row["last_offset"], end, bool(row["is_control"]), bool(row["is_valid"]), place)
             self._due_count, self._is_adrift, self._resume_position = row["record_count"], False, None
             self._window.advance(length)
 
@@ -179,7 +184,7 @@ class _StateReader:
         is_known = self._due_count or self._is_adrift or self._resume_position is not None
         if not is_known and self._window.starts_with(start, 0) and self._window.line_end():
             self._is_adrift = True
-            yield self._lost(self._place(None))
+            yield self._lost(self._place(None, is_in_batch=False))
         # At least this line; with it those after it that cannot be anything else.
         length = self._window.plain_lines(LINE_START)
         yield self._window.reject(length, _NOT_A_LINE) if length else self._window.reject_line(_NOT_A_LINE)
@@ -218,9 +223,7 @@ class _StateReader:
         if DECODER_ERROR.fullmatch(content):
             return end, undecodable_row(place)
         if content.startswith(KEY + b"{"):
-            transactional_id, value = _json_content(content)
-            if head.key_bytes != _KEY_HEAD_BYTES + id_bytes(transactional_id):
-                raise BadValueError("the id does not fill the record's key")
+            transactional_id, value = json_content(content, head.key_bytes, head.value_bytes)
         else:
             transactional_id, value, end = self._text_content(head)
         if (value is None) != (head.value_bytes == _NULL_BYTES):
@@ -229,7 +232,7 @@ class _StateReader:
 
     def _text_content(self, head: _Head) -> tuple[str, Row | None, int]:
         """Id, value and end of a record of the text form: the key's size says how long the id is, whatever is in it."""
-        window, size = self._window, head.key_bytes - _KEY_HEAD_BYTES
+        window, size = self._window, head.key_bytes - KEY_HEAD_BYTES
         window.need(head.length + TEXT_KEY_BYTES + ID_MAX_BYTES)
         key = TEXT_KEY.match(window.peek(head.length, head.length + TEXT_KEY_BYTES))
         if not key or not 0 <= size <= ID_MAX_BYTES:
@@ -247,12 +250,19 @@ class _StateReader:
             raise BadValueError("the id is not UTF-8 text") from None
         fields = {name: word for name, word in payload.groupdict().items() if word is not None}
         listed = fields.pop("listed", fields.pop("scala", b""))
-        return transactional_id, text_value(fields | {"partitions": listed}) if fields else None, end
+        value = text_value(fields | {"partitions": listed}) if fields else None
+        if value and not self._sizes.fits(value["topic_partitions"], head.value_bytes, lambda: self._behind(end)):
+            raise BadValueError(MISFIT)
+        return transactional_id, value, end
+
+    def _behind(self, end: int) -> bytes:
+        self._window.need(end + NEXT_VERSION_BYTES)
+        return self._window.peek(end, end + NEXT_VERSION_BYTES)
 
     def _unended(self) -> Exception:
         return _CutError() if self._window.is_last else BadValueError(LINE_TOO_LONG)
 
-    def _place(self, head: _Head | None) -> Row:
+    def _place(self, head: _Head | None, *, is_in_batch: bool = True) -> Row:
         if head is None:
             offset, is_after_gap = None, None
         elif self._last_offset is None:
@@ -265,25 +275,4 @@ class _StateReader:
             "offset": offset,
             "recorded_ms": head.recorded_ms if head else None,
             "is_after_gap": is_after_gap,
-        }
-
-
-def _json_content(content: bytes) -> tuple[str, Row | None]:
-    """Id and value from ` key: {…} payload: {…}` and its newline, tools 4.1 on."""
-    try:
-        text = content.decode()
-        key, at = JSON_DECODER.raw_decode(text, len(KEY))
-        payload = text[at:-1]
-        is_tombstone = payload == (PAYLOAD + TOMBSTONE).decode()
-        value, end = (None, len(payload)) if is_tombstone else JSON_DECODER.raw_decode(payload, len(PAYLOAD))
-    except (ValueError, RecursionError):  # no UTF-8, no JSON, endless digits, or nested without end
-        raise BadValueError("not the JSON of a transaction state record") from None
-    record_type, key_data = fields_of(key, "type", "data")
-    if record_type != "0" or not payload.startswith(PAYLOAD.decode()) or end != len(payload):
-        raise BadValueError("not the JSON of a transaction state record")
-    if is_tombstone:
-        return json_id(key_data), None
-    version, data = fields_of(value, "version", "data")
-    if version not in ("0", "1"):
-        raise BadValueError("a value version that is not known")
-    return json_id(key_data), json_value(data)
+        } | (self._batch.place if self._batch and is_in_batch else NO_BATCH)

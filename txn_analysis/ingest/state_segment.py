@@ -16,7 +16,7 @@ from txn_analysis.ingest.checksums import crcs, is_right
 from txn_analysis.ingest.cursor import Cursor, CutShortError
 from txn_analysis.ingest.grammar import LAST_TIME_MS
 from txn_analysis.ingest.record_batch import BadBatchError, records_of
-from txn_analysis.ingest.state_values import BadValueError, json_id, json_value, state_row, undecodable_row
+from txn_analysis.ingest.state_values import BadValueError, batch_place, json_id, json_value, state_row, undecodable_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,10 +49,16 @@ class _Header(NamedTuple):
     base_ms: int
     max_ms: int
     record_count: int
+    leader_epoch: int
 
     def time_ms(self, record: LogRecord) -> int:
         """When the broker appended the record."""
         return self.max_ms if self.attributes & LOG_APPEND_TIME else self.base_ms + record.timestamp_delta
+
+    @property
+    def place(self) -> Row:
+        """Where the batch stands, in columns of `transaction_states`."""
+        return batch_place(self.base_offset, self.last_offset, self.leader_epoch)
 
 
 def read_state_segment(text: Readable, section: Span) -> Iterator[Row]:
@@ -79,7 +85,7 @@ class _Reader:
         """The rows of some neighbouring batches."""
         start = int(found.position[0])
         data = text.read(start, int(found.position[-1] + found.size[-1]))
-        names = ("attributes", "base_timestamp", "max_timestamp", "record_count")
+        names = ("attributes", "base_timestamp", "max_timestamp", "record_count", "leader_epoch")
         columns = [found.base_offset, found.last_offset, *(found.number(name) for name in names)]
         headers = [_Header(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
         ends = (found.position + found.size - start).tolist()
@@ -87,7 +93,7 @@ class _Reader:
         for header, at, end, crc, is_legacy in zip(headers, (0, *ends[:-1]), ends, *right, strict=True):
             batch = data[at:end]
             if len(batch) < end - at or is_legacy or not is_right(batch, crc):
-                yield self._lost(header.base_offset, None, None)
+                yield self._lost(header, header.base_offset, None, None)
             else:
                 yield from self._records(header, batch)
 
@@ -100,24 +106,25 @@ class _Reader:
                     raise BadBatchError("offsets of records run backwards")
                 next_offset = offset + 1
                 if not header.attributes & CONTROL:
-                    yield self._row(record, offset, header.time_ms(record))
+                    yield self._row(header, record, offset)
                 self.last_offset = offset
         except BadBatchError:
-            yield self._lost(next_offset, None, None)
+            yield self._lost(header, next_offset, None, None)
 
-    def _row(self, record: LogRecord, offset: int, time_ms: int) -> Row:
+    def _row(self, header: _Header, record: LogRecord, offset: int) -> Row:
+        time_ms = header.time_ms(record)
         try:
             transactional_id, value = decoded(record.key, record.value)
         except BadValueError:
-            return self._lost(offset, offset, time_ms)
-        return state_row(self._place(offset, offset, time_ms), transactional_id, value)
+            return self._lost(header, offset, offset, time_ms)
+        return state_row(self._place(header, offset, offset, time_ms), transactional_id, value)
 
-    def _lost(self, ordinal: int, offset: int | None, time_ms: int | None) -> Row:
-        place = self._place(ordinal, offset, time_ms)
+    def _lost(self, header: _Header, ordinal: int, offset: int | None, time_ms: int | None) -> Row:
+        place = self._place(header, ordinal, offset, time_ms)
         self.has_lost = True
         return undecodable_row(place)
 
-    def _place(self, ordinal: int, offset: int | None, time_ms: int | None) -> Row:
+    def _place(self, header: _Header, ordinal: int, offset: int | None, time_ms: int | None) -> Row:
         if offset is None:
             is_after_gap = None
         elif self.last_offset is None:
@@ -130,6 +137,7 @@ class _Reader:
             "offset": offset,
             "recorded_ms": time_ms if time_ms is not None and 0 <= time_ms <= LAST_TIME_MS else None,
             "is_after_gap": is_after_gap,
+            **header.place,
         }
 
 

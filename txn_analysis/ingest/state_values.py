@@ -62,8 +62,21 @@ _PARTITIONS = "transactionPartitions"
 _RANGES = {column: (low, high) for column, low, high, _ in _FIELDS.values()}
 
 
+# The columns that say which batch a record stands in, where that is not known.
+NO_BATCH: Row = {"batch_base_offset": None, "batch_last_offset": None, "leader_epoch": None}
+
+
 class BadValueError(ValueError):
     """A value that Kafka would not write; the message says what is wrong with it, never what it holds."""
+
+
+def batch_place(base_offset: int, last_offset: int, leader_epoch: int) -> Row:
+    """Where the batch of a record stands, in columns of `transaction_states`."""
+    return {
+        "batch_base_offset": base_offset,
+        "batch_last_offset": last_offset,
+        "leader_epoch": None if leader_epoch == ABSENT else leader_epoch,
+    }
 
 
 def state_row(place: Row, transactional_id: str, value: Row | None) -> Row:

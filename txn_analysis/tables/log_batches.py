@@ -37,7 +37,7 @@ LOG_BATCHES = Table(
             BOOLEAN,
             "the checksum is right; NULL where it decides nothing and was not looked at (log_dir without --verify)",
         ),
-        Col("is_contested", BOOLEAN, "another line of the dump claims the same position", nullable=False),
+        Col("is_contested", BOOLEAN, "another line of its part of the dump claims the position", nullable=False),
         Col("may_be_header_keys", BOOLEAN, "it may be text of a record's header keys before it", nullable=False),
         Col("record_line_count", INT, "record lines proven to be its own; NULL where none is printed, or not counted"),
         Col("text_start_bytes", BIGINT, "where its line begins in the input's text", nullable=False),
