@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 # What reading an input found out; content that was read before keeps what was found then.
-_FOUND_BY_READING = ("ingest_id", "parsed_bytes", "rejected_bytes", "newest_moment_ms", "sections")
+_FOUND_BY_READING = (
+    "ingest_id",
+    "parsed_bytes",
+    "rejected_bytes",
+    "newest_moment_ms",
+    "reading_version",
+    "sections",
+)
 _SAME_CONTENT = Alike(("input_id", "kind"))
 _SAME_INPUT = Alike(("input_id", "cluster", "capture"))
 _READ_BY_ANOTHER = replace(_SAME_CONTENT, but=("ingest_id",))

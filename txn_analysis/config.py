@@ -97,6 +97,10 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         default=False,
         description="the operator's word: `__transaction_state` was copied after the logs, all from the leaders",
     )
+    no_records_lost: bool = Field(
+        default=False,
+        description="the operator's word: no acknowledged record of these topics or of `__transaction_state` was lost",
+    )
     max_clock_skew_ms: Count = Field(
         default=1000, description="the most by which two brokers' clocks differ; 0 for brokers on one host"
     )
@@ -110,10 +114,6 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     )
     free_bytes: PositiveCount | None = Field(
         default=None, description="free space that the blocked partitions can grow into; says how many days are left"
-    )
-    include_committable: bool = Field(
-        default=False,
-        description="plan the abort of transactions too that their owner may still commit: Flink's, two-phase commits",
     )
     skip_unrecognised: bool = Field(
         default=False,

@@ -6,6 +6,7 @@ is ever seen, whatever order they were fed in.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.errors import WarehouseError
+from txn_analysis.ingest.sections import BINARY_GRAMMARS
 from txn_analysis.reconstruct.copies import cuts_of
 from txn_analysis.tables import INPUTS, LOG_PIECES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
@@ -22,6 +24,7 @@ from txn_analysis.tables.inputs import SECTION
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+    from txn_analysis.reconstruct.rivals import Cuts
     from txn_analysis.reconstruct.segments import SectionKey
     from txn_analysis.tables import Table
     from txn_analysis.warehouse import Warehouse
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 # Folds cannot be cut where a later capture's copy or snapshot ends.
-_UNCUT = "read with --depth quick, so that offset {offset} cannot be looked at. Audit it again with --depth full"
+_UNCUT = "read with --depth quick, so that {place} cannot be looked at. Audit it again with --depth full"
 
 _RANKED = StructType(
     [
@@ -46,6 +49,7 @@ _SECTIONS = StructType(
         *SECTION.fields,
         StructField("is_end_proven", BOOLEAN),
         StructField("input_problem", STRING),
+        StructField("log_dir", STRING),
     ]
 )
 
@@ -70,8 +74,8 @@ class Evidence:
         return self.captures[0]
 
     @cached_property
-    def cuts(self) -> dict[SectionKey, list[int]]:
-        """The offsets at which the pieces of a section must end, by section; those without batches cannot be cut."""
+    def cuts(self) -> dict[SectionKey, Cuts]:
+        """Where the pieces of a section must end, by section; those without batches cannot be cut."""
         return cuts_of(self._listed_sections)
 
     @cached_property
@@ -87,7 +91,7 @@ class Evidence:
         cut = self.cuts.get((row["input_id"], row["section_index"]))
         if not cut or row["has_batches"] or row["input_problem"]:
             return row
-        return row | {"input_problem": _UNCUT.format(offset=cut[0])}
+        return row | {"input_problem": _UNCUT.format(place=cut.first)}
 
     @cached_property
     def sections(self) -> DataFrame:
@@ -150,9 +154,16 @@ def _section_rows(item: Row) -> list[Row]:
     problems = [None] * (len(sections) - 1) + [item["problem"]]
     return [
         {"input_id": item["input_id"], "capture_rank": item["capture_rank"], **section}
-        | {"is_end_proven": is_end_proven, "input_problem": problem}
+        | {"is_end_proven": is_end_proven, "input_problem": problem, "log_dir": _log_dir(item["path"], section)}
         for section, is_end_proven, problem in zip(sections, starts_proven, problems, strict=True)
     ]
+
+
+def _log_dir(path: str, section: Row) -> str | None:
+    """The log directory that a broker's own file lies in; None for a dump, and where its path does not say."""
+    place = section["dump_path"]
+    is_inside = section["grammar"] in BINARY_GRAMMARS and path.endswith(place)
+    return os.path.normpath(path.removesuffix(place) or os.curdir) if is_inside else None
 
 
 def state_partition_of(hashed: Column, partition_count: int) -> Column:

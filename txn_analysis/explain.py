@@ -9,11 +9,11 @@ from pyspark.sql import functions as F
 
 from txn_analysis.errors import ConfigError
 from txn_analysis.frames import collected
-from txn_analysis.judge.coordinator import histories
 from txn_analysis.judge.finding import place_of
 from txn_analysis.judge.history import in_order
-from txn_analysis.judge.records import StateRecord
+from txn_analysis.judge.records import OpenTransaction, StateRecord
 from txn_analysis.judge.rules import asked
+from txn_analysis.judge.state_frames import histories
 from txn_analysis.judge.timeline import timeline
 from txn_analysis.judging import judgements
 from txn_analysis.queries import where_place, where_producer
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from txn_analysis.judge.judgement import Judgement
-    from txn_analysis.judge.records import OpenTransaction
     from txn_analysis.queries import Filters
     from txn_analysis.run import Run
 
@@ -68,9 +67,13 @@ def explain(run: Run, filters: Filters, start_offset: int | None = None) -> list
     if len(opened) > MOST_EXPLAINED:
         raise ConfigError(f"more than {MOST_EXPLAINED} open transactions fit; say more with --topic, --partition, ...")
     health, states = run.health(), run.states().persist()
-    _, judged = judgements(run, opened, health, states)
+    # What the operator gave their word for can be disproved by any other transaction: all of them are judged.
+    every = collected(run.rows(TRANSACTIONS).where("outcome = 'open'"))
+    _, judged = judgements(run, every, health, states)
+    wanted = {OpenTransaction.of(row) for row in opened}
     records = histories(run.warehouse.rows(opened, TRANSACTIONS), states).persist()
-    explained = [_explanation(run, judgement, records) for judgement in sorted(judged, key=_in_order)]
+    asked_about = sorted((j for j in judged.of_open if j.opened in wanted), key=_in_order)
+    explained = [_explanation(run, judgement, records) for judgement in asked_about]
     records.unpersist()
     states.unpersist()
     return explained

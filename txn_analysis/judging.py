@@ -13,13 +13,13 @@ from pyspark.sql import functions as F
 from txn_analysis.advise.abort_plan import abort_plan
 from txn_analysis.blocked_groups import blocked_groups
 from txn_analysis.commits import commit_run
+from txn_analysis.coordinator_side import coordinator_side
 from txn_analysis.frames import collected
 from txn_analysis.ingest.sections import GROUP_TOPIC
 from txn_analysis.ingest.topic_config import read_topic_configs
-from txn_analysis.judge.coordinator import coordinator_views, state_evidence
 from txn_analysis.judge.early_warning import id_warnings, open_warnings
 from txn_analysis.judge.finding import Finding, Place, finding_of, impacts_of, place_of
-from txn_analysis.judge.judgement import Judgement, judgements_of
+from txn_analysis.judge.judgement import Judgement, Judgements, judgements_of
 from txn_analysis.judge.records import OpenTransaction, PartitionView
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.parallel import in_parallel
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from txn_analysis.judge.coordinator_view import Views
     from txn_analysis.judge.impact import Impact
     from txn_analysis.judge.state_coverage import StateEvidence
     from txn_analysis.run import Run
@@ -84,14 +83,13 @@ def judge(run: Run) -> Judged:
         lambda: judgements(run, opened, health, states), lambda: id_warnings(states, run.settings, run.as_of_ms)
     )
     states.unpersist()
-    warnings = [*open_warnings(judged, run.settings), *of_ids]
-    findings = [finding.row() for finding in _findings(run, judged)]
-    return Judged(run, health, findings, plan_of(run, findings), _run_row(run, state, findings, warnings))
+    warnings = [*open_warnings(judged.of_open, run.settings), *of_ids]
+    findings = [finding.row() for finding in _findings(run, judged.of_open)]
+    run_row = _run_row(run, state, judged, findings, warnings)
+    return Judged(run, health, findings, plan_of(run, findings), run_row)
 
 
-def judgements(
-    run: Run, opened: list[Row], health: list[Row], states: DataFrame
-) -> tuple[StateEvidence, list[Judgement]]:
+def judgements(run: Run, opened: list[Row], health: list[Row], states: DataFrame) -> tuple[StateEvidence, Judgements]:
     """The coordinator's coverage, and the judgement of some open transactions.
 
     Args:
@@ -100,17 +98,10 @@ def judgements(
         health: all rows of `partition_health` of the run.
         states: the records of the coordinator that are evidence in the run.
     """
-    state, views = in_parallel(
-        partial(state_evidence, states, run.evidence, health, run.settings),
-        lambda: _views(run, opened, states) if opened else {},
-    )
+    side = coordinator_side(run, opened, health, states)
     partitions = {view.topic_partition: view for view in map(PartitionView.of, health)}
-    transactions = map(OpenTransaction.of, opened)
-    return state, judgements_of(transactions, partitions, views, state, run.settings, run.as_of_ms)
-
-
-def _views(run: Run, opened: list[Row], states: DataFrame) -> Views:
-    return coordinator_views(run.warehouse.rows(opened, TRANSACTIONS), states, run.settings.max_clock_skew_ms)
+    transactions = [OpenTransaction.of(row) for row in opened]
+    return side.state, judgements_of(transactions, partitions, side.views, side.state, run.settings, run.moments)
 
 
 def plan_of(run: Run, findings: list[Row]) -> list[Row]:
@@ -134,13 +125,13 @@ def _with_groups(run: Run, judged: list[Judgement], impacts: Mapping[Place, Impa
     return {
         place: replace(impact, **groups[where.partition]._asdict()) if where.topic == GROUP_TOPIC else impact
         for place, impact in impacts.items()
-        for where in place[:1]
+        for where in (place[0],)
     }
 
 
-def _run_row(run: Run, state: StateEvidence, findings: list[Row], warnings: list[Row]) -> Row:
+def _run_row(run: Run, state: StateEvidence, judged: Judgements, findings: list[Row], warnings: list[Row]) -> Row:
     settings, verdict_counts = run.settings, Counter(str(row["verdict"]) for row in findings)
-    coverage = state.coverage(holes_waived=settings.transaction_state_complete)
+    coverage = state.coverage(holes_waived=settings.transaction_state_complete) | {"disproved": judged.disproved}
     return {
         "run_id": run.run_id,
         "cluster": settings.cluster,

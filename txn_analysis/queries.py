@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from txn_analysis.advise.plan_versions import stored_record
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.frames import collected
-from txn_analysis.judge.coordinator import current_states
+from txn_analysis.judge.state_frames import current_states
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.answer import MINUS_ONE, Answer, Column
 from txn_analysis.report.escape import escape

@@ -14,6 +14,7 @@ from txn_analysis.config import Settings
 from txn_analysis.errors import WarehouseError
 from txn_analysis.evidence import Evidence, evidence_of, evidence_of_run
 from txn_analysis.frames import collected
+from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.tables import PARTITION_HEALTH
 from txn_analysis.warehouse import Warehouse
 
@@ -38,7 +39,7 @@ JUDGING = (
 
 
 # What decides more than the verdicts; recorded where it was said, so that runs without it keep their names.
-_OPTIONAL = ("topic_config", "free_bytes", "include_committable")
+_OPTIONAL = ("no_records_lost", "topic_config", "free_bytes")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,11 @@ class Run:
     evidence: Evidence
     settings: Settings
     as_of_ms: int | None
+
+    @property
+    def moments(self) -> Moments:
+        """When its files were copied."""
+        return Moments(self.as_of_ms, self.evidence.newest_moment_ms)
 
     @property
     def warehouse(self) -> Warehouse:
@@ -65,7 +71,7 @@ class Run:
         Raises:
             WarehouseError: an earlier version reconstructed it, and did not say what kind of problems it found.
         """
-        rows = collected(self.rows(PARTITION_HEALTH).drop("producers"))
+        rows = collected(self.rows(PARTITION_HEALTH).drop("producers", "bare_markers"))
         if any(problem["kind"] is None for row in rows for problem in row["problems"] or ()):
             made = f"{self.warehouse.root}: {self.run_id} was reconstructed by an earlier version"
             raise WarehouseError(f"{made}: reconstruct again (jobs/reconstruct.py), or audit its files again")

@@ -9,7 +9,7 @@ from tests.oracle.state_writer import console_text
 from txn_analysis import audit
 from txn_analysis.config import Settings
 from txn_analysis.evidence import evidence_of
-from txn_analysis.judge.coordinator import current_states
+from txn_analysis.judge.state_frames import current_states
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:

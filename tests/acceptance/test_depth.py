@@ -43,10 +43,10 @@ def test_quick_says_what_full_says_and_full_can_follow(
 
 
 def test_a_snapshot_that_comes_later_cannot_cut_what_was_read_quickly() -> None:
-    place = {"topic": "orders", "partition": 0, "is_start_proven": True}
+    place = {"topic": "orders", "partition": 0, "is_start_proven": True, "grammar": "2.2+", "dump_path": "orders-0"}
     log = place | {"kind": "log", "section_index": 0, "file_base_offset": 0, "first_offset": 0, "end_offset": 9}
     snapshot = place | {"kind": "snapshot", "section_index": 0, "file_base_offset": 5, "has_batches": None}
-    known = {"kind": "log_dump", "capture_rank": 0, "problem": None}
+    known = {"kind": "log_dump", "capture_rank": 0, "problem": None, "path": "dump.txt"}
     for has_batches in (True, False):
         logs = known | {"input_id": "a", "sections": [log | {"has_batches": has_batches}]}
         inputs = (logs, known | {"input_id": "b", "sections": [snapshot]})

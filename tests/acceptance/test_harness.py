@@ -12,8 +12,9 @@ from tests.acceptance.captures import PARAMETERS, VARIANTS, Variant, rows_of, ru
 from tests.torture.harness import Answer, audit_files
 from tests.torture.mutations import Given, Mutator
 from tests.torture.subjects import real_cases, simulated
-from txn_analysis import audit
+from txn_analysis import audit, coordinator_side
 from txn_analysis.config import Settings
+from txn_analysis.judging import judge
 from txn_analysis.report.model import FindingItem, PartitionItem
 
 if TYPE_CHECKING:
@@ -56,6 +57,30 @@ def test_real_captures(reader: InputReader, audit_of: Callable[[Variant], AuditR
     files = {str(file): file.read_bytes() for folder in folders for file in folder.rglob("*") if file.is_file()}
     settings = Settings.model_validate(PARAMETERS | dict(variant.settings))
     assert_alike(audit_of(variant), audit_files(reader, {"capture": files}, settings))
+
+
+# Dumps and an export; with the right count of partitions of the state, and with wrong ones, which the logs contradict.
+IN_TASKS = ((OF_DUMPS[2], 4), (OF_DUMPS[1], 4), (OF_DUMPS[2], 3), (OF_DUMPS[-1], 1))
+
+
+@pytest.mark.parametrize(("variant", "stated"), IN_TASKS, ids=lambda v: getattr(v, "name", f"{v}-stated"))
+def test_what_is_too_large_for_memory_is_judged_alike_in_tasks(
+    spark: SparkSession,
+    warehouse: str,
+    audit_of: Callable[[Variant], AuditReport],
+    monkeypatch: pytest.MonkeyPatch,
+    variant: Variant,
+    stated: int,
+) -> None:
+    audit_of(variant)
+    settings = PARAMETERS | dict(variant.settings) | {"transaction_state_partitions": stated}
+    named = {"warehouse": warehouse, "cluster": variant.name}
+    run = audit.reconstruct(spark, Settings.model_validate(settings | named))
+    in_memory = judge(run)
+    monkeypatch.setattr(coordinator_side, "AT_HAND_BYTES", -1)
+    in_tasks = judge(run)
+    assert in_tasks.findings == in_memory.findings
+    assert in_tasks.run_row["state_coverage"] == in_memory.run_row["state_coverage"]
 
 
 @pytest.mark.parametrize(("kind", "number"), MUTATED)

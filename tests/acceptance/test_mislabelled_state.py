@@ -63,4 +63,4 @@ def test_the_text_report_shows_them_on_one_line(report: AuditReport) -> None:
 def test_nothing_hangs_by_such_a_state(report: AuditReport) -> None:
     rows = by_place(rows_of(report))
     assert {row["verdict"] for row in rows.values()} & {"hanging"} == set()
-    assert rows[UNKNOWN_PRODUCER]["rule"] == "state_incomplete"
+    assert rows[UNKNOWN_PRODUCER]["rule"] == "state_does_not_fit"

@@ -60,7 +60,7 @@ def as_it_is(state: Path) -> None:
         pytest.param(cut_before_its_last_records, 4, "inconclusive", "hanging", id="state-cut-early"),
         pytest.param(only_its_header, 4, "inconclusive", "inconclusive", id="a-state-dump-with-only-its-header"),
         pytest.param(one_partition_removed, 4, "inconclusive", "inconclusive", id="a-state-partition-removed"),
-        pytest.param(as_it_is, 50, "coordinated", "inconclusive", id="a-wrong-number-of-state-partitions"),
+        pytest.param(as_it_is, 50, "inconclusive", "inconclusive", id="a-wrong-number-of-state-partitions"),
     ],
 )
 def test_what_the_state_cannot_prove_is_inconclusive(

@@ -35,10 +35,9 @@ def test_only_hanging_transactions_are_planned(verdict: Verdict) -> None:
     assert plan_of(rows.finding(verdict=verdict.value)) == ()
 
 
-def test_what_its_owner_may_still_commit_is_planned_only_on_demand() -> None:
-    held = rows.finding(hold="its transactional id is shaped like Flink's")
-    assert plan_of(held) == ()
-    assert len(plan_of(held, include_committable=True)) == 1
+def test_what_an_earlier_version_held_back_is_planned() -> None:
+    (record,) = plan_of(rows.finding(hold="its transactional id is shaped like Flink's"))
+    assert record.topic_partition == "orders-2"
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,7 @@ START_MS = rows.AS_OF_MS - 180 * MINUTE_MS
 def report() -> AuditReport:
     """Two hanging ones, one with a hostile id, and one of each other verdict."""
     findings = [
-        rows.finding(
-            transactional_id=HOSTILE, evidence=[HOSTILE], cause=CAUSE, application=HOSTILE, hold="it may commit"
-        ),
+        rows.finding(transactional_id=HOSTILE, evidence=[HOSTILE], cause=CAUSE, application=HOSTILE),
         rows.live_finding(),
         rows.inconclusive(missing_evidence=[HOSTILE]),
         rows.finding(verdict="suspect", rule="marker_overdue", topic="audit-log", partition=7, late_by_ms=5),
@@ -129,7 +127,6 @@ def test_finding_shows_its_cause_with_what_speaks_against_it(open_page: Callable
     assert "(late_write_joined_next_transaction, likely)" in finding
     assert "its first batch follows the marker at offset 150" in finding
     assert "no second witness" in finding
-    assert page.locator("#finding-1 .hold").inner_text() == "Ask the application first: it may commit"
 
 
 def test_first_screen_says_what_is_blocked_and_the_page_what_comes_next(open_page: Callable[..., Opened]) -> None:

@@ -30,9 +30,9 @@ VERBS = (
 )
 CONTRACT_FLAGS = (
     "--warehouse", "--as-of", "--transaction-max-timeout-ms", "--transaction-state-partitions",
-    "--transaction-state-complete", "--state-copied-last", "--max-clock-skew-ms", "--cluster", "--capture",
-    "--transactional-id-expiration-ms", "--format", "-o", "--config", "--master", "--exit-zero", "--fail-on",
-    "--skip-unrecognised",
+    "--transaction-state-complete", "--state-copied-last", "--no-records-lost", "--max-clock-skew-ms", "--cluster",
+    "--capture", "--transactional-id-expiration-ms", "--format", "-o", "--config", "--master", "--exit-zero",
+    "--fail-on", "--skip-unrecognised",
 )  # fmt: skip
 
 

@@ -70,31 +70,122 @@ def record(transactional_id: str, state: str | None, producer_id: int | None, at
     } | changes
 
 
+@dataclass(frozen=True)
+class File:
+    """One more file of a partition: another segment, another broker's copy, or one of an earlier capture.
+
+    Offsets count from `base_offset`, the number in its name, unless rows have their own. `rank` is that of its capture
+    (0 is the judged one); `folder` the log directory that it lies in, where no dump was made of it.
+    """
+
+    place: tuple[str, int]
+    rows: list[Row]
+    base_offset: int = 0
+    rank: int = 0
+    folder: str | None = None
+    name: str = "more"
+
+    @property
+    def kind(self) -> str:
+        """Of the log of a partition, or of one of the state."""
+        return "state" if self.place[0] == STATE_TOPIC else "log"
+
+    @property
+    def placed(self) -> list[Row]:
+        """Its rows with their offsets."""
+        return [{"offset": self.base_offset + n} | row for n, row in enumerate(self.rows)]
+
+    @property
+    def input_id(self) -> str:
+        """Which input it is."""
+        return f"{_input_id(self.place)}, {self.name}, {self.base_offset}, {self.rank}"
+
+    def section(self) -> Row:
+        """Its row of `Evidence.section_rows`."""
+        section = _section(self.place, self.kind, len(self.rows), self.base_offset)
+        return section | {"input_id": self.input_id, "capture_rank": self.rank, "log_dir": self.folder}
+
+    def batches(self) -> Batches:
+        """What it holds."""
+        rows = [_state_batch(row) for row in self.placed] if self.kind == "state" else self.placed
+        return _batches(self.place, rows, self.input_id)
+
+    def records(self) -> list[Row]:
+        """Its rows of `transaction_states`."""
+        known = {"input_id": self.input_id, "capture_rank": self.rank}
+        return [_state_row(self.place[1], row["offset"], row) | known for row in self.placed if self.kind == "state"]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One producer snapshot; `open_from` has the start of each open transaction, None for a producer without one."""
+
+    place: tuple[str, int]
+    offset: int
+    open_from: dict[int, int | None]
+
+    def section(self) -> Row:
+        """Its row of `Evidence.section_rows`."""
+        section = _section(self.place, "snapshot", 0, self.offset)
+        return section | {"input_id": f"{_input_id(self.place)}, snapshot {self.offset}", "has_batches": False}
+
+    def rows(self) -> list[Row]:
+        """Its rows of `producer_snapshots`."""
+        known = {"topic": self.place[0], "partition": self.place[1], "snapshot_offset": self.offset}
+        unknown = dict.fromkeys(("coordinator_epoch", "last_timestamp_ms", "last_sequence", "last_offset"))
+        place = {name: self.section()[name] for name in ("input_id", "section_index", "capture_rank")}
+        return [
+            known | unknown | place | {"producer_id": i, "producer_epoch": 0, "current_txn_start_offset": start}
+            for i, start in self.open_from.items()
+        ]
+
+
 @dataclass
 class World:
-    """What was copied: logs by partition, records by partition of the state, or a console export of it."""
+    """What was copied: logs by partition, records by partition of the state, or a console export of it.
+
+    Attributes:
+        settings: as for the audit.
+        logs: of each partition the one file that a dump holds, named 0 unless its first batch has another offset.
+        states: the same of the partitions of the state.
+        export: records that a console consumer printed.
+        files: what else was copied.
+        snapshots: of producers, beside the logs.
+        high_watermarks: by folder and partition, what the folder's checkpoint says.
+        cluster_ids: of the folders' `meta.properties`.
+    """
 
     settings: Settings = field(default_factory=lambda: Settings(transaction_state_partitions=1, max_clock_skew_ms=0))
     logs: dict[tuple[str, int], list[Row]] = field(default_factory=dict)
     states: dict[int, list[Row]] = field(default_factory=lambda: {0: []})
     export: list[Row] = field(default_factory=list)
+    files: list[File] = field(default_factory=list)
+    snapshots: list[Snapshot] = field(default_factory=list)
+    high_watermarks: dict[tuple[str, tuple[str, int]], int] = field(default_factory=dict)
+    cluster_ids: list[str] = field(default_factory=list)
 
     def history(self) -> History:
         """It as the core takes it."""
         parts = [_batches(place, log) for place, log in self.logs.items() if log]
         parts += [_batches((STATE_TOPIC, n), [_state_batch(r) for r in own]) for n, own in self.states.items() if own]
+        parts += [file.batches() for file in self.files if file.rows]
         sections = [
             _section(place, "log", len(log), log[0].get("offset", 0) if log else 0) for place, log in self.logs.items()
         ]
         sections += [_section((STATE_TOPIC, n), "state", len(own)) for n, own in self.states.items()]
+        sections += [file.section() for file in self.files] + [snapshot.section() for snapshot in self.snapshots]
+        sections += [_marked(folder, place, mark) for (folder, place), mark in self.high_watermarks.items()]
+        sections += [_of_cluster(stated) for stated in self.cluster_ids]
         rows = [_state_row(n, offset, r) for n, own in self.states.items() for offset, r in enumerate(own)]
+        rows += [row for file in self.files for row in file.records()]
         if self.export:
             sections.append(
                 _section(("export", 0), "console_json", len(self.export)) | {"topic": None, "partition": None}
             )
             newest_ms = max(r["last_update_ms"] or 0 for r in self.export)
             rows += [_exported(n, r, newest_ms) for n, r in enumerate(self.export)]
-        return History(self.settings, sections, parts, (), rows)
+        taken = [row for snapshot in self.snapshots for row in snapshot.rows()]
+        return History(self.settings, sections, parts, taken, rows)
 
     def record(self, row: Row) -> None:
         """Append a record to the partition of the state that its id hashes to."""
@@ -124,10 +215,22 @@ def _section(place: tuple[str, int], kind: str, batch_count: int, base_offset: i
         "has_batches": True,
         "grammar": "2.2+",
         "stated": None,
+        "log_dir": None,
     }
 
 
-def _batches(place: tuple[str, int], log: list[Row]) -> Batches:
+def _marked(folder: str, place: tuple[str, int], offset: int) -> Row:
+    section = _section(place, "high_watermark", 0, offset)
+    return section | {"input_id": f"{folder}, checkpoint", "log_dir": folder, "has_batches": False}
+
+
+def _of_cluster(stated: str) -> Row:
+    section = _section(("meta", 0), "cluster_id", 0)
+    unplaced = {"topic": None, "partition": None, "has_batches": False}
+    return section | unplaced | {"input_id": f"meta.properties of {stated}", "stated": stated}
+
+
+def _batches(place: tuple[str, int], log: list[Row], input_id: str | None = None) -> Batches:
     count = len(log)
     position = np.arange(count) * BATCH_BYTES
     offset = np.array([row.get("offset", n) for n, row in enumerate(log)])
@@ -135,12 +238,13 @@ def _batches(place: tuple[str, int], log: list[Row]) -> Batches:
         name: np.array([row.get(name, default) for row in log], _WORDS.get(name, np.int64))
         for name, default in _DEFAULTS.items()
     }
-    columns |= {"base_offset": offset, "last_offset": offset, "crc": offset}
+    columns |= {"base_offset": offset, "last_offset": offset}
+    columns["crc"] = np.array([row.get("crc", at) for row, at in zip(log, offset, strict=True)])
     columns |= {"position": position, "size_bytes": np.full(count, BATCH_BYTES)}
     columns |= {"text_start_bytes": position, "text_bytes": columns["size_bytes"]}
     columns["may_be_header_keys"] = np.zeros(count, bool)
     columns["max_timestamp_ms"] = np.array([row["max_timestamp_ms"] for row in log])
-    where = {"ingest_id": "ingest", "input_id": _input_id(place), "section_index": 0}
+    where = {"ingest_id": "ingest", "input_id": input_id or _input_id(place), "section_index": 0}
     return Batches(where | {"topic": place[0], "partition": place[1]}, columns)
 
 
@@ -164,7 +268,9 @@ def _state_row(number: int, offset: int, row: Row) -> Row:
             "client_transaction_version": None,
             "ordinal": offset,
             "offset": offset,
-            "is_after_gap": False,
+            "batch_base_offset": row.get("offset", offset),
+            "batch_last_offset": row.get("offset", offset),
+            "leader_epoch": 0,
             "is_undecodable": False,
             "transactional_id_hash": java_hash(row["transactional_id"]),
             "capture_rank": 0,

@@ -43,8 +43,10 @@ def random_history(seed: int, batch_count: int = BATCHES) -> History:
         if source.random() < 0.1:
             world.logs[place].append(data(producer, now_ms))
             written += 1
-    for log in world.logs.values():
+    for place, log in world.logs.items():
         now_ms += HOUR_MS
+        listed = [{"topic": place[0], "partition": place[1]}]
+        world.record(record("beat", "PrepareCommit", 99, now_ms, topic_partitions=listed))
         log.append(marker(99, now_ms))
         world.record(record("beat", "CompleteCommit", 99, now_ms + HOUR_MS))
     return world.history()

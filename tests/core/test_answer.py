@@ -27,13 +27,13 @@ def late_write_after_abort() -> World:
     for state, at_ms in (("Ongoing", 0), ("PrepareAbort", 1_000)):
         world.record(record("billing", state, 7, BEGAN_MS + at_ms, topic_partitions=ORDERS_0, start_ms=BEGAN_MS))
     world.record(record("billing", "CompleteAbort", 7, BEGAN_MS + 1_002, start_ms=BEGAN_MS))
-    world.record(record("other", "CompleteCommit", 8, BEGAN_MS + 2 * HOUR_MS))
+    world.record(record("other", "CompleteAbort", 8, BEGAN_MS + 2 * HOUR_MS))
     world.logs["orders", 0] = [
         data(7, BEGAN_MS),
         marker(7, BEGAN_MS + 1_001, "ABORT"),
         data(7, BEGAN_MS + 1_500),
-        marker(8, BEGAN_MS + 2_000),
-        marker(8, BEGAN_MS + 2 * HOUR_MS),
+        marker(8, BEGAN_MS + 2_000, "ABORT"),
+        marker(8, BEGAN_MS + 2 * HOUR_MS, "ABORT"),
     ]
     return world
 
@@ -51,12 +51,65 @@ def test_a_late_write_hangs_and_is_planned() -> None:
     assert (planned.producer_epoch, planned.coordinator_epoch, planned.transaction_result) == (0, 0, False)
 
 
+def late_write_of_flink() -> World:
+    """A sink of Flink's writes once more after its abort; what it adds afterwards is another partition's."""
+    world, name = World(logs={("orders", 0): []}), "orders-sink-4-1700"
+    for state, at_ms in (("Empty", -1_000), ("Ongoing", 0), ("PrepareAbort", 1_000)):
+        listed = [] if state == "Empty" else ORDERS_0
+        world.record(record(name, state, 7, BEGAN_MS + at_ms, topic_partitions=listed))
+    world.record(record(name, "CompleteAbort", 7, BEGAN_MS + 1_002))
+    world.record(record("other", "CompleteAbort", 8, BEGAN_MS + 2 * HOUR_MS))
+    world.logs["orders", 0] = [
+        data(7, BEGAN_MS),
+        marker(7, BEGAN_MS + 1_001, "ABORT"),
+        data(7, BEGAN_MS + 1_500),
+        marker(8, BEGAN_MS + 2_000, "ABORT"),
+        marker(8, BEGAN_MS + 2 * HOUR_MS, "ABORT"),
+    ]
+    return world
+
+
+def test_what_flink_may_ask_to_commit_and_cannot_is_planned_with_a_remark() -> None:
+    answer = answer_of(late_write_of_flink().history())
+    (finding,), (planned,) = answer.hanging, answer.plan
+    assert (planned.topic_partition, planned.txn_start_offset) == ("orders-0", 2)
+    assert planned.evidence == list(finding.evidence)
+    assert planned.evidence[-1].startswith("its transactional id is shaped like Flink's: ")
+
+
+def test_what_is_not_late_needs_no_remark_on_its_owner() -> None:
+    world = late_write_of_flink()
+    world.logs["orders", 0][2:] = [data(7, BEGAN_MS + 2 * HOUR_MS), marker(8, BEGAN_MS + 2 * HOUR_MS + 1, "ABORT")]
+    (finding,) = answer_of(world.history()).findings
+    assert finding.verdict is Verdict.IN_PROGRESS
+    assert not any("Flink" in fact for fact in finding.evidence)
+
+
+def test_a_topic_that_no_record_of_the_state_names_is_remarked() -> None:
+    """A folder that somebody renamed is what it says; only this shows it."""
+    world, renamed = late_write_after_abort(), late_write_after_abort()
+    renamed.logs = {("odrers", 0): renamed.logs["orders", 0]}
+    remark = "no record of __transaction_state names topic {}: was its folder renamed?"
+    (rightly,), (wrongly,) = answer_of(world.history()).findings, answer_of(renamed.history()).findings
+    assert remark.format("orders") not in rightly.evidence
+    assert (wrongly.verdict, wrongly.evidence[-1]) == (Verdict.HANGING, remark.format("odrers"))
+
+
 def test_without_its_records_of_the_coordinator_nothing_is_planned() -> None:
     world = late_write_after_abort()
     world.states[0] = []
     answer = answer_of(world.history())
     assert [finding.verdict for finding in answer.findings] == [Verdict.INCONCLUSIVE]
     assert answer.plan == ()
+
+
+def test_a_contested_marker_says_nothing_of_whose_state_it_is() -> None:
+    """Else one forged line, whose producer nobody knows, would make the state another cluster's."""
+    world = late_write_after_abort()
+    world.logs["orders", 0] = [data(7, BEGAN_MS)]
+    honest = [finding.rule for finding in answer_of(world.history()).findings]
+    world.logs["orders", 0].append(marker(4_711, BEGAN_MS + 2 * HOUR_MS, is_contested=True))
+    assert [finding.rule for finding in answer_of(world.history()).findings] == [*honest[:-1], "evidence_broken"]
 
 
 @settings(max_examples=60)

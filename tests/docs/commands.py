@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from txn_analysis.cli.main import app
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FENCED = re.compile(r"^```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(r"^ *```\w*\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"`([^`\n]+)`")
 
 # What `--help` of Kafka 4.2's own tools lists, as far as the documents use these tools.
@@ -26,6 +27,8 @@ KAFKA_OPTIONS = {
         "--bootstrap-server", "--broker-id", "--transactional-id", "--topic", "--partition", "--start-offset",
         "--max-transaction-timeout", "--producer-id", "--producer-epoch", "--coordinator-epoch",
     },
+    "kafka-configs.sh": {"--bootstrap-server", "--describe", "--all", "--entity-type", "--entity-name"},
+    "kafka-leader-election.sh": {"--bootstrap-server", "--election-type", "--all-topic-partitions"},
 }  # fmt: skip
 
 
@@ -42,10 +45,14 @@ class Command:
         return {word.partition("=")[0] for word in self.words if re.fullmatch(r"-o|--[a-z][a-z-]*(=.*)?", word)}
 
 
+def blocks_of(text: str) -> list[str]:
+    """What stands in fenced blocks, those inside of lists too."""
+    return [textwrap.dedent(block) for block in _FENCED.findall(text)]
+
+
 def commands_of(text: str) -> Iterator[Command]:
     """The commands in fenced blocks (a backslash continues a line) and between backticks."""
-    blocks = _FENCED.findall(text)
-    for line in (line for block in blocks for line in block.replace("\\\n", " ").splitlines()):
+    for line in (line for block in blocks_of(text) for line in block.replace("\\\n", " ").splitlines()):
         yield from _commands_in(line)
     for inline in _INLINE.findall(_FENCED.sub("", text)):
         yield from _commands_in(inline)

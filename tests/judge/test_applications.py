@@ -1,10 +1,10 @@
-"""Whose a transactional id is, by its shape, and when its owner must be asked before an abort."""
+"""Whose a transactional id is, by its shape, and what is remarked where its owner may come back to commit."""
 
 from __future__ import annotations
 
 import pytest
 
-from txn_analysis.judge.applications import Application, application_of, why_to_hold
+from txn_analysis.judge.applications import Application, application_of, remark_on
 
 UUID = "8a4f3c1e-0b9d-4f7a-9c53-2f1f0c6d7e11"
 
@@ -29,18 +29,25 @@ def test_shapes(transactional_id: str, application: str, framework: str | None) 
 
 
 @pytest.mark.parametrize(
-    ("transactional_id", "timeout_ms", "is_held"),
+    ("transactional_id", "timeout_ms", "begins"),
     [
-        ("orders-sink-4-1700", 60_000, True),
-        ("billing-worker-17", 2**31 - 1, True),
-        ("billing-worker-17", 2**31 - 2, False),
-        (None, None, False),
+        ("orders-sink-4-1700", 60_000, "its transactional id is shaped like Flink's: "),
+        ("orders-sink-4-1700", 2**31 - 1, "its transactions never time out, as those of two-phase commits (KIP-939): "),
+        ("billing-worker-17", 2**31 - 1, "its transactions never time out, as those of two-phase commits (KIP-939): "),
     ],
 )
-def test_what_its_owner_may_still_commit_is_held(
-    transactional_id: str | None, timeout_ms: int | None, is_held: bool
-) -> None:
-    assert (why_to_hold(transactional_id, timeout_ms) is not None) is is_held
+def test_an_owner_that_comes_back_to_commit_is_remarked(transactional_id: str, timeout_ms: int, begins: str) -> None:
+    remark = remark_on(transactional_id, timeout_ms)
+    assert remark is not None
+    assert remark.startswith(begins)
+    assert "reaches only what the coordinator's transaction lists" in remark
+
+
+@pytest.mark.parametrize(
+    ("transactional_id", "timeout_ms"), [("billing-worker-17", 2**31 - 2), ("orders-0_12", None), (None, None)]
+)
+def test_other_ids_need_no_remark(transactional_id: str | None, timeout_ms: int | None) -> None:
+    assert remark_on(transactional_id, timeout_ms) is None
 
 
 def test_a_long_id_is_read_in_no_time() -> None:

@@ -11,17 +11,30 @@ from pyspark.sql.types import StructField, StructType
 
 from tests.judge.cases import KNOWN, OPEN
 from txn_analysis.evidence import state_partition_of
-from txn_analysis.judge.coordinator import coordinator_views, current_states
+from txn_analysis.judge.coordinator import coordinator_views
 from txn_analysis.judge.coordinator_view import CoordinatorView, best_of, views_of
+from txn_analysis.judge.end_markers import EndMarker
 from txn_analysis.judge.history import in_order
 from txn_analysis.judge.records import OPEN_COLUMNS, StateRecord
+from txn_analysis.judge.state_frames import current_states
 from txn_analysis.tables import TRANSACTION_STATES, TRANSACTIONS
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, struct
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ORDER = struct(age=INT, is_dump=BOOLEAN, place=BIGINT)
+MARKERS = struct(
+    topic=STRING,
+    partition=INT,
+    producer_id=BIGINT,
+    offset=BIGINT,
+    kind=STRING,
+    at_ms=BIGINT,
+    producer_epoch=INT,
+    coordinator_epoch=INT,
+    has_data=BOOLEAN,
+)
 STATES = StructType([*TRANSACTION_STATES.schema.fields, StructField("record_order", ORDER)])
 
 
@@ -59,6 +72,11 @@ def open_data(spark: SparkSession, *producer_ids: int) -> DataFrame:
     return spark.createDataFrame([tuple(r[n] for n in schema.names) for r in rows], schema)
 
 
+def markers(spark: SparkSession, *found: tuple[int, EndMarker]) -> DataFrame:
+    """End markers of orders-0 by producer id."""
+    return spark.createDataFrame([("orders", 0, producer_id, *marker) for producer_id, marker in found], MARKERS)
+
+
 def test_the_last_record_in_offset_order_is_the_current_state(spark: SparkSession) -> None:
     found = current_states(
         states(
@@ -79,6 +97,7 @@ def test_the_last_record_in_offset_order_is_the_current_state(spark: SparkSessio
 def test_what_is_known_of_each_producer_id(spark: SparkSession) -> None:
     views = coordinator_views(
         open_data(spark, 7, 8, 9, 10),
+        markers(spark),
         states(
             spark,
             record(1, "ended", "CompleteCommit", producer_id=7),
@@ -100,19 +119,40 @@ def test_what_is_known_of_each_producer_id(spark: SparkSession) -> None:
     }
 
 
+def test_decisions_are_held_against_the_markers_of_their_producer(spark: SparkSession) -> None:
+    """Two ids committed orders-0; of one of them the log has the marker."""
+    listed = {"topic_partitions": [("orders", 0)]}
+    views = coordinator_views(
+        open_data(spark, 7, 8),
+        markers(spark, (7, EndMarker(50, "COMMIT", 1_001, 0, 0))),
+        states(
+            spark,
+            record(1, "whole", "PrepareCommit", producer_id=7, **listed),
+            record(2, "whole", "CompleteCommit", producer_id=7),
+            record(3, "bereft", "PrepareCommit", producer_id=8, **listed),
+            record(4, "bereft", "CompleteCommit", producer_id=8),
+        ),
+        max_clock_skew_ms=0,
+    )
+    assert {v.transactional_id: v.without_marker.has_commit_of_any_age for v in views.values()} == {
+        "whole": False,
+        "bereft": True,
+    }
+
+
 def known(transactional_id: str, **changes: Any) -> CoordinatorView:
-    """An id that had the producer id once, and was updated at 10."""
-    past = {"is_listed": False, "runs_under_producer_id": False, "update_ms": 10}
+    """An id that had the producer id once, and last changed at 10."""
+    past = {"is_listed": False, "runs_under_producer_id": False, "changed_ms": 10}
     return replace(KNOWN, transactional_id=transactional_id, **past | changes)
 
 
 @pytest.mark.parametrize(
     "others",
     [
-        pytest.param([known("b", runs_under_producer_id=True, update_ms=99)], id="listing-before-running"),
-        pytest.param([known("b", update_ms=99)], id="listing-before-updated-last"),
-        pytest.param([known("z", is_listed=True, update_ms=9)], id="both-list-it-updated-last"),
-        pytest.param([known("z", is_listed=True, update_ms=None)], id="an-unknown-update-is-the-oldest"),
+        pytest.param([known("b", changed_ms=99)], id="listing-before-changed-last"),
+        pytest.param([known("b", runs_under_producer_id=True, changed_ms=99)], id="listing-before-running"),
+        pytest.param([known("z", is_listed=True, changed_ms=9)], id="both-list-it-changed-last"),
+        pytest.param([known("z", is_listed=True, changed_ms=None)], id="an-unknown-change-is-the-oldest"),
         pytest.param([known("Z", is_listed=True)], id="the-last-id-by-code-point"),
     ],
 )
@@ -121,9 +161,9 @@ def test_the_id_that_counts_is_the_same_in_any_order(others: list[CoordinatorVie
     assert best_of([listing, *others]) == best_of([*others, listing]) == listing
 
 
-def test_running_under_the_producer_id_counts_before_a_later_update() -> None:
+def test_the_id_that_changed_last_counts_before_one_that_still_runs_under_the_producer_id() -> None:
     running = known("a", runs_under_producer_id=True)
-    assert best_of([known("b", update_ms=99), running]) == running
+    assert best_of([known("b", changed_ms=99), running]).transactional_id == "b"
 
 
 def as_read(*records: dict[str, Any]) -> list[StateRecord]:
@@ -144,7 +184,7 @@ def as_read(*records: dict[str, Any]) -> list[StateRecord]:
 
 def test_the_history_of_an_id_is_told_in_order_and_once_for_every_transaction_asked_about() -> None:
     records = as_read(record(9, "billing", "Ongoing"), record(3, "billing", "CompleteCommit"))
-    views = views_of({"billing": records * 2}, [OPEN, replace(OPEN, partition=1)], max_clock_skew_ms=0)
+    views = views_of({"billing": records * 2}, [OPEN, replace(OPEN, partition=1)], {}, max_clock_skew_ms=0)
     told = [(where.partition, v.state, v.is_listed) for (where, _), v in sorted(views.items())]
     assert told == [(0, "Ongoing", True), (1, "Ongoing", False)]
 

@@ -9,11 +9,12 @@ import pytest
 
 from tests.judge.cases import OPEN
 from txn_analysis.judge.coordinator_view import CoordinatorView, view_of
-from txn_analysis.judge.history import current_transaction
+from txn_analysis.judge.history import current_transaction, written_by_ms
+from txn_analysis.judge.logic import UNBOUNDED_MS
 from txn_analysis.judge.records import StateRecord
 
 ORDERS_0 = (("orders", 0),)
-DATA = replace(OPEN, last_marker_ms=1_000)
+DATA = replace(OPEN, last_marker_ms=1_000, first_appended_after_ms=1_000)
 
 
 def record(
@@ -46,7 +47,12 @@ def tombstone(at_ms: int) -> StateRecord:
 
 def view(history: list[StateRecord], skew_ms: int = 0) -> CoordinatorView:
     """What this history says of the open data of the proof table, whose producer was last marked at 1,000."""
-    return view_of(history, DATA, skew_ms)
+    return view_of(history, DATA, (), skew_ms)
+
+
+def exported(*history: StateRecord) -> list[StateRecord]:
+    """The same records as a console consumer prints them: without the times of their batches."""
+    return [each._replace(recorded_ms=None) for each in history]
 
 
 @pytest.mark.parametrize(
@@ -87,12 +93,12 @@ def test_the_current_transaction(history: list[StateRecord], expected: tuple[int
         pytest.param([record("Ongoing", 10, producer_id=8)], False, False, id="under-another-producer-id"),
         pytest.param(
             [record("Ongoing", 10, producer_id=8, previous_producer_id=7)],
-            True,
+            False,
             True,
             id="rotated-from-this-producer-id",
         ),
         pytest.param(
-            [record("Ongoing", 10, producer_id=6, next_producer_id=7)], True, True, id="rotates-to-this-producer-id"
+            [record("Ongoing", 10, producer_id=6, next_producer_id=7)], False, True, id="rotates-to-this-producer-id"
         ),
         pytest.param([record("Ongoing", 10), record("CompleteCommit", 20)], False, False, id="ended"),
         pytest.param([record("Ongoing", 10), tombstone(20)], False, False, id="removed"),
@@ -103,52 +109,55 @@ def test_what_the_coordinator_lists(history: list[StateRecord], is_listed: bool,
     assert (known.is_listed, known.is_producer_live) == (is_listed, is_live)
 
 
-@pytest.mark.parametrize(
-    ("prepared_ms", "skew_ms", "expected"),
-    [
-        pytest.param(999, 0, False, id="before-the-last-marker"),
-        pytest.param(1_000, 0, False, id="with-the-last-marker"),
-        pytest.param(1_001, 0, True, id="after-the-last-marker"),
-        pytest.param(501, 500, True, id="within-the-skew-of-the-last-marker"),
-        pytest.param(500, 500, False, id="at-the-skew"),
-    ],
-)
-def test_a_prepare_record_since_the_last_marker(prepared_ms: int, skew_ms: int, expected: bool) -> None:
-    history = [record("PrepareCommit", prepared_ms), record("CompleteCommit", 5_000)]
-    assert view(history, skew_ms).has_prepare_since_marker is expected
+def test_a_tombstone_is_something_that_was_recorded() -> None:
+    assert view([record("CompleteCommit", 10), tombstone(99)]).recorded_ms == 99
 
 
-def test_without_any_marker_every_prepare_record_counts() -> None:
-    history = [record("PrepareCommit", 1), record("CompleteCommit", 5_000)]
-    assert view_of(history, replace(OPEN, last_marker_ms=None), 0).has_prepare_since_marker
-
-
-@pytest.mark.parametrize(
-    ("prepared_ms", "now", "expected"),
-    [
-        pytest.param(1_500, "Ongoing", False, id="within-the-skew-it-may-be-the-decision-of-that-marker"),
-        pytest.param(1_501, "Ongoing", True, id="later-its-own-marker-is-not-in-the-log"),
-        pytest.param(1_501, "PrepareCommit", True, id="while-the-next-one-is-decided-as-well"),
-    ],
-)
-def test_a_transaction_that_ended_after_the_log_was_copied(prepared_ms: int, now: str, expected: bool) -> None:
-    history = [record("PrepareCommit", prepared_ms), record("CompleteCommit", 5_000), record(now, 6_000)]
-    assert view(history, 500).was_ended_after_log is expected
+def test_what_was_recorded_under_another_producer_id_counts_for_the_id() -> None:
+    """KIP-890: where a producer id rotates, the Complete record of its last transaction runs under the next one."""
+    assert view([record("Empty", 10), record("Empty", 99, producer_id=8)]).recorded_ms == 99
 
 
 def test_the_decision_on_the_current_transaction_is_no_earlier_one() -> None:
     history = [record("Ongoing", 5_000), record("PrepareCommit", 6_000)]
-    assert view(history, 500).was_ended_after_log is False
+    assert not view(history).without_marker.is_any
 
 
-def test_a_prepare_record_of_another_partition_does_not_count() -> None:
-    history = [record("PrepareCommit", 2_000, topic_partitions=(("orders", 1),))]
-    assert view(history).has_prepare_since_marker is False
+def test_an_earlier_decision_that_the_log_has_no_marker_of_is_known_while_the_id_goes_on() -> None:
+    history = [record("PrepareCommit", 1_500), record("CompleteCommit", 1_501), record("PrepareCommit", 6_000)]
+    assert view(history).without_marker.commit is not None
 
 
-def test_a_tombstone_is_something_that_was_recorded() -> None:
-    assert view([record("CompleteCommit", 10), tombstone(99)]).recorded_after_ms == 99
+@pytest.mark.parametrize(
+    ("history", "expected"),
+    [
+        pytest.param([record("PrepareCommit", 10), record("CompleteCommit", 11)], [10, 11], id="a-dump-prints-it"),
+        pytest.param(
+            exported(record("PrepareCommit", 10), record("CompleteCommit", 10)),
+            [10, UNBOUNDED_MS],
+            id="the-last-complete-record-of-an-export-has-the-time-of-the-decision",
+        ),
+        pytest.param(
+            exported(record("PrepareCommit", 10), record("CompleteCommit", 10), record("Ongoing", 900)),
+            [10, 900, 900],
+            id="it-was-written-before-the-next-record-of-its-id",
+        ),
+        pytest.param([record("CompleteCommit", 10), tombstone(90)], [10, 90], id="a-tombstone-has-only-its-batch"),
+    ],
+)
+def test_when_a_record_was_written_at_the_latest(history: list[StateRecord], expected: list[int]) -> None:
+    assert written_by_ms(history) == expected
 
 
-def test_records_of_another_producer_id_are_not() -> None:
-    assert view([record("Empty", 10), record("Empty", 99, producer_id=8)]).recorded_after_ms == 10
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        pytest.param(record("Empty", 10, epoch=0), None, id="a-new-id-has-no-past"),
+        pytest.param(record("Empty", 10, epoch=1), 10, id="another-instance-came-before"),
+        pytest.param(record("Empty", 10, epoch=0, previous_producer_id=6), 10, id="it-rotated-from-another"),
+        pytest.param(record("Ongoing", 10, epoch=0), 10, id="it-is-in-the-middle-of-its-work"),
+        pytest.param(record("CompleteCommit", 10, epoch=0), UNBOUNDED_MS, id="a-complete-record-says-not-when"),
+    ],
+)
+def test_the_gap_before_the_first_record_of_an_id_in_an_export(first: StateRecord, expected: int | None) -> None:
+    assert view(exported(first)).export_gap_ms == expected

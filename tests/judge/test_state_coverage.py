@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from txn_analysis.judge.state_chain import StateChain
 from txn_analysis.judge.state_coverage import (
+    Hole,
     StateEvidence,
     StatePartition,
     StateSection,
@@ -14,8 +16,8 @@ from txn_analysis.judge.state_coverage import (
     state_evidence_of,
 )
 
-FIRST_FILE = StateSection(0, 0, 0, 99, first_ms=10, gap_ms=None, moment_ms=500, undecodable_count=0, misplaced_count=0)
-SECOND_FILE = replace(FIRST_FILE, file_base_offset=100, first_offset=100, last_offset=150, first_ms=510, moment_ms=900)
+FIRST_FILE = StateSection(0, 0, 0, 99, first_ms=10, undecodable_count=0, misplaced_count=0)
+SECOND_FILE = replace(FIRST_FILE, file_base_offset=100, first_offset=100, last_offset=150, first_ms=510)
 
 
 def only(*sections: StateSection, problems: dict[int, list[str]] | None = None) -> StatePartition:
@@ -24,7 +26,7 @@ def only(*sections: StateSection, problems: dict[int, list[str]] | None = None) 
 
 def test_files_that_join_are_whole() -> None:
     partition = only(SECOND_FILE, FIRST_FILE)
-    assert (partition.problems, partition.holes, partition.moment_ms, partition.gap_ms) == ([], [], 900, None)
+    assert (partition.problems, partition.holes) == ([], [])
 
 
 def test_a_missing_partition_is_named() -> None:
@@ -36,30 +38,44 @@ def test_a_partition_beyond_the_count_is_a_wrong_count() -> None:
     assert found[1].problems == ["there is no partition 3 in 1"]
 
 
-def test_a_log_that_does_not_begin_with_its_first_file_has_a_hole() -> None:
-    partition = only(SECOND_FILE)
-    assert partition.holes == ["does not begin with its first file, but with 100"]
-    assert partition.gap_ms == 510
+def test_a_log_that_does_not_begin_with_its_first_file_has_a_hole_of_any_time() -> None:
+    assert only(SECOND_FILE).holes == [Hole("does not begin with its first file, but with 100", None)]
 
 
-def test_a_missing_file_is_a_hole_and_a_gap_in_history() -> None:
+def test_a_missing_file_is_a_hole_that_ends_with_the_first_batch_behind_it() -> None:
     partition = only(FIRST_FILE, replace(SECOND_FILE, file_base_offset=120, first_offset=120))
-    assert partition.holes == ["offsets 100 to 119 are in no file"]
-    assert partition.gap_ms == 510
+    assert partition.holes == [Hole("offsets 100 to 119 are in no file", 510)]
 
 
-def test_compaction_inside_a_file_is_a_gap_in_history_alone() -> None:
-    partition = only(replace(FIRST_FILE, gap_ms=300))
-    assert (partition.holes, partition.gap_ms) == ([], 300)
+@pytest.mark.parametrize(
+    ("hole", "since_ms", "counts"),
+    [
+        pytest.param(Hole("", 510), 509, True, id="it-ends-after-it"),
+        pytest.param(Hole("", 510), 510, True, id="it-ends-with-it"),
+        pytest.param(Hole("", 510), 511, False, id="it-ended-before"),
+        pytest.param(Hole("", 510), None, True, id="there-is-no-end-marker"),
+        pytest.param(Hole("", None), 511, True, id="no-first-file"),
+    ],
+)
+def test_a_hole_counts_where_it_can_hide_what_came_since_a_marker(
+    hole: Hole, since_ms: int | None, counts: bool
+) -> None:
+    assert hole.is_since(since_ms) is counts
 
 
-def test_compaction_of_the_head_is_a_gap_in_history_alone() -> None:
-    partition = only(replace(FIRST_FILE, first_offset=40))
-    assert (partition.holes, partition.gap_ms) == ([], 10)
+def test_a_cleaned_file_whose_last_batch_is_kept_without_a_record_joins_the_next() -> None:
+    """`LogCleaner` keeps a producer's last batch even where none of its records is left."""
+    cleaned = replace(FIRST_FILE, last_offset=40, end_offset=100)
+    assert only(cleaned, SECOND_FILE).holes == []
+    assert only(replace(cleaned, end_offset=99), SECOND_FILE).holes == [Hole("offsets 99 to 99 are in no file", 510)]
+
+
+def test_compaction_inside_a_file_is_no_hole() -> None:
+    assert only(replace(FIRST_FILE, first_offset=40)).holes == []
 
 
 def test_an_empty_partition_is_seen_but_never_speaks() -> None:
-    empty = StateSection(0, 0, None, None, None, None, None, 0, 0)
+    empty = StateSection(0, 0, None, None, None, 0, 0)
     assert only(empty) == StatePartition(0, is_seen=True)
 
 
@@ -81,7 +97,7 @@ def test_decoder_errors_and_broken_batches_are_problems() -> None:
 def test_the_kind_of_a_problem_decides_and_no_words(kind: str | None, is_counted: bool) -> None:
     reason = "file 0 has no batch for offset 7: offsets 5 to 7 are in no file"
     health = [{"topic": "__transaction_state", "partition": 0, "problems": [{"kind": kind, "reason": reason}]}]
-    evidence = state_evidence_of(1, [FIRST_FILE], {}, health, is_foreign=False)
+    evidence = state_evidence_of(1, [FIRST_FILE], {}, {}, health)
     assert evidence.partitions[0].problems == ([reason] if is_counted else [])
 
 
@@ -121,7 +137,9 @@ def test_files_in_any_order_give_the_same_words() -> None:
 def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> None:
     sections = [FIRST_FILE, replace(SECOND_FILE, state_partition=1), replace(FIRST_FILE, state_partition=2)]
     sections[2] = replace(sections[2], undecodable_count=2)
-    state = StateEvidence(state_coverage(4, sections, {}, {}), 4, [])
+    moments = {0: 500, 1: 900, 2: 500}
+    chains = {number: StateChain(last_moment_ms=ms) for number, ms in moments.items()}
+    state = state_evidence_of(4, sections, {}, chains, [])
     coverage = state.coverage(holes_waived=False)
     told = {p["partition"]: (p["is_seen"], p["is_complete"], p["seen_to_ms"]) for p in coverage["partitions"]}
     assert told == {0: (True, True, 500), 1: (True, False, 900), 2: (True, False, 500), 3: (False, False, None)}
@@ -139,13 +157,12 @@ def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> N
     ],
 )
 def test_what_the_operators_word_waives(section: StateSection, is_complete: bool) -> None:
-    state = StateEvidence([only(section)], 1, [])
+    state = StateEvidence([only(section)], 1)
     assert state.coverage(holes_waived=True)["partitions"][0]["is_complete"] is is_complete
 
 
 def test_a_console_export_covers_nothing_by_itself() -> None:
-    console = StateSection(0, 0, None, None, None, None, 700, 0, 0)
+    console = StateSection(0, 0, None, None, None, 0, 0)
     seen, silent = state_coverage(2, [], {}, {0: console})
-    assert (seen.is_seen, seen.is_console, seen.moment_ms) == (True, True, 700)
-    assert (silent.is_console, silent.moment_ms) == (True, None)
-    assert seen.holes == ["a console export does not say what it covers"]
+    assert (seen.is_seen, seen.is_console, silent.is_seen, silent.is_console) == (True, True, True, True)
+    assert seen.holes == [Hole("a console export does not say what it covers")]

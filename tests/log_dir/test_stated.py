@@ -14,7 +14,7 @@ from tests.reconstruct.evidence import linked, section_row
 from txn_analysis.ingest.broker_files import BrokerFile
 from txn_analysis.ingest.broker_survey import survey_broker_file
 from txn_analysis.ingest.planning import plan_broker_file
-from txn_analysis.judge.state_coverage import state_evidence_of
+from txn_analysis.judge.fit import MarkerSums, fit_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from txn_analysis.reconstruct.link import LinkedPartition
 
 Row = dict[str, Any]
+FOLDER = "broker-1"
 ORDERS = {"topic": "orders", "partition": 0}
 
 
@@ -127,6 +128,7 @@ def link(*batches: Batch, stated: tuple[Row, ...] = ()) -> LinkedPartition:
     """The partition with these batches in one segment, and what checkpoints say of it."""
     found = Segment.of(file_of(*batches))
     section = section_row(found.plan.sections[0], input_id=found.plan.input_id) | {"grammar": "binary", "stated": None}
+    section |= {"log_dir": FOLDER}
     return linked([section, *stated], found.scanned())
 
 
@@ -166,6 +168,12 @@ def open_starts(partition: LinkedPartition) -> list[tuple[int, list[str]]]:
     return [(t["txn_start_offset"], t["evidence_gaps"]) for t in opened]
 
 
+def above_mark(partition: LinkedPartition) -> dict[int, bool]:
+    """By producer, whether its open data may never have been replicated."""
+    opened = [t for t in partition.transactions if t["outcome"] == "open"]
+    return {t["producer_id"]: t["is_above_high_watermark"] for t in opened}
+
+
 @pytest.mark.parametrize("word", [None, "clean_shutdown"])
 @pytest.mark.parametrize("mark", range(7))
 def test_an_end_marker_above_the_high_watermark_ends_its_transaction(mark: int, word: str | None) -> None:
@@ -174,13 +182,34 @@ def test_an_end_marker_above_the_high_watermark_ends_its_transaction(mark: int, 
     assert open_starts(link(*ended, stated=(said("high_watermark", mark, word),))) == []
 
 
-@pytest.mark.parametrize(
-    ("mark", "word", "is_doubted"),
-    [(3, "clean_shutdown", True), (4, "clean_shutdown", False), (3, None, False)],
-)
-def test_nothing_is_said_of_data_above_a_final_high_watermark(mark: int, word: str | None, is_doubted: bool) -> None:
-    ((_, gaps),) = open_starts(link(*OPEN_AT_3, stated=(said("high_watermark", mark, word),)))
-    assert gaps == (["it begins above the high watermark 3: it was not committed"] if is_doubted else [])
+@pytest.mark.parametrize("word", [None, "clean_shutdown"])
+@pytest.mark.parametrize(("mark", "is_above"), [(0, True), (3, True), (4, False), (6, False)])
+def test_what_lies_above_the_mark_of_its_own_folder_may_be_a_dead_leaders_tail(
+    mark: int, word: str | None, is_above: bool
+) -> None:
+    """The judge asks the coordinator about it; here it is said, and nothing is doubted."""
+    found = link(*OPEN_AT_3, stated=(said("high_watermark", mark, word) | {"log_dir": FOLDER},))
+    assert above_mark(found) == {7: is_above}
+    assert open_starts(found) == [(3, [])]
+
+
+def test_the_mark_of_another_folder_says_nothing_of_this_one() -> None:
+    found = link(*OPEN_AT_3, stated=(said("high_watermark", 3) | {"log_dir": "broker-2"},))
+    assert above_mark(found) == {7: False}
+
+
+@pytest.mark.parametrize(("log_dir", "rank", "is_above"), [("broker-2", 0, False), (None, 0, False), (FOLDER, 1, True)])
+def test_another_copy_of_the_data_shows_that_it_was_replicated(log_dir: str | None, rank: int, is_above: bool) -> None:
+    """Of another broker, or a dump; an earlier copy of the same folder shows nothing."""
+    copies = [Segment.of(file_of(*OPEN_AT_3)), Segment.of(file_of(*OPEN_AT_3, data(6, producer=8)))]
+    rows = [
+        section_row(copy.plan.sections[0], input_id=copy.plan.input_id, rank=r)
+        | {"grammar": "binary", "log_dir": folder}
+        for copy, folder, r in zip(copies, (FOLDER, log_dir), (0, rank), strict=True)
+    ]
+    mark = said("high_watermark", 3) | {"log_dir": FOLDER}
+    found = linked([*rows, mark], [batches for copy in copies for batches in copy.scanned()])
+    assert above_mark(found)[7] is is_above
 
 
 @pytest.mark.parametrize("start", range(7))
@@ -226,7 +255,8 @@ def test_files_of_two_topics_of_one_name_are_no_log() -> None:
 
 def test_log_directories_of_two_clusters_do_not_fit_each_other() -> None:
     def misfits(*cluster_ids: str) -> list[str]:
-        return state_evidence_of(4, [], {}, [], is_foreign=False, cluster_ids={*cluster_ids}).misfits
+        fit = fit_of(MarkerSums(), is_misplaced=False, is_foreign=False, cluster_ids={*cluster_ids})
+        return list(fit.misfits)
 
     assert misfits("abc", "abc") == []
     assert misfits("abc", "xyz") == ["the files are of several clusters: cluster.id abc and xyz"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,6 +17,7 @@ from txn_analysis.ingest.text import Text
 from txn_analysis.reconstruct.copies import compare, cuts_of, pairs_to_compare
 from txn_analysis.reconstruct.fold import fold
 from txn_analysis.reconstruct.link import LinkedPartition, link_partition
+from txn_analysis.reconstruct.rivals import UNCUT, Cuts, rival_positions
 from txn_analysis.reconstruct.segments import segments_of
 
 if TYPE_CHECKING:
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 INPUT = "input"
-NO_CUTS: dict[tuple[str, int], Sequence[int]] = {}
+NO_CUTS: dict[tuple[str, int], Cuts] = {}
 
 
 class MemoryText(Text):
@@ -87,9 +90,9 @@ def batches_of(sections: Sequence[Section], text: bytes, *, range_bytes: int, in
     return [batches for batches in found if batches]
 
 
-def folded(scanned: Sequence[Batches], cuts: Mapping[tuple[str, int], Sequence[int]] = NO_CUTS) -> list[Row]:
+def folded(scanned: Sequence[Batches], cuts: Mapping[tuple[str, int], Cuts] = NO_CUTS) -> list[Row]:
     """Rows of `log_pieces`, each scanned range folded by itself."""
-    return [piece for part in scanned for piece in fold(part, cuts.get(part.section, ())).pieces.to_pylist()]
+    return [piece for part in scanned for piece in fold(part, cuts.get(part.section, UNCUT)).pieces.to_pylist()]
 
 
 def with_offsets(rows: list[Row], pieces: list[Row]) -> list[Row]:
@@ -99,7 +102,8 @@ def with_offsets(rows: list[Row], pieces: list[Row]) -> list[Row]:
         own = [p for p in pieces if (p["input_id"], p["section_index"]) == (row["input_id"], row["section_index"])]
         first = min((p["first_offset"] for p in own), default=None)
         end = max((p["last_offset"] + 1 for p in own), default=None)
-        found.append(row | {"first_offset": first, "end_offset": end})
+        rivals = rival_positions((p["first_position"], p["end_position"]) for p in own)
+        found.append(row | {"first_offset": first, "end_offset": end, "rival_positions": rivals})
     return found
 
 
@@ -161,10 +165,17 @@ def snapshot_row(section: Row, producer_id: int, entry: ProducerEntry) -> Row:
 def link_history(
     history: History, tool: Tool, *, range_bytes: int, snapshots: Sequence[int] = (), from_segment: int = 0
 ) -> LinkedPartition:
-    """The whole path for one partition, with snapshots at some offsets and the first segments left out."""
+    """The whole path for one partition, with snapshots at some offsets and the first segments left out.
+
+    What could be text in a record's header keys is a matter of its own: here no line is.
+    """
     sections, text = sections_and_text(history, tool)
     kept = sections[from_segment:]
     taken = [snapshot_evidence(history, offset) for offset in snapshots]
     rows = [section_row(s) for s in kept] + [section for section, _ in taken]
-    scanned = batches_of(kept, text, range_bytes=range_bytes)
+    scanned = [_certain(part) for part in batches_of(kept, text, range_bytes=range_bytes)]
     return linked(rows, scanned, [row for _, found in taken for row in found])
+
+
+def _certain(part: Batches) -> Batches:
+    return replace(part, columns={**part.columns, "may_be_header_keys": np.zeros(len(part), bool)})

@@ -14,6 +14,7 @@ from tests.reconstruct.evidence import batches_of as scanned
 from txn_analysis.ingest.batches import batches_of
 from txn_analysis.ingest.sections import LOG_KINDS
 from txn_analysis.reconstruct.fold import FOLD_COLUMNS, fold
+from txn_analysis.reconstruct.rivals import Cuts
 
 if TYPE_CHECKING:
     from txn_analysis.ingest.batches import Batches
@@ -44,7 +45,7 @@ def test_the_logs_of_one_dump(path: Path) -> None:
 
 def test_all_logs_of_all_captures_in_one_frame() -> None:
     logs = sorted((log for path in DUMPS for log in batches_in(path)), key=lambda log: log.section)
-    cuts = {log.section: sorted(log.columns["base_offset"][::7].tolist()) for log in logs}
+    cuts = {log.section: Cuts(sorted(log.columns["base_offset"][::7].tolist())) for log in logs}
     expected = [fold(log, cuts[log.section]) for log in logs]
     assert plain([fold(log, cuts[log.section]) for log in anew(logs)]) == plain(expected)
     assert sum(len(found.transactions) for found in expected) > 0

@@ -61,8 +61,8 @@ def test_a_forged_end_of_the_log_is_not_believed() -> None:
     for tool in (DEEP, PAYLOAD):
         true = data(0, producer=1)
         found = reconstructed(((data(0, producer=1, headers=forged_end(true, tool)),), tool))
-        assert [t["producer_id"] for t in found.transactions] == [1, 99], "the forgery is not perfect"
-        assert problems(found) == [f"batches from offset 1 on {DOUBT}"]
+        assert problems(found) == [f"batches from offset 1 on {DOUBT}"], "the forgery is not perfect"
+        assert [(t["producer_id"], t["evidence_gaps"]) for t in found.transactions] == [(1, problems(found))]
 
 
 def test_headers_of_a_batch_that_cannot_hold_the_rest_of_the_log_are_no_doubt() -> None:
@@ -85,9 +85,18 @@ def test_an_end_that_is_no_rest_of_a_record_is_no_doubt() -> None:
     assert problems(reconstructed(((data(0, 1, headers="trace"), data(1, 2), marker(2, 2)), DEEP))) == []
 
 
-def test_a_file_that_another_one_follows_ends_where_it_says() -> None:
+def test_a_file_that_follows_leaves_the_doubt_in_what_may_be_a_hole_before_it() -> None:
     batches = (data(0, 1, headers="trace"), data(1, 2))
-    assert problems(reconstructed((batches, DEEP), ((marker(2, 1),), DEEP))) == []
+    assert problems(reconstructed((batches, DEEP), ((marker(2, 1),), DEEP))) == [f"batches from offset 1 on {DOUBT}"]
+
+
+@pytest.mark.parametrize("following", [(data(1, 2), marker(2, 2)), (marker(1, 1),)])
+def test_a_file_that_begins_where_the_doubtful_lines_do_shows_what_is_there(following: tuple[Batch, ...]) -> None:
+    batches, end = (data(0, 1, headers="trace"), data(1, 2)), following[-1]
+    found = reconstructed((batches, DEEP), (following, DEEP))
+    assert problems(found) == []
+    ended = [(t["producer_id"], t["end_offset"]) for t in found.transactions if t["outcome"] != "open"]
+    assert ended == [(end.producer_id, end.base_offset)]
 
 
 def test_a_shallow_dump_of_the_same_log_ends_the_doubt() -> None:
@@ -96,7 +105,17 @@ def test_a_shallow_dump_of_the_same_log_ends_the_doubt() -> None:
     assert problems(reconstructed((batches, DEEP), (batches, SHALLOW))) == []
 
 
-def test_a_shallow_dump_does_not_confirm_what_it_does_not_show() -> None:
+def test_a_shallow_dump_of_the_same_log_shows_that_what_it_lacks_is_text() -> None:
     true = data(0, producer=1)
     forged = (data(0, producer=1, headers=forged_end(true, DEEP)),)
-    assert problems(reconstructed((forged, DEEP), (forged, SHALLOW))) == [f"batches from offset 1 on {DOUBT}"]
+    for copies in (((forged, DEEP), (forged, SHALLOW)), ((forged, SHALLOW), (forged, DEEP))):
+        found = reconstructed(*copies)
+        assert (problems(found), found.health["end_offset"]) == ([], 1)
+        assert [t["producer_id"] for t in found.transactions] == [1]
+
+
+def test_a_shallow_dump_that_ends_before_the_hiding_record_says_nothing_of_it() -> None:
+    first, true = data(0, producer=1, size_bytes=100), data(1, producer=1, size_bytes=2_100)  # where both end
+    forged = data(1, producer=1, headers=forged_end(true, DEEP))
+    found = reconstructed(((first, forged), DEEP), ((first,), SHALLOW))
+    assert problems(found) == [f"batches from offset 2 on {DOUBT}"]

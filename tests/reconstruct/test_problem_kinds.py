@@ -11,7 +11,6 @@ from tests.reconstruct.evidence import batches_of, folded, section_row, sections
 from tests.reconstruct.test_copies import DEEP, TODAY, YESTERDAY, data, link, log, marker
 from txn_analysis.reconstruct.link import link_partition
 from txn_analysis.reconstruct.segments import ProblemKind
-from txn_analysis.reconstruct.stated import Stated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,11 +60,6 @@ def disagreeing() -> list[Row]:
     return _problems(link((WHOLE, DEEP, TODAY), snapshots=((section, rows),)).health)
 
 
-def above_high_watermark() -> list[Row]:
-    doubts = Stated(high_watermark=3, is_final=True).doubts(open_start=3)
-    return [{"kind": doubt.kind} for doubt in doubts]
-
-
 def copies(*given: tuple[Batch, ...], ranks: tuple[int, ...]) -> list[Row]:
     return _problems(link(*[(log(*batches), DEEP, rank) for batches, rank in zip(given, ranks, strict=True)]).health)
 
@@ -80,6 +74,8 @@ FLAWS: dict[ProblemKind, Callable[[], list[Row]]] = {
     ProblemKind.UNPROVEN_END: lambda: problems_of(section={"is_end_proven": False}),
     ProblemKind.TEXT_NOT_UNDERSTOOD: lambda: problems_of(section={"text_end_bytes": 99_999}),
     ProblemKind.INPUT_PROBLEM: lambda: problems_of(section={"input_problem": "byte 9: cut off"}),
+    ProblemKind.EMPTY_BATCH: lambda: problems_of(data(0), replace(data(1), record_count=0)),
+    ProblemKind.LEADER_EPOCHS_FALL: lambda: problems_of(data(0, leader_epoch=3), data(1, leader_epoch=2)),
     ProblemKind.TORN_TAIL: torn_inside,
     ProblemKind.MAY_BE_HEADER_KEYS: lambda: problems_of(piece={"doubtful_offset": 2}),
     ProblemKind.COPIES_DIFFER: lambda: copies((data(0),), (data(0, crc=99),), ranks=(TODAY, TODAY)),
@@ -94,7 +90,6 @@ FLAWS: dict[ProblemKind, Callable[[], list[Row]]] = {
     ProblemKind.SNAPSHOT_DISAGREES: disagreeing,
     ProblemKind.NOT_IN_CAPTURE: lambda: copies((data(0),), ranks=(YESTERDAY,)),
     ProblemKind.SEVERAL_TOPIC_IDS: lambda: problems_of(others=(said_topic_id("a"), said_topic_id("b"))),
-    ProblemKind.ABOVE_HIGH_WATERMARK: above_high_watermark,
 }
 
 

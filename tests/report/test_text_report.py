@@ -57,7 +57,7 @@ def test_text_report_is_golden(golden: Callable[[Path, str], None], name: str, r
     golden(GOLDEN / name, text_report(report))
 
 
-def test_causes_warnings_and_holds_are_said_and_escaped() -> None:
+def test_causes_and_warnings_are_said_and_escaped() -> None:
     cause = {"name": "late_write_after_marker", "confidence": "certain", "evidence_for": [], "evidence_against": []}
     impact = {
         "hidden_since_ms": rows.AS_OF_MS - rows.HOUR_MS,
@@ -74,12 +74,11 @@ def test_causes_warnings_and_holds_are_said_and_escaped() -> None:
             rows.run(warnings=warnings),
             [],
             [rows.health()],
-            [rows.finding(cause=cause, impact=impact, hold="Ask first"), rows.inconclusive(cause=cause)],
+            [rows.finding(cause=cause, impact=impact), rows.inconclusive(cause=cause)],
         ),
         width=400,
     )
     assert "records came after the end marker of their transaction (KIP-890) (late_write_after_marker, certain)" in text
-    assert "Ask first. Not in the plan without --include-committable" in text
     assert "Blocked: 1 partition, 12 records hidden; longest orders-2 since 2026-11-21T02:00:00.000Z" in text
     assert "25.0% of the log seen" in text
     assert "retention may delete them unread from 2026-11-21T04:00:00.000Z on" in text
@@ -87,6 +86,12 @@ def test_causes_warnings_and_holds_are_said_and_escaped() -> None:
     assert "and 1 other id: x" in text
     assert EVIL not in text
     assert "\x1b" not in text
+
+
+def test_a_finding_that_an_earlier_version_held_back_is_printed_like_any_other() -> None:
+    held, free = (build_report(rows.run(), [], [], [rows.finding(**c)]) for c in ({"hold": "Ask first"}, {}))
+    assert text_report(held) == text_report(free)
+    assert held.model_dump_json() == free.model_dump_json()
 
 
 def test_first_line_says_what_hangs_where() -> None:
@@ -125,6 +130,22 @@ def test_operators_word_is_repeated_where_it_was_taken() -> None:
     parameters = json.dumps({"state_copied_last": True, "transaction_state_complete": False})
     text = text_report(build_report(rows.run(parameters=parameters), [], [], [rows.finding()]))
     assert "your word was taken for --state-copied-last." in " ".join(text.split())
+
+
+def test_the_word_that_nothing_was_lost_is_repeated_where_it_was_taken() -> None:
+    parameters = json.dumps({"state_copied_last": True, "no_records_lost": True})
+    text = text_report(build_report(rows.run(parameters=parameters), [], [], [rows.finding()]))
+    assert "your word was taken for --state-copied-last and --no-records-lost." in " ".join(text.split())
+
+
+def test_a_disproved_word_that_nothing_was_lost_is_not_taken() -> None:
+    found = {"parameters": json.dumps({"no_records_lost": True})}
+    found["state_coverage"] = json.dumps(
+        {"expected": 4, "seen": 4, "disproved": {"no_records_lost": "a marker is gone"}}
+    )
+    text = " ".join(text_report(build_report(rows.run(**found), [], [], [rows.finding()])).split())
+    assert "your word was taken" not in text
+    assert "--no-records-lost is not true, and counts nowhere: a marker is gone." in text
 
 
 def test_state_that_was_seen_in_part_is_told_from_what_is_missing() -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tests.torture.inputs import RANGE_BYTES, InputReader, ReadInput
 from txn_analysis.core.answer import answer_of
-from txn_analysis.core.history import History, own_partition
+from txn_analysis.core.history import History
+from txn_analysis.core.state_records import own_partition
 from txn_analysis.tables import FINDINGS
 
 if TYPE_CHECKING:

@@ -29,13 +29,15 @@ from txn_analysis.ingest.state_records import read_state_section
 from txn_analysis.ingest.survey_job import FileSurvey, ReadFailure, _compression, _head, _Piece, survey_piece
 from txn_analysis.ingest.text import Text, open_text
 from txn_analysis.reconstruct.fold import fold
+from txn_analysis.reconstruct.rivals import UNCUT
 from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from txn_analysis.ingest.batches import Batches
     from txn_analysis.ingest.survey import ChunkFacts
+    from txn_analysis.reconstruct.rivals import Cuts
     from txn_analysis.reconstruct.segments import SectionKey
 
 Row = dict[str, Any]
@@ -67,12 +69,12 @@ class ReadInput:
         self._folds: OrderedDict[tuple[Any, ...], list[Row]] = OrderedDict()
         self.moment_ms = self._newest_moment()
 
-    def pieces(self, cuts: Mapping[SectionKey, Sequence[int]]) -> list[Row]:
+    def pieces(self, cuts: Mapping[SectionKey, Cuts]) -> list[Row]:
         """Its rows of `log_pieces`, cut at the given offsets of its sections."""
-        own = {key: offsets for key, offsets in cuts.items() if key[0] == self.planned.input_id}
-        known = tuple((key, tuple(offsets)) for key, offsets in sorted(own.items()))
+        own = {key: cut for key, cut in cuts.items() if key[0] == self.planned.input_id}
+        known = tuple((key, tuple(cut.offsets), tuple(cut.positions)) for key, cut in sorted(own.items()))
         if known not in self._folds:
-            folds = (fold(batches, own.get(batches.section, ())) for batches in self.batches)
+            folds = (fold(batches, own.get(batches.section, UNCUT)) for batches in self.batches)
             self._folds[known] = [row for folded in folds for row in folded.pieces.to_pylist()]
             if len(self._folds) > _KEPT_FOLDS:
                 self._folds.popitem(last=False)

@@ -67,7 +67,8 @@ def without_the_coordinators_partition() -> tuple[Files, Settings]:
 
 
 def without_the_marker() -> tuple[Files, Settings]:
-    cluster, *_ = live(outcome="Commit")
+    """Of an abort: of a commit, the decision without its marker holds it back as well."""
+    cluster, *_ = live(outcome="Abort")
     files = files_of(cluster.copy(), Tool(), "dump")
     lines = files["orders-0.txt"].splitlines(keepends=True)
     producer = b"producerId: %d " % cluster.ids["billing"].value.producer_id

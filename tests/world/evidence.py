@@ -37,6 +37,7 @@ class Evidence:
         logs: by partition; those whose first batches are gone begin later.
         states: by partition of the state; an empty one was not copied where it is in `absent`.
         state_copied_last: the operator says so, true or not.
+        no_records_lost: the operator says so, and it is true.
         absent: partitions of the state that are not given.
         stated_count: how many partitions the state is said to have.
         is_console: the state is an export of a console consumer, and said to be complete.
@@ -47,6 +48,7 @@ class Evidence:
     logs: tuple[tuple[Batch, ...], ...]
     states: tuple[tuple[StateRow, ...], ...]
     state_copied_last: bool = False
+    no_records_lost: bool = False
     absent: frozenset[int] = frozenset()
     stated_count: int | None = None
     is_console: bool = False
@@ -59,6 +61,7 @@ class Evidence:
             transaction_state_partitions=self.stated_count or len(self.states),
             max_clock_skew_ms=SKEW_MS if self.clocks_ms else 0,
             state_copied_last=self.state_copied_last,
+            no_records_lost=self.no_records_lost,
             transaction_state_complete=self.is_console,
             as_of_ms=self.as_of_ms,
         )
@@ -213,14 +216,17 @@ def _hanging(world: World, as_of_ms: int) -> Iterable[tuple[int, int]]:
     for n, log in enumerate(world.logs):
         for producer_id in {b.producer_id for b in log.copy or ()}:
             copied, there = open_data(log.copy or (), producer_id), log.open_data(producer_id)
-            if not copied or not there or any(is_acknowledged(world, n, b) for b in there):
+            is_same = not {b.offset for b in copied}.isdisjoint(b.offset for b in there)
+            if not is_same or any(is_acknowledged(world, n, b) for b in there):
                 continue
-            if not _is_owned(world, n, producer_id) and as_of_ms - copied[-1].client_ms > LATE_MS:
+            is_owned = _is_owned(world, n, producer_id) or _is_owned(world, n, producer_id, of_copy=True)
+            if not is_owned and as_of_ms - copied[-1].client_ms > LATE_MS:
                 yield n, producer_id
 
 
-def _is_owned(world: World, partition: int, producer_id: int) -> bool:
-    last = {row.name: row for state in world.states for row in state.rows}
+def _is_owned(world: World, partition: int, producer_id: int, *, of_copy: bool = False) -> bool:
+    """Its coordinator still has to end it: now, or as far as it was copied."""
+    last = {row.name: row for state in world.states for row in (state.copy or () if of_copy else state.rows)}
     return any(
         row.state is not None and producer_id in (row.producer_id, row.next_producer_id) and partition in row.partitions
         for row in last.values()

@@ -16,9 +16,9 @@ OPEN = (BEGIN, WRITE)
 COMMITTED = (*OPEN, COMMIT, MARKER, COMPLETE)
 
 
-def plot(*steps: Step, fault: str | None = None, says_last: bool = False) -> Plot:
+def plot(*steps: Step, fault: str | None = None, says_last: bool = False, says_nothing_lost: bool = False) -> Plot:
     """One id, one partition, one partition of the state; the log is copied first and the state last."""
-    return Plot("known", 1, 1, 1, 0, steps, fault, says_last)
+    return Plot("known", 1, 1, 1, 0, steps, fault, says_last, says_nothing_lost=says_nothing_lost)
 
 
 def _rotating(*steps: Step) -> Plot:
@@ -50,6 +50,21 @@ WRONG_ABORTS: dict[str, Plot] = {
     ),
 }
 
+# By which rule each is kept from the plan.
+EXPECTED_RULES = {
+    "a commit's marker is lost in an unclean election": "commit_marker_missing",
+    "the same, its decision compacted away": "commit_may_be_missing",
+    "a commit's marker is never sent, as the partition is taken for deleted": "commit_marker_missing",
+    "the decision of a commit is lost with the state's tail": "commit_may_be_missing",
+    "the producer id rotates while the marker is on its way": "log_may_end_early",
+    "the same, the state compacted": "log_may_end_early",
+    "the state is another cluster's": "state_does_not_fit",
+    "the state is said to have half as many partitions": "state_does_not_fit",
+    "--as-of is earlier than the copy, and the id has expired since": "log_may_end_early",
+    "the state was copied first, and is said to be the last": "state_older_than_log",
+    "a commit in a console export, whose Complete record has the decision's time": "log_may_end_early",
+}
+
 # What a later step of a producer makes of a plan that was right when it was made.
 RETURNS = plot(*COMMITTED, WRITE_LATE, PASS, says_last=True)
 
@@ -57,6 +72,9 @@ STILL_HANGING: dict[str, Plot] = {
     "written after its abort": plot(*OPEN, ABORT, MARKER, COMPLETE, WRITE_LATE, PASS, says_last=True),
     "written after its commit": plot(*COMMITTED, WRITE_LATE, PASS, says_last=True),
     "an abort's marker is lost": plot(*OPEN, ABORT, MARKER, COMPLETE, LOSE, PASS, says_last=True),
+    "written after its abort, the state compacted": plot(
+        *OPEN, ABORT, MARKER, COMPLETE, WRITE_LATE, COMPACT, PASS, says_last=True, says_nothing_lost=True
+    ),
     "written after its commit, by an id that goes on elsewhere": plot(
         *COMMITTED, WRITE_LATE, PASS, PASS, says_last=True
     ),

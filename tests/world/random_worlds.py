@@ -19,10 +19,13 @@ from tests.world.steps import after, steps_of, story_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tests.world.model import StateRow
+
 NAMES = ("a", "b", "c")
 _WEIGHTS = {"write": 6, "begin": 5, "commit": 5, "marker": 8, "complete": 8, "abort": 2, "pass": 1, "write_late": 4}
 _DISTURBED = 0.12
 _TRIES = 25
+_OF_THE_WRONG_STATE = ("the state is said to have half as many partitions", "the state is another cluster's")
 LEFT_BEHIND = "a log is that of a replica that was left behind"
 FAULTS = (
     "the state is said to be copied last, and was not",
@@ -50,6 +53,7 @@ class Plot:
     says_last: bool
     clocks_ms: tuple[int, ...] = ()
     names_previous: bool = True
+    says_nothing_lost: bool = False
 
     def start(self) -> World:
         """Nothing has happened yet."""
@@ -72,7 +76,8 @@ class Plot:
     def evidence(self, world: World) -> Evidence:
         """What is handed to the audit."""
         given = evidence_of(world, says_last=self.says_last and world.is_state_last, draws_together=False)
-        given = replace(given, clocks_ms=self.clocks_ms)
+        nothing_lost = self.says_nothing_lost and not world.lost
+        given = replace(given, clocks_ms=self.clocks_ms, no_records_lost=nothing_lost)
         if self.fault == LEFT_BEHIND:
             return replace(given, logs=tuple(log.left_behind or (log.copy or ())[:-2] for log in world.logs))
         return given if self.fault is None else _FAULTY[self.fault](given, self.seed)
@@ -83,8 +88,12 @@ class Plot:
 
     def story(self) -> tuple[str, ...]:
         """What happened and is said, a sentence each."""
-        said = "it is said that the state was copied last, which is true"
-        true = (said,) if self.says_last and self.world().is_state_last else ()
+        world = self.world()
+        said = (
+            (self.says_last and world.is_state_last, "it is said that the state was copied last, which is true"),
+            (self.says_nothing_lost and not world.lost, "it is said that no record was lost, which is true"),
+        )
+        true = tuple(words for holds, words in said if holds)
         return (*story_of(self.world().steps), *true, *((self.fault,) if self.fault else ()))
 
 
@@ -108,9 +117,13 @@ def random_plot(seed: str, *, is_faulty: bool) -> Plot:
         says_last=source.random() < 0.7,
         clocks_ms=tuple(source.randint(-400, 400) for _ in range(partitions)) if source.random() < 0.3 else (),
         names_previous=source.random() < 0.5,
+        says_nothing_lost=source.random() < 0.5,
     )
     names = NAMES[: source.choice((1, 2, 3))]
     world, is_calm = plot.start(), source.random() < 0.4
+    if plot.fault in _OF_THE_WRONG_STATE:
+        # Only a log in which others of this cluster have ended transactions can tell that the state is not its own.
+        world = after(world, Step("pass")) or world
     for _ in range(source.randrange(5, 35)):
         world = random_step(world, names, source, is_calm=is_calm) or world
     if source.random() < 0.8:
@@ -158,10 +171,16 @@ def _miscounted(given: Evidence, _: str) -> Evidence:
 
 
 def _foreign(given: Evidence, seed: str) -> Evidence:
-    """The state of a cluster that gives out the same producer ids, and lives as long."""
+    """The state of a cluster that gives out the same producer ids, and lives as long, a little apart in time."""
     others = (random_plot(f"{seed}, another cluster {n}", is_faulty=False) for n in count())
     other = next(plot for plot in others if plot.states == len(given.states))
-    return replace(given, states=evidence_of(other.world(), says_last=False, draws_together=False).states)
+    states, apart_ms = evidence_of(other.world(), says_last=False, draws_together=False).states, len(seed) * 7_919
+    return replace(given, states=tuple(tuple(_moved(row, apart_ms) for row in rows) for rows in states))
+
+
+def _moved(row: StateRow, by_ms: int) -> StateRow:
+    start_ms = None if row.start_ms is None else row.start_ms + by_ms
+    return row._replace(at_ms=row.at_ms + by_ms, update_ms=row.update_ms + by_ms, start_ms=start_ms)
 
 
 def _headless(given: Evidence, _: str) -> Evidence:

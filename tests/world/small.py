@@ -91,8 +91,10 @@ class Size:
 class Report:
     """What the histories of some sizes come to.
 
-    `judged` counts those with open data, each with and without the assurance where it is true. `ways` has, of each set
-    of disturbances with which a wrong abort is planned, how many histories there are, and the shortest one.
+    `judged` counts those with open data, each with and without the assurances that are true. `said` ones are those
+    whose logs were copied first, in which nothing was lost, and where both is said; without hangs in a log in which no
+    broker's clock speaks, as nothing proves then how far it was copied. `ways` has, of each set of disturbances with
+    which a wrong abort is planned, how many histories there are, and the shortest one.
     """
 
     histories: int = 0
@@ -100,10 +102,16 @@ class Report:
     wrong: int = 0
     hanging: int = 0
     found: int = 0
+    hanging_said: int = 0
+    found_said: int = 0
     ways: dict[frozenset[str], tuple[int, tuple[Step, ...]]] = field(default_factory=dict)
 
-    def note(self, world: World, truth: Truth) -> None:
+    def note(self, world: World, evidence: Evidence, truth: Truth) -> None:
         """Take in one more judged history."""
+        if evidence.state_copied_last and evidence.no_records_lost:
+            timed = {n for n, log in enumerate(evidence.logs) if any(batch.word for batch in log)}
+            self.hanging_said += sum(n in timed for n, _ in truth.hanging)
+            self.found_said += sum(n in timed for n, _ in truth.found)
         self.judged += 1
         self.hanging += len(truth.hanging)
         self.found += len(truth.found)
@@ -183,31 +191,33 @@ def _has_open_data(world: World) -> bool:
     )
 
 
-def judged(found: Iterable[World]) -> Iterator[tuple[World, Truth]]:
-    """Each world with the truth of the answer about its copies; copies that are alike are judged once.
+def judged(found: Iterable[World]) -> Iterator[tuple[World, Evidence, Truth]]:
+    """Each world with its copies and the truth of the answer about them; copies that are alike are judged once.
 
-    Each is judged without a word of the operator, and with the assurance that the state was copied last where it is
-    true.
+    Each is judged without a word of the operator, and with every assurance that is true.
     """
     known: dict[Evidence, Answer] = {}
     while chunk := list(islice(found, AT_ONCE)):
-        told = [
-            (world, evidence_of(world, says_last=says))
-            for world in chunk
-            for says in ((False, True) if world.is_state_last else (False,))
-        ]
+        told = [(world, evidence) for world in chunk for evidence in _with_and_without_a_word(world)]
         fresh = list(dict.fromkeys(evidence for _, evidence in told if evidence not in known))
         known |= zip(fresh, answers_of([evidence.history() for evidence in fresh]), strict=True)
         for world, evidence in told:
-            yield world, truth_of(world, known[evidence])
+            yield world, evidence, truth_of(world, known[evidence])
+
+
+def _with_and_without_a_word(world: World) -> Iterator[Evidence]:
+    silent = evidence_of(world, says_last=False)
+    yield silent
+    if world.is_state_last or not world.lost:
+        yield replace(silent, state_copied_last=world.is_state_last, no_records_lost=not world.lost)
 
 
 def report_of(*sizes: Size) -> Report:
     """Judge every history of some sizes."""
     report = Report()
     for size in sizes:
-        for world, truth in judged(filter(_has_open_data, _counted(worlds(size), report))):
-            report.note(world, truth)
+        for world, evidence, truth in judged(filter(_has_open_data, _counted(worlds(size), report))):
+            report.note(world, evidence, truth)
     return report
 
 
@@ -249,6 +259,7 @@ def main(words: list[str]) -> int:
             f"{size.steps} steps after {len(size.beginning)}, {len(size.names)} ids, {size.partitions} partitions, "
             f"version {size.version} from epoch {size.first_epoch}: {report.histories} histories, "
             f"{report.judged} judged, {report.wrong} wrong plans, {report.found} of {report.hanging} true hangs found, "
+            f"{report.found_said} of {report.hanging_said} with both assurances, "
             f"{time.monotonic() - began:.0f} s"
         )
         for way, (number, steps) in sorted(report.ways.items(), key=lambda item: len(item[1][1])):

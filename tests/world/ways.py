@@ -42,8 +42,9 @@ CARRIED_OUT: Way = ("the plan is carried out while producers go on",)
 class Report:
     """What so many random histories come to.
 
-    `whole` ones have all evidence: nothing was lost or compacted, the logs were copied first, and that is said. `ways`
-    are the wrong plans by what disturbs their history, each with its shortest story.
+    `whole` ones have all evidence: nothing was lost or compacted, the logs were copied first, and both is said. `said`
+    ones are those and the ones that are compacted. `missed` counts by its rule every true hang of
+    both that is not planned. `ways` are the wrong plans by what disturbs their history, each with its shortest story.
     """
 
     seed: int
@@ -55,6 +56,9 @@ class Report:
     found: int = 0
     hanging_whole: int = 0
     found_whole: int = 0
+    hanging_said: int = 0
+    found_said: int = 0
+    missed: Counter[str] = field(default_factory=Counter)
     ways: Counter[Way] = field(default_factory=Counter)
     stories: dict[Way, str] = field(default_factory=dict)
 
@@ -81,6 +85,10 @@ def _note(report: Report, plot: Plot, world: World, truth: Truth, answer: Answer
     report.found += len(truth.found)
     report.hanging_whole += len(truth.hanging) * is_whole
     report.found_whole += len(truth.found) * is_whole
+    if is_said_whole(plot, world):
+        report.missed.update(rules_of(answer, truth.hanging - truth.found))
+        report.hanging_said += len(truth.hanging)
+        report.found_said += len(truth.found)
     if truth.wrong:
         report.wrong += 1
         _tell(report, plot)
@@ -118,9 +126,20 @@ def is_wrong(plot: Plot) -> bool:
 
 
 def is_evidence_whole(plot: Plot, world: World) -> bool:
-    """The state was not compacted, nothing was lost, the logs were copied first, and it is said."""
-    is_untouched = not world.lost and not any(step.kind in {"compact", "expire"} for step in world.steps)
-    return is_untouched and plot.fault is None and plot.says_last and world.is_state_last
+    """Nothing was lost or compacted, the logs were copied first, and both is said."""
+    return is_said_whole(plot, world) and not any(step.kind in {"compact", "expire"} for step in world.steps)
+
+
+def is_said_whole(plot: Plot, world: World) -> bool:
+    """What compaction took is made up for by the operator's word that nothing was lost, and it is true."""
+    is_true = plot.says_nothing_lost and not world.lost
+    return is_true and plot.fault is None and plot.says_last and world.is_state_last
+
+
+def rules_of(answer: Answer, places: frozenset[tuple[int, int]]) -> list[str]:
+    """By which rules some places, of a partition and a producer id, were judged; `not open` where nothing is."""
+    rule = {(f.partition, f.producer_id): f.rule for f in answer.findings}
+    return [rule.get(place, "not open") for place in places]
 
 
 def destroys(plot: Plot) -> bool:
@@ -176,7 +195,9 @@ def main(words: Sequence[str]) -> int:
     print(
         f"{report.histories} random histories with seed {given.seed} in {passed:.0f} s: {report.planned} planned, "
         f"{report.wrong} wrong plans, {report.destroyed} that destroy when carried out; {report.found} of "
-        f"{report.hanging} true hangs found, {report.found_whole} of {report.hanging_whole} where evidence is whole"
+        f"{report.hanging} true hangs found, {report.found_whole} of {report.hanging_whole} where evidence is whole, "
+        f"{report.found_said} of {report.hanging_said} where it may be compacted as well; missed of these: "
+        f"{dict(report.missed)}"
     )
     return 0
 

@@ -93,8 +93,7 @@ def abort_plan(
     """The `abort_plan` table of one run.
 
     Args:
-        findings: rows of `findings` of one run; only the hanging ones give a record, and of those that their owner may
-            still commit (`hold`) none, unless `include_committable`.
+        findings: rows of `findings` of one run; only the hanging ones give a record.
         settings: `transaction_max_timeout_ms` and `plan_valid_ms` make the time window.
         as_of_ms: the moment at which the files were copied; epoch milliseconds.
 
@@ -106,9 +105,6 @@ def abort_plan(
         AuditError: a hanging finding cannot become a valid record. It is named; nothing is left out silently.
     """
     hanging = [finding for finding in findings if finding["verdict"] == Verdict.HANGING]
-    # A job that comes back may still commit it; the report names what is left out.
-    if not settings.include_committable:
-        hanging = [finding for finding in hanging if finding.get("hold") is None]
     return fingerprinted(_record(finding, settings, as_of_ms) for finding in hanging)
 
 

@@ -162,7 +162,7 @@ def _decision(before: Before, after: After, ended: Row) -> StateRecord | None:
     skew_ms = after.max_clock_skew_ms
     for state in after.history:
         at_ms = state.moment_ms
-        if state.state not in PREPARED or not state.lists(where, record.producer_id) or at_ms is None:
+        if state.state not in PREPARED or not state.concerns(where, record.producer_id) or at_ms is None:
             continue
         is_since = before.as_of_ms is None or at_ms > before.as_of_ms - skew_ms
         is_until = ended["end_timestamp_ms"] is None or at_ms <= ended["end_timestamp_ms"] + skew_ms

@@ -23,11 +23,11 @@ JUDGING = (
     "transaction_state_partitions",
     "transaction_state_complete",
     "state_copied_last",
+    "no_records_lost",
     "max_clock_skew_ms",
     "transactional_id_expiration_ms",
     "topic_config",
     "free_bytes",
-    "include_committable",
     "skip_unrecognised",
     "depth",
     "verify",
@@ -111,6 +111,13 @@ class Request:
             help="Your word that the logs were copied first and __transaction_state last, from the leaders.",
         ),
     ] = None
+    no_records_lost: Annotated[
+        bool | None,
+        typer.Option(
+            "--no-records-lost/--records-may-be-lost",
+            help="Your word that no acknowledged record of these topics or of __transaction_state was ever lost.",
+        ),
+    ] = None
     max_clock_skew_ms: Annotated[
         int | None, typer.Option("--max-clock-skew-ms", metavar="N", help="How far brokers' clocks may differ. [1000]")
     ] = None
@@ -134,13 +141,6 @@ class Request:
         int | None,
         typer.Option(
             "--free-bytes", metavar="N", help="Space that is left for the logs: says how many days that lasts."
-        ),
-    ] = None
-    include_committable: Annotated[
-        bool | None,
-        typer.Option(
-            "--include-committable/--no-include-committable",
-            help="Plan aborts also where the owner (Flink, two-phase commit) may still commit.",
         ),
     ] = None
     skip_unrecognised: Annotated[

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from txn_analysis.advise.abort_plan import AbortRecord, abort_plan
-from txn_analysis.core.history import by, named_in
-from txn_analysis.ingest.sections import SNAPSHOT, STATE, STATED_OF_PARTITION
-from txn_analysis.judge.coordinator_view import Views, views_of
+from txn_analysis.core.coordinator import fit_with, histories_of, state_seen, views_with
+from txn_analysis.core.history import by
+from txn_analysis.core.logs import end_markers, folds_of, linked_logs
+from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.judge.finding import Finding, finding_of, impacts_of, place_of
 from txn_analysis.judge.judgement import Judgement, judgements_of
-from txn_analysis.judge.records import OpenTransaction, PartitionView
-from txn_analysis.judge.state_coverage import StateEvidence, state_evidence_of
-from txn_analysis.judge.state_sections import console_sections, sections_of, sums_of
+from txn_analysis.judge.records import PartitionView
 from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.reconstruct.copies import Comparison, Pair, compare, pairs_to_compare
-from txn_analysis.reconstruct.fold import fold_all
-from txn_analysis.reconstruct.link import link_partition
-from txn_analysis.reconstruct.segments import segments_of
+from txn_analysis.reconstruct.rivals import certain_moment_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from txn_analysis.core.history import History
-    from txn_analysis.ingest.batches import Batches
-    from txn_analysis.judge.records import StateRecord
+    from txn_analysis.core.logs import Fold
+    from txn_analysis.judge.assurances import Disproved
+    from txn_analysis.judge.state_coverage import StateEvidence
 
 Row = dict[str, Any]
 
@@ -45,16 +38,18 @@ class Answer:
         findings: the same as rows of the table `findings`; in memory every run has one name.
         plan: the abort markers that are recommended.
         health: rows of `partition_health`.
-        state: what was seen of `__transaction_state`.
+        state: what was seen of `__transaction_state`; None where nothing is open that depends on it.
         as_of_ms: when the files were copied; None where no broker's clock speaks.
+        disproved: assurances that counted nowhere, and why.
     """
 
     judgements: tuple[Judgement, ...]
     findings: tuple[Finding, ...]
     plan: tuple[AbortRecord, ...]
     health: tuple[Row, ...]
-    state: StateEvidence
+    state: StateEvidence | None
     as_of_ms: int | None
+    disproved: Disproved
 
     @property
     def hanging(self) -> tuple[Finding, ...]:
@@ -69,36 +64,27 @@ def answer_of(history: History) -> Answer:
 
 def answers_of(histories: Sequence[History]) -> list[Answer]:
     """The same of many; all their logs are folded in one go."""
-    return [_answer(history, pieces) for history, pieces in zip(histories, _pieces(histories), strict=True)]
+    return [_answer(history, folded) for history, folded in zip(histories, folds_of(histories), strict=True)]
 
 
-def _pieces(histories: Sequence[History]) -> list[list[Row]]:
-    """Of each history the rows of `log_pieces`, cut where its copies and snapshots are compared."""
-    parts = [(n, part) for n, history in enumerate(histories) for part in _parts(history)]
-    found: list[list[Row]] = [[] for _ in histories]
-    if parts:
-        cuts = [histories[n].cuts.get(part.section, ()) for n, part in parts]
-        folded = fold_all([part for _, part in parts], cuts)
-        for part, piece in zip(folded.part.tolist(), folded.pieces.to_pylist(), strict=True):
-            found[parts[part][0]].append(piece)
-    return found
-
-
-def _parts(history: History) -> Iterable[Batches]:
-    return (part for part in history.batches if len(part))
-
-
-def _answer(history: History, pieces: list[Row]) -> Answer:
-    settings, as_of_ms = history.settings, _as_of_ms(history, pieces)
-    opened, health = _linked(history, pieces, as_of_ms)
-    state = _state(history, pieces, health)
-    views = _views(history, opened)
+def _answer(history: History, folded: Fold) -> Answer:
+    settings = history.settings
+    moments = _moments(history, folded.pieces)
+    linked = linked_logs(history, folded.pieces, moments.as_of_ms)
+    opened, health = linked.opened, linked.health
+    if not opened:
+        return Answer((), (), (), tuple(health), None, moments.as_of_ms, {})
+    state = state_seen(history.state, health)
+    markers = end_markers(folded.ended, linked)
+    known = histories_of(history.state, markers, opened)
+    views = views_with(known, opened, markers, settings.max_clock_skew_ms)
+    state = replace(state, fit=fit_with(history.state, state, known, markers, opened, moments))
     partitions = {view.topic_partition: view for view in map(PartitionView.of, health)}
-    judged = judgements_of(opened, partitions, views, state, settings, as_of_ms)
-    impacts = impacts_of(judged, {}, settings, as_of_ms)
-    findings = tuple(_finding(judgement, impacts) for judgement in judged)
-    plan = abort_plan([f.row() for f in findings if f.verdict is Verdict.HANGING], settings, as_of_ms)
-    return Answer(tuple(judged), findings, plan, tuple(health), state, as_of_ms)
+    judged = judgements_of(opened, partitions, views, state, settings, moments)
+    impacts = impacts_of(judged.of_open, {}, settings, moments.as_of_ms)
+    findings = tuple(_finding(judgement, impacts) for judgement in judged.of_open)
+    plan = abort_plan([f.row() for f in findings if f.verdict is Verdict.HANGING], settings, moments.as_of_ms)
+    return Answer(tuple(judged.of_open), findings, plan, tuple(health), state, moments.as_of_ms, judged.disproved)
 
 
 def _finding(judgement: Judgement, impacts: Any) -> Finding:
@@ -106,73 +92,13 @@ def _finding(judgement: Judgement, impacts: Any) -> Finding:
     return finding_of(judgement, _RUN, f"{where}/{producer_id}/{start}", impacts.get(place))
 
 
-def _as_of_ms(history: History, pieces: Iterable[Row]) -> int | None:
-    """When the files were copied, or else the newest moment that a broker's clock wrote in the judged capture."""
-    if history.settings.as_of_ms is not None:
-        return history.settings.as_of_ms
+def _moments(history: History, pieces: Iterable[Row]) -> Moments:
+    """When the files were copied, and the newest moment that a broker's clock wrote in the judged capture."""
     own = {s["input_id"] for s in history.sections if not s["capture_rank"]}
-    moments = [piece["max_moment_ms"] for piece in pieces if piece["input_id"] in own]
+    files = by((piece for piece in pieces if piece["input_id"] in own), "input_id", "section_index")
+    moments = [certain_moment_ms(file) for file in files.values()]
     clocks = ("last_update_ms", "recorded_ms")
     moments += [row[clock] for row in history.records if not row["capture_rank"] for clock in clocks]
-    return max((ms for ms in moments if ms is not None), default=None)
-
-
-def _linked(history: History, pieces: Iterable[Row], as_of_ms: int | None) -> tuple[list[OpenTransaction], list[Row]]:
-    """The open transactions, and rows of `partition_health`."""
-    opened, health = [], []
-    pieces_at, snapshots_at = by(pieces, "topic", "partition"), by(history.snapshots, "topic", "partition")
-    for where, sections in sorted(history.linkable().items()):
-        own, place = pieces_at.get(where, []), {"topic": where[0], "partition": where[1]}
-        compared = _comparisons(history, sections, own)
-        linked = link_partition(sections, own, snapshots_at.get(where, []), compared, as_of_ms)
-        health.append(linked.health | place)
-        opened += [OpenTransaction.of(row | place) for row in linked.transactions if row["outcome"] == "open"]
-    return sorted(opened, key=lambda t: (t.topic_partition, t.txn_start_offset, t.producer_id)), health
-
-
-def _comparisons(history: History, sections: Iterable[Row], pieces: list[Row]) -> dict[Pair, Comparison]:
-    """Of all copies of one partition that differ somewhere, how."""
-    logs = [s for s in sections if s["kind"] != SNAPSHOT and s["kind"] not in STATED_OF_PARTITION]
-    if len(logs) < 2:
-        return {}
-    pairs = pairs_to_compare(segments_of(logs, pieces))
-    return {pair: compare(*[_batches_between(history, key, pair) for key in (pair.a, pair.b)]) for pair in pairs}
-
-
-def _batches_between(history: History, section: tuple[str, int], pair: Pair) -> pa.Table:
-    """The batches of one section that begin where two copies differ."""
-    found = pa.Table.from_batches([part.rows() for part in _parts(history) if part.section == section])
-    base = found["base_offset"]
-    return found.filter(pc.and_(pc.greater_equal(base, pair.start), pc.less(base, pair.stop)))
-
-
-def _state(history: History, pieces: Iterable[Row], health: list[Row]) -> StateEvidence:
-    """As `judge.coordinator.state_evidence` on Spark."""
-    sums = sums_of(history.section_records())
-    ended = {p["producer_id"] for piece in pieces for p in piece["producers"] if p["marker_offset"] is not None}
-    is_known = any(not ended.isdisjoint(named_in(row)) for row in history.records)
-    return state_evidence_of(
-        history.settings.transaction_state_partitions,
-        sections_of(sums.files, [s for s in history.known_sections if s["kind"] == STATE and not s["capture_rank"]]),
-        console_sections(sums.console),
-        health,
-        is_foreign=bool(ended) and not is_known,
-        cluster_ids=history.cluster_ids,
-    )
-
-
-def _views(history: History, opened: Sequence[OpenTransaction]) -> Views:
-    """As `judge.coordinator.coordinator_views` on Spark: of each producer id, the ids that have, or had, it."""
-    of_producer: defaultdict[int, list[OpenTransaction]] = defaultdict(list)
-    for transaction in opened:
-        of_producer[transaction.producer_id].append(transaction)
-    histories = history.histories(of_producer.keys())
-    views: Views = {}
-    for producer_id, transactions in of_producer.items():
-        had = {name: found for name, found in histories.items() if _had(found, producer_id)}
-        views |= views_of(had, transactions, history.settings.max_clock_skew_ms)
-    return views
-
-
-def _had(records: Iterable[StateRecord], producer_id: int) -> bool:
-    return any(record.names(producer_id) for record in records)
+    newest_ms = max((ms for ms in moments if ms is not None), default=None)
+    said_ms = history.settings.as_of_ms
+    return Moments(newest_ms if said_ms is None else said_ms, newest_ms)

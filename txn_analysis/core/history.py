@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.ingest.java_hash import state_partition
-from txn_analysis.ingest.sections import CLUSTER_ID, LOG_KINDS, SNAPSHOT, STATE, STATED_OF_PARTITION
-from txn_analysis.judge.records import StateRecord
-from txn_analysis.judge.state_sections import SectionRecord
+from txn_analysis.core.state_records import StateRecords
+from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION
 from txn_analysis.reconstruct.copies import cuts_of
+from txn_analysis.reconstruct.rivals import rival_positions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Iterable, Mapping, Sequence
 
     from txn_analysis.config import Settings
     from txn_analysis.ingest.batches import Batches
+    from txn_analysis.ingest.line_form import Array
+    from txn_analysis.reconstruct.rivals import Cuts
     from txn_analysis.reconstruct.segments import SectionKey
 
 Row = dict[str, Any]
@@ -45,26 +45,21 @@ class History:
 
     @cached_property
     def known_sections(self) -> list[Row]:
-        """The sections, with the offsets that their batches reach over."""
-        reached: dict[SectionKey, tuple[int, int]] = {}
+        """The sections, with the offsets that their batches reach over, and where two parts of them claim one place."""
+        parts: defaultdict[SectionKey, list[Mapping[str, Array]]] = defaultdict(list)
         for part in self.batches:
-            first, end = int(part.columns["base_offset"].min()), int(part.columns["last_offset"].max()) + 1
-            known = reached.get(part.section, (first, end))
-            reached[part.section] = min(first, known[0]), max(end, known[1])
-        return [
-            s | dict(zip(("first_offset", "end_offset"), reached.get(_key(s), (None, None)), strict=True))
-            for s in self.sections
-        ]
+            parts[part.section].append(part.columns)
+        return [s | _reached(parts.get(_key(s), ())) for s in self.sections]
 
     @cached_property
-    def cuts(self) -> Mapping[SectionKey, Sequence[int]]:
-        """The offsets at which its logs must be cut, so that copies and snapshots can be compared; by section."""
+    def cuts(self) -> Mapping[SectionKey, Cuts]:
+        """Where its logs must be cut, so that copies and snapshots can be compared; by section."""
         return cuts_of(self.known_sections)
 
-    @property
-    def cluster_ids(self) -> set[str]:
-        """Every `cluster.id` that a log directory states."""
-        return {s["stated"] for s in self.sections if s["kind"] == CLUSTER_ID}
+    @cached_property
+    def state(self) -> StateRecords:
+        """The coordinator's side of it."""
+        return StateRecords(self.settings, self.known_sections, self.records)
 
     def linkable(self) -> dict[tuple[str, int], list[Row]]:
         """The sections by topic and partition, of partitions that have files here."""
@@ -75,58 +70,20 @@ class History:
         }
         return {(str(place[0]), int(place[1])): found for place, found in places.items() if is_there[place]}
 
-    def histories(self, producer_ids: AbstractSet[int]) -> dict[str, list[StateRecord]]:
-        """The coordinator's records of the ids that have, or had in any record, one of these producer ids."""
-        if not producer_ids:
-            return {}
-        asked = {row["transactional_id"] for row in self.records if not named_in(row).isdisjoint(producer_ids)}
-        found: defaultdict[str, list[StateRecord]] = defaultdict(list)
-        dumps = [s["capture_rank"] for s in self.sections if s["kind"] == STATE]
-        for row in self.records:
-            name = row["transactional_id"]
-            if name is not None and name in asked:
-                found[name].append(self._state_record(row, min(dumps, default=0)))
-        return found
 
-    def section_records(self) -> Iterator[SectionRecord]:
-        """The judged capture's records as coverage asks for them."""
-        count = self.settings.transaction_state_partitions
-        for row in self.records:
-            if row["capture_rank"]:
-                continue
-            is_console = row["state_partition"] is None
-            hashed = own_partition(row, count)
-            yield SectionRecord(
-                row["input_id"],
-                row["section_index"],
-                is_console,
-                hashed if is_console else row["state_partition"],
-                hashed,
-                row["offset"],
-                row["recorded_ms"],
-                row["last_update_ms"],
-                bool(row["is_after_gap"]),
-                row["is_undecodable"],
-                row["transactional_id"],
-            )
-
-    def _state_record(self, row: Row, dumped_rank: int) -> StateRecord:
-        """As `Evidence.states` on Spark: its place in the history of its id, and the partition that holds it."""
-        if row["state_partition"] is not None:
-            return StateRecord.of(row, row["state_partition"], (-dumped_rank, True, row["offset"], "", 0))
-        order = (-row["capture_rank"], False, row["input_moment_ms"] or 0, row["input_id"], row["ordinal"])
-        return StateRecord.of(row, own_partition(row, self.settings.transaction_state_partitions), order)
+def _reached(parts: Sequence[Mapping[str, Array]]) -> Row:
+    firsts = [int(columns["base_offset"].min()) for columns in parts]
+    ends = [int(columns["last_offset"].max()) + 1 for columns in parts]
+    return {
+        "first_offset": min(firsts, default=None),
+        "end_offset": max(ends, default=None),
+        "rival_positions": rival_positions(map(_span, parts)) if len(parts) > 1 else None,
+    }
 
 
-def own_partition(row: Row, partition_count: int) -> int | None:
-    """The partition of `__transaction_state` that the id of a record hashes to; None where it was not decoded."""
-    hashed = row["transactional_id_hash"]
-    return None if hashed is None else state_partition(hashed, partition_count)
-
-
-def named_in(row: Row) -> set[int | None]:
-    """The producer ids that a record stands for (KIP-890's tagged fields)."""
-    return {row["producer_id"], row["previous_producer_id"], row["next_producer_id"]}
+def _span(columns: Mapping[str, Array]) -> tuple[int, int]:
+    position = columns["position"]
+    return int(position.min()), int((position + columns["size_bytes"]).max())
 
 
 def _key(section: Row) -> SectionKey:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from txn_analysis.ingest.accounting import RejectedSpan
 from txn_analysis.ingest.sections import LOG_KINDS
 from txn_analysis.ingest.tasks import MOMENTS, PLACES, REJECTED
-from txn_analysis.tables.inputs import SECTION
+from txn_analysis.reconstruct.rivals import certain_moment_ms, rival_positions
+from txn_analysis.tables.inputs import READING_VERSION, SECTION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +39,10 @@ class Content:
         first = min((p["first_offset"] for p in found), default=None)
         return first, max((p["last_offset"] + 1 for p in found), default=None)
 
+    def rival_positions(self, section: SectionKey) -> list[int] | None:
+        """Where two parts of a section's text claim the same batches."""
+        return rival_positions((p["first_position"], p["end_position"]) for p in self.pieces.get(section, []))
+
     def rejects_by_input(self) -> dict[str, list[RejectedSpan]]:
         """The spans that were not understood, by input."""
         found: dict[str, list[RejectedSpan]] = defaultdict(list)
@@ -49,7 +54,8 @@ class Content:
         """Take in what tasks told of what they read; see `ingest.tasks`."""
         for row in _rows(told, PLACES):
             self.pieces[row["input_id"], row["section_index"]].append(row)
-            self._saw(row["input_id"], row["max_moment_ms"])
+        for (input_id, _), pieces in self.pieces.items():
+            self._saw(input_id, certain_moment_ms(pieces))
         for row in _rows(told, MOMENTS):
             self._saw(row["input_id"], row["moment_ms"])
         self.rejects += [RejectedSpan(**row) for row in _rows(told, REJECTED)]
@@ -74,6 +80,7 @@ def input_row(planned: PlannedInput, cluster: str, capture: str, content: Conten
         "parsed_bytes": planned.text_bytes - rejected,
         "rejected_bytes": rejected,
         "newest_moment_ms": content.moments_ms.get(planned.input_id),
+        "reading_version": READING_VERSION,
         "sections": [section_row(planned, s, content) for s in planned.sections],
     }
 
@@ -86,6 +93,7 @@ def section_row(planned: PlannedInput, section: Section, content: Content) -> di
         "section_index": section.index,
         "first_offset": first_offset,
         "end_offset": end_offset,
+        "rival_positions": content.rival_positions(key),
         "has_batches": key in content.kept if section.kind in LOG_KINDS else None,
     }
     return {name: fields[name] for name in SECTION.names}

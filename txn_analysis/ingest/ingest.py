@@ -29,6 +29,7 @@ from txn_analysis.ingest.tasks import FOLDS, RECORD_KINDS, log_tasks, record_tas
 from txn_analysis.parallel import in_parallel
 from txn_analysis.reconstruct.copies import compared
 from txn_analysis.tables import INPUTS, LOG_BATCHES, REJECTS
+from txn_analysis.tables.inputs import READING_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,7 +81,7 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
         with progress.stage("pass over", planning.left_out):
             pass
     held = held_inputs(warehouse, (p.input_id for p in planned))
-    known = found_by_reading(row for row in held if settings.depth is Depth.QUICK or _is_full(row))
+    known = found_by_reading(row for row in held if _is_read_as_now(row, settings.depth))
     new = [p for p in planned if (p.input_id, p.kind) not in known]
     content = _read_content(warehouse, new, settings, progress) if new else Content(ingest_id="")
     planned = _settled(planned, content)
@@ -94,12 +95,17 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     ]
     ingested = Ingested(capture, len(planned), len(new), *(sum(r[f"{n}_bytes"] for r in rows) for n in _COUNTED))
     with progress.stage("account", ingested.account):
-        shallow = {(row["input_id"], row["kind"]) for row in held} - known.keys()
-        if deeper := [row for row in rows if (row["input_id"], row["kind"]) in shallow]:
+        read_otherwise = {(row["input_id"], row["kind"]) for row in held} - known.keys()
+        if deeper := [row for row in rows if (row["input_id"], row["kind"]) in read_otherwise]:
             deepen_inputs(warehouse, deeper)
             held = held_inputs(warehouse, (p.input_id for p in planned))
         commit_inputs(warehouse, rows, held)
     return ingested
+
+
+def _is_read_as_now(row: dict[str, Any], depth: Depth) -> bool:
+    """Reading its content again would keep no more of it."""
+    return row["reading_version"] == READING_VERSION and (depth is Depth.QUICK or _is_full(row))
 
 
 def _is_full(row: dict[str, Any]) -> bool:
@@ -113,7 +119,8 @@ def _digest(ids: Iterator[str]) -> str:
 
 
 def _read_content(warehouse: Warehouse, planned: list[PlannedInput], settings: Settings, progress: Progress) -> Content:
-    ingest_id = _digest(chain((p.input_id for p in planned), () if settings.depth is Depth.FULL else ("quick",)))
+    how = (str(READING_VERSION), *(() if settings.depth is Depth.FULL else ("quick",)))
+    ingest_id = _digest(chain((p.input_id for p in planned), how))
     content = Content(ingest_id, [r for p in planned for r in rejected_outside(p)])
     size = sum(p.text_bytes for p in planned)
     with progress.stage("scan", f"{size / 2**20:.1f} MiB"):

@@ -51,6 +51,8 @@ _PLACE_COLUMNS = (
     "text_start_bytes",
     "text_end_bytes",
     "text_gaps",
+    "first_position",
+    "end_position",
     "first_offset",
     "last_offset",
     "max_moment_ms",

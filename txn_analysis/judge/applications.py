@@ -1,6 +1,6 @@
-"""Whose a transactional id is: what its shape says, and whether its owner may still commit what looks abandoned.
+"""Whose a transactional id is: what its shape says, and what is remarked where its owner may come back for it.
 
-A shape is a guess from the name alone. It groups ids, and it makes us more careful; it never makes a verdict worse.
+A shape is a guess from the name alone. It groups ids and is worth a remark; it changes no verdict and no plan.
 """
 
 from __future__ import annotations
@@ -58,14 +58,17 @@ def application_of(transactional_id: str) -> Application:
     return Application(numbered[1] if numbered else transactional_id, None)
 
 
-def why_to_hold(transactional_id: str | None, timeout_ms: int | None) -> str | None:
-    """Why the owner of a transaction may still commit it; None where nothing speaks for that.
+def remark_on(transactional_id: str | None, timeout_ms: int | None) -> str | None:
+    """What to know of the owner of a transaction that hangs; None where nothing speaks for its coming back.
 
-    Flink commits what it wrote before a checkpoint when it is restored from it, days later (FLIP-572); a two-phase
-    commit has no timeout at all, and only its owner may end it (KIP-939).
+    A Flink job commits what it wrote before a checkpoint when it is restored from it, days later (FLIP-572); a
+    two-phase commit has no timeout, and only its owner ends it (KIP-939). The coordinator sends markers only to the
+    partitions that its own transaction lists (`TransactionCoordinator.endTransaction`), whoever asks, and whenever.
     """
     if timeout_ms == NEVER_TIMES_OUT_MS:
-        return "it never times out: a two-phase commit, which only its owner may end. Ask the application first"
-    if transactional_id is not None and application_of(transactional_id).framework == "Flink":
-        return "its transactional id is shaped like Flink's: a job that is restored may still commit it. Ask first"
-    return None
+        whose = "its transactions never time out, as those of two-phase commits (KIP-939)"
+    elif transactional_id is not None and application_of(transactional_id).framework == "Flink":
+        whose = "its transactional id is shaped like Flink's"
+    else:
+        return None
+    return f"{whose}: its owner may still ask to commit, which reaches only what the coordinator's transaction lists"

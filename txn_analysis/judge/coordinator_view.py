@@ -6,19 +6,23 @@ Pure Python over the histories of the few ids that have, or had, its producer id
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.history import current_transaction, in_order
-from txn_analysis.judge.logic import latest, minus
+from txn_analysis.judge.decisions import WithoutMarker, decisions_of, left_over, that_matter
+from txn_analysis.judge.history import current_transaction, in_order, written_by_ms
 from txn_analysis.judge.origins import Origins, origins_of
-from txn_analysis.judge.records import LIVE, PREPARED, TOMBSTONE
+from txn_analysis.judge.records import LIVE, TOMBSTONE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
 
+    from txn_analysis.judge.end_markers import EndMarker
     from txn_analysis.judge.records import OpenTransaction, StateRecord, TopicPartition
 
+Markers = Mapping[tuple["TopicPartition", int], Sequence["EndMarker"]]
+"""End markers by partition and producer id, as `OpenTransaction.key`."""
 Views = dict[tuple["TopicPartition", int], "CoordinatorView"]
 """By `OpenTransaction.key`; without those whose producer id no transactional id has, or had."""
 
@@ -41,12 +45,12 @@ class CoordinatorView:
         runs_under_producer_id: its last record stands for the producer id.
         is_producer_live: it has a transaction in progress under the producer id.
         state_epoch: epoch of its last record, where that is of the producer id.
-        recorded_after_ms: the latest moment at which the coordinator recorded something for the producer id.
-        first_recorded_ms: moment of the first record that is left of the id.
-        has_prepare_since_marker: since the producer's last end marker in the partition (- skew) a decision lists the
-            partition: the transaction may have been ended after the log was copied.
-        was_ended_after_log: it was: an earlier transaction than the current one, with this partition, was decided later
-            than that marker by more than the skew, and its own marker is not in the log.
+        changed_ms: moment of its last record.
+        recorded_ms: the latest moment at which the coordinator can have recorded something for it, under whatever
+            producer id.
+        export_gap_ms: in a console export, when its first record was written at the latest: what came before is not
+            there. None where that record says that the id was new.
+        without_marker: the decisions on the partition whose end marker is not in its log.
         origins: what happened to the id around the open data.
     """
 
@@ -63,25 +67,25 @@ class CoordinatorView:
     runs_under_producer_id: bool
     is_producer_live: bool
     state_epoch: int | None
-    recorded_after_ms: int | None
-    first_recorded_ms: int | None
-    has_prepare_since_marker: bool
-    was_ended_after_log: bool
+    changed_ms: int | None
+    recorded_ms: int
+    export_gap_ms: int | None
+    without_marker: WithoutMarker
     origins: Origins
 
 
-def view_of(history: Sequence[StateRecord], opened: OpenTransaction, max_clock_skew_ms: int) -> CoordinatorView:
-    """What the history of one transactional id says of an open transaction whose producer id it has, or had."""
+def view_of(
+    history: Sequence[StateRecord], opened: OpenTransaction, markers: Iterable[EndMarker], max_clock_skew_ms: int
+) -> CoordinatorView:
+    """What the history of one transactional id says of an open transaction whose producer id it has, or had.
+
+    `markers` are the end markers of that producer in the partition's log.
+    """
     last, where, producer_id = history[-1], opened.topic_partition, opened.producer_id
-    own = [r for r in history if r.is_tombstone or r.names(producer_id)]
-    since_ms = minus(opened.last_marker_ms, max_clock_skew_ms)
-    prepared = [
-        r
-        for r in own
-        if r.state in PREPARED and r.lists(where, producer_id) and (since_ms is None or _is_after(r, since_ms))
-    ]
     start_ms, txn_epoch = current_transaction(history)
     runs_under_it = not last.is_tombstone and last.names(producer_id)
+    unserved = left_over(decisions_of(history, where, producer_id), markers, max_clock_skew_ms)
+    written_ms = written_by_ms(history)
     return CoordinatorView(
         transactional_id=last.transactional_id,
         state_partition=last.state_partition,
@@ -96,48 +100,40 @@ def view_of(history: Sequence[StateRecord], opened: OpenTransaction, max_clock_s
         runs_under_producer_id=runs_under_it,
         is_producer_live=runs_under_it and last.state in LIVE,
         state_epoch=last.producer_epoch if not last.is_tombstone and last.producer_id == producer_id else None,
-        recorded_after_ms=latest(*(r.moment_ms for r in own)),
-        first_recorded_ms=history[0].moment_ms,
-        has_prepare_since_marker=bool(prepared),
-        was_ended_after_log=any(
-            r is not last and _is_proven_after(r, opened.last_marker_ms, max_clock_skew_ms) for r in prepared
-        ),
+        changed_ms=last.moment_ms,
+        recorded_ms=max(written_ms),
+        export_gap_ms=None if history[0].is_of_a_new_id else written_ms[0],
+        without_marker=that_matter(unserved, opened.first_appended_after_ms, max_clock_skew_ms),
         origins=origins_of(history, opened, max_clock_skew_ms),
     )
 
 
-def _is_after(record: StateRecord, since_ms: int) -> bool:
-    moment_ms = record.moment_ms
-    return moment_ms is None or moment_ms > since_ms
-
-
-def _is_proven_after(record: StateRecord, marker_ms: int | None, max_clock_skew_ms: int) -> bool:
-    moment_ms = record.moment_ms
-    return marker_ms is None or (moment_ms is not None and moment_ms > marker_ms + max_clock_skew_ms)
-
-
 def views_of(
-    histories: Mapping[str, Iterable[StateRecord]], opened: Sequence[OpenTransaction], max_clock_skew_ms: int
+    histories: Mapping[str, Iterable[StateRecord]],
+    opened: Sequence[OpenTransaction],
+    markers: Markers,
+    max_clock_skew_ms: int,
 ) -> Views:
     """What the coordinator knows of open transactions of one producer id.
 
     Args:
         histories: of the ids that have, or had, the producer id, the records in any order.
         opened: the open transactions of that producer id.
+        markers: its end markers, by partition.
         max_clock_skew_ms: by how much two brokers' clocks may differ.
     """
     found: defaultdict[tuple[TopicPartition, int], list[CoordinatorView]] = defaultdict(list)
     for records in histories.values():
         history = in_order(records)
         for transaction in opened:
-            found[transaction.key].append(view_of(history, transaction, max_clock_skew_ms))
+            own = markers.get(transaction.key, ())
+            found[transaction.key].append(view_of(history, transaction, own, max_clock_skew_ms))
     return {key: best_of(views) for key, views in found.items()}
 
 
 def best_of(views: Iterable[CoordinatorView]) -> CoordinatorView:
     """Of what several ids say of one open transaction, what counts.
 
-    The id whose transaction lists the partition, then the one that runs under the producer id, then the one that was
-    updated last.
+    The id whose newest record lists the partition, then the one that changed last.
     """
-    return max(views, key=lambda v: (v.is_listed, v.runs_under_producer_id, v.update_ms or 0, v.transactional_id))
+    return max(views, key=lambda v: (v.is_listed, v.changed_ms or 0, v.transactional_id))

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.frames import collected
 from txn_analysis.judge.applications import application_of
-from txn_analysis.judge.coordinator import current_states
+from txn_analysis.judge.state_frames import current_states
 from txn_analysis.judge.warnings import OF_ABORTS, OF_LAST_RECORDS, WARNINGS
 from txn_analysis.judge.warnings.open_transaction_near_bound import OPEN_TRANSACTION_NEAR_BOUND, is_near
 from txn_analysis.judge.warnings.warning import Known

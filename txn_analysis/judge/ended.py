@@ -11,9 +11,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from txn_analysis.judge.coordinator import histories, records_in
 from txn_analysis.judge.endings import EndedTransaction, IdHistory, ending_of
 from txn_analysis.judge.history import by_id, in_order
+from txn_analysis.judge.state_frames import histories, records_in
 from txn_analysis.tables._schema import BIGINT, INT, STRING
 from txn_analysis.tables.findings import CAUSE
 

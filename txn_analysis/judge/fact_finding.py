@@ -7,18 +7,60 @@ accusation needs proof, and so does an acquittal of the evidence.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.config import LATE_TRANSACTION_BUFFER_MS
 from txn_analysis.judge.facts import AgainstTransaction, Facts, Lateness, LogReach, StateReach
-from txn_analysis.judge.logic import minus, more, plus, possible, proven
-from txn_analysis.judge.records import NEVER_TIMES_OUT_MS
+from txn_analysis.judge.logic import latest, minus, more, plus, possible, proven
+from txn_analysis.judge.loss import hidden_in, loss_of
+from txn_analysis.judge.records import NEVER_TIMES_OUT_MS, ONGOING
 
 if TYPE_CHECKING:
     from txn_analysis.config import Settings
     from txn_analysis.judge.coordinator_view import CoordinatorView
+    from txn_analysis.judge.loss import Hidden
     from txn_analysis.judge.records import OpenTransaction, PartitionView
     from txn_analysis.judge.state_coverage import StateEvidence, StatePartition
+
+
+class Moments(NamedTuple):
+    """When the files of a capture were copied: as is said, or else its newest moment; None without any clock.
+
+    Something is late by `as_of_ms`. Whether evidence reaches far enough is asked of `newest_ms`, the newest moment that
+    a broker's clock wrote in the capture, where it is said that the copy was made before.
+    """
+
+    as_of_ms: int | None
+    newest_ms: int | None
+
+    @property
+    def reach_ms(self) -> int | None:
+        """Up to when the evidence of the capture speaks."""
+        return latest(self.as_of_ms, self.newest_ms)
+
+
+class Case(NamedTuple):
+    """What the facts of one open transaction are found from; see `facts_of`."""
+
+    opened: OpenTransaction
+    partition: PartitionView
+    known: CoordinatorView | None
+    state: StateEvidence
+    settings: Settings
+    moments: Moments
+
+    @property
+    def holder(self) -> StatePartition | None:
+        """The partition of the state that holds the id; None where none is known, or it was not given."""
+        if self.known is None:
+            return None
+        found = self.state.partition(self.known.state_partition)
+        return found if found is not None and found.is_seen else None
+
+    @property
+    def since_ms(self) -> int | None:
+        """From when on the id's history counts: the producer's last end marker in the partition, if there is one."""
+        return minus(self.opened.last_marker_ms, self.settings.max_clock_skew_ms)
 
 
 def facts_of(
@@ -27,7 +69,7 @@ def facts_of(
     coordinator: CoordinatorView | None,
     state: StateEvidence,
     settings: Settings,
-    as_of_ms: int | None,
+    moments: Moments,
     state_leader_epoch: int | None = None,
 ) -> Facts:
     """The facts of one open transaction.
@@ -37,21 +79,24 @@ def facts_of(
         partition: the health of its partition.
         coordinator: what the coordinator knows; None where no transactional id has, or had, its producer id.
         state: what was seen of `__transaction_state`.
-        settings: bounds, and what the operator gave their word for.
-        as_of_ms: when the files were copied; None where no broker's clock speaks.
+        settings: bounds, and what the operator gave their word for, as far as nothing disproves it.
+        moments: when the files were copied.
         state_leader_epoch: leader epoch of the partition of the state that decides, as far as that was read.
     """
-    holder = None if coordinator is None else state.partition(coordinator.state_partition)
+    case = Case(opened, partition, coordinator, state, settings, moments)
+    hidden = hidden_in(case)
+    reach = _state_reach(case, state_leader_epoch)
     return Facts(
         open=opened,
         partition=partition,
         coordinator=coordinator,
-        lateness=_lateness(opened, settings, as_of_ms),
-        live=_against_transaction(opened, coordinator, settings, as_of_ms),
-        state=_state_reach(opened, coordinator, holder, state, settings, state_leader_epoch),
-        log=_log_reach(opened, partition, coordinator, holder, settings, as_of_ms),
+        lateness=_lateness(opened, settings, moments.as_of_ms),
+        live=_against_transaction(opened, coordinator, settings, reach.end_ms),
+        state=reach,
+        log=_log_reach(case, hidden),
+        loss=loss_of(case, hidden),
         max_clock_skew_ms=settings.max_clock_skew_ms,
-        expired_before_ms=minus(as_of_ms, settings.transactional_id_expiration_ms),
+        expired_before_ms=minus(moments.reach_ms, settings.transactional_id_expiration_ms),
     )
 
 
@@ -69,83 +114,69 @@ def _lateness(opened: OpenTransaction, settings: Settings, as_of_ms: int | None)
 
 
 def _against_transaction(
-    opened: OpenTransaction, known: CoordinatorView | None, settings: Settings, as_of_ms: int | None
+    opened: OpenTransaction, known: CoordinatorView | None, settings: Settings, state_end_ms: int | None
 ) -> AgainstTransaction:
-    """Older data is stale only if the transaction that it belongs to is over.
-
-    A busy producer's is over as well where the state was copied after the log, but there its end marker came in
-    between: `was_ended_after_log`.
-    """
+    """The open data beside the transaction in progress; what is overdue is asked of the state's own time."""
     if known is None:
         return AgainstTransaction(
             is_older_by_clock=False, is_older_by_epoch=False, is_update_overdue=False, is_transaction_overdue=False
         )
-    is_stale = not known.was_ended_after_log
+    is_ongoing = known.is_listed and known.state == ONGOING
     first_before_ms = plus(opened.first_appended_before_ms, settings.max_clock_skew_ms)
-    unmoved_ms = minus(as_of_ms, known.update_ms)
+    unmoved_ms = minus(state_end_ms, known.update_ms)
     ends_ms = plus(plus(known.start_ms, known.timeout_ms), LATE_TRANSACTION_BUFFER_MS)
     return AgainstTransaction(
-        is_older_by_clock=is_stale and proven(more(known.start_ms, first_before_ms)),
-        is_older_by_epoch=is_stale and proven(more(known.txn_epoch, opened.max_producer_epoch)),
+        is_older_by_clock=is_ongoing and proven(more(known.start_ms, first_before_ms)),
+        is_older_by_epoch=is_ongoing and proven(more(known.txn_epoch, opened.max_producer_epoch)),
         is_update_overdue=proven(more(unmoved_ms, settings.late_after_ms)),
-        is_transaction_overdue=known.timeout_ms != NEVER_TIMES_OUT_MS and proven(more(as_of_ms, ends_ms)),
+        is_transaction_overdue=known.timeout_ms != NEVER_TIMES_OUT_MS and proven(more(state_end_ms, ends_ms)),
     )
 
 
-def _state_reach(
-    opened: OpenTransaction,
-    known: CoordinatorView | None,
-    holder: StatePartition | None,
-    state: StateEvidence,
-    settings: Settings,
-    leader_epoch: int | None,
-) -> StateReach:
+def _state_reach(case: Case, leader_epoch: int | None) -> StateReach:
     """An id's answer lies in the one partition that holds the id; the answer that there is none lies in all of them."""
-    must_reach, before_ms = not settings.state_copied_last, opened.appended_before_ms
-    waived = settings.transaction_state_complete
-    if known is None:
-        reached_ms, gaps = state.oldest_moment_ms(), state.gaps(holes_waived=waived)
-    elif holder is None:
-        reached_ms, gaps = None, [*state.misfits, "the partition that holds the id is not in the capture"]
-    else:
-        reached_ms, gaps = holder.moment_ms, [*state.misfits, *holder.gaps(holes_waived=waived)]
-    is_behind = more(plus(before_ms, settings.max_clock_skew_ms), reached_ms)
+    opened, known, state, settings = case.opened, case.known, case.state, case.settings
+    before_ms, must_reach = opened.appended_before_ms, not settings.state_copied_last
+    holder = case.holder
+    deciding = [p for p in state.expected if p.is_seen] if known is None else [] if holder is None else [holder]
+    bound_ms = plus(before_ms, settings.max_clock_skew_ms)
+    is_behind = bound_ms is not None and any(possible(more(bound_ms, p.moment_ms)) for p in deciding)
+    end_ms = None if holder is None else holder.moment_ms
     return StateReach(
         is_unbounded=must_reach and before_ms is None,
-        is_behind=must_reach and before_ms is not None and possible(is_behind),
+        is_behind=must_reach and is_behind,
         is_epoch_ahead=known is not None and proven(more(opened.max_producer_epoch, known.state_epoch)),
-        gaps=tuple(gaps),
+        misfits=state.fit.against(opened.producer_id, is_known=known is not None),
+        gaps=tuple(_gaps(case)),
+        end_ms=latest(end_ms, case.moments.as_of_ms) if settings.state_copied_last else end_ms,
         partitions_seen=state.seen_count,
         partitions_expected=state.expected_count,
         leader_epoch=leader_epoch,
+        names_topic=opened.topic in state.topics,
     )
 
 
-def _log_reach(
-    opened: OpenTransaction,
-    partition: PartitionView,
-    known: CoordinatorView | None,
-    holder: StatePartition | None,
-    settings: Settings,
-    as_of_ms: int | None,
-) -> LogReach:
-    last_ms = partition.last_moment_ms
-    if known is None:
-        seen_to_ms = last_ms if last_ms is not None else partition.last_credible_timestamp_ms
-        known_since_ms = minus(as_of_ms, settings.transactional_id_expiration_ms)
-        return LogReach(may_end_early=possible(more(known_since_ms, seen_to_ms)), has_history_gap=None)
+def _gaps(case: Case) -> list[str]:
+    waived, state = case.settings.transaction_state_complete, case.state
+    if case.known is not None:
+        if case.holder is None:
+            return ["the partition that holds the id is not in the capture"]
+        return case.holder.gaps(holes_waived=waived, since_ms=case.since_ms)
+    gaps, before_ms = state.gaps(holes_waived=waived), case.opened.appended_before_ms
+    first_ms = [p.chain.first_moment_ms for p in state.expected]
+    if before_ms is not None and not any(ms is not None and ms < before_ms for ms in first_ms):
+        gaps.append("__transaction_state begins after the data: it may have been made again")
+    return gaps
+
+
+def _log_reach(case: Case, hidden: Hidden) -> LogReach:
+    known, last_ms, settings = case.known, case.partition.last_moment_ms, case.settings
     log_end_ms = minus(last_ms, settings.max_clock_skew_ms)
-    recorded_later = possible(more(known.recorded_after_ms, log_end_ms))
-    has_gap = holder is not None and _has_gap(opened, known, holder, settings)
-    return LogReach(
-        may_end_early=recorded_later and (has_gap or known.has_prepare_since_marker), has_history_gap=has_gap
-    )
-
-
-def _has_gap(opened: OpenTransaction, known: CoordinatorView, holder: StatePartition, settings: Settings) -> bool:
-    """The id's history from the producer's last end marker on may lack records; without a marker, all of it counts."""
-    since_ms = minus(opened.last_marker_ms, settings.max_clock_skew_ms)
-    if holder.is_console:
-        first_ms = known.first_recorded_ms
-        return not settings.transaction_state_complete or since_ms is None or first_ms is None or first_ms >= since_ms
-    return holder.gap_ms is not None and (since_ms is None or holder.gap_ms >= since_ms)
+    if known is not None:
+        is_later = possible(more(known.recorded_ms, log_end_ms))
+        return LogReach(is_later and (hidden.is_any or known.without_marker.is_any), hidden.is_any)
+    orphans = [p.chain.orphan_ms for p in case.state.expected if p.chain.orphan_ms is not None]
+    is_later = any(possible(more(ms, log_end_ms)) for ms in (*hidden.gap_ends_ms, *orphans))
+    seen_to_ms = last_ms if last_ms is not None else case.partition.last_credible_timestamp_ms
+    known_since_ms = minus(case.moments.reach_ms, settings.transactional_id_expiration_ms)
+    return LogReach(is_later or possible(more(known_since_ms, seen_to_ms)), None)

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.records import ONGOING, PREPARED, TOMBSTONE
+from txn_analysis.judge.words import utc
 
 if TYPE_CHECKING:
     from txn_analysis.judge.coordinator_view import CoordinatorView
+    from txn_analysis.judge.decisions import Decision
     from txn_analysis.judge.logic import Truth
     from txn_analysis.judge.records import OpenTransaction, PartitionView
 
@@ -52,17 +54,22 @@ class StateReach:
     """Whether the state reaches up to the open data, and could hold the answer at all.
 
     `is_unbounded` says that no broker's clock bounds the open data, `is_behind` that the state may end before it,
-    `is_epoch_ahead` that it has a higher epoch than the state. `gaps` is what is missing of the state, in words;
-    `leader_epoch` that of the partition of the state that decides, as far as it was read.
+    `is_epoch_ahead` that it has a higher epoch than the state. `misfits` is why the state does not fit the logs,
+    `gaps` what is missing of it, in words; `end_ms` how far the part of it that decides speaks, `leader_epoch` that of
+    this part, as far as it was read. `names_topic`: some transaction of the coordinator lists the topic, as far as its
+    records are left.
     """
 
     is_unbounded: bool
     is_behind: bool
     is_epoch_ahead: bool
+    misfits: tuple[str, ...]
     gaps: tuple[str, ...]
+    end_ms: int | None
     partitions_seen: int
     partitions_expected: int
     leader_epoch: int | None
+    names_topic: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,36 @@ class LogReach:
 
 
 @dataclass(frozen=True, slots=True)
+class Loss:
+    """Whether the transaction was committed, and the marker that says so was lost (KAFKA-7408).
+
+    Attributes:
+        commit: the decision whose marker is lost; None where nothing proves one.
+        other_copy_offset: of a COMMIT marker that another copy of the log, or an earlier capture, still has.
+        doubts: why a commit may have been lost of which no record is left, in words; the operator's word is not asked.
+        is_ruled_out: the operator says that no record was ever lost.
+        hides_no_commit: no earlier decision can own the data: every one without its marker is an abort whose marker can
+            no longer come, and the history has no gap that could hide another one.
+    """
+
+    commit: Decision | None
+    other_copy_offset: int | None
+    doubts: tuple[str, ...]
+    is_ruled_out: bool
+    hides_no_commit: bool
+
+    @property
+    def is_proven(self) -> bool:
+        """A commit's marker is lost."""
+        return self.commit is not None or self.other_copy_offset is not None
+
+    @property
+    def is_possible(self) -> bool:
+        """A commit's marker may be lost, and nobody says that it is not."""
+        return bool(self.doubts) and not self.is_ruled_out
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """What is known of one open transaction.
 
@@ -88,6 +125,7 @@ class Facts:
         live: it beside the transaction that the id has in progress.
         state: how far the state reaches.
         log: how far the log reaches.
+        loss: whether its commit marker was lost.
         max_clock_skew_ms: by how much two brokers' clocks may differ.
         expired_before_ms: an id that was last used before this moment may have been forgotten.
     """
@@ -99,6 +137,7 @@ class Facts:
     live: AgainstTransaction
     state: StateReach
     log: LogReach
+    loss: Loss
     max_clock_skew_ms: int
     expired_before_ms: int | None
 
@@ -127,6 +166,11 @@ class Facts:
         return self.is_listed_in(ONGOING)
 
     @property
+    def may_be_a_dead_leaders(self) -> bool:
+        """Only a folder holds it whose own high watermark lies below it, and no newest state record lists it."""
+        return self.open.is_above_high_watermark is True and not self.is_listed
+
+    @property
     def blocks_partition(self) -> bool | None:
         """It holds the last stable offset. Brokers keep that at the log start at least: several may hold it there."""
         stable = self.partition.last_stable_offset
@@ -148,6 +192,21 @@ class Facts:
         if known.state == TOMBSTONE:
             return "coordinator: the transactional id was removed (tombstone)"
         return f"coordinator: {known.state} under producer id {known.producer_id}, epoch {known.producer_epoch}"
+
+    @property
+    def began_at(self) -> str | None:
+        """When the coordinator's transaction began."""
+        return None if self.coordinator is None else utc(self.coordinator.start_ms)
+
+    @property
+    def unchanged_since(self) -> str | None:
+        """The last change of the id's state."""
+        return None if self.coordinator is None else utc(self.coordinator.update_ms)
+
+    @property
+    def timeout_ms(self) -> int | None:
+        """Of the coordinator's transaction."""
+        return None if self.coordinator is None else self.coordinator.timeout_ms
 
     @property
     def listed_here(self) -> str:
@@ -178,6 +237,19 @@ class Facts:
     def state_seen(self) -> str:
         """How many partitions of the state were seen."""
         return f"__transaction_state: {self.state.partitions_seen} of {self.state.partitions_expected} partitions seen"
+
+    @property
+    def state_end(self) -> str | None:
+        """How far the state speaks that decides."""
+        end = utc(self.state.end_ms)
+        return None if end is None else f"__transaction_state goes on to {end}"
+
+    @property
+    def topic_unnamed(self) -> str | None:
+        """That no record of the state lists the topic: a folder that somebody renamed looks so, and a new topic."""
+        if self.state.names_topic:
+            return None
+        return f"no record of __transaction_state names topic {self.open.topic}: was its folder renamed?"
 
     @property
     def log_followed(self) -> str:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.judge.applications import application_of, why_to_hold
+from txn_analysis.judge.applications import application_of, remark_on
 from txn_analysis.judge.impact import impact_of
+from txn_analysis.judge.verdicts import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from txn_analysis.judge.impact import Impact
     from txn_analysis.judge.judgement import Judgement
     from txn_analysis.judge.records import TopicPartition
-    from txn_analysis.judge.verdicts import Verdict
 
 Place = tuple["TopicPartition", int, int]
 """Partition, producer id and start offset: what tells findings of one run apart."""
@@ -64,7 +64,6 @@ class Finding:
     cause: FoundCause
     application: str | None
     impact: Impact | None
-    hold: str | None
 
     def row(self) -> dict[str, Any]:
         """It as plain data: structs as dictionaries, lists as lists, words as they are."""
@@ -89,6 +88,7 @@ def finding_of(judged: Judgement, run_id: str, finding_id: str, impact: Impact |
     facts, rule, opened, known = judged.facts, judged.rule, judged.opened, judged.facts.coordinator
     transactional_id = None if known is None else known.transactional_id
     timeout_ms = None if known is None else known.timeout_ms
+    remark = remark_on(transactional_id, timeout_ms) if rule.verdict is Verdict.HANGING else None
     return Finding(
         run_id=run_id,
         finding_id=finding_id,
@@ -121,12 +121,11 @@ def finding_of(judged: Judgement, run_id: str, finding_id: str, impact: Impact |
         coordinator_timeout_ms=timeout_ms,
         is_producer_live=known is not None and known.is_producer_live,
         blocks_partition=facts.blocks_partition,
-        evidence=rule.evidence_in(facts),
+        evidence=(*rule.evidence_in(facts), *([] if remark is None else [remark])),
         missing_evidence=rule.missing_in(facts),
         cause=judged.cause,
         application=None if transactional_id is None else application_of(transactional_id).name,
         impact=impact,
-        hold=why_to_hold(transactional_id, timeout_ms),
     )
 
 

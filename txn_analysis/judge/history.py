@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.judge.logic import UNBOUNDED_MS
 from txn_analysis.judge.records import LIVE, ONGOING, PREPARED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from txn_analysis.judge.records import StateRecord
+    from txn_analysis.judge.state_chain import StateStep
 
 History = list["StateRecord"]
 """The records of one transactional id, oldest first, each once; never empty where it is asked about."""
@@ -59,3 +61,17 @@ def current_transaction(history: Sequence[StateRecord]) -> tuple[int | None, int
     ongoing = ongoing_before(history, len(history) - (1 if last.state in PREPARED else 0))
     start_ms = last.start_ms if last.start_ms is not None else (ongoing[0].moment_ms if ongoing else None)
     return start_ms, (ongoing[-1].producer_epoch if ongoing else None)
+
+
+def written_by_ms(history: Sequence[StateRecord] | Sequence[StateStep]) -> list[int]:
+    """Of each record of an id the latest moment at which it can have been written; UNBOUNDED_MS where nothing tells.
+
+    A dump prints when its batch was appended. A console export does not, and the value of a Complete record carries the
+    time of the decision: such a record was written at some time before the id's next one.
+    """
+    latest_ms, found = UNBOUNDED_MS, []
+    for record in reversed(history):
+        if record.recorded_ms is not None or not record.is_completed:
+            latest_ms = latest_ms if record.moment_ms is None else record.moment_ms
+        found.append(latest_ms)
+    return found[::-1]

@@ -6,17 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from txn_analysis.ingest.sections import STATE_TOPIC
+from txn_analysis.judge.assurances import disproved_by_loss, disproved_by_state, without
 from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.fact_finding import facts_of
 from txn_analysis.judge.records import TopicPartition
 from txn_analysis.judge.rules import first_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from txn_analysis.config import Settings
+    from txn_analysis.judge.assurances import Disproved
     from txn_analysis.judge.causes.cause import FoundCause
     from txn_analysis.judge.coordinator_view import CoordinatorView, Views
+    from txn_analysis.judge.fact_finding import Moments
     from txn_analysis.judge.facts import Facts
     from txn_analysis.judge.records import OpenTransaction, PartitionView
     from txn_analysis.judge.rules.rule import Rule
@@ -43,31 +46,47 @@ def judgement_of(facts: Facts) -> Judgement:
     return Judgement(facts, rule, cause_of(facts, rule))
 
 
+@dataclass(frozen=True, slots=True)
+class Judgements:
+    """All open transactions of one capture, judged; `disproved` are assurances that counted nowhere, and why."""
+
+    of_open: list[Judgement]
+    disproved: Disproved
+
+
 def judgements_of(
-    opened: Iterable[OpenTransaction],
+    opened: Sequence[OpenTransaction],
     partitions: Mapping[TopicPartition, PartitionView],
     views: Views,
     state: StateEvidence,
     settings: Settings,
-    as_of_ms: int | None,
-) -> list[Judgement]:
+    moments: Moments,
+) -> Judgements:
     """Judge open transactions of one capture.
 
     Args:
         opened: the transactions.
         partitions: the health of every partition of the capture, those of `__transaction_state` included.
         views: what the coordinator knows of them.
-        state: what was seen of `__transaction_state`.
+        state: what was seen of `__transaction_state`, and whether it fits the logs.
         settings: bounds, and what the operator gave their word for.
-        as_of_ms: when the files were copied; None where no broker's clock speaks.
+        moments: when the files were copied.
     """
-    judged = []
-    for transaction in opened:
-        known, partition = views.get(transaction.key), partitions[transaction.topic_partition]
-        leader_epoch = None if known is None else _leader_epoch(known, partitions)
-        facts = facts_of(transaction, partition, known, state, settings, as_of_ms, leader_epoch)
-        judged.append(judgement_of(facts))
-    return judged
+
+    def judged_with(believed: Settings) -> list[Judgement]:
+        found = []
+        for transaction in opened:
+            known, partition = views.get(transaction.key), partitions[transaction.topic_partition]
+            leader_epoch = None if known is None else _leader_epoch(known, partitions)
+            facts = facts_of(transaction, partition, known, state, believed, moments, leader_epoch)
+            found.append(judgement_of(facts))
+        return found
+
+    disproved = disproved_by_state(settings, state.fit)
+    believed = without(settings, disproved)
+    judged = judged_with(believed)
+    by_loss = disproved_by_loss(settings, judged, partitions.values())
+    return Judgements(judged_with(without(believed, by_loss)) if by_loss else judged, disproved | by_loss)
 
 
 def _leader_epoch(known: CoordinatorView, partitions: Mapping[TopicPartition, PartitionView]) -> int | None:

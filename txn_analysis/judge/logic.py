@@ -8,6 +8,9 @@ from __future__ import annotations
 
 Truth = bool | None
 
+UNBOUNDED_MS = 2**63 - 1
+"""A moment of which nothing says how late it was."""
+
 
 def no(condition: Truth) -> Truth:
     """The opposite; unknown stays unknown. Python's `not None` is True, which would accuse."""

@@ -123,7 +123,7 @@ def decisions(history: Sequence[StateRecord], where: TopicPartition, producer_id
     return sorted(
         (at_ms, i)
         for i, r in enumerate(history)
-        if r.state in PREPARED and r.lists(where, producer_id) and (at_ms := r.moment_ms) is not None
+        if r.state in PREPARED and r.concerns(where, producer_id) and (at_ms := r.moment_ms) is not None
     )
 
 
@@ -159,7 +159,7 @@ def _marked(history: Sequence[StateRecord], marked: int) -> _Marked:
 
 
 def _decided(since: Sequence[StateRecord], where: TopicPartition, producer_id: int) -> _Decided:
-    listed = [(i, r) for i, r in enumerate(since) if r.lists(where, producer_id)]
+    listed = [(i, r) for i, r in enumerate(since) if r.concerns(where, producer_id)]
     if not listed:
         return _Decided()
     listed_ms = listed[-1][1].moment_ms

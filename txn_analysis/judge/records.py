@@ -13,11 +13,13 @@ from txn_analysis.judge.logic import later_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ONGOING = "Ongoing"
+EMPTY, ONGOING = "Empty", "Ongoing"
 PREPARE_COMMIT, PREPARE_ABORT = "PrepareCommit", "PrepareAbort"
 PREPARED = (PREPARE_COMMIT, PREPARE_ABORT)
 LIVE = (ONGOING, *PREPARED)
-COMPLETED = ("CompleteCommit", "CompleteAbort")
+COMPLETE_COMMIT, COMPLETE_ABORT = "CompleteCommit", "CompleteAbort"
+COMPLETED = (COMPLETE_COMMIT, COMPLETE_ABORT)
+PREPARED_OF = dict(zip(COMPLETED, PREPARED, strict=True))
 TOMBSTONE = "Tombstone"
 
 # KIP-939: such a transaction is a two-phase commit that only its owner may end.
@@ -66,6 +68,10 @@ class OpenTransaction:
     previous_last_timestamp_ms: int | None
     has_coordinator_epoch_fallen: bool | None
     evidence_gaps: tuple[str, ...]
+    first_appended_after_ms: int | None = None
+    last_marker_offset: int | None = None
+    other_copy_commit_offset: int | None = None
+    is_above_high_watermark: bool | None = None
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> OpenTransaction:
@@ -97,6 +103,7 @@ class PartitionView:
     last_moment_ms: int | None
     last_credible_timestamp_ms: int | None
     leader_epoch: int | None
+    truncated_marker_offset: int | None = None
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> PartitionView:
@@ -158,13 +165,32 @@ class StateRecord(NamedTuple):
         """It completes a decision: every marker was written."""
         return self.state in COMPLETED
 
+    def completes(self, decision: StateRecord) -> bool:
+        """It completes a decision of this kind."""
+        return self.is_completed and PREPARED_OF[self.state or ""] == decision.state
+
+    @property
+    def is_of_a_new_id(self) -> bool:
+        """Nothing can have come before it: `Empty` at epoch 0, of an id that had no other producer id."""
+        return self.state == EMPTY and self.producer_epoch == 0 and self.previous_producer_id is None
+
+    @property
+    def producer_ids(self) -> tuple[int | None, int | None, int | None]:
+        """What it stands for: its current, previous and next producer id (KIP-890's tagged fields)."""
+        return self.producer_id, self.previous_producer_id, self.next_producer_id
+
     def names(self, producer_id: int) -> bool:
-        """It stands for its current, previous and next producer id (KIP-890's tagged fields)."""
-        return producer_id in (self.producer_id, self.previous_producer_id, self.next_producer_id)
+        """It stands for this producer id."""
+        return producer_id in self.producer_ids
+
+    def concerns(self, topic_partition: TopicPartition, producer_id: int) -> bool:
+        """Its transaction is live, stands for the producer id in whatever way and contains the partition."""
+        return self.state in LIVE and self.names(producer_id) and topic_partition in self.topic_partitions
 
     def lists(self, topic_partition: TopicPartition, producer_id: int) -> bool:
-        """Its transaction is live, runs under the producer id and contains the partition."""
-        return self.state in LIVE and self.names(producer_id) and topic_partition in self.topic_partitions
+        """Its transaction is live, has the producer id as its current one and contains the partition."""
+        is_its_own = self.producer_id == producer_id
+        return self.state in LIVE and is_its_own and topic_partition in self.topic_partitions
 
 
 STATE_COLUMNS = StateRecord._fields[:-1]

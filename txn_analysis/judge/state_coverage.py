@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.ingest.java_hash import java_hash, state_partition
 from txn_analysis.ingest.sections import STATE_TOPIC
+from txn_analysis.judge.fit import Fit
+from txn_analysis.judge.state_chain import NO_RECORDS, StateChain
 from txn_analysis.reconstruct.segments import HOLES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Mapping
 
 Row = dict[str, Any]
 
-_MISPLACED = (
-    "transactional ids lie in partitions that their hash does not give: "
-    "mislabelled dumps, or another partition count than stated"
-)
-_FOREIGN = "not one producer of the logs' ended transactions occurs in __transaction_state"
 MOST_MISPLACED_IDS = 3
 _ID_WIDTH = 80  # an id may have 32,767 bytes, and stands in the words of every finding that it makes undecidable
 
@@ -28,9 +26,9 @@ _ID_WIDTH = 80  # an id may have 32,767 bytes, and stands in the words of every 
 class StateSection:
     """One dumped file of one partition of `__transaction_state`, summed up; offsets are None where it is empty.
 
-    `gap_ms` is the moment of the last record that follows a hole inside the file (compaction). `misplaced_count` counts
-    records whose id belongs to another partition by Kafka's hash; `misplaced_ids` are the first few of these ids.
-    `end_offset` is the offset after its last batch, which compaction may have left without a record.
+    `misplaced_count` counts records whose id belongs to another partition by Kafka's hash; `misplaced_ids` are the
+    first few of these ids. `end_offset` is the offset after its last batch, which compaction may have left without a
+    record.
     """
 
     state_partition: int
@@ -38,37 +36,49 @@ class StateSection:
     first_offset: int | None
     last_offset: int | None
     first_ms: int | None
-    gap_ms: int | None
-    moment_ms: int | None
     undecodable_count: int
     misplaced_count: int
     misplaced_ids: tuple[str, ...] = ()
     end_offset: int | None = None
 
 
+class Hole(NamedTuple):
+    """What the files of a partition leave out: in words, and the moment of the first batch behind it; None: any."""
+
+    reason: str
+    end_ms: int | None = None
+
+    def is_since(self, since_ms: int | None) -> bool:
+        """It can hide something that was recorded since a moment; None is from the beginning on."""
+        return since_ms is None or self.end_ms is None or self.end_ms >= since_ms
+
+
 @dataclass
 class StatePartition:
     """One partition of `__transaction_state`: up to when it speaks, and what it cannot prove.
 
-    `is_console` says that only a console export speaks for it.
-    `moment_ms` is its newest broker-clock moment; history before `gap_ms` has a hole that ends there.
+    `is_console` says that only a console export speaks for it. `chain` is what its records say of themselves.
     `holes` are waived by --transaction-state-complete, `problems` never.
     """
 
     state_partition: int
     is_seen: bool = False
     is_console: bool = False
-    moment_ms: int | None = None
-    gap_ms: int | None = None
+    chain: StateChain = NO_RECORDS
     problems: list[str] = field(default_factory=list)
-    holes: list[str] = field(default_factory=list)
+    holes: list[Hole] = field(default_factory=list)
     undecodable_count: int = 0
     misplaced_ids: tuple[str, ...] = ()
 
-    def gaps(self, *, holes_waived: bool) -> list[str]:
-        """What is missing in it, in words that name the partition."""
-        reasons = self.problems + ([] if holes_waived else self.holes)
-        return [f"{STATE_TOPIC}-{self.state_partition}: {reason}" for reason in reasons]
+    @property
+    def moment_ms(self) -> int | None:
+        """Its last moment."""
+        return self.chain.last_moment_ms
+
+    def gaps(self, *, holes_waived: bool, since_ms: int | None = None) -> list[str]:
+        """What is missing in it of what was recorded since a moment, in words that name the partition."""
+        holes = [] if holes_waived else [hole.reason for hole in self.holes if hole.is_since(since_ms)]
+        return [f"{STATE_TOPIC}-{self.state_partition}: {reason}" for reason in self.problems + holes]
 
     def coverage(self, *, holes_waived: bool) -> Row:
         """What was seen of it and whether that is all, as plain data; ids are as they were found, not escaped."""
@@ -80,17 +90,17 @@ class StatePartition:
             "undecodable": self.undecodable_count,
             "misplaced_ids": list(self.misplaced_ids),
             "problems": self.problems,
-            "holes": self.holes,
+            "holes": [hole.reason for hole in self.holes],
         }
 
 
 @dataclass(frozen=True)
 class StateEvidence:
-    """The coordinator's side as a whole: every partition's coverage, and why the state may not fit the logs."""
+    """The coordinator's side as a whole: every partition's coverage, and whether the state fits the logs."""
 
     partitions: list[StatePartition]
     expected_count: int
-    misfits: list[str]
+    fit: Fit = field(default_factory=Fit)
 
     @property
     def seen_count(self) -> int:
@@ -99,7 +109,17 @@ class StateEvidence:
 
     def gaps(self, *, holes_waived: bool) -> list[str]:
         """What is missing anywhere, in words; an unknown producer needs all of it."""
-        return [*self.misfits, *(gap for p in self.partitions for gap in p.gaps(holes_waived=holes_waived))]
+        return [gap for p in self.partitions for gap in p.gaps(holes_waived=holes_waived)]
+
+    @cached_property
+    def topics(self) -> frozenset[str]:
+        """Those that any transaction of the coordinator lists, as far as its records are left."""
+        return frozenset().union(*(p.chain.topics for p in self.partitions))
+
+    @property
+    def expected(self) -> list[StatePartition]:
+        """The partitions that there are, given or not."""
+        return [p for p in self.partitions if p.state_partition < self.expected_count]
 
     def coverage(self, *, holes_waived: bool) -> Row:
         """What was seen, in sum and by partition, as plain data; `problems` is whatever makes an answer doubtful."""
@@ -107,7 +127,7 @@ class StateEvidence:
             "expected": self.expected_count,
             "seen": self.seen_count,
             "missing": [p.state_partition for p in self.partitions if not p.is_seen],
-            "problems": self.gaps(holes_waived=holes_waived),
+            "problems": [*self.fit.misfits, *self.gaps(holes_waived=holes_waived)],
             "partitions": [p.coverage(holes_waived=holes_waived) for p in self.partitions if p.is_seen or p.problems],
         }
 
@@ -115,30 +135,22 @@ class StateEvidence:
         """The partition with this number; None where nothing is known of it."""
         return next((p for p in self.partitions if p.state_partition == number), None)
 
-    def oldest_moment_ms(self) -> int | None:
-        """Up to when all partitions speak; None where one of them never does."""
-        moments = [p.moment_ms for p in self.partitions if p.state_partition < self.expected_count]
-        return None if None in moments else min(ms for ms in moments if ms is not None)
-
 
 def state_evidence_of(
     count: int,
     sections: list[StateSection],
     console: dict[int, StateSection],
+    chains: Mapping[int, StateChain],
     health: list[Row],
-    *,
-    is_foreign: bool,
-    cluster_ids: Collection[str] = (),
 ) -> StateEvidence:
-    """The coverage of every partition, and why the state as a whole may not belong to the logs.
+    """The coverage of every partition; whether the state fits the logs is asked afterwards (`judge.fit`).
 
     Args:
         count: `transaction.state.log.num.partitions`.
         sections: the dumped files of the judged capture.
         console: as for `state_coverage`.
+        chains: by partition, what its records say of themselves, of all captures.
         health: rows of `partition_health`; they say what is wrong with the logs of the state partitions.
-        is_foreign: transactions ended in the logs, and the state knows none of their producers.
-        cluster_ids: every `cluster.id` that a log directory states in its `meta.properties`.
     """
     # Holes are compaction, or are counted between the files.
     problems = {
@@ -146,11 +158,10 @@ def state_evidence_of(
         for row in health
         if row["topic"] == STATE_TOPIC
     }
-    is_misplaced = any(s.misplaced_count for s in sections)
-    misfits = [words for holds, words in ((is_misplaced, _MISPLACED), (is_foreign, _FOREIGN)) if holds]
-    if len(cluster_ids) > 1:
-        misfits.append(f"the files are of several clusters: cluster.id {' and '.join(sorted(cluster_ids))}")
-    return StateEvidence(state_coverage(count, sections, problems, console), count, misfits)
+    partitions = state_coverage(count, sections, problems, console)
+    for partition in partitions:
+        partition.chain = chains.get(partition.state_partition, partition.chain)
+    return StateEvidence(partitions, count)
 
 
 def state_coverage(
@@ -183,8 +194,6 @@ def state_coverage(
 
 
 def _add_section(partition: StatePartition, section: StateSection, count: int) -> None:
-    partition.moment_ms = _latest(partition.moment_ms, section.moment_ms)
-    partition.gap_ms = _latest(partition.gap_ms, section.gap_ms)
     _add_undecodable(partition, section)
     if section.misplaced_count:
         partition.problems.append(
@@ -217,16 +226,12 @@ def _in_file_order(section: StateSection) -> tuple[int, int, int, str]:
 def _add_files(partition: StatePartition, ordered: list[StateSection]) -> None:
     ends: list[tuple[int, StateSection]] = [(_end(s), s) for s in ordered]
     if ordered and ordered[0].file_base_offset != 0:
-        partition.holes.append(f"does not begin with its first file, but with {ordered[0].file_base_offset}")
-    if ordered and (ordered[0].first_offset or 0) > 0:
-        partition.gap_ms = _latest(partition.gap_ms, ordered[0].first_ms)
+        partition.holes.append(Hole(f"does not begin with its first file, but with {ordered[0].file_base_offset}"))
     for (end, before), (_, section) in pairwise(ends):
         batches_end = max(end, before.end_offset or 0)
         if section.file_base_offset > batches_end:
-            partition.holes.append(f"offsets {batches_end} to {section.file_base_offset - 1} are in no file")
-        # What compaction removed after the last record that is left is a gap of the histories all the same.
-        if section.first_offset is not None and section.first_offset > end:
-            partition.gap_ms = _latest(partition.gap_ms, section.first_ms)
+            reason = f"offsets {batches_end} to {section.file_base_offset - 1} are in no file"
+            partition.holes.append(Hole(reason, section.first_ms))
 
 
 def _end(section: StateSection) -> int:
@@ -239,12 +244,7 @@ def _add_console(found: dict[int, StatePartition], console: dict[int, StateSecti
         section = console.get(number)
         if not partition.is_seen:
             partition.is_console = True
-            partition.holes.append("a console export does not say what it covers")
+            partition.holes.append(Hole("a console export does not say what it covers"))
         if section is not None:
-            partition.moment_ms = _latest(partition.moment_ms, section.moment_ms)
             _add_undecodable(partition, section)
         partition.is_seen = True
-
-
-def _latest(*moments: int | None) -> int | None:
-    return max((ms for ms in moments if ms is not None), default=None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.judge.logic import later_of, latest
+from txn_analysis.judge.logic import latest
 from txn_analysis.judge.state_coverage import MOST_MISPLACED_IDS, StateSection
 
 if TYPE_CHECKING:
@@ -32,15 +32,8 @@ class SectionRecord(NamedTuple):
     hashed_partition: int | None
     offset: int | None
     recorded_ms: int | None
-    last_update_ms: int | None
-    is_after_gap: bool
     is_undecodable: bool
     transactional_id: str | None
-
-    @property
-    def moment_ms(self) -> int | None:
-        """The broker's time of it."""
-        return later_of(self.recorded_ms, self.last_update_ms)
 
     @property
     def is_misplaced(self) -> bool:
@@ -54,8 +47,6 @@ class SectionSum(NamedTuple):
     first_offset: int | None = None
     first_ms: int | None = None
     last_offset: int | None = None
-    gap_ms: int | None = None
-    moment_ms: int | None = None
     undecodable_count: int = 0
     misplaced_count: int = 0
     misplaced_ids: tuple[str, ...] = ()
@@ -68,8 +59,6 @@ class SectionSum(NamedTuple):
             first.first_offset,
             first.first_ms,
             latest(self.last_offset, other.last_offset),
-            latest(self.gap_ms, other.gap_ms),
-            latest(self.moment_ms, other.moment_ms),
             self.undecodable_count + other.undecodable_count,
             self.misplaced_count + other.misplaced_count,
             tuple(ids[:MOST_MISPLACED_IDS]),
@@ -118,16 +107,13 @@ def added_up(parts: Iterable[StateSums]) -> StateSums:
 
 
 def _file_sum(records: list[SectionRecord]) -> SectionSum:
-    moments = [r.moment_ms for r in records]
-    placed = [(r.offset, ms or 0, ms) for r, ms in zip(records, moments, strict=True) if r.offset is not None]
+    placed = [(r.offset, r.recorded_ms or 0, r.recorded_ms) for r in records if r.offset is not None]
     first_offset, _, first_ms = min(placed, default=(None, 0, None))
     misplaced = [r.transactional_id for r in records if r.is_misplaced]
     return SectionSum(
         first_offset,
         first_ms,
         max(placed)[0] if placed else None,
-        latest(*[ms for r, ms in zip(records, moments, strict=True) if r.is_after_gap]),
-        latest(*moments),
         sum(r.is_undecodable for r in records),
         len(misplaced),
         tuple(sorted({name for name in misplaced if name is not None})[:MOST_MISPLACED_IDS]),
@@ -135,8 +121,7 @@ def _file_sum(records: list[SectionRecord]) -> SectionSum:
 
 
 def _console_sum(records: list[SectionRecord]) -> SectionSum:
-    newest_ms = latest(*[r.last_update_ms for r in records])
-    return SectionSum(moment_ms=newest_ms, undecodable_count=sum(r.is_undecodable for r in records))
+    return SectionSum(undecodable_count=sum(r.is_undecodable for r in records))
 
 
 def sections_of(sums: Sums, files: Iterable[Mapping[str, Any]]) -> list[StateSection]:
@@ -159,9 +144,7 @@ def console_sections(console: Mapping[int | None, SectionSum]) -> dict[int, Stat
     """What a console export of the judged capture holds, by the partition that each id hashes to."""
     lost = console.get(None, SectionSum()).undecodable_count
     return {
-        number: StateSection(
-            number, 0, None, None, None, None, part.moment_ms, part.undecodable_count + lost, misplaced_count=0
-        )
+        number: StateSection(number, 0, None, None, None, part.undecodable_count + lost, misplaced_count=0)
         for number, part in console.items()
         if number is not None
     }

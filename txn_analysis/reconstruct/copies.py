@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 
 from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT
 from txn_analysis.reconstruct.arrays import NONE, Array
-from txn_analysis.reconstruct.segments import SectionKey
+from txn_analysis.reconstruct.rivals import UNCUT, Cuts
+from txn_analysis.reconstruct.segments import SectionKey, is_doubted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,7 +41,8 @@ _KEPT = (
     "is_control",
     "leader_epoch",
 )
-COMPARED_COLUMNS = ("base_offset", *_KEPT, "record_count", "crc", "delete_horizon_ms")
+_DOUBTS = ("is_contested", "may_be_header_keys")
+COMPARED_COLUMNS = ("base_offset", *_KEPT, "record_count", "crc", "delete_horizon_ms", *_DOUBTS)
 
 
 class Pair(NamedTuple):
@@ -68,23 +70,28 @@ class Comparison:
     b_lost_offset: int | None = None
 
 
-def cuts_of(sections: Sequence[Row]) -> dict[SectionKey, list[int]]:
-    """Offsets at which the pieces of a section must end, beyond where they end anyway.
+def cuts_of(sections: Sequence[Row]) -> dict[SectionKey, Cuts]:
+    """Where the pieces of a section must end, beyond where they end anyway.
 
     In: rows of `inputs.sections` with their `input_id`. Snapshots cut every file that reaches over them; files that
-    overlap another one of their partition are cut where any of its files begins or ends.
+    overlap another one of their partition are cut where any of its files begins or ends; and a file of whose text two
+    parts claim the same positions is cut where the second one begins.
     """
     spans = _spans(sections)
     snapshots: dict[Place, set[int]] = defaultdict(set)
     for section in sections:
         if section["kind"] == SNAPSHOT:
             snapshots[section["topic"], section["partition"]].add(section["file_base_offset"])
-    cuts: dict[SectionKey, list[int]] = {}
+    cuts: dict[SectionKey, Cuts] = {
+        (s["input_id"], s["section_index"]): Cuts(positions=s["rival_positions"])
+        for s in sections
+        if s.get("rival_positions")
+    }
     for place, found in spans.items():
         wanted = snapshots[place] | ({bound for span in found for bound in span[:2]} if _do_overlap(found) else set())
         for first, end, key in found:
             if inside := sorted(offset for offset in wanted if first < offset < end):
-                cuts[key] = inside
+                cuts[key] = cuts.get(key, UNCUT)._replace(offsets=inside)
     return cuts
 
 
@@ -137,6 +144,27 @@ class Part:
         return max((p["leader_epoch"] for p in self.pieces if p["leader_epoch"] is not None), default=None)
 
     @property
+    def doubted_offset(self) -> int | None:
+        """Where the first batch begins that may be text of a client; None where all are certain."""
+        doubted = next((p for p in self.pieces if is_doubted(p)), None)
+        if doubted is None or doubted["contested_offset"] is None:
+            return None if doubted is None else int(doubted["first_offset"])
+        return int(doubted["contested_offset"])
+
+    def is_disproven_beside(self, certain: Part) -> bool:
+        """The batches that may be text are none, if a certain copy shows others there.
+
+        Not where they claim a newer leader: the other copy might be one that was truncated.
+        """
+        epochs = [-1 if p["leader_epoch"] is None else p["leader_epoch"] for p in self.pieces if is_doubted(p)]
+        known = certain.leader_epoch
+        return bool(epochs) and certain.doubted_offset is None and max(epochs) <= (-1 if known is None else known)
+
+    def holds(self, producer_id: int) -> bool:
+        """Some batch of the producer is in it."""
+        return any(producer["producer_id"] == producer_id for piece in self.pieces for producer in piece["producers"])
+
+    @property
     def order(self) -> tuple[int, int, SectionKey]:
         """The judged capture first; in it, the copy that prints its end markers."""
         printed = sum(p["is_marker_printed"] is True for p in self.pieces)
@@ -154,12 +182,14 @@ class Stretch:
     @cached_property
     def contents(self) -> list[list[Part]]:
         """The parts by what they hold, in their order."""
+        if len(self.parts) == 1:
+            return [self.parts]
         groups: dict[int, list[Part]] = {}
         for part in self.parts:
             groups.setdefault(part.digest, []).append(part)
         return list(groups.values())
 
-    @cached_property
+    @property
     def pairs(self) -> list[Pair]:
         """Neighbours among the different contents: compaction is transitive, so that a chain of pairs is enough."""
         keys = [group[0].segment.key for group in self.contents]
@@ -189,7 +219,8 @@ def compare(a: pa.Table, b: pa.Table) -> Comparison:
 
     In: COMPARED_COLUMNS of `log_batches`, those batches of each copy whose base offset is in the stretch.
     """
-    left, right = _columns(a), _columns(b)
+    both = _columns(a), _columns(b)
+    left, right = _proven_beside(*both), _proven_beside(*both[::-1])
     shared, at_left, at_right = np.intersect1d(left["base_offset"], right["base_offset"], return_indices=True)
     both_left, both_right = ({n: v[i] for n, v in c.items()} for c, i in ((left, at_left), (right, at_right)))
     conflicts = shared[_contradicts(both_left, both_right)]
@@ -211,6 +242,26 @@ def _columns(batches: pa.Table) -> dict[str, Array]:
     found = {n: pc.fill_null(batches[n].cast(pa.int64()), NONE).to_numpy() for n in COMPARED_COLUMNS}
     order = np.argsort(found["base_offset"], kind="stable")
     return {name: values[order] for name, values in found.items()}
+
+
+def _proven_beside(own: dict[str, Array], other: dict[str, Array]) -> dict[str, Array]:
+    """A copy without the batches that may be text of a client, where another one without any such says what is there.
+
+    Not where they claim a newer leader: the other copy might be one that was truncated.
+    """
+    is_doubted, is_settled = _is_doubted(own), not _is_doubted(other).any()
+    if not is_settled or not is_doubted.any() or not len(other["leader_epoch"]):
+        return own
+    if own["leader_epoch"][is_doubted].max() > other["leader_epoch"].max():
+        return own
+    return {name: values[~is_doubted] for name, values in own.items()}
+
+
+def _is_doubted(columns: Mapping[str, Array]) -> Array:
+    """Contested batches, and all from the first one on that may stand in the header keys of a record."""
+    contested, may_be_text = (columns[name] > 0 for name in _DOUBTS)
+    doubted: Array = contested | np.logical_or.accumulate(may_be_text)
+    return doubted
 
 
 def _contradicts(a: Mapping[str, Array], b: Mapping[str, Array]) -> Array:

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from txn_analysis.ingest.grammar import END_MARKERS, TIMES
 from txn_analysis.ingest.sections import BROKER_WRITTEN_TOPICS
-from txn_analysis.reconstruct.arrays import NONE, Array, at, lists, max_of, nullable
+from txn_analysis.reconstruct.arrays import NONE, Array, Nearest, at, lists, max_of, nullable
 from txn_analysis.reconstruct.fragments import Rows, fragments_of, producers_of
+from txn_analysis.reconstruct.rivals import UNCUT, Cuts
 from txn_analysis.reconstruct.transaction_rows import ended_rows
 from txn_analysis.tables import LOG_PIECES
 
@@ -55,6 +56,7 @@ FOLD_COLUMNS = (
     "text_start_bytes",
     "text_bytes",
 )
+_DOUBTS = ("is_contested", "may_be_header_keys")
 _DIGESTED = (
     "base_offset",
     "last_offset",
@@ -70,20 +72,21 @@ _DIGESTED = (
 class Folded(NamedTuple):
     """Rows of `log_pieces`, and rows of `ended_transactions` in the same order of pieces.
 
-    `part` is the ordinal of the part that each piece is of.
+    `part` is the ordinal of the part that each piece is of, `part_of_transaction` that of each transaction.
     """
 
     pieces: pa.RecordBatch
     transactions: pa.RecordBatch
     part: Array
+    part_of_transaction: Array
 
 
-def fold(batches: Batches, cuts: Sequence[int] = ()) -> Folded:
+def fold(batches: Batches, cuts: Cuts = UNCUT) -> Folded:
     """The pieces of batches of one section; see `fold_all`."""
     return fold_all([batches], [cuts])
 
 
-def fold_all(parts: Sequence[Batches], cuts: Sequence[Sequence[int]]) -> Folded:
+def fold_all(parts: Sequence[Batches], cuts: Sequence[Cuts]) -> Folded:
     """The pieces of some batches, and the transactions that are whole inside one.
 
     What folding costs is mostly the same however few batches there are: many small parts are folded in one go.
@@ -91,8 +94,8 @@ def fold_all(parts: Sequence[Batches], cuts: Sequence[Sequence[int]]) -> Folded:
     Args:
         parts: batches of one section each. Wherever they do not follow one another, by position and by offset, a new
             piece begins, and with each part.
-        cuts: for each part, offsets at which pieces must end as well, so that producer snapshots and copies of the
-            partition can be compared there (`copies.cuts_of`).
+        cuts: for each part, where pieces must end as well, so that producer snapshots and copies of the partition can
+            be compared there, and what two parts of a text claim can be left out (`copies.cuts_of`).
     """
     rows, part = _rows(parts, cuts)
     fragments = fragments_of(rows)
@@ -103,12 +106,12 @@ def fold_all(parts: Sequence[Batches], cuts: Sequence[Sequence[int]]) -> Folded:
     }
     arrays = place | _facts(rows) | {"producers": producers_of(rows, fragments)}
     pieces = pa.RecordBatch.from_arrays([arrays[f.name].cast(f.type) for f in schema], schema=schema)
-    piece = pa.array(fragments.piece[fragments.whole])
-    lies = {name: pieces[name].take(piece) for name in (*place, "first_position")}
-    return Folded(pieces, ended_rows(lies, fragments.columns(fragments.whole)), part)
+    piece = fragments.piece[fragments.whole]
+    lies = {name: pieces[name].take(pa.array(piece)) for name in (*place, "first_position")}
+    return Folded(pieces, ended_rows(lies, fragments.columns(fragments.whole)), part, part[piece])
 
 
-def _rows(parts: Sequence[Batches], cuts: Sequence[Sequence[int]]) -> tuple[Rows, Array]:
+def _rows(parts: Sequence[Batches], cuts: Sequence[Cuts]) -> tuple[Rows, Array]:
     """The batches of all parts, with the part of each piece."""
     columns = parts[0].columns
     if len(parts) > 1:
@@ -123,24 +126,28 @@ def _rows(parts: Sequence[Batches], cuts: Sequence[Sequence[int]]) -> tuple[Rows
     flags = {
         "is_marker": is_marker,
         "is_data": columns["is_transactional"] & ~is_control & has_producer,
-        "is_moment": (is_marker | is_append_time) & (columns["max_timestamp_ms"] != NONE),
+        "is_moment": (is_control | is_append_time) & (columns["max_timestamp_ms"] != NONE),
     }
     starts = _piece_starts(columns, part, cuts)
     first = np.flatnonzero(starts)
     return Rows({**columns, **flags}, np.cumsum(starts) - 1, first), part[first]
 
 
-def _piece_starts(columns: Mapping[str, Array], part: Array, cuts: Sequence[Sequence[int]]) -> Array:
+def _piece_starts(columns: Mapping[str, Array], part: Array, cuts: Sequence[Cuts]) -> Array:
     position, base = columns["position"], columns["base_offset"]
     starts = np.ones(len(base), bool)
     starts[1:] = position[1:] != (position + columns["size_bytes"])[:-1]
     starts[1:] |= base[1:] <= columns["last_offset"][:-1]
     starts[1:] |= part[1:] != part[:-1]
-    for number, offsets in enumerate(cuts):
-        if offsets:
+    for name in _DOUBTS:  # what may be text of a client is a piece of its own, which linking takes or leaves
+        starts[1:] |= columns[name][1:] != columns[name][:-1]
+    for number, own in enumerate(cuts):
+        if own != UNCUT:
             first, end = np.searchsorted(part, [number, number + 1])
-            rows = first + np.searchsorted(base[first:end], np.asarray(offsets, np.int64))
-            starts[rows[rows < end]] = True
+            last_byte = position[first:end] + columns["size_bytes"][first:end] - 1
+            for bounds, values in ((own.offsets, base[first:end]), (own.positions, last_byte)):
+                passed = np.searchsorted(np.asarray(bounds, np.int64), values, "right")
+                starts[first + 1 : end] |= passed[1:] != passed[:-1]
     return starts
 
 
@@ -150,7 +157,9 @@ def _facts(rows: Rows) -> dict[str, pa.Array]:
     inside[first] = False
     row = np.arange(len(rows.piece))
     is_hole = inside & (rows["base_offset"] > rows["last_offset"][row - 1] + 1)
-    moment = np.where(rows["is_moment"], rows["max_timestamp_ms"], NONE)
+    is_doubted = rows["is_contested"] | rows["may_be_header_keys"]
+    moment = np.where(rows["is_moment"] & ~is_doubted, rows["max_timestamp_ms"], NONE)
+    epoch, empty_offset = rows["leader_epoch"], np.where(rows["record_count"] == 0, rows["last_offset"], NONE)
     positive = np.where(rows["max_timestamp_ms"] > 0, rows["max_timestamp_ms"], NONE)
     records = np.where(rows["is_control"] | (rows["record_count"] < 0), 0, rows["record_count"])
     marker_seen = np.where(rows["is_marker"], np.where(rows["coordinator_epoch"] != NONE, 1, 0), NONE)
@@ -167,6 +176,7 @@ def _facts(rows: Rows) -> dict[str, pa.Array]:
         "last_hole_offset": nullable(max_of(np.where(is_hole, rows["base_offset"] - 1, NONE), first)),
         # A checksum that was not looked at decides nothing.
         "last_invalid_offset": nullable(max_of(np.where(rows["is_valid"] == 0, rows["last_offset"], NONE), first)),
+        "last_empty_offset": nullable(max_of(empty_offset, first)),
         "contested_offset": _first_base_offset(rows, rows["is_contested"]),
         "doubtful_offset": _first_base_offset(rows, rows["may_be_header_keys"]),
         "lacking_batch_count": pa.array(np.add.reduceat(lacks_lines.astype(np.int64), first)),
@@ -179,8 +189,9 @@ def _facts(rows: Rows) -> dict[str, pa.Array]:
         "max_moment_ms": nullable(max_of(moment, first)),
         "last_timestamp_ms": nullable(at(positive, max_of(np.where(positive != NONE, row, NONE), first))),
         "max_timestamp_ms": nullable(max_of(positive, first)),
-        "first_leader_epoch": nullable(rows["leader_epoch"][first]),
-        "leader_epoch": nullable(max_of(rows["leader_epoch"], first)),
+        "first_leader_epoch": nullable(Nearest(epoch, epoch != NONE, rows.piece).after(first)),
+        "leader_epoch": nullable(max_of(epoch, first)),
+        "first_epoch_fall_offset": _first_epoch_fall(rows),
         "content_digest": pa.array(np.add.reduceat(_digest(rows), first).view(np.int64)),
     }
 
@@ -189,6 +200,19 @@ def _first_base_offset(rows: Rows, is_wanted: Array) -> pa.Array:
     """Smallest base offset of the wanted batches of each piece; NULL without any."""
     smallest = np.minimum.reduceat(np.where(is_wanted, rows["base_offset"], _BEYOND), rows.first_row)
     return pa.array(smallest, mask=smallest == _BEYOND)
+
+
+def _first_epoch_fall(rows: Rows) -> pa.Array:
+    """Base offset of the first batch of each piece whose leader epoch is below an earlier one's; NULL without any."""
+    epoch, found = rows["leader_epoch"], np.full(len(rows.first_row), NONE, np.int64)
+    may_fall = np.flatnonzero((epoch[1:] < epoch[:-1]) & (rows.piece[1:] == rows.piece[:-1]))
+    for piece in np.unique(rows.piece[may_fall]).tolist():  # none, in a log that one topic wrote
+        start, stop = np.searchsorted(rows.piece, [piece, piece + 1])
+        own = epoch[start:stop]
+        falls = np.flatnonzero((own != NONE) & (own < np.maximum.accumulate(own)))
+        if len(falls):
+            found[piece] = rows["base_offset"][start + falls[0]]
+    return nullable(found)
 
 
 def _text_gaps(rows: Rows, inside: Array) -> pa.Array:

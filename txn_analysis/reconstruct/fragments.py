@@ -16,6 +16,16 @@ from txn_analysis.reconstruct.arrays import NONE, Array, Nearest, at, lists, max
 from txn_analysis.reconstruct.producer_trace import trace
 from txn_analysis.tables import LOG_PIECES
 
+_ABORT = "ABORT"
+_NOT_NUMBERS = frozenset({"is_one_epoch", "lead", "tail"})
+_NAMES_IN_FRAGMENTS = {
+    "offset": "end_offset",
+    "marker": "end_marker",
+    "timestamp_ms": "end_timestamp_ms",
+    "producer_epoch": "end_epoch",
+    "coordinator_epoch": "end_coordinator_epoch",
+}
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -45,12 +55,16 @@ class Fragments:
             its piece. `lead` and `tail` are its first and last fragment, which can be the same one.
         whole: the fragments that are whole transactions, sorted like their producers: they follow an end marker of
             their producer and end with one, all in one piece.
+        bare: the fragments that are an end marker without data, sorted like their producers.
+        bare_group: the producer of each of those, as its place in `groups`.
     """
 
     piece: Array
     arrays: dict[str, Array]
     groups: dict[str, Array]
     whole: Array
+    bare: Array
+    bare_group: Array
 
     def columns(self, index: Array) -> dict[str, pa.Array]:
         """What is known of some fragments, by name."""
@@ -76,16 +90,34 @@ def fragments_of(rows: Rows) -> Fragments:
     rank[order] = np.arange(len(order))
     is_whole = (found["end_row"] != NONE) & (found["start_row"] != NONE)
     is_whole[groups["lead"]] = False
-    whole = np.flatnonzero(is_whole)
-    whole = whole[np.argsort(rank[found["group"][whole]], kind="stable")]
+    whole, whole_group = _by_group(is_whole, rank[found["group"]])
+    bare, bare_group = _by_group((found["end_row"] != NONE) & (found["start_row"] == NONE), rank[found["group"]])
     arrays = _fragment_arrays(rows, found, groups)
-    ended = _newest_ended(arrays, whole, rank[found["group"][whole]], len(order))
+    ended = _newest_ended(arrays, whole, whole_group, len(order))
+    ended["last_commit_offset"] = _last_commits(arrays, rank[found["group"]], len(order))
     return Fragments(
         piece=piece[found["group"]],
         arrays=arrays,
         groups=_groups(rows, {name: values[order] for name, values in groups.items()}) | ended,
         whole=whole,
+        bare=bare,
+        bare_group=bare_group,
     )
+
+
+def _by_group(is_wanted: Array, group: Array) -> tuple[Array, Array]:
+    """The wanted fragments sorted by their groups, and those groups."""
+    wanted = np.flatnonzero(is_wanted)
+    wanted = wanted[np.argsort(group[wanted], kind="stable")]
+    return wanted, group[wanted]
+
+
+def _last_commits(arrays: dict[str, Array], group: Array, group_count: int) -> Array:
+    """Of each group the offset of its last end marker that is a COMMIT, or whose kind is not printed."""
+    commits = np.flatnonzero((arrays["end_offset"] != NONE) & (arrays["end_marker"] != _ABORT))
+    last = np.full(group_count, NONE, np.int64)
+    last[group[commits]] = arrays["end_offset"][commits]  # of those of one group the last stays
+    return last
 
 
 def _newest_ended(arrays: dict[str, Array], whole: Array, group: Array, group_count: int) -> dict[str, Array]:
@@ -116,6 +148,7 @@ def _fragment_arrays(rows: Rows, found: dict[str, Array], groups: dict[str, Arra
         "record_count": found["record_count"],
         "size_bytes": found["size_bytes"],
         "last_timestamp_ms": at(rows["max_timestamp_ms"], final),
+        "first_after_ms": rows.moments.before(start),
         "first_before_ms": rows.moments.after(start),
         "last_after_ms": rows.moments.before(final),
         "last_before_ms": rows.moments.after(final),
@@ -173,10 +206,19 @@ def producers_of(rows: Rows, fragments: Fragments) -> pa.Array:
     """The `producers` column of `log_pieces`: one list per piece."""
     groups = fragments.groups
     kind = LOG_PIECES.arrow_schema.field("producers").type.value_type
-    values = {f.name: nullable(groups[f.name]) for f in kind if f.name not in {"is_one_epoch", "lead", "tail"}}
+    values = {f.name: nullable(groups[f.name]) for f in kind if f.name in groups and f.name not in _NOT_NUMBERS}
     values["is_one_epoch"] = pa.array(groups["is_one_epoch"], pa.bool_())
     values["lead"] = fragments.struct(groups["lead"], kind.field("lead").type)
     is_one = groups["lead"] == groups["tail"]
     values["tail"] = fragments.struct(groups["tail"], kind.field("tail").type, absent=is_one)
+    values["bare_markers"] = _bare_markers(fragments, kind.field("bare_markers").type.value_type)
     edges = pa.StructArray.from_arrays([values[f.name].cast(f.type) for f in kind], fields=list(kind))
     return lists(edges, groups["piece"], len(rows.first_row))
+
+
+def _bare_markers(fragments: Fragments, kind: pa.StructType) -> pa.Array:
+    """The end markers without data: one list per producer."""
+    columns = fragments.columns(fragments.bare)
+    fields = [columns[_NAMES_IN_FRAGMENTS[f.name]].cast(f.type) for f in kind]
+    markers = pa.StructArray.from_arrays(fields, fields=list(kind))
+    return lists(markers, fragments.bare_group, len(fragments.groups["producer_id"]))

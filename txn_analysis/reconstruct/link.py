@@ -6,24 +6,26 @@ Pure Python over a handful of rows per partition; Spark only brings the rows tog
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT
-from txn_analysis.reconstruct.partition_log import Comparisons, PartitionLog, gap, partition_log
-from txn_analysis.reconstruct.producer_state import OpenTransaction, ProducerEntry, ProducerState
-from txn_analysis.reconstruct.segments import TO_THE_END, Problem, ProblemKind, segments_of
+from txn_analysis.reconstruct.other_copies import high_watermarks
+from txn_analysis.reconstruct.partition_log import Comparisons, partition_log
+from txn_analysis.reconstruct.producer_state import ProducerState
+from txn_analysis.reconstruct.segments import NO_RANK, TO_THE_END, Problem, ProblemKind, first_other_rank, segments_of
+from txn_analysis.reconstruct.snapshots import base_snapshot, snapshots_of
 from txn_analysis.reconstruct.stated import Stated
+from txn_analysis.reconstruct.transaction_rows import PIECE_KEY
+from txn_analysis.reconstruct.whole_log import PartitionLog, gap
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from txn_analysis.reconstruct.other_copies import Folder, OtherCopies
+    from txn_analysis.reconstruct.producer_entry import OpenTransaction, ProducerEntry
+    from txn_analysis.reconstruct.snapshots import Snapshot
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """One producer snapshot file; it stands for everything below `offset`."""
-
-    offset: int
-    capture_rank: int
-    rows: list[Row]
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,15 @@ def link_partition(
         comparisons: of all pairs that `copies.pairs_to_compare` names.
         as_of_ms: moment of the capture; timestamps after it are not credible. None if no broker's clock speaks.
     """
-    stated = Stated.of(sections)
+    other = first_other_rank(sections, pieces)
+    segments, sections = segments_of(sections, pieces), [s for s in sections if s["capture_rank"] < other]
+    stated, marks = Stated.of(sections), high_watermarks(sections)
     sections = [s for s in sections if s["kind"] in LOG_KINDS or s["kind"] == SNAPSHOT]
-    log = partition_log(segments_of([s for s in sections if s["kind"] != SNAPSHOT], pieces), comparisons)
-    snapshots = _snapshots([s for s in sections if s["kind"] == SNAPSHOT], snapshot_rows)
-    base = _base_snapshot(log, snapshots)
+    log = partition_log(segments, comparisons)
+    if other != NO_RANK:
+        log.remarks.append("earlier captures hold another topic of this name, which was deleted: they do not count")
+    snapshots = snapshots_of([s for s in sections if s["kind"] == SNAPSHOT], snapshot_rows)
+    base = base_snapshot(log, snapshots)
     log = _above(log, base)
     state = _start(log, base)
     witnesses = [s for s in snapshots if s is not base and (base is None or s.offset >= base.offset)]
@@ -67,34 +73,12 @@ def link_partition(
         "last_credible_timestamp_ms": _last_credible(log, as_of_ms),
     }
     opened = [
-        _open_row(e, e.open, [*problems, *stated.doubts(e.open.start_offset)], base)
+        _open_row(e, txn, problems, base) | _of_other_copies(txn, log.others, marks)
         for e in state.entries.values()
-        if e.open
+        if (txn := e.open)
     ]
-    used = [{n: p[n] for n in ("input_id", "section_index", "first_position")} for p in log.pieces]
+    used = [{name: p[name] for name in PIECE_KEY} for p in log.pieces if p.get("is_used", True)]
     return LinkedPartition(health, opened + [_ended_row(row) for row in state.ended], used)
-
-
-def _snapshots(sections: list[Row], rows: list[Row]) -> list[Snapshot]:
-    by_section: dict[tuple[str, int], list[Row]] = {}
-    for row in rows:
-        by_section.setdefault((row["input_id"], row["section_index"]), []).append(row)
-    found = [
-        Snapshot(s["file_base_offset"], s["capture_rank"], by_section.get((s["input_id"], s["section_index"]), []))
-        for s in sections
-    ]
-    return sorted(found, key=lambda s: (s.offset, -s.capture_rank))
-
-
-def _base_snapshot(log: PartitionLog, snapshots: list[Snapshot]) -> Snapshot | None:
-    """The newest snapshot below the first batch; one that stands right above a gap replaces what is older."""
-    first = log.first_offset
-    if first is None:
-        return max(snapshots, key=lambda s: (s.offset, -s.capture_rank), default=None)
-    exact = [s for s in snapshots if s.offset == max(log.after_gap, default=None)]
-    if exact:
-        return exact[-1]
-    return max((s for s in snapshots if s.offset <= first), key=lambda s: (s.offset, -s.capture_rank), default=None)
 
 
 def _above(log: PartitionLog, base: Snapshot | None) -> PartitionLog:
@@ -102,43 +86,45 @@ def _above(log: PartitionLog, base: Snapshot | None) -> PartitionLog:
     if base is None or log.first_offset is None or base.offset <= log.first_offset:
         return log
     kept = PartitionLog(
-        [s for s in log.segments if s.first_offset >= base.offset],
+        [s for s in log.segments if s.end_offset > base.offset or s.first_offset >= base.offset],
         [p for p in log.pieces if p["first_offset"] >= base.offset],
     )
+    kept.others, kept.after_break = log.others, log.after_break
     kept.problems = [p for p in log.problems if p.offset >= base.offset]
     kept.after_gap = {first: last for first, last in log.after_gap.items() if last >= base.offset}
     return kept
 
 
 def _start(log: PartitionLog, base: Snapshot | None) -> ProducerState:
-    first = log.first_offset
+    """What is known where the log begins: nothing is missing below if a file named 0, or a snapshot, begins there."""
+    first, covered_from = log.first_offset, log.covered_from
+    begins = 0 if base is None else base.offset
+    is_known = covered_from is None if base is not None else False
+    if covered_from is not None:
+        is_known = covered_from <= begins and log.is_whole_from_its_name_on
+    state = ProducerState(is_start_known=is_known)
+    state.has_holes = is_known and first is not None and first > begins
     if base is not None:
-        state = ProducerState(is_start_known=first is None or base.offset >= first)
-        state.load_snapshot(base.rows, is_adjacent=state.is_start_known)
-        if not state.is_start_known and first is not None:
+        state.load_snapshot(base.rows, is_adjacent=is_known)
+        if not is_known and first is not None:
             state.last_gap_offset = first - 1
-        return state
-    begins = (
-        log.segments[0].section["file_base_offset"] == 0 and (not log.pieces or log.pieces[0]["first_position"] == 0)
-        if log.segments
-        else False
-    )
-    state = ProducerState(is_start_known=bool(begins))
-    state.has_holes = bool(log.pieces) and log.pieces[0]["first_offset"] > 0 and bool(begins)
     return state
 
 
 def _follow(log: PartitionLog, state: ProducerState, snapshots: list[Snapshot]) -> list[Problem]:
     """Apply every piece; at each snapshot's offset the two witnesses are compared."""
     problems: list[Problem] = []
+    begins = {segment.covered_from for segment in log.segments}
     waiting, recalled, before = list(snapshots), list(log.compacted_away), None
     for piece in log.pieces:
         recalled = _recall(state, recalled, piece["first_offset"])
         if piece["first_offset"] in log.after_gap:
             state.last_gap_offset = log.after_gap[piece["first_offset"]]
+        elif piece["first_offset"] in log.after_break:
+            state.last_gap_offset = piece["first_offset"] - 1
         elif before is not None and piece["first_offset"] > before["last_offset"] + 1:
             state.has_holes = True
-        problems += _compare(state, waiting, piece["first_offset"])
+        problems += _compare(state, waiting, piece["first_offset"], begins)
         state.apply(piece)
         waiting = [s for s in waiting if s.offset > piece["last_offset"]]
         before = piece
@@ -146,7 +132,7 @@ def _follow(log: PartitionLog, state: ProducerState, snapshots: list[Snapshot]) 
     if end is None:
         return problems
     _recall(state, recalled, end)
-    problems += _compare(state, waiting, end)
+    problems += _compare(state, waiting, end, begins)
     beyond = [s.offset for s in waiting if s.offset > end and s.capture_rank == 0]
     if beyond:
         reason = f"a snapshot stands for offsets up to {max(beyond) - 1}, the log ends at {end - 1}"
@@ -162,14 +148,16 @@ def _recall(state: ProducerState, recalled: list[tuple[int, list[Row]]], offset:
     return [(until, pieces) for until, pieces in recalled if until > offset]
 
 
-def _compare(state: ProducerState, waiting: list[Snapshot], offset: int) -> list[Problem]:
+def _compare(state: ProducerState, waiting: list[Snapshot], offset: int, begins: set[int]) -> list[Problem]:
     met = [s for s in waiting if s.offset == offset]
     reasons = [reason for s in met for reason in state.witness(s.rows, s.offset)]
+    for snapshot in met if offset in begins and not reasons else ():
+        state.name_open(snapshot.rows, offset)
     return [Problem(TO_THE_END, ProblemKind.SNAPSHOT_DISAGREES, reason) for reason in reasons]
 
 
 def _open_row(entry: ProducerEntry, txn: OpenTransaction, problems: list[Problem], base: Snapshot | None) -> Row:
-    proven_from = max(txn.start_offset, base.offset) if base is not None else txn.start_offset
+    proven_from = max(txn.start_offset, txn.named_at_offset or 0, base.offset if base is not None else 0)
     return _transaction_row(txn) | {
         "outcome": "open",
         "producer_epoch": entry.producer_epoch,
@@ -178,7 +166,17 @@ def _open_row(entry: ProducerEntry, txn: OpenTransaction, problems: list[Problem
         "last_marker_ms": entry.marker_timestamp_ms,
         "previous_last_timestamp_ms": entry.previous_last_timestamp_ms,
         "has_coordinator_epoch_fallen": entry.has_coordinator_epoch_fallen,
+        "first_appended_after_ms": txn.first_after_ms,
+        "last_marker_offset": entry.log_marker_offset,
         "evidence_gaps": sorted({p.reason for p in problems if p.offset >= proven_from}),
+    }
+
+
+def _of_other_copies(txn: OpenTransaction, others: OtherCopies, marks: Mapping[Folder, int]) -> Row:
+    last_offset = txn.start_offset if txn.last_offset is None else txn.last_offset
+    return {
+        "other_copy_commit_offset": others.commit_from(txn.producer_id, txn.start_offset),
+        "is_above_high_watermark": others.is_above(marks, txn.producer_id, txn.start_offset, last_offset),
     }
 
 
@@ -234,12 +232,18 @@ def _health(
         "snapshot_offset": base.offset if base else None,
         "last_moment_ms": state.last_moment_ms,
         "first_moment_ms": next(iter(_known(log.pieces, "first_moment_ms")), None),
-        "first_leader_epoch": min(_known(log.pieces, "first_leader_epoch"), default=None),
+        "first_leader_epoch": next(iter(_known(log.pieces, "first_leader_epoch")), None),
         "leader_epoch": max(_known(log.pieces, "leader_epoch"), default=None),
         "problems": [_problem_row(p) for p in sorted(set(problems), key=lambda p: (p.offset, p.reason))],
         "witnesses": list(dict.fromkeys(log.witnesses + state.witnesses)),
         "remarks": log.remarks + stated.remarks(end),
         "producers": [_producer_row(entry) for _, entry in sorted(state.entries.items())],
+        "truncated_marker_offset": log.others.truncated_marker_offset,
+        "bare_markers": [
+            {"producer_id": producer_id, **marker}
+            for producer_id, entry in sorted(state.entries.items())
+            for marker in entry.bare_markers or ()
+        ],
     }
 
 

@@ -7,43 +7,17 @@ least. Where copies contradict each other, the higher partition leader epoch is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from txn_analysis.reconstruct.copies import Comparison, Pair, Part, Stretch, stretches
-from txn_analysis.reconstruct.segments import TO_THE_END, Problem, ProblemKind, SectionKey, Segment
+from txn_analysis.reconstruct.other_copies import OtherCopies, Span
+from txn_analysis.reconstruct.segments import TO_THE_END, Problem, ProblemKind, SectionKey, Segment, is_doubted
+from txn_analysis.reconstruct.whole_log import PartitionLog, look_whether_whole
 
 Row = dict[str, Any]
 Comparisons = Mapping[Pair, Comparison]
-
-
-@dataclass
-class PartitionLog:
-    """One log: its files, its pieces in offset order, why it is not whole, and what else its copies say.
-
-    `after_gap`: by first offset of the piece behind it, the last offset of a stretch that no file holds.
-    `compacted_away`: by the offset up to which it speaks, what another copy held before compaction.
-    """
-
-    segments: list[Segment] = field(default_factory=list)
-    pieces: list[Row] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    witnesses: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-    after_gap: dict[int, int] = field(default_factory=dict)
-    compacted_away: list[tuple[int, list[Row]]] = field(default_factory=list)
-
-    @property
-    def first_offset(self) -> int | None:
-        """First offset of any file; None without files."""
-        return min((s.first_offset for s in self.segments), default=None)
-
-    @property
-    def end_offset(self) -> int | None:
-        """The offset after the last one of any file."""
-        ends = [s.end_offset for s in self.segments if not s.pieces] + [p["last_offset"] + 1 for p in self.pieces[-1:]]
-        return max(ends, default=None)
 
 
 def partition_log(segments: list[Segment], comparisons: Comparisons) -> PartitionLog:
@@ -87,18 +61,25 @@ class _Choice:
         self._agreed_until: int | None = None
         self._compacted_until: int | None = None
         self._cut_before: int | None = None
+        self._others = OtherCopies()
 
     def take(self, stretch: Stretch) -> None:
         """Choose the part that is the log in this stretch, if any is."""
-        if self._is_beyond(stretch) or self._is_compacted_gap(stretch):
+        if self._is_beyond(stretch) or self._is_compacted_gap(stretch) or self._is_client_text(stretch):
+            self._others.pass_over(stretch.parts)
             return
-        losers: set[int] = set()
+        disproven = _disproven(stretch)
+        losers = set(disproven)
         for pair in stretch.pairs:
             comparison = self._comparisons[pair]
             if comparison.conflict_offset is not None:
-                losers |= self._resolve(pair, comparison, stretch)
-        groups = [g for g in stretch.contents if not self._is_truncated(g[0], stretch.start) and id(g[0]) not in losers]
+                losers |= self._resolve(pair, comparison, stretch, disproven)
+        truncated = [g for g in stretch.contents if self._is_truncated(g[0], stretch.start)]
+        self._others.truncated((part for group in truncated for part in group), stretch.start)
+        losers |= {id(group[0]) for group in truncated}
+        groups = [g for g in stretch.contents if id(g[0]) not in losers]
         if not groups:
+            self._others.pass_over(stretch.parts)
             return
         rank = groups[0][0].segment.capture_rank
         lost = self._lost_offsets(stretch)
@@ -106,6 +87,8 @@ class _Choice:
             (g for g in groups if g[0].segment.capture_rank == rank), key=lambda g: lost.get(g[0].segment.key, -1)
         )
         self._chosen.append(_confirmed(best))
+        self._others.pass_over(part for group in stretch.contents if group is not best for part in group)
+        self._others.spans.append(Span(stretch.start, stretch.stop, best[0], [p for group in groups for p in group]))
         self._remember(stretch.stop, best, groups, lost)
 
     def log(self) -> PartitionLog:
@@ -116,7 +99,13 @@ class _Choice:
             used.setdefault(id(part.segment), []).extend(part.pieces)
         kept = [s for s in self._segments if id(s) in used or (not s.pieces and s.capture_rank == self._ranks[0])]
         log = PartitionLog(
-            kept, pieces, self._problems, self._witnesses(), self._remarks, compacted_away=self._compacted_away
+            kept,
+            pieces,
+            self._problems,
+            self._witnesses(),
+            self._remarks,
+            compacted_away=self._compacted_away,
+            others=self._others,
         )
         for segment in kept:
             log.problems += self._problems_of(segment, used.get(id(segment), []))
@@ -127,10 +116,7 @@ class _Choice:
             reason = f"an earlier capture reaches up to offset {self._cut_before}, this one ends before"
             log.problems.append(Problem(TO_THE_END, ProblemKind.ENDS_BEFORE_EARLIER_CAPTURE, reason))
         log.problems += self._doubtful_tails()
-        _find_gaps(log)
-        _find_torn_tails(log)
-        _find_doubtful_end(log)
-        _find_missing_lines(log)
+        look_whether_whole(log)
         return log
 
     def _is_beyond(self, stretch: Stretch) -> bool:
@@ -144,6 +130,7 @@ class _Choice:
             self._cut_before = stretch.stop - 1
         else:
             self._remarks.append(f"an earlier capture's tail from offset {stretch.start} on was truncated since")
+            self._others.truncated(stretch.parts, stretch.start)
         return True
 
     def _doubtful_tails(self) -> Iterable[Problem]:
@@ -171,16 +158,40 @@ class _Choice:
         newer = self._bounds[stretch.parts[0].segment.capture_rank]
         return newer is not None and self._is_rewritten and stretch.start >= newer[0]
 
+    def _is_client_text(self, stretch: Stretch) -> bool:
+        """What may be text of a client is, where another dump of that segment reaches up to it and does not show it."""
+        found = [part for part in stretch.parts if part.pieces]
+        if not found or not all(self._is_not_in_other_dump(part, stretch.start) for part in found):
+            return False
+        self._remarks.append(f"offset {stretch.start} on is text of a record's header keys: no other dump shows it")
+        return True
+
+    def _is_not_in_other_dump(self, part: Part, start: int) -> bool:
+        if not all(map(is_doubted, part.pieces)):
+            return False
+        own = part.segment
+        true_end = next(int(p["first_offset"]) for p in own.pieces if is_doubted(p))
+        return any(
+            other.capture_rank == own.capture_rank
+            and other.covered_from == own.covered_from
+            and true_end <= other.end_offset <= start
+            and not any(map(is_doubted, other.pieces))
+            for other in self._segments
+            if other.pieces
+        )
+
     def _is_truncated(self, part: Part, start: int) -> bool:
         return any(truncation.removes(part, start) for truncation in self._truncations)
 
-    def _resolve(self, pair: Pair, comparison: Comparison, stretch: Stretch) -> set[int]:
+    def _resolve(self, pair: Pair, comparison: Comparison, stretch: Stretch, disproven: Mapping[int, int]) -> set[int]:
         """Which of two contradicting copies is not the log; none where nothing can tell."""
         a, b = (next(p for p in stretch.parts if p.segment.key == key) for key in (pair.a, pair.b))
         if self._is_truncated(a, stretch.start) or self._is_truncated(b, stretch.start):
             return set()
         offset, of_a, of_b = comparison.conflict_offset, comparison.a_leader_epoch, comparison.b_leader_epoch
         assert offset is not None
+        if any(id(part) in disproven and disproven[id(part)] <= offset for part in (a, b)):
+            return set()
         if of_a is None or of_b is None or of_a == of_b:
             differ = f"copies differ from offset {offset} on: inputs {pair.a[0]} and {pair.b[0]}"
             self._problems.append(Problem(TO_THE_END, ProblemKind.COPIES_DIFFER, differ))
@@ -194,7 +205,9 @@ class _Choice:
         if loser.segment.capture_rank < winner.segment.capture_rank:
             not_the_log = f"this capture's copy is not the log from offset {offset} on"
             self._problems.append(Problem(TO_THE_END, ProblemKind.COPY_NOT_THE_LOG, not_the_log))
-        return {id(part) for group in stretch.contents if loser in group for part in group}
+        truncated = [part for group in stretch.contents if loser in group for part in group]
+        self._others.truncated(truncated, offset)
+        return {id(part) for part in truncated}
 
     def _lost_offsets(self, stretch: Stretch) -> dict[SectionKey, int]:
         """By copy, the last offset that compaction took from it and left in another one."""
@@ -230,67 +243,26 @@ def _bounds(segments: list[Segment]) -> tuple[int, int] | None:
     return min(s.covered_from for s in segments), max(s.end_offset for s in segments)
 
 
-def _find_gaps(log: PartitionLog) -> None:
-    """Offsets between two files that neither holds; inside one file such a hole is compaction."""
-    base_of = {s.key: s.section["file_base_offset"] for s in log.segments}
-    for before, piece in pairwise(log.pieces):
-        key = (piece["input_id"], piece["section_index"])
-        if key == (before["input_id"], before["section_index"]) or piece["first_offset"] == before["last_offset"] + 1:
-            continue
-        if base_of[key] > before["last_offset"] + 1:
-            log.after_gap[piece["first_offset"]] = base_of[key] - 1
-        log.problems.append(gap(before["last_offset"] + 1, piece["first_offset"] - 1))
-    end = log.pieces[-1]["last_offset"] + 1 if log.pieces else None
-    empty = max((s.first_offset for s in log.segments if not s.pieces), default=None)
-    if end is not None and empty is not None and empty > end:
-        log.problems.append(gap(end, empty - 1))
-
-
-def gap(first: int, last: int) -> Problem:
-    """No file holds these offsets; what began before or among them is not whole."""
-    return Problem(last, ProblemKind.OFFSETS_IN_NO_FILE, f"offsets {first} to {last} are in no file")
-
-
-def _find_torn_tails(log: PartitionLog) -> None:
-    """A file may end in half a batch where it is the last one, and was being written; nowhere else."""
-    for segment in log.segments:
-        if not segment.section["torn_bytes"]:
-            continue
-        name, torn_bytes = segment.section["file_base_offset"], segment.section["torn_bytes"]
-        torn = f"file {name} ends in {torn_bytes} bytes that are no whole batch"
-        if segment.end_offset < (log.end_offset or 0):
-            log.problems.append(Problem(segment.end_offset - 1, ProblemKind.TORN_TAIL, torn))
-        else:
-            log.remarks.append(torn)
+def _disproven(stretch: Stretch) -> dict[int, int]:
+    """The first of copies that agree, none of which is certain of what may be text, where another copy is; by what is
+    doubted of it.
+    """
+    if len(stretch.contents) == 1:
+        return {}
+    others = [part for group in stretch.contents for part in group]
+    return {
+        id(group[0]): offset
+        for group in stretch.contents
+        if (offset := group[0].doubted_offset) is not None
+        and all(part.doubted_offset is not None for part in group)
+        and any(group[0].is_disproven_beside(other) for other in others)
+    }
 
 
 def _confirmed(parts: list[Part]) -> Part:
-    """The first of copies that agree; what may be a record's text in it is not if another copy shows it as well."""
+    """The first of copies that agree; what may be a client's text in it is not if another copy is certain of it."""
     chosen = parts[0]
-    if any(all(piece["doubtful_offset"] is None for piece in part.pieces) for part in parts[1:]):
-        return Part(chosen.segment, [piece | {"doubtful_offset": None} for piece in chosen.pieces])
+    if any(part.doubted_offset is None for part in parts[1:]):
+        settled = {"doubtful_offset": None, "contested_offset": None}
+        return Part(chosen.segment, [piece | settled for piece in chosen.pieces])
     return chosen
-
-
-def _find_doubtful_end(log: PartitionLog) -> None:
-    """Text of a client can only imitate the end of a log: in a file that another one follows, offsets would overlap."""
-    doubtful = [piece for piece in log.pieces if piece["doubtful_offset"] is not None]
-    begins = {segment.covered_from for segment in log.segments}
-    ends = {segment.key: segment.end_offset for segment in log.segments}
-    for piece in doubtful:
-        if ends[piece["input_id"], piece["section_index"]] not in begins:
-            may_be = f"batches from offset {piece['doubtful_offset']} on may be text of a record's header keys"
-            reason = f"{may_be}; give a dump without --deep-iteration as well"
-            log.problems.append(Problem(TO_THE_END, ProblemKind.MAY_BE_HEADER_KEYS, reason))
-            return
-
-
-def _find_missing_lines(log: PartitionLog) -> None:
-    """Batches are proven by their positions; what their record lines do not prove is only said."""
-    lacking = [piece for piece in log.pieces if piece["lacking_batch_count"]]
-    if lacking:
-        batch_count = sum(piece["lacking_batch_count"] for piece in lacking)
-        first = lacking[0]["lacking_offset"]
-        log.remarks.append(
-            f"record lines are missing or not proven: {batch_count} of its batches, from offset {first} on"
-        )

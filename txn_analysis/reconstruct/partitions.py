@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.ingest.batches import batches_of
-from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION
+from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION, TOPIC_ID
 from txn_analysis.parallel import in_parallel
 from txn_analysis.reconstruct.copies import (
     COMPARED_COLUMNS,
@@ -36,9 +36,10 @@ from txn_analysis.tables._schema import BIGINT, BINARY, INT, STRING, array, stru
 from txn_analysis.taken_rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from txn_analysis.evidence import Evidence
+    from txn_analysis.reconstruct.rivals import Cuts
     from txn_analysis.reconstruct.segments import SectionKey
     from txn_analysis.row_tasks import NamedRows
     from txn_analysis.run import Run
@@ -97,7 +98,7 @@ def linked_partitions(evidence: Evidence, as_of_ms: int | None) -> Linked:
     folded = _folded_anew(evidence, cuts).persist() if cuts else None
     pieces = evidence.pieces if folded is None else _with_cut_pieces(evidence, cuts, folded)
     sections = evidence.sections
-    logs = sections.where(F.col("kind").isin(*LOG_KINDS))
+    logs = sections.where(F.col("kind").isin(*LOG_KINDS, TOPIC_ID))
     small = pieces.drop("text_gaps")
     comparisons = _comparisons(evidence, logs, small, kept) if overlapping(known) else {}
     linkable = sections.where(F.col("kind").isin(*LOG_KINDS, SNAPSHOT, *STATED_OF_PARTITION))
@@ -106,7 +107,7 @@ def linked_partitions(evidence: Evidence, as_of_ms: int | None) -> Linked:
     return Linked(linked.persist(), folded, cuts.keys())
 
 
-def _folded_anew(evidence: Evidence, cuts: Mapping[SectionKey, Sequence[int]]) -> DataFrame:
+def _folded_anew(evidence: Evidence, cuts: Mapping[SectionKey, Cuts]) -> DataFrame:
     """The pieces and the ended transactions of sections that must be cut, folded in tasks that read their batches."""
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[NamedRows]:

@@ -9,70 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from txn_analysis.reconstruct.producer_entry import OpenTransaction, ProducerEntry, first_known
+
 Row = dict[str, Any]
-
-
-@dataclass
-class OpenTransaction:
-    """A transaction with data after its producer's last end marker, as far as the log has been followed."""
-
-    producer_id: int
-    start_offset: int
-    is_start_exact: bool
-    first_epoch: int | None = None
-    max_epoch: int | None = None
-    last_offset: int | None = None
-    last_sequence: int | None = None
-    record_count: int | None = None
-    size_bytes: int | None = None
-    last_timestamp_ms: int | None = None
-    first_before_ms: int | None = None
-    last_after_ms: int | None = None
-    last_before_ms: int | None = None
-    hidden_record_count: int | None = None
-    hidden_bytes: int | None = None
-
-    def extend(self, fragment: Row, moment_before_ms: int | None) -> None:
-        """Take in the data of a later fragment of the same transaction."""
-        self.first_epoch = self.first_epoch if self.first_epoch is not None else fragment["first_epoch"]
-        self.max_epoch = max(e for e in (self.max_epoch, fragment["max_epoch"], 0) if e is not None)
-        self.last_offset, self.last_sequence = fragment["last_offset"], fragment["last_sequence"]
-        self.last_timestamp_ms = fragment["last_timestamp_ms"]
-        self.last_after_ms = fragment["last_after_ms"] or moment_before_ms
-        self.last_before_ms = fragment["last_before_ms"]
-        for name in ("record_count", "size_bytes"):
-            known = getattr(self, name)
-            setattr(self, name, None if known is None else known + fragment[name])
-
-
-@dataclass
-class ProducerEntry:
-    """One producer's state on one partition, as `describe-producers` shows it, and where its parts come from."""
-
-    producer_id: int
-    producer_epoch: int | None = None
-    last_sequence: int | None = None
-    last_timestamp_ms: int | None = None
-    coordinator_epoch: int | None = None
-    coordinator_epoch_basis: str = "unknown"
-    marker_offset: int | None = None
-    marker_timestamp_ms: int | None = None
-    open: OpenTransaction | None = None
-    previous_last_timestamp_ms: int | None = None
-    ended_coordinator_epoch: int | None = None
-    max_ended_coordinator_epoch: int | None = None
-
-    @property
-    def has_coordinator_epoch_fallen(self) -> bool:
-        """The end marker of its newest ended transaction has a lower coordinator epoch than an earlier one's."""
-        newest, largest = self.ended_coordinator_epoch, self.max_ended_coordinator_epoch
-        return newest is not None and largest is not None and newest < largest
-
-    def has_ended(self, last_timestamp_ms: int | None, epoch: int | None, max_epoch: int | None) -> None:
-        """Take in newer transactions that ended: what the newest one says, and the largest coordinator epoch of all."""
-        self.previous_last_timestamp_ms, self.ended_coordinator_epoch = last_timestamp_ms, epoch
-        known = [e for e in (self.max_ended_coordinator_epoch, max_epoch) if e is not None]
-        self.max_ended_coordinator_epoch = max(known, default=None)
 
 
 @dataclass
@@ -92,6 +31,7 @@ class ProducerState:
     has_holes: bool = False
     witnesses: list[str] = field(default_factory=list)
     _recalled: dict[int, Row] = field(default_factory=dict)
+    _first_moments: list[tuple[int, int]] = field(default_factory=list)
 
     def load_snapshot(self, rows: list[Row], *, is_adjacent: bool) -> None:
         """Begin with the state that a producer snapshot holds; not adjacent means that batches are missing after it."""
@@ -100,18 +40,19 @@ class ProducerState:
             entry.producer_epoch, entry.last_sequence = row["producer_epoch"], row["last_sequence"]
             entry.last_timestamp_ms = row["last_timestamp_ms"]
             if is_adjacent:
-                _take_coordinator_epoch(entry, row)
+                entry.take_snapshot_epoch(row)
             entry.open = None
             if row["current_txn_start_offset"] is not None:
                 entry.open = OpenTransaction(
                     row["producer_id"],
                     row["current_txn_start_offset"],
-                    is_start_exact=True,
+                    is_start_exact=is_adjacent,
                     first_epoch=None,
                     max_epoch=row["producer_epoch"],
                     last_offset=row["last_offset"],
                     last_sequence=row["last_sequence"],
                     last_timestamp_ms=row["last_timestamp_ms"],
+                    first_before_ms=self._first_moment_behind(row["current_txn_start_offset"]),
                 )
 
     def apply(self, piece: Row) -> None:
@@ -122,16 +63,22 @@ class ProducerState:
         self.has_holes |= piece["last_hole_offset"] is not None
         for producer in piece["producers"]:
             self._apply_producer(producer)
-        self.last_moment_ms = piece["last_moment_ms"] or self.last_moment_ms
+        self.last_moment_ms = first_known(piece["last_moment_ms"], self.last_moment_ms)
+        if piece["first_moment_ms"] is not None:
+            self._first_moments.append((piece["first_offset"], piece["first_moment_ms"]))
+
+    def _first_moment_behind(self, start_offset: int) -> int | None:
+        """The first moment so far behind a start that is in no file: what bounds it from above."""
+        return next((ms for first_offset, ms in self._first_moments if first_offset > start_offset), None)
 
     def _bound_by_moments(self, piece: Row, touched: set[int]) -> None:
         """Any broker-clock moment of this piece comes after what earlier pieces left open."""
         for entry in self.entries.values():
             if entry.open is None:
                 continue
-            entry.open.first_before_ms = entry.open.first_before_ms or piece["first_moment_ms"]
+            entry.open.first_before_ms = first_known(entry.open.first_before_ms, piece["first_moment_ms"])
             if entry.producer_id not in touched:
-                entry.open.last_before_ms = entry.open.last_before_ms or piece["first_moment_ms"]
+                entry.open.last_before_ms = first_known(entry.open.last_before_ms, piece["first_moment_ms"])
             if entry.open.hidden_record_count is not None and entry.open.hidden_bytes is not None:
                 entry.open.hidden_record_count += piece["record_count"]
                 entry.open.hidden_bytes += piece["size_bytes"]
@@ -144,6 +91,8 @@ class ProducerState:
                 entry.open.extend(lead, self.last_moment_ms)
             else:
                 entry.open = self._opened(entry, lead, is_exact=self._is_exact(entry))
+        is_lead_end = lead["start_offset"] is None and lead["end_offset"] is not None and entry.open is not None
+        entry.take_bare_markers(producer, is_lead_end=is_lead_end)
         if lead["end_offset"] is not None:
             self._end(entry, lead)
         if producer["ended_offset"] is not None:
@@ -152,7 +101,9 @@ class ProducerState:
         if tail is not None and tail["start_offset"] is not None and tail["end_offset"] is None:
             entry.open = self._opened(entry, tail, is_exact=True)
         if producer["marker_offset"] is not None:
-            _take_marker(entry, producer)
+            entry.take_marker(producer)
+            entry.log_marker_offset = producer["marker_offset"]
+            entry.held_marker_offset = max(entry.held_marker_offset, producer["marker_offset"])
         # Markers alone leave the last data batch cached, unless they change the epoch.
         is_same_epoch = producer["is_one_epoch"] and producer["first_batch_epoch"] == entry.producer_epoch
         if producer["last_sequence"] is not None or not is_same_epoch:
@@ -166,20 +117,22 @@ class ProducerState:
             basis = "none_seen" if is_whole else "unknown"
             self.entries[producer_id] = ProducerEntry(producer_id, coordinator_epoch_basis=basis)
             if producer_id in self._recalled:
-                _take_marker(self.entries[producer_id], self._recalled[producer_id])
+                self.entries[producer_id].take_marker(self._recalled[producer_id])
+                self.entries[producer_id].held_marker_offset = self._recalled[producer_id]["marker_offset"]
         return self.entries[producer_id]
 
     def _is_exact(self, entry: ProducerEntry) -> bool:
+        """Nothing that no file holds could have begun it earlier; compaction passes nothing that is open."""
         gap = self.last_gap_offset
-        if entry.marker_offset is not None and (gap is None or entry.marker_offset > gap):
-            return True
-        return self.is_start_known and gap is None
+        is_ended_before = entry.held_marker_offset > (-1 if gap is None else gap)
+        return is_ended_before or (self.is_start_known and gap is None)
 
     def _opened(self, entry: ProducerEntry, fragment: Row, *, is_exact: bool) -> OpenTransaction:
         opened = OpenTransaction(
             entry.producer_id, fragment["start_offset"], is_start_exact=is_exact, record_count=0, size_bytes=0
         )
         opened.extend(fragment, self.last_moment_ms)
+        opened.first_after_ms = first_known(fragment["first_after_ms"], self.last_moment_ms)
         opened.first_before_ms = fragment["first_before_ms"]
         opened.hidden_record_count = fragment["hidden_record_count"]
         opened.hidden_bytes = fragment["hidden_bytes"]
@@ -198,9 +151,13 @@ class ProducerState:
         for producer in (p for piece in pieces for p in piece["producers"] if p["marker_offset"] is not None):
             self._recalled[producer["producer_id"]] = producer
             entry = self.entries.get(producer["producer_id"])
+            if entry:
+                entry.held_marker_offset = max(entry.held_marker_offset, producer["marker_offset"])
+            if entry and entry.open and producer["marker_offset"] < entry.open.start_offset:
+                entry.open.is_start_exact |= self._is_exact(entry)
             is_missing = entry is not None and entry.coordinator_epoch_basis == "unknown"
             if entry and is_missing and (entry.marker_offset or -1) < producer["marker_offset"]:
-                _take_marker(entry, producer)
+                entry.take_marker(producer)
 
     def witness(self, rows: list[Row], offset: int) -> list[str]:
         """Compare with a producer snapshot of this very offset, and learn from it what the log did not show.
@@ -223,6 +180,13 @@ class ProducerState:
             for producer, what, theirs, ours in found
         ]
 
+    def name_open(self, rows: list[Row], offset: int) -> None:
+        """A snapshot at which a file begins names what is open there: whatever is missing below has not ended it."""
+        for row in rows:
+            txn = self.entries[row["producer_id"]].open if row["producer_id"] in self.entries else None
+            if txn is not None and txn.start_offset == row["current_txn_start_offset"]:
+                txn.named_at_offset = offset
+
     def _witness_producer(self, row: Row) -> tuple[str, int | None, int | None] | None:
         """What differs, in the snapshot and in the log; None where they agree.
 
@@ -237,7 +201,7 @@ class ProducerState:
         if entry is not None:
             differs = self._witness_epochs(entry, row)
             is_compacted_away = self.has_holes and entry.open is None
-            return differs or (None if is_compacted_away else _witness_start(entry, start))
+            return differs or (None if is_compacted_away else self._witness_start(entry, start))
         if self.is_start_known and not self.has_holes and start is not None:
             return "open start", start, None
         if not self.is_start_known:
@@ -249,7 +213,7 @@ class ProducerState:
             return "producer epoch", row["producer_epoch"], entry.producer_epoch
         entry.producer_epoch = row["producer_epoch"]
         if entry.coordinator_epoch_basis == "unknown" or self._knows_more(row, entry, "coordinator_epoch"):
-            _take_coordinator_epoch(entry, row)
+            entry.take_snapshot_epoch(row)
         elif entry.coordinator_epoch != row["coordinator_epoch"]:
             return "coordinator epoch", row["coordinator_epoch"], entry.coordinator_epoch
         return None
@@ -262,29 +226,16 @@ class ProducerState:
         is_thinned = self.has_holes or self.last_gap_offset is not None
         return is_thinned and theirs is not None and (ours is None or theirs > ours)
 
-
-def _witness_start(entry: ProducerEntry, start: int | None) -> tuple[str, int | None, int | None] | None:
-    txn = entry.open
-    if txn is None or start is None:
-        ours = txn.start_offset if txn else None
-        return None if start == ours else ("open start", start, ours)
-    if start < txn.start_offset and not txn.is_start_exact:
-        txn.record_count = txn.size_bytes = txn.hidden_record_count = txn.hidden_bytes = None
-        txn.start_offset = start
-    elif start != txn.start_offset:
-        return "open start", start, txn.start_offset
-    txn.is_start_exact = True
-    return None
-
-
-def _take_marker(entry: ProducerEntry, producer: Row) -> None:
-    entry.marker_offset = producer["marker_offset"]
-    entry.marker_timestamp_ms = producer["marker_timestamp_ms"]
-    entry.coordinator_epoch = producer["marker_coordinator_epoch"]
-    entry.coordinator_epoch_basis = "unknown" if entry.coordinator_epoch is None else "marker"
-
-
-def _take_coordinator_epoch(entry: ProducerEntry, row: Row) -> None:
-    """A snapshot without a coordinator epoch has seen no marker of this producer on the partition."""
-    entry.coordinator_epoch = row["coordinator_epoch"]
-    entry.coordinator_epoch_basis = "none_seen" if entry.coordinator_epoch is None else "snapshot"
+    def _witness_start(self, entry: ProducerEntry, start: int | None) -> tuple[str, int | None, int | None] | None:
+        txn = entry.open
+        if txn is None or start is None:
+            ours = txn.start_offset if txn else None
+            return None if start == ours else ("open start", start, ours)
+        if start < txn.start_offset and not txn.is_start_exact:
+            txn.record_count = txn.size_bytes = txn.hidden_record_count = txn.hidden_bytes = None
+            txn.start_offset, txn.first_after_ms = start, None
+            txn.first_before_ms = first_known(self._first_moment_behind(start), txn.first_before_ms)
+        elif start != txn.start_offset:
+            return "open start", start, txn.start_offset
+        txn.is_start_exact = True
+        return None

@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txn_analysis.ingest.sections import LOG_KINDS, TOPIC_ID
+from txn_analysis.reconstruct.rivals import without_rivals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Row = dict[str, Any]
 SectionKey = tuple[str, int]  # an input, and the index of the section in it
 
+NO_RANK = 2**31 - 1  # above that of any capture
 TO_THE_END = 2**63 - 1  # a problem that spoils everything after it, however long the log gets
 
 
@@ -25,6 +32,8 @@ class ProblemKind(StrEnum):
     UNPROVEN_END = "unproven_end"  # its last record is not proven to be whole
     TEXT_NOT_UNDERSTOOD = "text_not_understood"  # behind its last batch
     INPUT_PROBLEM = "input_problem"  # what reading said of the input that it is in
+    EMPTY_BATCH = "empty_batch"  # its records are gone: the broker held for ended what began before it
+    LEADER_EPOCHS_FALL = "leader_epochs_fall"  # a topic that was deleted and made again is glued to its past
     TORN_TAIL = "torn_tail"  # half a batch at the end of a file that is not the last one
     MAY_BE_HEADER_KEYS = "may_be_header_keys"  # batch lines that may be text of a record's header keys
     COPIES_DIFFER = "copies_differ"  # and nothing tells which of them is the log
@@ -35,11 +44,10 @@ class ProblemKind(StrEnum):
     SNAPSHOT_DISAGREES = "snapshot_disagrees"  # a producer snapshot, with the batches below it
     NOT_IN_CAPTURE = "not_in_capture"  # only earlier captures hold the partition
     SEVERAL_TOPIC_IDS = "several_topic_ids"  # of a topic that was deleted, and of one created again under its name
-    ABOVE_HIGH_WATERMARK = "above_high_watermark"  # of one transaction: it was never committed to the log
 
 
 # Compaction makes them as well.
-HOLES = frozenset({ProblemKind.OFFSETS_IN_NO_FILE, ProblemKind.HOLE_IN_FILE})
+HOLES = frozenset({ProblemKind.OFFSETS_IN_NO_FILE, ProblemKind.HOLE_IN_FILE, ProblemKind.EMPTY_BATCH})
 
 
 class Problem(NamedTuple):
@@ -68,6 +76,12 @@ class Segment:
         return int(self.section["capture_rank"])
 
     @property
+    def log_dir(self) -> str | None:
+        """The log directory that it lies in; None for a dump."""
+        found: str | None = self.section.get("log_dir")
+        return found
+
+    @property
     def first_offset(self) -> int:
         """Base offset of its first batch; of its name where it has none."""
         return int(self.pieces[0]["first_offset"]) if self.pieces else int(self.section["file_base_offset"])
@@ -82,22 +96,31 @@ class Segment:
         """The offset after its last batch."""
         return int(self.pieces[-1]["last_offset"]) + 1 if self.pieces else self.first_offset
 
+    def lacks_batches_before(self, piece: Row) -> bool:
+        """Positions do not chain up to this piece of it: what is missing there was not compacted."""
+        before = max(
+            (p["end_position"] for p in self.pieces if p["first_position"] < piece["first_position"]), default=0
+        )
+        return bool(before != piece["first_position"])
+
     def problems(self, used: list[Row]) -> list[Problem]:
-        """What is wrong inside this copy, as far as its `used` pieces reach; they are neighbours."""
+        """What is wrong inside this copy, as far as its `used` pieces reach; they are neighbours.
+
+        Of what compaction leaves, and of damage, the last place is said: how the text was split does not matter.
+        """
         name = f"file {self.section['file_base_offset']}"
         found = [*self._text_problems(name)]
         if used and self.pieces[0]["first_position"] != 0:
             found.append(_missing(self.end_offset - 1, f"{name} does not begin at position 0"))
-        for piece in used:
-            found += self._piece_problems(piece, name)
+        holes = [piece["last_hole_offset"] for piece in used]
         for before, piece in pairwise(used):
             if piece["first_position"] != before["end_position"] or piece["first_offset"] <= before["last_offset"]:
                 found.append(
                     _missing(self.end_offset - 1, f"{name} lacks batches at position {before['end_position']}")
                 )
             elif piece["first_offset"] != before["last_offset"] + 1:
-                found.append(_hole(name, piece["first_offset"] - 1))
-        return found
+                holes.append(piece["first_offset"] - 1)
+        return found + list(_last_places(name, used, holes))
 
     def _text_problems(self, name: str) -> list[Problem]:
         section = self.section
@@ -114,35 +137,94 @@ class Segment:
             found.append((ProblemKind.TEXT_NOT_UNDERSTOOD, unread))
         return [Problem(TO_THE_END, kind, reason) for kind, reason in found]
 
-    def _piece_problems(self, piece: Row, name: str) -> list[Problem]:
-        found = []
-        if piece["last_hole_offset"] is not None:
-            found.append(_hole(name, piece["last_hole_offset"]))
-        if piece["last_invalid_offset"] is not None:
-            last_offset = piece["last_invalid_offset"]
-            invalid = f"{name}: the batch that ends at offset {last_offset} is invalid"
-            found.append(Problem(last_offset, ProblemKind.INVALID_BATCH, invalid))
-        if piece["contested_offset"] is not None:
-            contested = f"{name}: two lines claim the position of offset {piece['contested_offset']}"
-            found.append(Problem(TO_THE_END, ProblemKind.CONTESTED_LINE, contested))
-        return found
+
+def _last_places(name: str, used: list[Row], holes: list[int | None]) -> Iterable[Problem]:
+    hole = _largest(holes)
+    if hole is not None:
+        yield Problem(hole, ProblemKind.HOLE_IN_FILE, f"{name} has no batch for offset {hole}")
+    invalid = _largest(piece["last_invalid_offset"] for piece in used)
+    if invalid is not None:
+        yield Problem(invalid, ProblemKind.INVALID_BATCH, f"{name}: the batch that ends at offset {invalid} is invalid")
+    empty = _largest(piece["last_empty_offset"] for piece in used)
+    if empty is not None:
+        yield Problem(
+            empty, ProblemKind.EMPTY_BATCH, f"{name}: the batch that ends at offset {empty} has no record left"
+        )
+    contested = [piece["contested_offset"] for piece in used if piece["contested_offset"] is not None]
+    if contested:
+        reason = f"{name}: two lines claim the position of offset {contested[0]}"
+        yield Problem(TO_THE_END, ProblemKind.CONTESTED_LINE, reason)
+
+
+def _largest(offsets: Iterable[int | None]) -> int | None:
+    return max((offset for offset in offsets if offset is not None), default=None)
 
 
 def _missing(offset: int, reason: str) -> Problem:
     return Problem(offset, ProblemKind.BATCHES_MISSING, reason)
 
 
-def _hole(name: str, last_offset: int) -> Problem:
-    return Problem(last_offset, ProblemKind.HOLE_IN_FILE, f"{name} has no batch for offset {last_offset}")
-
-
 def segments_of(sections: list[Row], pieces: list[Row]) -> list[Segment]:
-    """Each dumped copy of a segment file with its pieces, empty files included; content of several captures once."""
+    """Each dumped copy of a segment file with its pieces, empty files included; content of several captures once.
+
+    `sections` may hold more than logs. Files of another partition of this name are left out.
+    """
     found: dict[SectionKey, Segment] = {}
+    other = first_other_rank(sections, pieces)
     for section in sorted(sections, key=lambda s: int(s["capture_rank"])):
         segment = Segment(section, [])
-        found.setdefault(segment.key, segment)
-    for piece in sorted(pieces, key=lambda p: (p["first_position"], p["text_start_bytes"])):
-        segment = found[piece["input_id"], piece["section_index"]]
-        segment.pieces.append(piece)
+        if section["kind"] in LOG_KINDS and segment.capture_rank < other:
+            found.setdefault(segment.key, segment)
+    for piece in pieces:
+        of_piece = found.get((piece["input_id"], piece["section_index"]))
+        if of_piece is not None:
+            of_piece.pieces.append(piece)
+    for segment in found.values():
+        segment.pieces = doubted_to_the_end(without_rivals(segment.pieces))
     return sorted(found.values(), key=lambda s: (s.first_offset, s.end_offset, s.key))
+
+
+def first_other_rank(sections: list[Row], pieces: list[Row]) -> int:
+    """The rank of the newest capture that holds another partition of this name; it and those before it do not count.
+
+    A topic that was deleted and made again has another topic id (KIP-516), and its leader epochs begin anew: the batch
+    at offset 0 has a lower one in the newer capture. (A truncation leaves a higher one.)
+    """
+    if len({s["capture_rank"] for s in sections}) < 2:
+        return NO_RANK
+    return min(_other_topic_rank(sections), _other_epochs_rank(sections, pieces))
+
+
+def _other_topic_rank(sections: list[Row]) -> int:
+    ids: dict[int, set[str]] = {}
+    for section in (s for s in sections if s["kind"] == TOPIC_ID):
+        ids.setdefault(int(section["capture_rank"]), set()).add(section["stated"])
+    newest = ids[min(ids)] if ids else set()
+    return min((rank for rank, found in ids.items() if not found <= newest), default=NO_RANK)
+
+
+def _other_epochs_rank(sections: list[Row], pieces: list[Row]) -> int:
+    ranks: dict[SectionKey, int] = {}
+    for s in sections:
+        key = s["input_id"], s["section_index"]
+        ranks[key] = min(int(s["capture_rank"]), ranks.get(key, NO_RANK))
+    first_epochs: dict[int, int] = {}
+    for piece in pieces:
+        if piece["first_offset"] == 0 and piece["first_leader_epoch"] is not None and not is_doubted(piece):
+            rank = ranks[piece["input_id"], piece["section_index"]]
+            first_epochs[rank] = max(piece["first_leader_epoch"], first_epochs.get(rank, 0))
+    return next(
+        (r for r in sorted(first_epochs) if any(first_epochs[n] < first_epochs[r] for n in first_epochs if n < r)),
+        NO_RANK,
+    )
+
+
+def is_doubted(piece: Row) -> bool:
+    """All of it may be text of a client."""
+    return piece["contested_offset"] is not None or piece["doubtful_offset"] is not None
+
+
+def doubted_to_the_end(pieces: list[Row]) -> list[Row]:
+    """The pieces of one file: where batches may stand in the header keys of a record, all behind them may as well."""
+    first = next((n for n, p in enumerate(pieces) if p["doubtful_offset"] is not None), len(pieces))
+    return pieces[:first] + [p | {"doubtful_offset": pieces[first]["doubtful_offset"]} for p in pieces[first:]]

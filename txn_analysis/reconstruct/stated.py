@@ -80,13 +80,6 @@ class Stated:
             found.append(f"a leader epoch began at {began}, this copy ends at {end_offset}: it was made earlier")
         return found
 
-    def doubts(self, open_start: int) -> list[Problem]:
-        """Why nothing may be said of a transaction that begins at this offset: it was never committed to the log."""
-        if self.high_watermark is None or not self.is_final or open_start < self.high_watermark:
-            return []
-        reason = f"it begins above the high watermark {self.high_watermark}: it was not committed"
-        return [Problem(TO_THE_END, ProblemKind.ABOVE_HIGH_WATERMARK, reason)]
-
     def problems(self) -> list[Problem]:
         """Files of a topic that was deleted, and of the one that was created again under its name, are no one log."""
         if len(self.topic_ids) < 2:

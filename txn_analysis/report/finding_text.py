@@ -36,7 +36,7 @@ def block_lines(report: AuditReport, finding: FindingItem, number: int, width: i
     for label, text, facts, command in paragraphs(report, finding, options):
         if command is not None:
             yield from _labelled(label, command, width, "bold")
-        yield from _labelled(label if command is None else "", text, width, "bold" if label == "hold" else "")
+        yield from _labelled(label if command is None else "", text, width)
         for fact in facts:
             yield from _labelled("", f"- {fact}", width)
 
@@ -53,8 +53,6 @@ def paragraphs(report: AuditReport, finding: FindingItem, options: str) -> Itera
         yield Paragraph("missing", "what would allow an answer", missing)
     if finding.cause is not None:
         yield Paragraph("cause", cause_sentence(finding.cause))
-    if finding.hold is not None:
-        yield Paragraph("hold", f"{finding.hold}. Not in the plan without --include-committable")
     partition = report.partitions_by_place.get((finding.topic, finding.partition))
     yield Paragraph("blocks", blocks_sentence(finding, partition))
     if finding.verdict is Verdict.HANGING:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.config import flag_name
 from txn_analysis.judge.rules import rule_named
+from txn_analysis.judge.rules.commit_may_be_missing import COMMIT_MAY_BE_MISSING
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.escape import clip, escape, shell_word
 from txn_analysis.report.words import count, listed
@@ -19,6 +21,7 @@ MOST_PLACES = 5
 _WAIVERS = (
     ("state_copied_last", "--state-copied-last"),
     ("transaction_state_complete", "--transaction-state-complete"),
+    ("no_records_lost", "--no-records-lost"),
 )
 
 
@@ -46,12 +49,19 @@ def what_hangs(report: AuditReport) -> str:
 
 def how_sure(report: AuditReport) -> str:
     """What the word hanging rests on, and for what the operator's word was taken."""
-    waived = [option for name, option in _WAIVERS if report.run.parameters.get(name)]
+    disproved = report.coverage.disproved
+    waived = [option for name, option in _WAIVERS if report.run.parameters.get(name) and name not in disproved]
     word = f", where your word was taken for {' and '.join(waived)}" if waived else ""
     return (
         "Nobody will ever end them. Their logs are proven whole to the end, and the coordinator's state reaches past "
         f"them{word}. Check each precondition before you abort."
     )
+
+
+def _settled_by_a_word(report: AuditReport) -> str:
+    """How many of them one assurance would settle, if it is true."""
+    settled = sum(finding.rule == COMMIT_MAY_BE_MISSING.name for finding in report.findings)
+    return f" {settled} of them would be settled by --no-records-lost, if that is true." if settled else ""
 
 
 def doubts(report: AuditReport) -> Iterator[Doubt]:
@@ -63,7 +73,9 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
         yield Doubt(text, Verdict.SUSPECT)
     if inconclusive:
         text = f"{count(inconclusive, 'open transaction')} without an answer: what is missing is listed below."
-        yield Doubt(text, Verdict.INCONCLUSIVE)
+        yield Doubt(text + _settled_by_a_word(report), Verdict.INCONCLUSIVE)
+    for name, reason in sorted(report.coverage.disproved.items()):
+        yield Doubt(f"{flag_name(name)} is not true, and counts nowhere: {escape(reason)}.", Verdict.SUSPECT)
     if report.coverage.skipped_inputs or report.coverage.rejected_bytes:
         text = "Not everything could be read; see the end of this report for what was skipped."
         yield Doubt(text, Verdict.SUSPECT)
@@ -89,9 +101,6 @@ def _repair(report: AuditReport, options: str) -> Iterator[Step]:
         "Print the abort plan. Above each command it says what to check first, and from when on to send it.",
         f"txn-analysis abort-plan --run {shell_word(report.run.run_id)}{options} --format commands",
     )
-    held = sum(finding.hold is not None for finding in report.hanging)
-    if held:
-        yield Step(f"Ask the applications of {held} of them first: their owners may still commit.")
     live = [f"{escape(f.topic_partition)} ({_name_of(f)})" for f in report.hanging if f.is_producer_live]
     if live:
         yield Step(f"First end the producer of {listed(live, 3)}: it has a transaction in progress.")

@@ -164,8 +164,7 @@ class PartitionItem(Item):
 class FindingItem(Item):
     """One open transaction with its verdict; the columns of `findings`.
 
-    `application` is what its transactional id seems to belong to. `hold` says why its owner may still commit it, and
-    must be asked before any abort; None where nothing speaks for that.
+    `application` is what its transactional id seems to belong to.
     """
 
     finding_id: str | None
@@ -203,7 +202,6 @@ class FindingItem(Item):
     cause: CauseItem | None = None
     impact: ImpactItem | None = None
     application: str | None = None
-    hold: str | None = None
 
     @property
     def topic_partition(self) -> str:
@@ -231,6 +229,11 @@ class Coverage(Item):
     parsed_bytes: int
     rejected_bytes: int
     skipped_inputs: tuple[SkippedInput, ...]
+
+    @property
+    def disproved(self) -> dict[str, str]:
+        """By the name of its setting, what disproves an assurance of the operator, in words."""
+        return self.transaction_state.get("disproved") or {}
 
 
 class AuditReport(Item):

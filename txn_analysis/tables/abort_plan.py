@@ -23,7 +23,7 @@ ABORT_PLAN = Table(
         Col("txn_start_offset", BIGINT, "start of the open transaction", nullable=False),
         Col("is_txn_start_exact", BOOLEAN, "an executor can look it up on the broker", nullable=False),
         Col("rule", STRING, "the rule that found it hanging", nullable=False),
-        Col("evidence", array(STRING), "the facts that the rule used", nullable=False),
+        Col("evidence", array(STRING), "the facts that the rule used, and a remark as in `findings`", nullable=False),
         Col("transactional_id", STRING, "id that has, or had, this producer id; NULL if none is known"),
         Col("not_before_ms", BIGINT, "not to be executed before this time", nullable=False),
         Col("not_after_ms", BIGINT, "not to be executed after this time", nullable=False),

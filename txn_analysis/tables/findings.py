@@ -55,7 +55,12 @@ FINDINGS = Table(
         Col("coordinator_timeout_ms", BIGINT, "timeout of the id's transactions"),
         Col("is_producer_live", BOOLEAN, "the coordinator has a transaction in progress under this producer id"),
         Col("blocks_partition", BOOLEAN, "its start is the last stable offset", nullable=False),
-        Col("evidence", array(STRING), "the facts that the rule used, in words", nullable=False),
+        Col(
+            "evidence",
+            array(STRING),
+            "the facts that the rule used, in words; last, where it hangs, a remark on an owner that may come back",
+            nullable=False,
+        ),
         Col("missing_evidence", array(STRING), "what would be needed for an answer", nullable=False),
         Col(
             "cause",
@@ -66,7 +71,6 @@ FINDINGS = Table(
         Col(
             "impact", IMPACT, "what it costs the partition whose last stable offset it holds; NULL where it holds none"
         ),
-        Col("hold", STRING, "why its owner may still commit it, and must be asked first; NULL if nothing says so"),
     ),
     partition_by=("run_id",),
     checks={

@@ -1,5 +1,7 @@
 """`inputs`: what was read, to the byte."""
 
+from pyspark.sql.types import ArrayType
+
 from txn_analysis.tables._checks import adds_up, not_negative
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
 
@@ -19,7 +21,11 @@ SECTION = struct(
     grammar=STRING,
     has_batches=BOOLEAN,
     stated=STRING,
+    rival_positions=ArrayType(BIGINT),  # Delta knows no elements that are never NULL inside an array
 )
+
+# Raised where reading keeps more of a file than before, or understands it otherwise.
+READING_VERSION = 2
 
 INPUTS = Table(
     name="inputs",
@@ -39,12 +45,14 @@ INPUTS = Table(
         Col("parsed_bytes", BIGINT, "bytes that became rows, or are structure of the dump", nullable=False),
         Col("rejected_bytes", BIGINT, "bytes in `rejects`; parsed + rejected = text", nullable=False),
         Col("newest_moment_ms", BIGINT, "newest timestamp that a broker's clock wrote in it; NULL if none"),
+        Col("reading_version", INT, "what reading kept of it; content read by an earlier version is read again"),
         Col("problem", STRING, "why the file, or its end, was not understood; NULL where it was"),
         Col(
             "sections",
             array(SECTION),
             "the `Dumping …` sections in file order; first_offset and end_offset are those of its batches, "
-            "has_batches says that `log_batches` keeps them. A file of a log directory is one section; a checkpoint is "
+            "has_batches says that `log_batches` keeps them, rival_positions are those from which on two parts of the "
+            "text claim the same batches. A file of a log directory is one section; a checkpoint is "
             "one for each statement, with its offset in file_base_offset",
         ),
     ),

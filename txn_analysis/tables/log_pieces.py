@@ -3,9 +3,12 @@
 Two neighbouring pieces combine to what one piece over both would say, so that only pieces are ever shuffled.
 """
 
+from pyspark.sql.types import ArrayType
+
 from txn_analysis.tables._checks import in_order
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
 
+BARE_MARKER = struct(offset=BIGINT, marker=STRING, timestamp_ms=BIGINT, producer_epoch=INT, coordinator_epoch=INT)
 FRAGMENT = struct(
     start_offset=BIGINT,
     first_epoch=INT,
@@ -15,6 +18,7 @@ FRAGMENT = struct(
     record_count=BIGINT,
     size_bytes=BIGINT,
     last_timestamp_ms=BIGINT,
+    first_after_ms=BIGINT,
     first_before_ms=BIGINT,
     last_after_ms=BIGINT,
     last_before_ms=BIGINT,
@@ -43,6 +47,9 @@ PRODUCER_EDGES = struct(
     ended_last_timestamp_ms=BIGINT,
     ended_coordinator_epoch=INT,
     max_ended_coordinator_epoch=INT,
+    # Its end markers without data before them; its last one that is, or may be, a COMMIT.
+    bare_markers=ArrayType(BARE_MARKER),  # Delta knows no elements that are never NULL inside an array
+    last_commit_offset=BIGINT,
 )
 
 LOG_PIECES = Table(
@@ -64,8 +71,8 @@ LOG_PIECES = Table(
         Col("text_gaps", array(struct(offset_bytes=BIGINT, length_bytes=BIGINT)), "text inside that nothing proves"),
         Col("last_hole_offset", BIGINT, "last offset inside that no batch covers; compaction leaves such holes"),
         Col("last_invalid_offset", BIGINT, "last offset of the last batch whose checksum is wrong"),
-        Col("contested_offset", BIGINT, "base offset of the first batch that two lines claim"),
-        Col("doubtful_offset", BIGINT, "base offset of the first batch that may be text of a record's header keys"),
+        Col("contested_offset", BIGINT, "base offset of the first batch that two lines claim; all of the piece is"),
+        Col("doubtful_offset", BIGINT, "base offset of the first batch that may be header keys of a record; all may"),
         Col("lacking_batch_count", BIGINT, "batches without proof of all their record lines", nullable=False),
         Col("lacking_offset", BIGINT, "base offset of the first such batch"),
         Col("is_marker_printed", BOOLEAN, "end markers show their coordinator epoch; NULL without any marker"),
@@ -73,13 +80,15 @@ LOG_PIECES = Table(
         Col("size_bytes", BIGINT, "bytes of its batches", nullable=False),
         Col("first_moment_ms", BIGINT, "first broker-clock timestamp by offset"),
         Col("last_moment_ms", BIGINT, "last broker-clock timestamp by offset"),
-        Col("max_moment_ms", BIGINT, "largest broker-clock timestamp"),
+        Col("max_moment_ms", BIGINT, "largest broker-clock timestamp, of batches that are certainly no client's text"),
         Col("last_timestamp_ms", BIGINT, "last positive timestamp by offset, any clock"),
         Col("max_timestamp_ms", BIGINT, "largest timestamp, any clock"),
-        Col("first_leader_epoch", INT, "partition leader epoch of its first batch"),
+        Col("first_leader_epoch", INT, "first partition leader epoch that is known"),
         Col("leader_epoch", INT, "largest partition leader epoch"),
         Col("content_digest", BIGINT, "sum of digests of its batches; the same in any copy of these offsets"),
         Col("producers", array(PRODUCER_EDGES), "every producer seen: first and last fragment, last epochs"),
+        Col("last_empty_offset", BIGINT, "last offset of the last batch without a record; compaction leaves such"),
+        Col("first_epoch_fall_offset", BIGINT, "base offset of the first batch below an earlier one's leader epoch"),
     ),
     partition_by=("ingest_id",),
     checks={

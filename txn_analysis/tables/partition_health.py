@@ -14,6 +14,15 @@ PRODUCER = struct(
 
 PROBLEM = struct(offset=BIGINT, kind=STRING, reason=STRING)
 
+BARE_MARKER = struct(
+    producer_id=BIGINT,
+    offset=BIGINT,
+    marker=STRING,
+    timestamp_ms=BIGINT,
+    producer_epoch=INT,
+    coordinator_epoch=INT,
+)
+
 PARTITION_HEALTH = Table(
     name="partition_health",
     grain="one partition in one run",
@@ -61,7 +70,7 @@ PARTITION_HEALTH = Table(
             BIGINT,
             "largest positive batch timestamp, or else the last one, if not after as_of",
         ),
-        Col("first_leader_epoch", INT, "smallest partition leader epoch seen"),
+        Col("first_leader_epoch", INT, "first partition leader epoch by offset"),
         Col("leader_epoch", INT, "largest partition leader epoch seen"),
         Col(
             "problems",
@@ -76,6 +85,17 @@ PARTITION_HEALTH = Table(
             "what explains its evidence without spoiling it: truncation, compaction, a torn tail",
         ),
         Col("producers", array(PRODUCER), "producer state at the end, as describe-producers prints it"),
+        Col(
+            "truncated_marker_offset",
+            BIGINT,
+            "last end marker that a copy of this log held where it was truncated; NULL without one",
+        ),
+        Col(
+            "bare_markers",
+            array(BARE_MARKER),
+            "end markers that have none of their producer's transactional data between them and its end marker before; "
+            "`marker` is NULL where the dump does not print it",
+        ),
     ),
     partition_by=("run_id",),
     checks={

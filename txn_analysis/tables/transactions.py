@@ -36,6 +36,23 @@ _COLUMNS = (
     Col("section_index", INT, "section of that input"),
     Col("first_position", BIGINT, "where that piece begins in the segment"),
     Col("evidence_gaps", array(STRING), "why the log is not proven whole from the start on; empty if it is"),
+    Col(
+        "first_appended_after_ms",
+        BIGINT,
+        "open: broker-clock lower bound of its first append; NULL where no moment lies before it, or it is not here",
+    ),
+    Col("last_marker_offset", BIGINT, "open: offset of the producer's last end marker in this log; NULL if none"),
+    Col(
+        "other_copy_commit_offset",
+        BIGINT,
+        "open: the last COMMIT marker of the producer, or one of unprinted kind, from its start on that another copy "
+        "of this log or an earlier capture holds and this log lacks",
+    ),
+    Col(
+        "is_above_high_watermark",
+        BOOLEAN,
+        "open: all of its data lies above a high watermark that its own folder records, and no other copy holds it",
+    ),
 )
 _CHECKS = {
     "start_not_negative": at_least("txn_start_offset", 0),

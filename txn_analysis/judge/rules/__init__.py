@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.rules.clock_not_credible import CLOCK_NOT_CREDIBLE
+from txn_analysis.judge.rules.commit_marker_missing import COMMIT_MARKER_MISSING
+from txn_analysis.judge.rules.commit_may_be_missing import COMMIT_MAY_BE_MISSING
 from txn_analysis.judge.rules.coordinator_overdue import COORDINATOR_OVERDUE
 from txn_analysis.judge.rules.evidence_broken import EVIDENCE_BROKEN
 from txn_analysis.judge.rules.in_coordinator import IN_COORDINATOR
@@ -19,6 +21,7 @@ from txn_analysis.judge.rules.no_rule import NO_RULE
 from txn_analysis.judge.rules.not_late import NOT_LATE
 from txn_analysis.judge.rules.partition_not_in_transaction import PARTITION_NOT_IN_TRANSACTION
 from txn_analysis.judge.rules.stale_data_in_live_transaction import STALE_DATA_IN_LIVE_TRANSACTION
+from txn_analysis.judge.rules.state_does_not_fit import STATE_DOES_NOT_FIT
 from txn_analysis.judge.rules.state_incomplete import STATE_INCOMPLETE
 from txn_analysis.judge.rules.state_older_than_log import STATE_OLDER_THAN_LOG
 from txn_analysis.judge.rules.unknown_producer import UNKNOWN_PRODUCER
@@ -34,6 +37,8 @@ RULES: tuple[Rule, ...] = (
     STALE_DATA_IN_LIVE_TRANSACTION,
     NOT_LATE,
     CLOCK_NOT_CREDIBLE,
+    STATE_DOES_NOT_FIT,
+    COMMIT_MARKER_MISSING,
     MARKER_OVERDUE,
     MARKER_PENDING_COMMIT,
     MARKER_PENDING_ABORT,
@@ -42,6 +47,7 @@ RULES: tuple[Rule, ...] = (
     STATE_OLDER_THAN_LOG,
     LOG_MAY_END_EARLY,
     STATE_INCOMPLETE,
+    COMMIT_MAY_BE_MISSING,
     UNKNOWN_PRODUCER,
     PARTITION_NOT_IN_TRANSACTION,
     NO_RULE,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from txn_analysis.judge.logic import both
 from txn_analysis.judge.rules.rule import Rule
 from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.judge.words import utc
 
 if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts
@@ -24,18 +23,14 @@ def when(facts: Facts) -> Truth:
 
 def evidence(facts: Facts) -> list[str | None]:
     """When that transaction began, and for how long it was to last."""
-    known = facts.coordinator
-    began, timeout_ms = (None, None) if known is None else (utc(known.start_ms), known.timeout_ms)
-    overdue = f"that transaction began at {began} with a timeout of {timeout_ms} ms"
-    return [facts.coordinator_says, facts.listed_here, overdue]
+    overdue = f"that transaction began at {facts.began_at} with a timeout of {facts.timeout_ms} ms"
+    return [facts.coordinator_says, facts.listed_here, overdue, facts.state_end]
 
 
 def why_not(facts: Facts) -> str:
     """It is not listed, within its timeout, or decided."""
-    known = facts.coordinator
-    began, timeout_ms = (None, None) if known is None else (utc(known.start_ms), known.timeout_ms)
     return facts.not_listed_here or (
-        f"the transaction of {began} is within its timeout of {timeout_ms} ms + 300000, or is decided"
+        f"the transaction of {facts.began_at} is within its timeout of {facts.timeout_ms} ms + 300000, or is decided"
     )
 
 

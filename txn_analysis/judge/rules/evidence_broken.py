@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def when(facts: Facts) -> Truth:
     """Something of its log is missing or broken."""
-    return len(facts.open.evidence_gaps) > 0
+    return len(facts.open.evidence_gaps) > 0 or facts.may_be_a_dead_leaders
 
 
 def evidence(facts: Facts) -> list[str | None]:
@@ -26,9 +26,10 @@ def evidence(facts: Facts) -> list[str | None]:
     return [f"open from offset {facts.open.txn_start_offset} as far as the files show"]
 
 
-def missing(facts: Facts) -> tuple[str, ...]:
+def missing(facts: Facts) -> list[str]:
     """What is missing of its log."""
-    return facts.open.evidence_gaps
+    unreplicated = ["a replica that has its data too: it lies above the high watermark that its own folder records"]
+    return [*facts.open.evidence_gaps, *(unreplicated if facts.may_be_a_dead_leaders else ())]
 
 
 def why_not(_: Facts) -> str:

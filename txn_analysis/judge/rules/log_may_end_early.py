@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from txn_analysis.judge.logic import UNBOUNDED_MS
 from txn_analysis.judge.rules.rule import Rule
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.judge.words import utc
@@ -23,13 +24,21 @@ def when(facts: Facts) -> Truth:
 
 def evidence(facts: Facts) -> list[str | None]:
     """What was recorded last, and how far the log speaks."""
-    recorded_ms = None if facts.coordinator is None else facts.coordinator.recorded_after_ms
+    recorded_ms = None if facts.coordinator is None else facts.coordinator.recorded_ms
     last_ms = facts.partition.last_moment_ms
     return [
         facts.coordinator_says,
-        None if recorded_ms is None else f"the coordinator recorded something at {utc(recorded_ms)}",
+        _recorded(recorded_ms),
         None if last_ms is None else f"the partition's last broker-clock moment is {utc(last_ms)}",
     ]
+
+
+def _recorded(by_ms: int | None) -> str | None:
+    if by_ms is None:
+        return None
+    if by_ms == UNBOUNDED_MS:
+        return "the export does not say when the coordinator completed its last decision"
+    return f"the coordinator recorded something at {utc(by_ms)}"
 
 
 def missing(_: Facts) -> list[str]:

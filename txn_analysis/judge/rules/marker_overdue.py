@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from txn_analysis.judge.logic import both
 from txn_analysis.judge.rules.rule import Rule
 from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.judge.words import utc
 
 if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts
@@ -18,21 +17,19 @@ if TYPE_CHECKING:
 
 
 def when(facts: Facts) -> Truth:
-    """A decision lists the partition, and is older than the bound."""
+    """A decision lists the partition, and the state goes on without a change for longer than the bound."""
     return both(facts.is_prepared, facts.live.is_update_overdue)
 
 
 def evidence(facts: Facts) -> list[str | None]:
     """The decision, and since when it stands."""
-    since = None if facts.coordinator is None else utc(facts.coordinator.update_ms)
-    return [facts.coordinator_says, facts.listed_here, f"unchanged since {since}"]
+    return [facts.coordinator_says, facts.listed_here, f"unchanged since {facts.unchanged_since}", facts.state_end]
 
 
 def why_not(facts: Facts) -> str:
     """It is not listed, not decided, or the decision is young."""
-    since = None if facts.coordinator is None else utc(facts.coordinator.update_ms)
     return facts.not_listed_here or (
-        f"the decision of {since} is not older than transaction.max.timeout.ms + 300000, or there is none"
+        f"the decision of {facts.unchanged_since} is not older than transaction.max.timeout.ms + 300000, or none is"
     )
 
 

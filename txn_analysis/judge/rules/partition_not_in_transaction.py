@@ -29,7 +29,7 @@ def evidence(facts: Facts) -> list[str | None]:
         instead = f"its current transaction does not contain {facts.where}"
     else:
         instead = f"nothing runs under producer id {facts.open.producer_id} any more"
-    return [facts.coordinator_says, instead, facts.state_seen, facts.log_followed, facts.idle_for]
+    return [facts.coordinator_says, instead, facts.state_seen, facts.log_followed, facts.idle_for, facts.topic_unnamed]
 
 
 def why_not(facts: Facts) -> str:

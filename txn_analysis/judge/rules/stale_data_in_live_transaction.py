@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def when(facts: Facts) -> Truth:
-    """It is listed, and proven to be older than the transaction that lists it."""
-    return both(facts.is_listed, facts.live.is_older)
+    """It is older than the transaction in progress that lists it, and no earlier commit can own it."""
+    return both(facts.is_ongoing, facts.live.is_older, not facts.state.misfits, facts.loss.hides_no_commit)
 
 
 def evidence(facts: Facts) -> list[str | None]:
@@ -37,10 +37,10 @@ def evidence(facts: Facts) -> list[str | None]:
 
 def why_not(facts: Facts) -> str:
     """It is not listed, or nothing proves its age."""
-    began = None if facts.coordinator is None else utc(facts.coordinator.start_ms)
-    return facts.not_listed_here or (
-        f"neither clocks nor epochs prove that it is older than the transaction of {began}"
-    )
+    if facts.not_listed_here or not facts.live.is_older:
+        unproven = f"neither clocks nor epochs prove that it is older than the transaction of {facts.began_at}"
+        return facts.not_listed_here or unproven
+    return "an earlier transaction may own it, whose marker is lost or lies behind the log's end"
 
 
 STALE_DATA_IN_LIVE_TRANSACTION = Rule(

@@ -20,7 +20,7 @@ def when(facts: Facts) -> Truth:
 def evidence(facts: Facts) -> list[str | None]:
     """That none has it, how much was seen, and that no marker came."""
     none_has_it = f"no transactional id has, or had, producer id {facts.open.producer_id}"
-    return [none_has_it, facts.state_seen, facts.log_followed, facts.idle_for]
+    return [none_has_it, facts.state_seen, facts.log_followed, facts.idle_for, facts.topic_unnamed]
 
 
 def why_not(facts: Facts) -> str:

@@ -1,0 +1,106 @@
+"""What the operator gives their word for: what disproves it, and that a disproved word counts nowhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.judge.cases import AFTER_MS, ALL_SEEN, HEALTH, HOLDER, KNOWN, NOW_MS, OPEN, SKEW_MS, left, with_partition
+from txn_analysis.config import Settings
+from txn_analysis.judge.assurances import disproved_by_loss, disproved_by_state, without
+from txn_analysis.judge.fact_finding import Moments
+from txn_analysis.judge.fit import Fit, MarkerSums, Witness
+from txn_analysis.judge.judgement import Judgements, judgements_of
+from txn_analysis.judge.state_coverage import StateEvidence, StatePartition
+
+if TYPE_CHECKING:
+    from txn_analysis.judge.coordinator_view import Views
+    from txn_analysis.judge.records import OpenTransaction
+
+EVERY_WORD = Settings(
+    transaction_state_partitions=4,
+    max_clock_skew_ms=SKEW_MS,
+    state_copied_last=True,
+    no_records_lost=True,
+    transaction_state_complete=True,
+)
+LATER = Fit(sums=MarkerSums(later=Witness(NOW_MS, "orders", 3, 50, 9)))
+ELSEWHERE = replace(OPEN, partition=1, producer_id=8)
+
+
+def judged(
+    *opened: OpenTransaction,
+    views: Views | None = None,
+    partitions: tuple[StatePartition, ...] = ALL_SEEN,
+    fit: Fit | None = None,
+    truncated_marker_offset: int | None = None,
+    settings: Settings = EVERY_WORD,
+) -> Judgements:
+    """Open transactions of orders-0 and orders-1 with every word given."""
+    state = StateEvidence(list(partitions), 4, fit or Fit())
+    health = [replace(HEALTH, partition=n, truncated_marker_offset=truncated_marker_offset) for n in range(2)]
+    logs = {h.topic_partition: h for h in health}
+    known = {o.key: KNOWN for o in opened} | (views or {})
+    return judgements_of(opened, logs, known, state, settings, Moments(NOW_MS, NOW_MS))
+
+
+def rules(found: Judgements) -> list[str]:
+    return [j.rule.name for j in found.of_open]
+
+
+GONE = with_partition(HOLDER, gap_end_ms=NOW_MS)
+ENDS_BEFORE = with_partition(HOLDER, last_moment_ms=1)
+LOST = {OPEN.key: replace(KNOWN, **left("COMMIT", AFTER_MS))}
+
+
+def test_a_word_that_nothing_disproves_counts() -> None:
+    assert rules(judged(OPEN, partitions=GONE)) == ["partition_not_in_transaction"]
+    assert rules(judged(OPEN, partitions=ENDS_BEFORE)) == ["partition_not_in_transaction"]
+    assert judged(OPEN).disproved == {}
+
+
+def test_a_commit_later_than_the_state_disproves_that_it_was_copied_last() -> None:
+    found = judged(OPEN, partitions=ENDS_BEFORE, fit=LATER)
+    assert rules(found) == ["state_older_than_log"]
+    assert "the COMMIT marker of producer 9 at orders-3, offset 50" in found.disproved["state_copied_last"]
+
+
+def test_a_lost_commit_disproves_everywhere_that_nothing_was_lost() -> None:
+    """The other transaction would hang if the word were true: its decision may be compacted away as well."""
+    assert rules(judged(ELSEWHERE, partitions=GONE)) == ["partition_not_in_transaction"]
+    found = judged(OPEN, ELSEWHERE, views=LOST, partitions=GONE)
+    assert rules(found) == ["commit_marker_missing", "commit_may_be_missing"]
+    assert found.disproved == {"no_records_lost": "orders-0 lost a COMMIT marker"}
+
+
+def test_a_copy_that_was_truncated_below_an_end_marker_disproves_it_too() -> None:
+    found = judged(OPEN, partitions=GONE, truncated_marker_offset=90)
+    assert rules(found) == ["commit_may_be_missing"]
+    assert found.disproved["no_records_lost"] == ("a copy of orders-0 was truncated below an end marker at offset 90")
+
+
+def test_a_lost_commit_that_is_not_late_proves_nothing_yet() -> None:
+    """Only the rule `commit_marker_missing` disproves: what is not late may still get its marker."""
+    young = replace(OPEN, last_timestamp_ms=NOW_MS)
+    found = judged(young, ELSEWHERE, views=LOST, partitions=GONE)
+    assert (rules(found), found.disproved) == (["not_late", "partition_not_in_transaction"], {})
+
+
+def test_one_word_that_is_disproved_takes_no_other_with_it() -> None:
+    found = judged(OPEN, partitions=GONE, fit=LATER)
+    assert (rules(found), set(found.disproved)) == (["partition_not_in_transaction"], {"state_copied_last"})
+
+
+def test_what_nobody_said_is_not_disproved() -> None:
+    silent = Settings(transaction_state_partitions=4)
+    assert disproved_by_state(silent, LATER) == {}
+    assert judged(OPEN, views=LOST, truncated_marker_offset=90, settings=silent).disproved == {}
+    assert disproved_by_loss(silent, (), ()) == {}
+
+
+@pytest.mark.parametrize("name", ["state_copied_last", "no_records_lost"])
+def test_settings_without_a_word_keep_all_others(name: str) -> None:
+    found = without(EVERY_WORD, {name: "it is not true"})
+    assert found == EVERY_WORD.model_copy(update={name: False})

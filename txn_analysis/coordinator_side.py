@@ -1,0 +1,104 @@
+"""What a run knows of the coordinator: in memory where its inputs are small, in Spark's tasks where they are not.
+
+Both call the same pure functions. A small capture is judged some seconds sooner so: no job of Spark is faster than a
+tenth of a second, and this takes a dozen of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txn_analysis.core.coordinator import fit_with, histories_of, state_seen, views_with
+from txn_analysis.core.state_records import StateRecords
+from txn_analysis.frames import collected
+from txn_analysis.judge.coordinator import coordinator_views
+from txn_analysis.judge.end_markers import EndMarker
+from txn_analysis.judge.fit import MarkerSums, fit_of, state_at_hand
+from txn_analysis.judge.marker_frames import end_markers, is_foreign, marker_sums
+from txn_analysis.judge.records import OpenTransaction, TopicPartition
+from txn_analysis.judge.state_frames import cluster_ids, state_evidence
+from txn_analysis.parallel import in_parallel
+from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+    from txn_analysis.judge.coordinator_view import Views
+    from txn_analysis.judge.fit import Fit
+    from txn_analysis.judge.state_coverage import StateEvidence
+    from txn_analysis.run import Run
+
+Row = dict[str, Any]
+
+# Of all inputs of a run, earlier captures included; some ten thousand records of the state at most.
+AT_HAND_BYTES = 16 * 2**20
+
+
+class CoordinatorSide(NamedTuple):
+    """What was seen of the state and whether it fits the logs, and what it says of each open transaction."""
+
+    state: StateEvidence
+    views: Views
+
+
+def coordinator_side(run: Run, opened: Sequence[Row], health: list[Row], states: DataFrame) -> CoordinatorSide:
+    """What a run knows of the coordinator.
+
+    Args:
+        run: whose evidence counts.
+        opened: rows of `transactions`, the open ones that are asked about.
+        health: all rows of `partition_health` of the run.
+        states: the records of the coordinator that are evidence in the run.
+    """
+    markers = end_markers(run.rows(TRANSACTIONS), run.rows(PARTITION_HEALTH))
+    size_bytes = sum(item["text_bytes"] for item in run.evidence.inputs)
+    if size_bytes <= AT_HAND_BYTES:
+        return _in_memory(run, opened, health, markers)
+    return _on_spark(run, opened, health, markers, states)
+
+
+def _in_memory(run: Run, opened: Sequence[Row], health: list[Row], markers: DataFrame) -> CoordinatorSide:
+    rows, marked = in_parallel(lambda: collected(run.evidence.of(TRANSACTION_STATES)), lambda: collected(markers))
+    records = StateRecords(run.settings, run.evidence.section_rows, rows)
+    transactions = [OpenTransaction.of(row) for row in opened]
+    found: defaultdict[tuple[TopicPartition, int], list[EndMarker]] = defaultdict(list)
+    for row in marked:
+        place = TopicPartition(row.pop("topic"), row.pop("partition"))
+        found[place, row.pop("producer_id")].append(EndMarker(**row))
+    state, known = state_seen(records, health), histories_of(records, found, transactions)
+    fit = fit_with(records, state, known, found, transactions, run.moments)
+    views = views_with(known, transactions, found, run.settings.max_clock_skew_ms)
+    return CoordinatorSide(replace(state, fit=fit), views)
+
+
+def _on_spark(
+    run: Run, opened: Sequence[Row], health: list[Row], markers: DataFrame, states: DataFrame
+) -> CoordinatorSide:
+    state, views = in_parallel(
+        partial(state_evidence, states, run.evidence, health, run.settings),
+        lambda: _views(run, opened, markers, states) if opened else {},
+    )
+    asked = {row["producer_id"] for row in opened}
+    return CoordinatorSide(replace(state, fit=_fit(run, asked, markers, states, state)), views)
+
+
+def _views(run: Run, opened: Sequence[Row], markers: DataFrame, states: DataFrame) -> Views:
+    rows = run.warehouse.rows(opened, TRANSACTIONS)
+    return coordinator_views(rows, markers, states, run.settings.max_clock_skew_ms)
+
+
+def _fit(run: Run, asked: set[int], markers: DataFrame, states: DataFrame, state: StateEvidence) -> Fit:
+    """Whether the state fits the logs; what the markers say is only asked where something open depends on it."""
+    at_hand = state_at_hand(state, run.settings, run.moments.reach_ms)
+    is_given = bool(at_hand.chains)
+    sums, is_another = in_parallel(
+        lambda: marker_sums(markers, states, at_hand, asked) if is_given and asked else MarkerSums(),
+        lambda: is_given and is_foreign(states, markers, at_hand.known_since_ms),
+    )
+    is_misplaced = any(partition.misplaced_ids for partition in state.partitions)
+    return fit_of(sums, is_misplaced=is_misplaced, is_foreign=is_another, cluster_ids=cluster_ids(run.evidence))

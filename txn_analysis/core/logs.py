@@ -1,0 +1,119 @@
+"""The logs of histories in memory: folded in one go, then linked partition by partition."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.core.history import by
+from txn_analysis.ingest.sections import LOG_KINDS
+from txn_analysis.judge.end_markers import EndMarker
+from txn_analysis.judge.records import OpenTransaction, TopicPartition
+from txn_analysis.reconstruct.copies import Comparison, Pair, compare, pairs_to_compare
+from txn_analysis.reconstruct.fold import fold_all
+from txn_analysis.reconstruct.link import link_partition
+from txn_analysis.reconstruct.rivals import UNCUT
+from txn_analysis.reconstruct.segments import segments_of
+from txn_analysis.reconstruct.transaction_rows import PIECE_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from txn_analysis.core.history import History
+    from txn_analysis.ingest.batches import Batches
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Fold:
+    """Of one history the rows of `log_pieces`, cut where its copies and snapshots are compared.
+
+    `ended` are the rows of `ended_transactions` of its parts.
+    """
+
+    pieces: list[Row] = field(default_factory=list)
+    ended: list[pa.RecordBatch] = field(default_factory=list)
+
+
+def folds_of(histories: Sequence[History]) -> list[Fold]:
+    """The logs of some histories."""
+    parts = [(n, part) for n, history in enumerate(histories) for part in _parts(history)]
+    found = [Fold() for _ in histories]
+    if parts:
+        cuts = [histories[n].cuts.get(part.section, UNCUT) for n, part in parts]
+        folded = fold_all([part for _, part in parts], cuts)
+        for part, piece in zip(folded.part.tolist(), folded.pieces.to_pylist(), strict=True):
+            found[parts[part][0]].pieces.append(piece)
+        bounds = np.searchsorted(folded.part_of_transaction, np.arange(len(parts) + 1)).tolist()
+        for (number, _), (first, end) in zip(parts, pairwise(bounds), strict=True):
+            if end > first:
+                found[number].ended.append(folded.transactions.slice(first, end - first))
+    return found
+
+
+def _parts(history: History) -> Iterable[Batches]:
+    return (part for part in history.batches if len(part))
+
+
+@dataclass
+class Linked:
+    """All partitions of one history, linked: what is open, rows of `partition_health`, what ended, the pieces used."""
+
+    opened: list[OpenTransaction] = field(default_factory=list)
+    health: list[Row] = field(default_factory=list)
+    ended: list[Row] = field(default_factory=list)
+    used: set[tuple[Any, ...]] = field(default_factory=set)
+
+
+def linked_logs(history: History, pieces: Iterable[Row], as_of_ms: int | None) -> Linked:
+    """Every partition of one history, followed to its end."""
+    found = Linked()
+    pieces_at, snapshots_at = by(pieces, "topic", "partition"), by(history.snapshots, "topic", "partition")
+    for where, sections in sorted(history.linkable().items()):
+        own, place = pieces_at.get(where, []), {"topic": where[0], "partition": where[1]}
+        compared = _comparisons(history, sections, own)
+        linked = link_partition(sections, own, snapshots_at.get(where, []), compared, as_of_ms)
+        found.health.append(linked.health | place)
+        found.used |= {tuple(piece.values()) for piece in linked.used_pieces}
+        for row in linked.transactions:
+            if row["outcome"] == "open":
+                found.opened.append(OpenTransaction.of(row | place))
+            else:
+                found.ended.append(row | place)
+    found.opened.sort(key=lambda t: (t.topic_partition, t.txn_start_offset, t.producer_id))
+    return found
+
+
+def end_markers(ended: Iterable[pa.RecordBatch], linked: Linked) -> dict[tuple[TopicPartition, int], list[EndMarker]]:
+    """As `judge.marker_frames.end_markers` on Spark: by partition and producer id, every end marker of the logs."""
+    found: defaultdict[tuple[TopicPartition, int], list[EndMarker]] = defaultdict(list)
+    whole = (row for part in ended for row in part.to_pylist() if tuple(row[name] for name in PIECE_KEY) in linked.used)
+    for row in (*whole, *linked.ended):
+        found[TopicPartition(row["topic"], row["partition"]), row["producer_id"]].append(EndMarker.of_ended(row))
+    for row in linked.health:
+        for bare in row["bare_markers"] or ():
+            found[TopicPartition(row["topic"], row["partition"]), bare["producer_id"]].append(EndMarker.bare(bare))
+    return dict(found)
+
+
+def _comparisons(history: History, sections: Iterable[Row], pieces: list[Row]) -> dict[Pair, Comparison]:
+    """Of all copies of one partition that differ somewhere, how."""
+    rows = list(sections)
+    if sum(s["kind"] in LOG_KINDS for s in rows) < 2:
+        return {}
+    pairs = pairs_to_compare(segments_of(rows, pieces))
+    return {pair: compare(*[_batches_between(history, key, pair) for key in (pair.a, pair.b)]) for pair in pairs}
+
+
+def _batches_between(history: History, section: tuple[str, int], pair: Pair) -> pa.Table:
+    """The batches of one section that begin where two copies differ."""
+    found = pa.Table.from_batches([part.rows() for part in _parts(history) if part.section == section])
+    base = found["base_offset"]
+    return found.filter(pc.and_(pc.greater_equal(base, pair.start), pc.less(base, pair.stop)))

@@ -1,0 +1,50 @@
+"""What the operator gave their word for, as far as nothing in the capture disproves it.
+
+An assurance that is disproved counts nowhere in the capture, and the report names it with what disproves it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txn_analysis.judge.rules.commit_marker_missing import COMMIT_MARKER_MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from txn_analysis.config import Settings
+    from txn_analysis.judge.fit import Fit
+    from txn_analysis.judge.judgement import Judgement
+    from txn_analysis.judge.records import PartitionView
+
+Disproved = dict[str, str]
+"""By the name of its setting, what disproves an assurance, in words."""
+
+
+def disproved_by_state(settings: Settings, fit: Fit) -> Disproved:
+    """The word that the state was copied last, where a commit in the logs is later than it, and not in it."""
+    later = fit.sums.later
+    if not settings.state_copied_last or later is None:
+        return {}
+    return {"state_copied_last": f"{later}, is later than what __transaction_state holds, and is not in it"}
+
+
+def disproved_by_loss(
+    settings: Settings, judged: Iterable[Judgement], partitions: Iterable[PartitionView]
+) -> Disproved:
+    """The word that no record was lost, where a marker was."""
+    if not settings.no_records_lost:
+        return {}
+    lost = (f"{j.facts.where} lost a COMMIT marker" for j in judged if j.rule is COMMIT_MARKER_MISSING)
+    cut = (
+        f"a copy of {p.topic_partition} was truncated below an end marker at offset {p.truncated_marker_offset}"
+        for p in partitions
+        if p.truncated_marker_offset is not None
+    )
+    told = next(iter((*sorted(lost), *sorted(cut))), None)
+    return {} if told is None else {"no_records_lost": told}
+
+
+def without(settings: Settings, disproved: Mapping[str, str]) -> Settings:
+    """The settings without the assurances that are disproved."""
+    return settings.model_copy(update=dict.fromkeys(disproved, False))
