@@ -8,32 +8,39 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.core.coordinator import fit_with, histories_of, state_seen, views_with
+from pyspark.sql import functions as F
+
+from txn_analysis.core.coordinator import fit_with, histories_of, state_seen, sums_of_all, views_with
 from txn_analysis.core.state_records import StateRecords
 from txn_analysis.frames import collected
+from txn_analysis.ingest.sections import STATE
 from txn_analysis.judge.coordinator import coordinator_views
+from txn_analysis.judge.decisions import decisions_of
 from txn_analysis.judge.end_markers import EndMarker
 from txn_analysis.judge.fit import MarkerSums, fit_of, state_at_hand
-from txn_analysis.judge.marker_frames import end_markers, is_foreign, marker_sums
+from txn_analysis.judge.marker_frames import PLACE, end_markers, is_foreign, marker_sums, markers_in, with_markers
+from txn_analysis.judge.marker_look import Look, looker
 from txn_analysis.judge.records import OpenTransaction, TopicPartition
-from txn_analysis.judge.state_frames import cluster_ids, state_evidence
+from txn_analysis.judge.state_frames import PICKLED, cluster_ids, state_evidence, told
 from txn_analysis.parallel import in_parallel
 from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
     from txn_analysis.judge.coordinator_view import Views
     from txn_analysis.judge.fit import Fit
+    from txn_analysis.judge.records import StateRecord
     from txn_analysis.judge.state_coverage import StateEvidence
     from txn_analysis.run import Run
 
 Row = dict[str, Any]
+Key = tuple[TopicPartition, int]
 
 # Of all inputs of a run, earlier captures included; some ten thousand records of the state at most.
 AT_HAND_BYTES = 16 * 2**20
@@ -59,7 +66,15 @@ def coordinator_side(run: Run, opened: Sequence[Row], health: list[Row], states:
     size_bytes = sum(item["text_bytes"] for item in run.evidence.inputs)
     if size_bytes <= AT_HAND_BYTES:
         return _in_memory(run, opened, health, markers)
+    state_bytes = sum(item["text_bytes"] for item in run.evidence.inputs if _holds_state(item))
+    if state_bytes <= AT_HAND_BYTES:
+        return _state_in_memory(run, opened, health, markers)
     return _on_spark(run, opened, health, markers, states)
+
+
+def _holds_state(item: Row) -> bool:
+    kinds = [section["kind"] for section in item["sections"] or ()]
+    return any(kind == STATE or kind.startswith("console") for kind in kinds)
 
 
 def _in_memory(run: Run, opened: Sequence[Row], health: list[Row], markers: DataFrame) -> CoordinatorSide:
@@ -74,6 +89,59 @@ def _in_memory(run: Run, opened: Sequence[Row], health: list[Row], markers: Data
     fit = fit_with(records, state, known, found, transactions, run.moments)
     views = views_with(known, transactions, found, run.settings.max_clock_skew_ms)
     return CoordinatorSide(replace(state, fit=fit), views)
+
+
+def _state_in_memory(run: Run, opened: Sequence[Row], health: list[Row], markers: DataFrame) -> CoordinatorSide:
+    """Logs of any size beside a state that is small: of their markers only those that are asked about are collected."""
+    records = StateRecords(run.settings, run.evidence.section_rows, collected(run.evidence.of(TRANSACTION_STATES)))
+    transactions = [OpenTransaction.of(row) for row in opened]
+    state, known = state_seen(records, health), histories_of(records, None, transactions)
+    at_hand = state_at_hand(state, run.settings, run.moments.reach_ms)
+    look, found = in_parallel(
+        lambda: reduce(Look.plus, told(markers.mapInArrow(looker(known, at_hand), PICKLED)), Look()),
+        lambda: _markers_of_decided(transactions, known, markers, run.settings.max_clock_skew_ms),
+    )
+    sums = MarkerSums()
+    if at_hand.chains and opened and look.suspects:
+        own = _markers_of(look.suspects, markers)
+        sums = replace(sums_of_all(own, known, at_hand, transactions), confirmed_count=look.confirmed_count)
+    fit = fit_of(
+        sums,
+        is_misplaced=any(partition.misplaced_ids for partition in state.partitions),
+        is_foreign=bool(at_hand.chains) and look.has_young and not look.knows_one,
+        cluster_ids=records.cluster_ids,
+    )
+    views = views_with(known, transactions, found, run.settings.max_clock_skew_ms)
+    return CoordinatorSide(replace(state, fit=fit), views)
+
+
+def _markers_of_decided(
+    opened: Sequence[OpenTransaction],
+    known: Mapping[int, Sequence[Sequence[StateRecord]]],
+    markers: DataFrame,
+    max_clock_skew_ms: int,
+) -> dict[Key, list[EndMarker]]:
+    """The markers that can serve a decision on an open transaction: none where the state has no such decision."""
+    decided = {
+        t.key: found
+        for t in opened
+        if (
+            found := [
+                d for h in known.get(t.producer_id, ()) for d in decisions_of(h, t.topic_partition, t.producer_id)
+            ]
+        )
+    }
+    if not decided:
+        return {}
+    since_ms = min(decision.prepared_ms for found in decided.values() for decision in found) - max_clock_skew_ms
+    return _markers_of(decided, markers.where(F.col("at_ms").isNull() | (F.col("at_ms") >= since_ms)))
+
+
+def _markers_of(keys: Iterable[Key], markers: DataFrame) -> dict[Key, list[EndMarker]]:
+    places = [(*where, producer_id) for where, producer_id in sorted(keys)]
+    asked = markers.sparkSession.createDataFrame(places, markers.select(*PLACE).schema)
+    rows = collected(with_markers(asked, markers))
+    return {(TopicPartition(row["topic"], row["partition"]), row["producer_id"]): markers_in(row) for row in rows}
 
 
 def _on_spark(

@@ -77,10 +77,12 @@ def test_what_is_too_large_for_memory_is_judged_alike_in_tasks(
     named = {"warehouse": warehouse, "cluster": variant.name}
     run = audit.reconstruct(spark, Settings.model_validate(settings | named))
     in_memory = judge(run)
-    monkeypatch.setattr(coordinator_side, "AT_HAND_BYTES", -1)
-    in_tasks = judge(run)
-    assert in_tasks.findings == in_memory.findings
-    assert in_tasks.run_row["state_coverage"] == in_memory.run_row["state_coverage"]
+    text_bytes = sum(item["text_bytes"] for item in run.evidence.inputs)
+    for at_hand_bytes in (text_bytes - 1, -1):  # the state alone fits, and nothing does
+        monkeypatch.setattr(coordinator_side, "AT_HAND_BYTES", at_hand_bytes)
+        in_tasks = judge(run)
+        assert in_tasks.findings == in_memory.findings
+        assert in_tasks.run_row["state_coverage"] == in_memory.run_row["state_coverage"]
 
 
 @pytest.mark.parametrize(("kind", "number"), MUTATED)

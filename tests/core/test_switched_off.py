@@ -225,10 +225,10 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         FITTING,
     ),
     "a marker confirms without an allowance": (
-        Mutant(fit._is_confirmed, "since_ms - skew_ms <= at_ms", "since_ms <= at_ms"),
+        Mutant(fit.is_confirmed, "since_ms - skew_ms <= at_ms", "since_ms <= at_ms"),
         FITTING,
     ),
-    "a marker confirms however late": (Mutant(fit._is_confirmed, "at_ms - skew_ms <= by_ms", "True"), FITTING),
+    "a marker confirms however late": (Mutant(fit.is_confirmed, "at_ms - skew_ms <= by_ms", "True"), FITTING),
     "expired ids contradict": (
         Mutant(fit.StateAtHand.may_have_expired, "is_before(at_ms, self.known_since_ms)", "False"),
         FITTING,

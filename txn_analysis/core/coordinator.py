@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from txn_analysis.judge.coordinator_view import Markers
     from txn_analysis.judge.end_markers import EndMarker
     from txn_analysis.judge.fact_finding import Moments
+    from txn_analysis.judge.fit import StateAtHand
     from txn_analysis.judge.records import OpenTransaction, StateRecord, TopicPartition
 
 Row = dict[str, Any]
@@ -50,19 +51,29 @@ def fit_with(
 ) -> Fit:
     """Whether the state fits the logs; `known` are the histories of the producers of all `markers`."""
     at_hand = state_at_hand(state, records.settings, moments.reach_ms)
-    of_producer: defaultdict[int, dict[TopicPartition, Sequence[EndMarker]]] = defaultdict(dict)
-    for (where, producer_id), own in markers.items():
-        of_producer[producer_id][where] = own
-    asked, sums = {transaction.producer_id for transaction in opened}, MarkerSums()
-    if at_hand.chains and asked:
-        for producer_id, places in of_producer.items():
-            sums = sums.plus(sums_of_producer(producer_id, places, known.get(producer_id, ()), at_hand, asked))
+    sums = sums_of_all(markers, known, at_hand, opened) if at_hand.chains else MarkerSums()
     return fit_of(
         sums,
         is_misplaced=any(partition.misplaced_ids for partition in state.partitions),
         is_foreign=bool(at_hand.chains) and _is_foreign(records, markers, at_hand.known_since_ms),
         cluster_ids=records.cluster_ids,
     )
+
+
+def sums_of_all(
+    markers: Markers,
+    known: Mapping[int, Sequence[Sequence[StateRecord]]],
+    at_hand: StateAtHand,
+    opened: Iterable[OpenTransaction],
+) -> MarkerSums:
+    """What all markers say of the state; nothing where nothing open depends on it."""
+    of_producer: defaultdict[int, dict[TopicPartition, Sequence[EndMarker]]] = defaultdict(dict)
+    for (where, producer_id), own in markers.items():
+        of_producer[producer_id][where] = own
+    asked, sums = {transaction.producer_id for transaction in opened}, MarkerSums()
+    for producer_id, places in of_producer.items() if asked else ():
+        sums = sums.plus(sums_of_producer(producer_id, places, known.get(producer_id, ()), at_hand, asked))
+    return sums
 
 
 def _is_foreign(records: StateRecords, markers: Markers, known_since_ms: int | None) -> bool:
@@ -76,11 +87,13 @@ def _is_foreign(records: StateRecords, markers: Markers, known_since_ms: int | N
 
 
 def histories_of(
-    records: StateRecords, markers: Markers, opened: Iterable[OpenTransaction]
+    records: StateRecords, markers: Markers | None, opened: Iterable[OpenTransaction]
 ) -> dict[int, list[list[StateRecord]]]:
-    """By producer id, the records of each id that has, or had, it; in order."""
-    asked = {transaction.producer_id for transaction in opened}
-    asked |= {producer_id for _, producer_id in markers}
+    """By producer id, the records of each id that has, or had, it; in order. All of the state's without markers."""
+    if markers is None:
+        asked = {producer_id for row in records.rows for producer_id in named_in(row) if producer_id is not None}
+    else:
+        asked = {transaction.producer_id for transaction in opened} | {producer_id for _, producer_id in markers}
     found: defaultdict[int, list[list[StateRecord]]] = defaultdict(list)
     for own in records.histories(asked).values():
         ordered = in_order(own)

@@ -194,7 +194,7 @@ def sums_of_producer(
     known = [history for history in histories if history]
     sums = MarkerSums()
     for where, own in markers.items():
-        commits = [commit for history in known for commit in _commits(history, where, producer_id)]
+        commits = [commit for history in known for commit in commits_of(history, where, producer_id)]
         for run in runs_of(own):
             if run.kind == COMMIT:
                 sums = sums.plus(_sums_of_run(run.markers, commits, where, producer_id, known, state))
@@ -202,8 +202,8 @@ def sums_of_producer(
     return MarkerSums(sums.confirmed_count, sums.contradicted_count, told, sums.first, sums.later)
 
 
-def _commits(history: Sequence[StateRecord], where: TopicPartition, producer_id: int) -> Iterable[tuple[int, int]]:
-    """From when to when a decision's marker can have been written, at the latest."""
+def commits_of(history: Sequence[StateRecord], where: TopicPartition, producer_id: int) -> Iterable[tuple[int, int]]:
+    """Of each commit of a partition, from when to when a decision's marker can have been written, at the latest."""
     completed_ms = [*written_by_ms(history)[1:], UNBOUNDED_MS]
     is_completed = [*[after.completes(record) for record, after in pairwise(history)], False]
     for record, is_done, done_ms in zip(history, is_completed, completed_ms, strict=True):
@@ -225,10 +225,10 @@ def _sums_of_run(
     One that is later than the state may still be another transaction's, which wrote no data here.
     """
     written = [(marker, marker.at_ms) for marker in run if marker.at_ms is not None]
-    confirmed_count = sum(_is_confirmed(at_ms, commits, state.max_clock_skew_ms) for _, at_ms in written)
+    confirmed_count = sum(is_confirmed(at_ms, commits, state.max_clock_skew_ms) for _, at_ms in written)
     sums = MarkerSums(confirmed_count)
     for marker, at_ms in written:
-        if _is_confirmed(at_ms, commits, state.max_clock_skew_ms):
+        if is_confirmed(at_ms, commits, state.max_clock_skew_ms):
             continue
         witness = Witness(at_ms, *where, marker.offset, producer_id)
         if not confirmed_count and _is_contradicted(marker, at_ms, histories, state):
@@ -238,8 +238,15 @@ def _sums_of_run(
     return sums
 
 
-def _is_confirmed(at_ms: int, commits: Iterable[tuple[int, int]], skew_ms: int) -> bool:
+def is_confirmed(at_ms: int, commits: Iterable[tuple[int, int]], skew_ms: int) -> bool:
+    """A marker of this moment can be that of one of some commits, see `commits_of`."""
     return any(since_ms - skew_ms <= at_ms and at_ms - skew_ms <= by_ms for since_ms, by_ms in commits)
+
+
+def may_speak(marker: EndMarker, at_ms: int, histories: Sequence[Sequence[StateRecord]], state: StateAtHand) -> bool:
+    """A COMMIT marker that nothing confirms contradicts the state, or is later than it, if it repeats no other one."""
+    is_late = not state.may_have_expired(at_ms) and _is_later(at_ms, histories, state)
+    return is_late or _is_contradicted(marker, at_ms, histories, state)
 
 
 def _partitions(histories: Iterable[Sequence[StateRecord]]) -> list[int]:
