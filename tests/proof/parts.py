@@ -199,7 +199,7 @@ PARTS = (
         "python -m tests.world.small --steps {size}",
         small_histories,
         size=7,
-        sample=4,
+        sample=6,
     ),
     Part(
         "canary",
