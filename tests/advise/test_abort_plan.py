@@ -73,20 +73,27 @@ def test_without_any_broker_time_there_is_no_plan() -> None:
 def test_precondition_looks_the_start_up() -> None:
     precondition = only().precondition
     assert "describe-producers --topic orders --partition 2" in precondition
-    assert "CurrentTransactionStartOffset 155" in precondition
+    assert "producer id 987654321 with epoch 3 and CurrentTransactionStartOffset 155" in precondition
     assert "describe --transactional-id" not in precondition
 
 
-def test_precondition_of_a_live_producer_needs_a_fresh_describe() -> None:
-    (record,) = plan_of(rows.live_finding(transactional_id="evil\n'$(rm -rf ~)"))
-    assert record.producer_is_live
-    assert r"--transactional-id $'evil\n\'$(rm -rf ~)'` must not list payments-0" in record.precondition
-    assert "end that producer first" in record.precondition
+@pytest.mark.parametrize(("is_live", "may_return"), [(True, True), (False, True), (True, False)])
+def test_a_producer_that_may_write_again_is_ended_first(is_live: bool, may_return: bool) -> None:
+    columns = {"is_producer_live": is_live, "producer_may_return": may_return}
+    (record,) = plan_of(rows.live_finding(transactional_id="evil\n$(rm -rf ~)") | columns)
+    assert (record.producer_is_live, record.producer_may_return) == (is_live, may_return)
+    assert record.precondition.startswith("first end the producer")
+    name = r"""--transactional-id "$(printf 'evil\012$(rm \055rf ~)')"`"""
+    assert f"{name} must show an epoch above 0 and not list payments-0" in record.precondition
+    assert "never by --start-offset" in record.precondition
 
 
-@pytest.mark.parametrize(("transactional_id", "is_live"), [(None, False), ("inventory-sync", True)])
-def test_unknown_liveness_counts_as_live_where_there_is_an_id(transactional_id: str | None, is_live: bool) -> None:
-    assert only(is_producer_live=None, transactional_id=transactional_id).producer_is_live is is_live
+@pytest.mark.parametrize(("transactional_id", "is_feared"), [(None, False), ("inventory-sync", True)])
+def test_what_is_not_known_of_a_producer_is_feared_where_it_has_an_id(
+    transactional_id: str | None, is_feared: bool
+) -> None:
+    record = only(is_producer_live=None, producer_may_return=None, transactional_id=transactional_id)
+    assert (record.producer_is_live, record.producer_may_return) == (is_feared, is_feared)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +119,7 @@ def test_unknown_liveness_counts_as_live_where_there_is_an_id(transactional_id: 
         {"txn_start_offset": -1},
         {"evidence": []},
         {"finding_id": None},
+        {"producer_may_return": True, "transactional_id": None},
     ],
     ids=str,
 )

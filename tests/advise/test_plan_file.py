@@ -114,7 +114,7 @@ FIRST, SECOND, THIRD = TEXT.splitlines(keepends=True)
         pytest.param(TEXT.replace('"producer_epoch": 3', '"producer_epoch": 4'), id="an epoch raised"),
         pytest.param(TEXT.replace('"txn_start_offset": 155', '"txn_start_offset": 156'), id="another start"),
         pytest.param(TEXT.replace(f'"not_after_ms": {ENDS_MS}', f'"not_after_ms": {ENDS_MS + 1}'), id="a longer life"),
-        pytest.param(TEXT.replace("end that producer first", "go ahead"), id="a precondition reworded"),
+        pytest.param(TEXT.replace("first end the producer", "go ahead"), id="a precondition reworded"),
         pytest.param(FIRST + SECOND, id="a record left out"),
         pytest.param(TEXT + THIRD, id="a record twice"),
         pytest.param(SECOND + FIRST + THIRD, id="another order"),
@@ -148,5 +148,9 @@ def test_forged_record_with_a_right_fingerprint_is_none_of_the_run() -> None:
 
 def test_check_says_how_long_to_wait() -> None:
     starts_ms = max(record.not_before_ms for record in PLAN)
-    assert what_was_checked(PLAN, starts_ms).endswith(f"3 records, unchanged, valid until {iso_utc(ENDS_MS)}\n")
+    said, *producers = what_was_checked(PLAN, starts_ms).splitlines()
+    assert said.endswith(f"3 records, unchanged, valid until {iso_utc(ENDS_MS)}")
+    assert [line.partition(":")[0] for line in producers] == [
+        "first end the producer of payments-0, transactional id inventory-sync"
+    ]
     assert f"3 of them not before {iso_utc(starts_ms)}" in what_was_checked(PLAN, starts_ms - 1)

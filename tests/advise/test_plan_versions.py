@@ -26,7 +26,7 @@ NEWER = "was made by a newer version, which says"
 class TomorrowsRecord(AbortRecord):
     """With a field that a later version requires."""
 
-    producer_may_return: bool
+    rack: str
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_row_of_this_version_is_its_record() -> None:
     assert stored_record(ROW) == RECORD
 
 
-@pytest.mark.parametrize("column", ["rule", "producer_is_live", "not_before_ms", "evidence"])
+@pytest.mark.parametrize("column", ["rule", "producer_is_live", "producer_may_return", "not_before_ms", "evidence"])
 def test_row_without_what_is_required_is_of_an_earlier_version(column: str) -> None:
     expected = f"run-1: its abort plan {EARLIER} {column}: audit again"
     assert refusal(ROW | {column: None}) == expected
@@ -60,18 +60,18 @@ def test_row_without_what_is_required_is_of_an_earlier_version(column: str) -> N
 
 
 def test_row_of_today_lacks_what_tomorrow_requires(tomorrow: None) -> None:
-    expected = f"run-1: its abort plan {EARLIER} producer_may_return: audit again"
-    assert refusal(ROW) == refusal(ROW | {"producer_may_return": None}) == expected
-    assert stored_record(ROW | {"producer_may_return": True}).model_dump() == ROW | {"producer_may_return": True}
+    expected = f"run-1: its abort plan {EARLIER} rack: audit again"
+    assert refusal(ROW) == refusal(ROW | {"rack": None}) == expected
+    assert stored_record(ROW | {"rack": "r1"}).model_dump() == ROW | {"rack": "r1"}
 
 
 def test_row_of_tomorrow_says_what_is_not_known_today() -> None:
-    found = refusal(ROW | {"producer_may_return": False})
-    assert found == f"run-1: its abort plan {NEWER} producer_may_return: use that one, or audit again"
+    found = refusal(ROW | {"rack": "r1"})
+    assert found == f"run-1: its abort plan {NEWER} rack: use that one, or audit again"
 
 
 def test_row_of_today_in_a_table_of_tomorrow_is_taken() -> None:
-    assert stored_record(ROW | {"producer_may_return": None}) == RECORD
+    assert stored_record(ROW | {"rack": None}) == RECORD
 
 
 def test_row_that_no_version_wrote_is_refused() -> None:
@@ -79,14 +79,14 @@ def test_row_that_no_version_wrote_is_refused() -> None:
 
 
 def test_file_of_an_earlier_version_is_refused(tomorrow: None) -> None:
-    assert file_refusal(ndjson(PLAN)) == f"plan, line 1: {EARLIER} producer_may_return: audit again"
-    known = fingerprinted([TomorrowsRecord(**ROW, producer_may_return=True)])
+    assert file_refusal(ndjson(PLAN)) == f"plan, line 1: {EARLIER} rack: audit again"
+    known = fingerprinted([TomorrowsRecord(**ROW, rack="r1")])
     assert read_plan(ndjson(known), "plan") == known
 
 
 def test_file_of_a_newer_version_is_refused() -> None:
-    text = ndjson(fingerprinted([TomorrowsRecord(**ROW, producer_may_return=True)]))
-    assert file_refusal(text) == f"plan, line 1: {NEWER} producer_may_return: use that one, or audit again"
+    text = ndjson(fingerprinted([TomorrowsRecord(**ROW, rack="r1")]))
+    assert file_refusal(text) == f"plan, line 1: {NEWER} rack: use that one, or audit again"
 
 
 def test_what_a_file_says_reaches_no_terminal_unescaped() -> None:

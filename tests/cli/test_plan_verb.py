@@ -8,7 +8,8 @@ import pytest
 
 from tests.report import rows
 from txn_analysis.advise.abort_plan import AbortRecord, abort_plan
-from txn_analysis.advise.renderings import commands, ndjson
+from txn_analysis.advise.renderings import ndjson
+from txn_analysis.advise.script import commands
 from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def test_request_goes_to_stdout_and_what_is_left_out_to_stderr(command: Callable
     done = command("abort-plan", "--api-version", str(api_version))
     (marker,) = json.loads(done.out)["markers"]
     assert (done.code, marker["producerId"], "transactionVersion" in marker) == (0, 3, api_version == 2)
-    assert done.err.startswith("left out: orders-2, producer id 987654321")
+    assert "\nleft out: orders-2, producer id 987654321" in done.err
 
 
 @pytest.mark.parametrize("flag", ["--format", "--rendering"])
@@ -52,7 +53,7 @@ def test_empty_plan_is_a_valid_request(command: Callable[..., Done]) -> None:
 def test_part_of_a_plan_is_noted(command: Callable[..., Done]) -> None:
     done = command("abort-plan", "--format", "ndjson", "--topic", "payments", "--partition", "0")
     (record,) = [json.loads(line) for line in done.out.splitlines()]
-    assert (record["topic"], done.err) == ("payments", "note: 1 of 2 records of the plan\n")
+    assert (record["topic"], done.err.splitlines()[0]) == ("payments", "note: 1 of 2 records of the plan")
     assert command("abort-plan", "--format", "ndjson", "--transactional-id", "inventory-sync").out == done.out
     assert "orders" in command("abort-plan", "--format", "ndjson", "--max-records", "1").out
 
@@ -83,6 +84,19 @@ def test_file_that_is_whole_and_in_time(command: Callable[..., Done], plan_file:
     assert "2 records, unchanged" in done.out
     assert "1 of them not before" in done.out
     assert command("abort-plan", "--check", str(plan_file), "--warehouse", "there").code == 0
+
+
+@pytest.mark.parametrize("form", ["write-txn-markers", "ndjson", "commands"])
+def test_plan_that_is_printed_too_late_or_needs_a_producer_to_end_says_so(
+    command: Callable[..., Done], form: str
+) -> None:
+    done = command("abort-plan", "--format", form)
+    assert "note: 2 records expired, the first at 2026-11-22T03:00:00.000Z" in done.err
+    assert "note: first end the producer of payments-0, transactional id inventory-sync" in done.err
+
+
+def test_plan_in_time_is_printed_without_a_note(command: Callable[..., Done], plan_file: Path) -> None:
+    assert "expired" not in command("abort-plan", "--format", "ndjson").err
 
 
 def test_changed_or_expired_or_foreign_file_is_refused(

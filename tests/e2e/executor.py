@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from tests.e2e.broker import QUIET
 from tests.e2e.driver import KafkaError
 from tests.e2e.kafka_jars import class_path
-from txn_analysis.advise.renderings import commands, ndjson, write_txn_markers
+from txn_analysis.advise.renderings import ndjson, write_txn_markers
+from txn_analysis.advise.script import commands
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from tests.e2e.scene import Scene
     from txn_analysis.advise.abort_plan import AbortRecord
 
-_FOUR_FIELDS = re.compile(r"^#   .*?: (kafka-transactions\.sh .* --coordinator-epoch \d+)$", re.MULTILINE)
+_FOUR_FIELDS = re.compile(r"(kafka-transactions\.sh .* --coordinator-epoch \d+)$", re.MULTILINE)
+_BEFORE_DESCRIBE = "2.8.2"  # brokers before 3.0 cannot describe a transaction
 
 
 def refusals(scene: Scene, record: AbortRecord, now_ms: int, *, is_producer_ended: bool = False) -> list[str]:
@@ -33,7 +35,7 @@ def refusals(scene: Scene, record: AbortRecord, now_ms: int, *, is_producer_ende
     starts = {row["producer_id"]: row["txn_start_offset"] for row in rows}
     if starts.get(record.producer_id) != record.txn_start_offset:
         found.append("nothing is open at the start offset")
-    if record.producer_is_live and not is_producer_ended and _is_listed(scene, record):
+    if record.must_end_producer and not is_producer_ended and _is_listed(scene, record):
         found.append("the coordinator lists the partition, or cannot be asked")
     return found
 
@@ -63,20 +65,46 @@ def by_request(scene: Scene, record: AbortRecord, version: int) -> dict[str, int
     return codes
 
 
-def by_script(scene: Scene, record: AbortRecord, tool_version: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """The script of `--format commands`, as it is, with the tool of some version in the PATH."""
-    return _sh(commands([record]), scene, tool_version, folder)
+def by_script(
+    scene: Scene, record: AbortRecord, tool_version: str, folder: Path, *, is_unchecked: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """The script of `--format commands`, as it is, with the tool of some version in the PATH.
+
+    Whoever runs it has ended the producer, and says so; and, where the brokers cannot be asked, has looked elsewhere.
+    """
+    words = ["--yes"]
+    if record.transactional_id is not None:
+        words += ["--ended", record.transactional_id]
+    if is_unchecked:
+        words += ["--unchecked", record.finding_id]
+    return _sh(commands([record]), scene, tool_version, folder, *words)
+
+
+def must_be_unchecked(scene: Scene, record: AbortRecord) -> bool:
+    """These brokers cannot tell whether the producer is ended."""
+    return record.must_end_producer and scene.version == _BEFORE_DESCRIBE
+
+
+def by_start_offset(
+    scene: Scene, record: AbortRecord, tool_version: str, folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """What nobody may type for a producer that may return."""
+    command = (
+        f'kafka-transactions.sh --bootstrap-server "$BROKERS" abort --topic {record.topic} '
+        f"--partition {record.partition} --start-offset {record.txn_start_offset}"
+    )
+    return _sh(command, scene, tool_version, folder)
 
 
 def by_four_fields(
     scene: Scene, record: AbortRecord, tool_version: str, folder: Path
 ) -> subprocess.CompletedProcess[str]:
-    """The form for brokers before 3.0, which the script gives in a comment."""
+    """The form with the recorded epochs: a command of the script where the producer may return, else a comment."""
     (command,) = _FOUR_FIELDS.findall(commands([record]))
     return _sh(command, scene, tool_version, folder)
 
 
-def _sh(script: str, scene: Scene, tool_version: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def _sh(script: str, scene: Scene, tool_version: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     folder.mkdir(parents=True, exist_ok=True)
     tool = folder / "kafka-transactions.sh"
     java = f'java -Xmx256m {" ".join(QUIET)} -cp "{class_path(tool_version)}"'
@@ -87,4 +115,5 @@ def _sh(script: str, scene: Scene, tool_version: str, folder: Path) -> subproces
         "PATH": f"{folder}:{os.environ['PATH']}",
         "BROKERS": scene.cluster.bootstrap,
     }
-    return subprocess.run(["sh", "-e", "-c", script], env=environment, capture_output=True, text=True, check=False)
+    command = ["sh", "-e", "-c", script, "plan.sh", *words]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from tests.e2e.captures import Audits, Capture, by_place, dump, take_capture
 from tests.e2e.driver import KafkaError
-from tests.e2e.executor import by_admin, by_four_fields, by_request, by_script, refusals
+from tests.e2e.executor import (
+    by_admin,
+    by_four_fields,
+    by_request,
+    by_script,
+    by_start_offset,
+    must_be_unchecked,
+    refusals,
+)
 from tests.e2e.hangs import LATE_JOINER, now_ms
 from tests.e2e.scene import OFFSETS, PLACES, Scene, set_scene
 from txn_analysis.advise.plan_file import read_plan
@@ -75,6 +83,7 @@ class LateExecution:
     refusals_before: list[str]
     refusals_after: list[str]
     live_offsets: list[int]
+    script: subprocess.CompletedProcess[str]
     abort: subprocess.CompletedProcess[str]
     seen: list[int]
 
@@ -172,7 +181,7 @@ def _execute(story: Story, folder: Path) -> None:
     late = next(place for place, record in records.items() if record.transactional_id == LATE_JOINER)
     story.late = _execute_late(story, records.pop(late), folder)
     for number, (place, record) in enumerate(sorted(records.items())):
-        if record.producer_is_live:
+        if record.must_end_producer:
             _end_producer(scene, record)
         story.refused[place] = refusals(scene, record, now_ms(), is_producer_ended=True)
         story.executed[place] = _execute_one(scene, record, number, folder)
@@ -183,11 +192,12 @@ def _execute(story: Story, folder: Path) -> None:
 
 
 def _end_producer(scene: Scene, record: AbortRecord) -> None:
-    """What the record advises to do first where the producer has a transaction in progress."""
+    """What the record says must be done first: the application is stopped, and a newer instance fences its id."""
     assert record.transactional_id is not None
-    pulse = scene.pulses[record.transactional_id]
-    pulse.stop()
-    scene.raw.end(pulse.producer, commit=True)
+    if pulse := scene.pulses.get(record.transactional_id):
+        pulse.stop()
+        scene.raw.end(pulse.producer, commit=True)
+    scene.raw.init_producer_id(record.transactional_id)
 
 
 def _execute_one(scene: Scene, record: AbortRecord, number: int, folder: Path) -> str:
@@ -208,11 +218,13 @@ def _by_form(scene: Scene, record: AbortRecord, form: str, folder: Path) -> str:
         assert all(code == 0 for found in codes.values() for code in found.values()), codes
         return "accepted"
     tool = form.removeprefix("script ") if form.startswith("script") else TOOLS[-1]
-    by_form = by_script if form.startswith("script") else by_four_fields
-    done = by_form(scene, record, tool, folder / "bin")
+    if form.startswith("script"):
+        done = by_script(scene, record, tool, folder / "bin", is_unchecked=must_be_unchecked(scene, record))
+    else:
+        done = by_four_fields(scene, record, tool, folder / "bin")
     if done.returncode:
         raise KafkaError(done.stdout + done.stderr, -1)
-    return "accepted"
+    return "nothing to do" if "nothing to do" in done.stderr else "accepted"
 
 
 def _api_versions(scene: Scene) -> tuple[int, ...]:
@@ -239,9 +251,10 @@ def _execute_late(story: Story, record: AbortRecord, folder: Path) -> LateExecut
     scene.raw.add_partition(producer, place)
     first = scene.raw.write(producer, place, 2, at_ms=now_ms())
     after = refusals(scene, record, now_ms())
-    abort = by_script(scene, record, TOOLS[-1], folder / "bin")
+    script = by_script(scene, record, TOOLS[-1], folder / "bin")
+    abort = by_start_offset(scene, record, TOOLS[-1], folder / "bin")
     scene.raw.end(producer, commit=True)
-    return LateExecution(record, before, after, [first, first + 1], abort, scene.consume(place)["offsets"])
+    return LateExecution(record, before, after, [first, first + 1], script, abort, scene.consume(place)["offsets"])
 
 
 def _third_night(story: Story, first: FirstNight, audits: Audits) -> None:

@@ -116,7 +116,15 @@ def test_executing_twice_does_no_harm(story: Story) -> None:
     """Admin, request and four fields write one marker more, which ends nothing; the look-up finds nothing open."""
     assert set(story.again) == set(story.executed.values())
     assert all(said == "accepted" for form, said in story.again.items() if not form.startswith("script")), story.again
-    assert all(said != "accepted" for form, said in story.again.items() if form.startswith("script")), story.again
+    assert all(said == "nothing to do" for form, said in story.again.items() if form.startswith("script")), story.again
+
+
+def test_script_refuses_where_the_producer_came_back(story: Story) -> None:
+    late = story.late
+    assert late is not None
+    assert late.script.returncode == 1
+    says = "too old for" if story.hanging_after is None else "the coordinator lists late-0"
+    assert says in late.script.stderr
 
 
 def test_late_execution_kills_live_data_and_the_precondition_catches_it(story: Story) -> None:

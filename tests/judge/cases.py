@@ -84,6 +84,7 @@ KNOWN = CoordinatorView(
     is_listed=False,
     runs_under_producer_id=True,
     is_producer_live=False,
+    producer_may_return=True,
     state_epoch=3,
     changed_ms=MARKED_MS,
     recorded_ms=MARKED_MS,

@@ -44,6 +44,7 @@ def finding(**columns: Any) -> Row:
         "coordinator_update_ms": None,
         "coordinator_timeout_ms": None,
         "is_producer_live": False,
+        "producer_may_return": False,
         "blocks_partition": True,
         "evidence": ["no transactional id has, or had, producer id 987654321", "4 of 4 partitions seen"],
         "missing_evidence": [],
@@ -66,6 +67,7 @@ def live_finding(**columns: Any) -> Row:
             state_partition=0,
             coordinator_state="Ongoing",
             is_producer_live=True,
+            producer_may_return=True,
             blocks_partition=False,
             evidence=["its current transaction does not contain payments-0"],
         )

@@ -28,18 +28,22 @@ def _is_due(world: World, record: AbortRecord) -> bool:
 
 
 def _destroys(world: World, record: AbortRecord) -> bool:
-    if record.producer_is_live:
+    log = world.logs[record.partition]
+    if record.must_end_producer:
+        if not record.is_sendable_by_epochs:
+            return False  # the script has no command for it
         world = _with_producer_ended(world, record)
-        if _lists(world, record):
-            return False  # a fresh `describe` still lists the partition: the executor stops
-    data = world.logs[record.partition].open_data(record.producer_id)
-    if not data or not _is_start(data[0].offset, record):
-        return False  # `abort --start-offset` finds no such transaction
+        log = world.logs[record.partition]
+        if not _is_ended(world, record):
+            return False  # a fresh `describe` says so, and the executor stops
+    data = log.open_data(record.producer_id)
+    if (
+        not data
+        or data[0].offset != record.txn_start_offset
+        or log.epoch_of(record.producer_id) != record.producer_epoch
+    ):
+        return False  # a fresh `describe-producers` shows nothing, or something else
     return any(is_acknowledged(world, record.partition, b) or is_live(world, record.partition, b) for b in data)
-
-
-def _is_start(offset: int, record: AbortRecord) -> bool:
-    return offset == record.txn_start_offset if record.is_txn_start_exact else offset <= record.txn_start_offset
 
 
 def _with_producer_ended(world: World, record: AbortRecord) -> World:
@@ -56,6 +60,9 @@ def _with_producer_ended(world: World, record: AbortRecord) -> World:
     return world
 
 
-def _lists(world: World, record: AbortRecord) -> bool:
+def _is_ended(world: World, record: AbortRecord) -> bool:
     row = None if record.transactional_id is None else world.last(record.transactional_id)
-    return row is not None and record.partition in row.partitions and row.producer_id == record.producer_id
+    if row is None:
+        return False
+    is_fenced = row.producer_id != record.producer_id or row.epoch > record.producer_epoch
+    return is_fenced and record.partition not in row.partitions

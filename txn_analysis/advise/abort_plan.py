@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from txn_analysis.errors import AuditError
 from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.report.escape import escape, shell_word
+from txn_analysis.report.escape import escape, shell_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -59,6 +59,7 @@ class AbortRecord(BaseModel):
     not_before_ms: NonNegativeInt64
     not_after_ms: NonNegativeInt64
     producer_is_live: bool
+    producer_may_return: bool
     precondition: NonEmptyText
 
     @model_validator(mode="after")
@@ -80,6 +81,22 @@ class AbortRecord(BaseModel):
         if self.not_after_ms <= self.not_before_ms:
             raise ValueError("not_after_ms must be later than not_before_ms")
         return self
+
+    @model_validator(mode="after")
+    def _producer_that_must_end_has_a_name(self) -> Self:
+        if self.must_end_producer and self.transactional_id is None:
+            raise ValueError("a producer that is live or may return must have a transactional_id")
+        return self
+
+    @property
+    def must_end_producer(self) -> bool:
+        """Its client could write there again under the same producer id: an abort would destroy that as well."""
+        return self.producer_is_live or self.producer_may_return
+
+    @property
+    def is_sendable_by_epochs(self) -> bool:
+        """The recorded epochs name just this transaction: its start is exact, and the coordinator epoch is known."""
+        return self.is_txn_start_exact and self.coordinator_epoch is not None
 
     @property
     def topic_partition(self) -> str:
@@ -132,7 +149,9 @@ def _plan_order(record: AbortRecord) -> tuple[str, int, int, int]:
 
 
 def _record(finding: Mapping[str, Any], settings: Settings, as_of_ms: int | None) -> AbortRecord:
-    is_live = _is_live(finding)
+    transactional_id = finding["transactional_id"]
+    is_live = _known_or_feared(finding["is_producer_live"], transactional_id)
+    may_return = _known_or_feared(finding["producer_may_return"], transactional_id)
     not_before_ms = _not_before_ms(finding, settings, as_of_ms)
     try:
         return AbortRecord(
@@ -151,11 +170,12 @@ def _record(finding: Mapping[str, Any], settings: Settings, as_of_ms: int | None
             is_txn_start_exact=finding["is_txn_start_exact"],
             rule=finding["rule"],
             evidence=list(finding["evidence"]),
-            transactional_id=finding["transactional_id"],
+            transactional_id=transactional_id,
             not_before_ms=not_before_ms,
             not_after_ms=max(not_before_ms, as_of_ms or 0) + settings.plan_valid_ms,
             producer_is_live=is_live,
-            precondition=_precondition(finding, is_live=is_live),
+            producer_may_return=may_return,
+            precondition=_precondition(finding, must_end_producer=is_live or may_return),
         )
     except ValidationError as error:
         fields = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'record'}: {e['msg']}" for e in error.errors())
@@ -175,10 +195,9 @@ def _epoch_to_send(finding: Mapping[str, Any]) -> int | None:
     return epoch
 
 
-def _is_live(finding: Mapping[str, Any]) -> bool:
-    """Whether to treat the producer as live; unknown counts as live where an id could have a transaction."""
-    is_live: bool | None = finding["is_producer_live"]
-    return finding["transactional_id"] is not None if is_live is None else is_live
+def _known_or_feared(known: bool | None, transactional_id: str | None) -> bool:
+    """What is unknown counts as true where there is an id under which a client could write."""
+    return transactional_id is not None if known is None else known
 
 
 def _not_before_ms(finding: Mapping[str, Any], settings: Settings, as_of_ms: int | None) -> int:
@@ -191,20 +210,20 @@ def _not_before_ms(finding: Mapping[str, Any], settings: Settings, as_of_ms: int
     return base_ms + settings.late_after_ms
 
 
-def _precondition(finding: Mapping[str, Any], *, is_live: bool) -> str:
-    topic, partition = escape(finding["topic"]), finding["partition"]
+def _precondition(finding: Mapping[str, Any], *, must_end_producer: bool) -> str:
+    topic, partition, epoch = finding["topic"], finding["partition"], finding["producer_epoch"]
     start = finding["txn_start_offset"]
-    expected = str(start) if finding["is_txn_start_exact"] else f"a number not above {start} (the start is not exact)"
     lookup = (
-        f"a fresh `kafka-transactions.sh describe-producers --topic {shell_word(finding['topic'])}"
-        f" --partition {partition}` must show producer id {finding['producer_id']} with"
-        f" CurrentTransactionStartOffset {expected}"
+        f"a fresh `kafka-transactions.sh describe-producers {shell_option('--topic', topic)} --partition {partition}` "
+        f"must show producer id {finding['producer_id']} with epoch {epoch} and CurrentTransactionStartOffset {start}"
     )
-    if not is_live:
-        return lookup
     transactional_id = finding["transactional_id"]
-    describe = "" if transactional_id is None else f" --transactional-id {shell_word(transactional_id)}"
+    if not must_end_producer or transactional_id is None:
+        return lookup
+    describe = shell_option("--transactional-id", transactional_id)
     return (
-        f"{lookup}; and because this producer id has a transaction in progress, a fresh"
-        f" `kafka-transactions.sh describe{describe}` must not list {topic}-{partition}: end that producer first"
+        "first end the producer, which may come back and write into the open transaction: stop its application, and "
+        f"fence its id. Then a fresh `kafka-transactions.sh describe {describe}` must show an epoch above {epoch} and "
+        f"not list {escape(topic)}-{partition}, and {lookup}. Then abort with the recorded epochs, never by "
+        "--start-offset, which takes whatever epoch it finds"
     )

@@ -138,12 +138,34 @@ def check_against(records: Sequence[AbortRecord], stored: Sequence[AbortRecord],
 
 
 def what_was_checked(records: Sequence[AbortRecord], now_ms: int) -> str:
-    """One line on a plan that may be executed, and from when on."""
+    """What is said of a plan that may be executed: from when on, and which producers must be ended first."""
     first = records[0]
     early = [record.not_before_ms for record in records if record.not_before_ms > now_ms]
     wait = f"; {len(early)} of them not before {iso_utc(max(early))}" if early else ""
     until = iso_utc(min(record.not_after_ms for record in records))
-    return (
+    checked = (
         f"plan {first.plan_fingerprint} of run {escape(first.run_id)}: {count(len(records), 'record')}, unchanged, "
-        f"valid until {until}{wait}\n"
+        f"valid until {until}{wait}"
     )
+    return "".join(f"{line}\n" for line in (checked, *producers_to_end(records)))
+
+
+def producers_to_end(records: Iterable[AbortRecord]) -> list[str]:
+    """One line for each record whose producer must be ended before it is sent."""
+    return [
+        f"first end the producer of {record.topic_partition}, transactional id {escape(str(record.transactional_id))}: "
+        "what it writes there before the abort would be lost. Stop it and fence its id; a fresh "
+        f"`kafka-transactions.sh describe` must show an epoch above {record.producer_epoch} and not list the partition"
+        for record in records
+        if record.must_end_producer
+    ]
+
+
+def expired(records: Iterable[AbortRecord], now_ms: int) -> list[str]:
+    """One line where a part of the plan is out of date."""
+    ended = [record.not_after_ms for record in records if record.not_after_ms < now_ms]
+    if not ended:
+        return []
+    return [
+        f"{count(len(ended), 'record')} expired, the first at {iso_utc(min(ended))}: copy the files and audit again"
+    ]

@@ -1,21 +1,16 @@
-"""The abort plan in the three forms in which it leaves the tool. Nothing here talks to a broker."""
+"""The abort plan as data: Kafka's own request, and one record a line. The script is in `script.py`."""
 
 from __future__ import annotations
 
 import json
-import shlex
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.report.escape import escape
-from txn_analysis.report.words import count, iso_utc
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from txn_analysis.advise.abort_plan import AbortRecord
 
-BROKERS = '"$BROKERS"'
 # KIP-1228: the first version of WriteTxnMarkers that carries the transaction version.
 _FIRST_API_VERSION_WITH_TRANSACTION_VERSION = 2
 
@@ -29,17 +24,11 @@ def write_txn_markers(records: Sequence[AbortRecord], api_version: int = 1) -> t
 
     Returns:
         The document, one marker per producer id, producer epoch and coordinator epoch; and one line for each record
-        that is left out because its coordinator epoch is unknown.
+        that is left out, with the reason.
     """
-    sendable = sorted((r for r in records if r.coordinator_epoch is not None), key=_marker_order)
+    sendable = sorted(filter(lambda r: r.is_sendable_by_epochs, records), key=_marker_order)
     markers = [_marker(list(group), api_version) for _, group in groupby(sendable, key=_marker_key)]
-    left_out = [
-        f"left out: {r.topic_partition}, producer id {r.producer_id}: its coordinator epoch is unknown; "
-        "audit a deep dump (--deep-iteration) or a producer snapshot of the partition"
-        + (", or use the --start-offset form of --format commands" if r.is_txn_start_exact else "")
-        for r in records
-        if r.coordinator_epoch is None
-    ]
+    left_out = [_left_out(record) for record in records if not record.is_sendable_by_epochs]
     return json.dumps({"markers": markers}, indent=2) + "\n", left_out
 
 
@@ -48,20 +37,21 @@ def ndjson(records: Sequence[AbortRecord]) -> str:
     return "".join(json.dumps(record.model_dump(), ensure_ascii=True) + "\n" for record in records)
 
 
-def commands(records: Sequence[AbortRecord], bootstrap: str = BROKERS) -> str:
-    """A shell script of `kafka-transactions.sh abort` lines, each behind comments on what must hold first.
+def why_not_by_epochs(record: AbortRecord) -> str:
+    """Why the recorded epochs cannot be sent, and what would settle it."""
+    if record.is_txn_start_exact:
+        return "its coordinator epoch is unknown; audit a deep dump (--deep-iteration) or a producer snapshot"
+    return (
+        "its start is not exact, so that the recorded epochs could end more than was seen; audit older files or a "
+        "producer snapshot"
+    )
 
-    `bootstrap` goes into the script as it is: by default a quoted shell variable.
-    """
-    if not records:
-        return "# Nothing to abort: this run found no hanging transaction.\n"
-    first = records[0]
-    plan = f"Abort plan {escape(first.plan_fingerprint)} of run {escape(first.run_id)}"
-    head = [
-        f"# {plan}: {count(len(records), 'transaction')}.",
-        "# Read the conditions above each command before you run it; BROKERS is host:port[,host:port...].",
-    ]
-    return "\n".join([*head, *(line for r in records for line in _command_lines(r, bootstrap))]) + "\n"
+
+def _left_out(record: AbortRecord) -> str:
+    other_form = "" if record.must_end_producer else ", or use the --start-offset form of --format commands"
+    return (
+        f"left out: {record.topic_partition}, producer id {record.producer_id}: {why_not_by_epochs(record)}{other_form}"
+    )
 
 
 def _marker_key(record: AbortRecord) -> tuple[int, int, int]:
@@ -88,37 +78,3 @@ def _marker(records: list[AbortRecord], api_version: int) -> dict[str, Any]:
     if api_version >= _FIRST_API_VERSION_WITH_TRANSACTION_VERSION:
         marker["transactionVersion"] = first.transaction_version
     return marker
-
-
-def _command_lines(record: AbortRecord, bootstrap: str) -> Iterator[str]:
-    start = f"offset {record.txn_start_offset}" + ("" if record.is_txn_start_exact else " or below")
-    yield ""
-    yield (
-        f"# {record.topic_partition} from {start}: producer id {record.producer_id}, "
-        f"epoch {record.producer_epoch}; {escape(record.rule)}"
-    )
-    if record.transactional_id is not None:
-        yield f"#   transactional id: {escape(record.transactional_id)}"
-    yield f"#   not before {iso_utc(record.not_before_ms)}, not after {iso_utc(record.not_after_ms)}"
-    yield f"#   check first: {escape(record.precondition)}"
-    abort = _abort_words(record, bootstrap)
-    if record.is_txn_start_exact:
-        yield f"{abort} --start-offset {record.txn_start_offset}"
-    if record.coordinator_epoch is not None:
-        when = "brokers before 3.0" if record.is_txn_start_exact else "the start is not exact, so only by epochs"
-        yield (
-            f"#   {when}: {abort} --producer-id {record.producer_id} --producer-epoch {record.producer_epoch} "
-            f"--coordinator-epoch {record.coordinator_epoch}"
-        )
-    elif not record.is_txn_start_exact:
-        yield (
-            "#   no command: neither the start offset nor the coordinator epoch is known from these files; "
-            "audit a producer snapshot of the partition as well"
-        )
-
-
-def _abort_words(record: AbortRecord, bootstrap: str) -> str:
-    return (
-        f"kafka-transactions.sh --bootstrap-server {bootstrap} abort "
-        f"--topic {shlex.quote(record.topic)} --partition {record.partition}"
-    )

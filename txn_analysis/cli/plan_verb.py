@@ -37,7 +37,9 @@ def abort_plan(
     rendering: Annotated[
         Rendering,
         typer.Option(
-            "--rendering", "--format", help="Kafka's request as JSON, one record a line, or a commented script."
+            "--rendering",
+            "--format",
+            help="Kafka's request as JSON, one record a line, or a script that checks before it sends.",
         ),
     ] = Rendering.WRITE_TXN_MARKERS,
     api_version: Annotated[
@@ -75,9 +77,10 @@ def abort_plan(
 ) -> int:
     """Print the abort markers that a run recommends. Nothing is sent anywhere.
 
-    Only hanging transactions are in it. Read `not_before_ms`, `not_after_ms` and `precondition` of each record (ndjson,
-    commands) before you send one: a marker for a transaction that still lives loses acknowledged data silently.
-    docs/runbook.md says how to go about it.
+    Only hanging transactions are in it. A marker for a transaction that still lives loses acknowledged data silently:
+    the script of `--format commands` checks the time and the brokers before each abort, and refuses what does not hold.
+    Who sends the other two forms must honour `not_before_ms`, `not_after_ms` and `precondition` of each record
+    (ndjson). docs/runbook.md says how to go about it.
 
     Exit code: 0 also where there is something to abort, 2 there is no such run, or FILE is refused.
     """
@@ -96,13 +99,15 @@ def abort_plan(
     records = _wanted(_records(settings, run_id), part)
     if not yes_many:
         plan_file.check_size(records, settings.plan_max_partitions)
+    for line in (*plan_file.expired(records, now_ms()), *plan_file.producers_to_end(records)):
+        print(f"note: {line}", file=sys.stderr)
     emit(_rendered(records, rendering, api_version), request.output)
     return 0
 
 
 def add_to(app: typer.Typer) -> None:
     """Adds this verb to the command line."""
-    verb(app, "abort-plan", "txn-analysis abort-plan --format commands -o plan.txt")(abort_plan)
+    verb(app, "abort-plan", "txn-analysis abort-plan --format commands -o plan.sh")(abort_plan)
 
 
 def _wanted(records: list[AbortRecord], part: Part) -> list[AbortRecord]:
@@ -142,7 +147,8 @@ def _records(settings: Settings, run_id: str | None) -> list[AbortRecord]:
 
 def _rendered(records: list[AbortRecord], rendering: Rendering, api_version: int) -> str:
     # Not needed for --help.
-    from txn_analysis.advise.renderings import commands, ndjson, write_txn_markers
+    from txn_analysis.advise.renderings import ndjson, write_txn_markers
+    from txn_analysis.advise.script import commands
 
     if rendering is Rendering.NDJSON:
         return ndjson(records)

@@ -44,6 +44,8 @@ class CoordinatorView:
         is_listed: its current transaction contains the partition and runs under the producer id.
         runs_under_producer_id: its last record stands for the producer id.
         is_producer_live: it has a transaction in progress under the producer id.
+        producer_may_return: the producer id is its current one, and it is not removed, so that its client may add the
+            partition again, whatever its state.
         state_epoch: epoch of its last record, where that is of the producer id.
         changed_ms: moment of its last record.
         recorded_ms: the latest moment at which the coordinator can have recorded something for it, under whatever
@@ -66,6 +68,7 @@ class CoordinatorView:
     is_listed: bool
     runs_under_producer_id: bool
     is_producer_live: bool
+    producer_may_return: bool
     state_epoch: int | None
     changed_ms: int | None
     recorded_ms: int
@@ -99,6 +102,7 @@ def view_of(
         is_listed=not last.is_tombstone and last.lists(where, producer_id),
         runs_under_producer_id=runs_under_it,
         is_producer_live=runs_under_it and last.state in LIVE,
+        producer_may_return=not last.is_tombstone and last.producer_id == producer_id,
         state_epoch=last.producer_epoch if not last.is_tombstone and last.producer_id == producer_id else None,
         changed_ms=last.moment_ms,
         recorded_ms=max(written_ms),

@@ -58,6 +58,7 @@ class Finding:
     coordinator_update_ms: int | None
     coordinator_timeout_ms: int | None
     is_producer_live: bool
+    producer_may_return: bool
     blocks_partition: bool | None
     evidence: tuple[str, ...]
     missing_evidence: tuple[str, ...]
@@ -120,6 +121,7 @@ def finding_of(judged: Judgement, run_id: str, finding_id: str, impact: Impact |
         coordinator_update_ms=None if known is None else known.update_ms,
         coordinator_timeout_ms=timeout_ms,
         is_producer_live=known is not None and known.is_producer_live,
+        producer_may_return=known is not None and known.producer_may_return,
         blocks_partition=facts.blocks_partition,
         evidence=(*rule.evidence_in(facts), *([] if remark is None else [remark])),
         missing_evidence=rule.missing_in(facts),

@@ -12,7 +12,8 @@ import re
 import shlex
 
 _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
-_SHELL_NAMED = {"\\": "\\\\", "'": "\\'", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
+# What ends a quoted word, what printf reads (a dash first is an option), and what bash expands at a prompt.
+_SPECIAL_IN_PRINTF = frozenset("'\\%-!")
 _FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _ASCII_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
@@ -34,14 +35,26 @@ def clip(text: str, width: int) -> str:
 
 
 def shell_word(text: str) -> str:
-    r"""`text` as one word for a POSIX shell, on one line.
+    r"""`text` as one word for any POSIX shell, on one line.
 
-    Plain quotes where everything prints; else the form `$'...\n...'` of bash, ksh and zsh, which gives the shell the
-    exact text without a control character ever reaching the terminal.
+    Plain quotes where everything prints; else `"$(printf '...\012...')"`, which gives the shell the exact bytes of the
+    text in UTF-8 without a control character ever reaching the terminal. (`$'...'` is one word in bash, but in dash it
+    ends at the first escaped quote, and what follows is run.) A NUL is lost: no argument of a process can hold one.
     """
     if text.isprintable():
         return shlex.quote(text)
-    return "$'" + "".join(_SHELL_NAMED.get(char) or _shell_escaped(char) for char in text) + "'"
+    inner = text.rstrip("\n")
+    # $(...) drops newlines at the end. IFS begins with a space and a tab, and its third character is one.
+    ends = '"${IFS#??}"' * (len(text) - len(inner))
+    return (_printed_word(inner) if inner else "") + ends
+
+
+def shell_option(name: str, value: str) -> str:
+    """An option and its value as words for any POSIX shell, where no value is taken for an option itself.
+
+    Kafka's tools (argparse4j) take `--topic -rf` for two options, and `--topic=-rf` for one.
+    """
+    return f"{name}{'=' if value.startswith('-') else ' '}{shell_word(value)}"
 
 
 def csv_cell(text: str) -> str:
@@ -89,15 +102,21 @@ def _escaped(char: str) -> str:
     return _NAMED.get(char) or _numeric(char)
 
 
-def _shell_escaped(char: str) -> str:
-    if char.isprintable():
+def _printed_word(text: str) -> str:
+    if text.isprintable():
+        return shlex.quote(text)
+    return "\"$(printf '" + "".join(map(_printf_escaped, text)) + "')\""
+
+
+def _printf_escaped(char: str) -> str:
+    if char.isprintable() and char not in _SPECIAL_IN_PRINTF:
         return char
-    # Unlike Python, a shell reads \xNN as a byte: above ASCII only \u names the character.
-    return f"\\x{ord(char):02x}" if ord(char) < 0x80 else _numeric(char, smallest_wide=0x80)
+    # Octal escapes are the ones that POSIX has; three digits, so that no digit behind joins them.
+    return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogatepass"))
 
 
-def _numeric(char: str, smallest_wide: int = 0x100) -> str:
+def _numeric(char: str) -> str:
     code = ord(char)
-    if code < smallest_wide:
+    if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

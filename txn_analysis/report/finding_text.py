@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.report.escape import clip, escape, shell_word
+from txn_analysis.report.escape import clip, escape, shell_option, shell_word
 from txn_analysis.report.impact_text import blocks_sentence, cause_sentence
 from txn_analysis.report.style import Line, wrapped
 from txn_analysis.report.words import count, duration, iso_utc, size
@@ -99,19 +99,19 @@ def _since(finding: FindingItem) -> str:
 
 
 def _advice(finding: FindingItem) -> str:
-    start = "looks the start up on the broker again" if finding.is_txn_start_exact else "cannot look the start up"
-    text = f"the command that it prints {start}; the lines above it say what to check, and from when on to send it"
-    if not finding.is_producer_live or finding.transactional_id is None:
-        return text
-    describe = f"kafka-transactions.sh describe --transactional-id {shell_word(finding.transactional_id)}"
+    if not finding.must_end_producer or finding.transactional_id is None:
+        return "the script looks at the clock, and the start up on the broker, and asks, before it sends anything"
+    why = "has a transaction in progress" if finding.is_producer_live else "may come back"
+    describe = f"kafka-transactions.sh describe {shell_option('--transactional-id', finding.transactional_id)}"
     return (
-        f"{text}. FIRST end the producer: it has a transaction in progress under this producer id. A fresh "
-        f"`{describe}` must not list {escape(finding.topic_partition)}"
+        f"FIRST end the producer: it {why} under this producer id, and what it writes there would be aborted as well. "
+        f"Stop its application, and fence its id: a fresh `{describe}` must show an epoch above "
+        f"{finding.producer_epoch} and not list {escape(finding.topic_partition)}. The script checks that"
     )
 
 
 def _look(finding: FindingItem) -> str:
-    where = f"--topic {shell_word(finding.topic)} --partition {finding.partition}"
+    where = f"{shell_option('--topic', finding.topic)} --partition {finding.partition}"
     return f"explain {where} --start-offset {finding.txn_start_offset}"
 
 

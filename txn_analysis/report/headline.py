@@ -98,12 +98,15 @@ def _repair(report: AuditReport, options: str) -> Iterator[Step]:
     if not report.hanging:
         return
     yield Step(
-        "Print the abort plan. Above each command it says what to check first, and from when on to send it.",
+        "Print the abort plan: a script that checks the time and the brokers, and asks, before each abort.",
         f"txn-analysis abort-plan --run {shell_word(report.run.run_id)}{options} --format commands",
     )
-    live = [f"{escape(f.topic_partition)} ({_name_of(f)})" for f in report.hanging if f.is_producer_live]
-    if live:
-        yield Step(f"First end the producer of {listed(live, 3)}: it has a transaction in progress.")
+    returning = [f"{escape(f.topic_partition)} ({_name_of(f)})" for f in report.hanging if f.must_end_producer]
+    if returning:
+        yield Step(
+            f"First end the producer of {listed(returning, 3)}: it may write there again, and an abort would destroy "
+            "that as well."
+        )
     yield Step(
         "When the markers are written, copy the files again and audit once more. This says what became of each abort:",
         f"txn-analysis verify{options}",

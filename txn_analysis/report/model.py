@@ -196,12 +196,18 @@ class FindingItem(Item):
     coordinator_update_ms: int | None
     coordinator_timeout_ms: int | None
     is_producer_live: bool | None
+    producer_may_return: bool | None
     blocks_partition: bool
     evidence: tuple[str, ...]
     missing_evidence: tuple[str, ...]
     cause: CauseItem | None = None
     impact: ImpactItem | None = None
     application: str | None = None
+
+    @property
+    def must_end_producer(self) -> bool:
+        """Its client could write there again under the same producer id, and an abort would destroy that as well."""
+        return bool(self.is_producer_live or self.producer_may_return)
 
     @property
     def topic_partition(self) -> str:

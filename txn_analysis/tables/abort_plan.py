@@ -28,6 +28,11 @@ ABORT_PLAN = Table(
         Col("not_before_ms", BIGINT, "not to be executed before this time", nullable=False),
         Col("not_after_ms", BIGINT, "not to be executed after this time", nullable=False),
         Col("producer_is_live", BOOLEAN, "the producer id has a transaction in progress elsewhere", nullable=False),
+        Col(
+            "producer_may_return",
+            BOOLEAN,
+            "it is the current producer id of an id: its client may write there again. NULL: of an earlier version",
+        ),
         Col("precondition", STRING, "what an executor must check first, in words", nullable=False),
     ),
     partition_by=("run_id",),

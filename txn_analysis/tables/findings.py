@@ -54,6 +54,11 @@ FINDINGS = Table(
         Col("coordinator_update_ms", BIGINT, "last change of the id's state"),
         Col("coordinator_timeout_ms", BIGINT, "timeout of the id's transactions"),
         Col("is_producer_live", BOOLEAN, "the coordinator has a transaction in progress under this producer id"),
+        Col(
+            "producer_may_return",
+            BOOLEAN,
+            "the producer id is the current one of an id that is not removed: its client may write there again",
+        ),
         Col("blocks_partition", BOOLEAN, "its start is the last stable offset", nullable=False),
         Col(
             "evidence",

@@ -1,0 +1,172 @@
+# Before each abort it looks at the clock, asks, and looks at the brokers; what it could not check it does not send.
+#
+#   BROKERS=host:port[,host:port...] sh FILE [--yes] [--ended ID]... [--unchecked RECORD]...
+#
+#   --yes               do not ask. Needed without a terminal; it never answers for a producer that may return
+#   --ended ID          you have stopped the producer with this transactional id, and fenced the id; this is checked
+#   --unchecked RECORD  send this one although the brokers' version cannot check its precondition: you have
+#
+# COMMAND_CONFIG=file is given to Kafka's tool as --command-config. Exit code: 0 each abort was sent or is needed no
+# more, 1 at least one was refused or failed, 2 it could not begin.
+
+set -f
+status=0
+
+refuse() {
+    printf 'refused: %s: %s\n' "$record" "$1" >&2
+    status=1
+    return 1
+}
+
+# What somebody else wrote, on one line and without what steers a terminal.
+shown() {
+    printf '%s' "$1" | tr '\n\t' '  ' | LC_ALL=C tr -cd '[:print:]'
+}
+
+stop() {
+    printf 'error: %s. Nothing was sent.\n' "$1" >&2
+    exit 2
+}
+
+# given OPTION VALUE ARGUMENT...: the arguments hold this option with this value
+given() {
+    option=$1 value=$2
+    shift 2
+    while [ "$#" -gt 1 ]; do
+        if [ "$1" = "$option" ] && [ "$2" = "$value" ]; then return 0; fi
+        case $1 in --ended | --unchecked) shift ;; esac
+        shift
+    done
+    return 1
+}
+
+now() {
+    now_s=$(date +%s) || now_s=
+    case $now_s in '' | *[!0-9]*) return 1 ;; esac
+}
+
+is_due() {
+    now || refuse 'date +%s does not tell the time' || return
+    if [ "$now_s" -lt "$not_before_s" ]; then
+        refuse "too early: not within the next $(((not_before_s - now_s + 59) / 60)) minutes"
+    elif [ "$now_s" -gt "$not_after_s" ]; then
+        refuse "too late: it expired $(((now_s - not_after_s) / 60)) minutes ago. Copy the files and audit again"
+    fi
+}
+
+is_wanted() {
+    if [ "$is_asking" = no ]; then return 0; fi
+    printf 'Abort %s? [y/N] ' "$record" >&2
+    read -r answer || answer=
+    case $answer in [yY] | [yY][eE][sS]) return 0 ;; esac
+    refuse 'not confirmed'
+}
+
+# begin RECORD WORDS NOT_BEFORE_S NOT_AFTER_S ARGUMENT...: the time is right, also after a person took time to answer
+begin() {
+    record_id=$1 record=$2 not_before_s=$3 not_after_s=$4
+    shift 4
+    is_unchecked=no
+    if given --unchecked "$record_id" "$@"; then is_unchecked=yes; fi
+    is_due && is_wanted && is_due
+}
+
+# What Kafka's tool says, in $said. 0: it answered; 2: the brokers cannot, and the operator has; 1: refused.
+ask_brokers() {
+    if said=$(
+        kafka-transactions.sh --bootstrap-server "$BROKERS" ${COMMAND_CONFIG:+--command-config "$COMMAND_CONFIG"} \
+            "$@" 2>&1 < /dev/null
+    ); then return 0; fi
+    case $said in
+    *'does not support'* | *UnsupportedVersion*)
+        if [ "$is_unchecked" = yes ]; then return 2; fi
+        refuse "these brokers are too old for \`kafka-transactions.sh $1\`, which must be looked at first. If you know what it would say: --unchecked $record_id"
+        ;;
+    *) refuse "\`kafka-transactions.sh $1\` failed: $(shown "$said")" ;;
+    esac
+}
+
+# is_open PRODUCER_ID PRODUCER_EPOCH START_OFFSET WORD...: what the plan is about is open there, and nothing came since
+is_open() {
+    producer_id=$1 producer_epoch=$2 start_offset=$3
+    shift 3
+    ask_brokers describe-producers "$@"
+    case $? in 0) ;; 2) return 0 ;; *) return 1 ;; esac
+    case $said in
+    *ProducerId*ProducerEpoch*CurrentTransactionStartOffset*) ;;
+    *) refuse "\`kafka-transactions.sh describe-producers\` says what is not understood: $(shown "$said")" || return ;;
+    esac
+    found_epoch='' found_start=None
+    while read -r found_id epoch _ _ _ start _; do
+        if [ "$found_id" = "$producer_id" ]; then found_epoch=$epoch found_start=$start; fi
+    done << EOF
+$said
+EOF
+    if [ "$found_start" = None ]; then
+        printf 'nothing to do: %s: no transaction of this producer is open there any more\n' "$record" >&2
+        return 1
+    elif [ "$found_start" != "$start_offset" ]; then
+        refuse "the open transaction of this producer begins at offset $found_start there. Copy the files and audit again"
+    elif [ "$found_epoch" != "$producer_epoch" ]; then
+        refuse "this producer has epoch $found_epoch there: someone wrote since the copy. Copy the files and audit again"
+    fi
+}
+
+# is_said_to_be_ended ID WORDS ARGUMENT...: the operator has ended the producer, which only a person knows
+is_said_to_be_ended() {
+    id=$1 words=$2
+    shift 2
+    if given --ended "$id" "$@"; then return 0; fi
+    refuse "its producer may return, and what it writes then would be lost. Stop it, fence its id, and say $words"
+}
+
+# is_ended PRODUCER_ID PRODUCER_EPOCH TOPIC_PARTITION ID WORD...: the coordinator has fenced the producer
+is_ended() {
+    producer_id=$1 producer_epoch=$2 where=$3 id=$4
+    shift 4
+    ask_brokers describe "$@"
+    case $? in 0) ;; 2) return 0 ;; *) return 1 ;; esac
+    # Behind the header, and behind the id, which may hold anything.
+    rows=${said#*TopicPartitions}
+    row=${rows#*[[:space:]]"$id"[[:space:]]}
+    if [ "$row" = "$rows" ] || [ "$rows" = "$said" ]; then row=; fi
+    # shellcheck disable=SC2086 # the words of the row
+    set -- $row
+    case ${1-x}/${2-x} in
+    */*[!0-9]* | *[!0-9]*/*) refuse "\`kafka-transactions.sh describe\` says what is not understood: $(shown "$said")" || return ;;
+    esac
+    case ,${7-}, in
+    *",$where,"*) refuse "the coordinator lists $where: it will end what is open there by itself" || return ;;
+    esac
+    if [ "$1" = "$producer_id" ] && [ "$2" -le "$producer_epoch" ]; then
+        refuse "its producer is not fenced: the coordinator's epoch is $2, and must be above $producer_epoch"
+    fi
+}
+
+# sent EXIT_CODE: of the abort
+sent() {
+    if [ "$1" -eq 0 ]; then
+        printf 'sent: %s\n' "$record" >&2
+    else
+        refuse "Kafka's tool ended with exit code $1"
+    fi
+}
+
+is_asking=yes
+expected=
+for argument in "$@"; do
+    if [ -n "$expected" ]; then
+        expected=
+        continue
+    fi
+    case $argument in
+    --yes) is_asking=no ;;
+    --ended | --unchecked) expected=$argument ;;
+    *) stop "unknown argument $(shown "$argument"): there are --yes, --ended ID and --unchecked RECORD" ;;
+    esac
+done
+if [ -n "$expected" ]; then stop "$expected needs a value"; fi
+if [ -z "${BROKERS-}" ]; then stop 'BROKERS is not set: BROKERS=host:port[,host:port...]'; fi
+command -v kafka-transactions.sh > /dev/null || stop 'kafka-transactions.sh is not on the PATH'
+now || stop 'date +%s does not tell the time'
+if [ "$is_asking" = yes ] && [ ! -t 0 ]; then stop 'there is no terminal to ask at: read the plan, then say --yes'; fi
