@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 SHELLS = tuple(shell for shell in ("dash", "bash") if shutil.which(shell))
 NOW_S = rows.AS_OF_MS // 1000  # inside the window of every plan of these tests
 
+LAST_MS = rows.finding()["last_timestamp_ms"]
+
 _TOOL = r"""#!/bin/sh
 # Writes down its arguments, each behind a NUL and a call behind \\1, and says what the test wants it to.
 folder=${0%/*}
@@ -56,10 +58,10 @@ def table(*rows_of_words: tuple[object, ...]) -> Said:
     return Said("".join(f"{line}\n" for line in lines))
 
 
-def producers(*states: tuple[int, int, object]) -> Said:
-    """What `describe-producers` says: producer id, producer epoch, start offset or None."""
+def producers(*states: tuple[int, int, object], last_ms: object = LAST_MS) -> Said:
+    """What `describe-producers` says: producer id, producer epoch, start offset or None; and when they wrote last."""
     header = ("ProducerId", "ProducerEpoch", "LatestCoordinatorEpoch", "LastSequence", "LastTimestamp")
-    found = [(producer_id, epoch, 0, 1, 1_795_219_200_000, start) for producer_id, epoch, start in states]
+    found = [(producer_id, epoch, 0, 1, last_ms, start) for producer_id, epoch, start in states]
     return table((*header, "CurrentTransactionStartOffset"), *found)
 
 

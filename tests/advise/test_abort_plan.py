@@ -74,6 +74,7 @@ def test_precondition_looks_the_start_up() -> None:
     precondition = only().precondition
     assert "describe-producers --topic orders --partition 2" in precondition
     assert "producer id 987654321 with epoch 3 and CurrentTransactionStartOffset 155" in precondition
+    assert precondition.endswith(f"and no LastTimestamp after {AS_OF_MS - 3 * rows.HOUR_MS}")
     assert "describe --transactional-id" not in precondition
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.advise.plan_shell import (
     FENCED,
+    LAST_MS,
     NOW_S,
     RETURNING,
     SHELLS,
@@ -140,6 +141,11 @@ def test_an_answer_that_took_too_long_is_too_late(executor: Executor) -> None:
         (producers((987_654_321, 3, 156)), "begins at offset 156 there. Copy the files and audit again"),
         (producers((987_654_321, 3, 100)), "begins at offset 100 there"),
         (producers((987_654_321, 4, 155)), "has epoch 4 there: someone wrote since the copy"),
+        (
+            producers((987_654_321, 3, 155), last_ms=LAST_MS + 1),
+            f"wrote there at {LAST_MS + 1}, after the copy's {LAST_MS}",
+        ),
+        (producers((987_654_321, 3, 155), last_ms="lately"), "wrote there at lately"),
         (Said(err="Timed out waiting for a node assignment.\n", code=1), "failed: Timed out waiting for a node"),
         (Said(err="Not authorized to access topics: [orders]\n", code=1), "failed: Not authorized"),
         (Said("usage: kafka-transactions.sh\n"), "says what is not understood: usage: kafka-transactions.sh"),
@@ -246,6 +252,11 @@ def test_the_value_of_an_option_is_no_option(executor: Executor) -> None:
     done = executor.runs(script_of(RETURNING), "--unchecked", "--ended", "--ended", "billing", "--yes")
     assert done.aborts == [FOUR_FIELDS]
     assert executor.runs(script_of(RETURNING), "--yes", "--unchecked", "--ended", "--unchecked", "billing").aborts == []
+
+
+def test_time_of_the_last_write_is_not_asked_where_the_copy_does_not_tell_it(executor: Executor) -> None:
+    script = script_of(rows.finding(last_timestamp_ms=None, lateness_basis="broker_clock"))
+    assert executor.runs(script, "--yes").aborts == [LOOK_UP]
 
 
 def test_an_abort_that_fails_is_told(executor: Executor) -> None:

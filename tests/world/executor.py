@@ -12,9 +12,9 @@ from tests.world.model import Step
 from tests.world.steps import after
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from tests.world.model import World
+    from tests.world.model import Batch, Log, World
     from txn_analysis.advise.abort_plan import AbortRecord
 
 
@@ -44,6 +44,11 @@ def _destroys(world: World, record: AbortRecord) -> bool:
     ):
         return False  # a fresh `describe-producers` shows nothing, or something else
     return any(is_acknowledged(world, record.partition, b) or is_live(world, record.partition, b) for b in data)
+
+
+def _is_what_was_copied(log: Log, data: Sequence[Batch], record: AbortRecord) -> bool:
+    is_same = (data[0].offset, log.epoch_of(record.producer_id)) == (record.txn_start_offset, record.producer_epoch)
+    return is_same and (record.last_timestamp_ms is None or data[-1].client_ms <= record.last_timestamp_ms)
 
 
 def _with_producer_ended(world: World, record: AbortRecord) -> World:

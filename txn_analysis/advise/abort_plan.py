@@ -53,6 +53,7 @@ class AbortRecord(BaseModel):
     transaction_version: Literal[0]
     txn_start_offset: NonNegativeInt64
     is_txn_start_exact: bool
+    last_timestamp_ms: int | None
     rule: NonEmptyText
     evidence: Annotated[list[str], Field(min_length=1)]
     transactional_id: str | None
@@ -168,6 +169,7 @@ def _record(finding: Mapping[str, Any], settings: Settings, as_of_ms: int | None
             transaction_version=0,
             txn_start_offset=finding["txn_start_offset"],
             is_txn_start_exact=finding["is_txn_start_exact"],
+            last_timestamp_ms=finding["last_timestamp_ms"],
             rule=finding["rule"],
             evidence=list(finding["evidence"]),
             transactional_id=transactional_id,
@@ -212,10 +214,11 @@ def _not_before_ms(finding: Mapping[str, Any], settings: Settings, as_of_ms: int
 
 def _precondition(finding: Mapping[str, Any], *, must_end_producer: bool) -> str:
     topic, partition, epoch = finding["topic"], finding["partition"], finding["producer_epoch"]
-    start = finding["txn_start_offset"]
+    start, last_ms = finding["txn_start_offset"], finding["last_timestamp_ms"]
     lookup = (
         f"a fresh `kafka-transactions.sh describe-producers {shell_option('--topic', topic)} --partition {partition}` "
         f"must show producer id {finding['producer_id']} with epoch {epoch} and CurrentTransactionStartOffset {start}"
+        + ("" if last_ms is None else f", and no LastTimestamp after {last_ms}")
     )
     transactional_id = finding["transactional_id"]
     if not must_end_producer or transactional_id is None:

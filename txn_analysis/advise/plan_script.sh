@@ -86,19 +86,19 @@ ask_brokers() {
     esac
 }
 
-# is_open PRODUCER_ID PRODUCER_EPOCH START_OFFSET WORD...: what the plan is about is open there, and nothing came since
+# is_open PRODUCER_ID PRODUCER_EPOCH START_OFFSET LAST_TIMESTAMP WORD...: what the plan is about is open there, and nothing came since
 is_open() {
-    producer_id=$1 producer_epoch=$2 start_offset=$3
-    shift 3
+    producer_id=$1 producer_epoch=$2 start_offset=$3 last_timestamp=$4
+    shift 4
     ask_brokers describe-producers "$@"
     case $? in 0) ;; 2) return 0 ;; *) return 1 ;; esac
     case $said in
     *ProducerId*ProducerEpoch*CurrentTransactionStartOffset*) ;;
     *) refuse "\`kafka-transactions.sh describe-producers\` says what is not understood: $(shown "$said")" || return ;;
     esac
-    found_epoch='' found_start=None
-    while read -r found_id epoch _ _ _ start _; do
-        if [ "$found_id" = "$producer_id" ]; then found_epoch=$epoch found_start=$start; fi
+    found_epoch='' found_timestamp='' found_start=None
+    while read -r found_id epoch _ _ timestamp start _; do
+        if [ "$found_id" = "$producer_id" ]; then found_epoch=$epoch found_timestamp=$timestamp found_start=$start; fi
     done << EOF
 $said
 EOF
@@ -109,6 +109,8 @@ EOF
         refuse "the open transaction of this producer begins at offset $found_start there. Copy the files and audit again"
     elif [ "$found_epoch" != "$producer_epoch" ]; then
         refuse "this producer has epoch $found_epoch there: someone wrote since the copy. Copy the files and audit again"
+    elif [ "$last_timestamp" != unknown ] && ! [ "$found_timestamp" -le "$last_timestamp" ]; then
+        refuse "this producer wrote there at $found_timestamp, after the copy's $last_timestamp. Copy the files and audit again"
     fi
 }
 

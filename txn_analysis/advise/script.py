@@ -76,12 +76,13 @@ def _checks(record: AbortRecord) -> Iterator[str]:
     # Whole seconds, on the safe side.
     from_s, to_s = -(-record.not_before_ms // 1000), record.not_after_ms // 1000
     yield f'begin {shell_word(record.finding_id)} {_words(record)} {from_s} {to_s} "$@"'
-    name = record.transactional_id
+    name, last_ms = record.transactional_id, record.last_timestamp_ms
+    last_timestamp = "unknown" if last_ms is None else last_ms
     if record.must_end_producer and name is not None:
         word = shell_word(name)
         yield f'is_said_to_be_ended {word} {shell_word("--ended " + word)} "$@"'
     yield (
-        f"is_open {record.producer_id} {record.producer_epoch} {record.txn_start_offset} "
+        f"is_open {record.producer_id} {record.producer_epoch} {record.txn_start_offset} {last_timestamp} "
         f"{shell_option('--topic', record.topic)} --partition {record.partition}"
     )
     if record.must_end_producer and name is not None:

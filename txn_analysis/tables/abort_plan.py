@@ -22,6 +22,9 @@ ABORT_PLAN = Table(
         Col("transaction_version", INT, "0: the legacy epoch rule, which accepts an equal epoch", nullable=False),
         Col("txn_start_offset", BIGINT, "start of the open transaction", nullable=False),
         Col("is_txn_start_exact", BOOLEAN, "an executor can look it up on the broker", nullable=False),
+        Col(
+            "last_timestamp_ms", BIGINT, "the producer's last timestamp there: a later one on the broker is newer data"
+        ),
         Col("rule", STRING, "the rule that found it hanging", nullable=False),
         Col("evidence", array(STRING), "the facts that the rule used, and a remark as in `findings`", nullable=False),
         Col("transactional_id", STRING, "id that has, or had, this producer id; NULL if none is known"),

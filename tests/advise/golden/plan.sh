@@ -1,5 +1,5 @@
 #!/bin/sh
-# Abort plan 2b1effa799999a7d600d03dd720cc375 of run run-1: 4 transactions, not after 2026-11-22T03:00:00.000Z.
+# Abort plan 17df2c1c57d320a4ebfdf516b710f97f of run run-1: 4 transactions, not after 2026-11-22T03:00:00.000Z.
 # Before each abort it looks at the clock, asks, and looks at the brokers; what it could not check it does not send.
 #
 #   BROKERS=host:port[,host:port...] sh FILE [--yes] [--ended ID]... [--unchecked RECORD]...
@@ -88,19 +88,19 @@ ask_brokers() {
     esac
 }
 
-# is_open PRODUCER_ID PRODUCER_EPOCH START_OFFSET WORD...: what the plan is about is open there, and nothing came since
+# is_open PRODUCER_ID PRODUCER_EPOCH START_OFFSET LAST_TIMESTAMP WORD...: what the plan is about is open there, and nothing came since
 is_open() {
-    producer_id=$1 producer_epoch=$2 start_offset=$3
-    shift 3
+    producer_id=$1 producer_epoch=$2 start_offset=$3 last_timestamp=$4
+    shift 4
     ask_brokers describe-producers "$@"
     case $? in 0) ;; 2) return 0 ;; *) return 1 ;; esac
     case $said in
     *ProducerId*ProducerEpoch*CurrentTransactionStartOffset*) ;;
     *) refuse "\`kafka-transactions.sh describe-producers\` says what is not understood: $(shown "$said")" || return ;;
     esac
-    found_epoch='' found_start=None
-    while read -r found_id epoch _ _ _ start _; do
-        if [ "$found_id" = "$producer_id" ]; then found_epoch=$epoch found_start=$start; fi
+    found_epoch='' found_timestamp='' found_start=None
+    while read -r found_id epoch _ _ timestamp start _; do
+        if [ "$found_id" = "$producer_id" ]; then found_epoch=$epoch found_timestamp=$timestamp found_start=$start; fi
     done << EOF
 $said
 EOF
@@ -111,6 +111,8 @@ EOF
         refuse "the open transaction of this producer begins at offset $found_start there. Copy the files and audit again"
     elif [ "$found_epoch" != "$producer_epoch" ]; then
         refuse "this producer has epoch $found_epoch there: someone wrote since the copy. Copy the files and audit again"
+    elif [ "$last_timestamp" != unknown ] && ! [ "$found_timestamp" -le "$last_timestamp" ]; then
+        refuse "this producer wrote there at $found_timestamp, after the copy's $last_timestamp. Copy the files and audit again"
     fi
 }
 
@@ -177,10 +179,10 @@ if [ "$is_asking" = yes ] && [ ! -t 0 ]; then stop 'there is no terminal to ask 
 #   record f1
 #   transactional id: evil\nkafka-transactions.sh abort --everything\x1b[2J\u202e\u2028'"`$(rm -rf ~)`
 #   not before 2026-11-21T00:20:01.000Z, not after 2026-11-22T03:00:00.000Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh describe --transactional-id "$(printf 'evil\012kafka\055transactions.sh abort \055\055everything\033[2J\342\200\256\342\200\250\047"`$(rm \055rf ~)`')"` must show an epoch above 3 and not list -rf-2, and a fresh `kafka-transactions.sh describe-producers --topic=-rf --partition 2` must show producer id 987654321 with epoch 3 and CurrentTransactionStartOffset 155. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh describe --transactional-id "$(printf 'evil\012kafka\055transactions.sh abort \055\055everything\033[2J\342\200\256\342\200\250\047"`$(rm \055rf ~)`')"` must show an epoch above 3 and not list -rf-2, and a fresh `kafka-transactions.sh describe-producers --topic=-rf --partition 2` must show producer id 987654321 with epoch 3 and CurrentTransactionStartOffset 155, and no LastTimestamp after 1795219200000. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin f1 '-rf-2 from offset 155, producer id 987654321' 1795220401 1795316400 "$@" &&
     is_said_to_be_ended "$(printf 'evil\012kafka\055transactions.sh abort \055\055everything\033[2J\342\200\256\342\200\250\047"`$(rm \055rf ~)`')" '--ended "$(printf '"'"'evil\012kafka\055transactions.sh abort \055\055everything\033[2J\342\200\256\342\200\250\047"`$(rm \055rf ~)`'"'"')"' "$@" &&
-    is_open 987654321 3 155 --topic=-rf --partition 2 &&
+    is_open 987654321 3 155 1795219200000 --topic=-rf --partition 2 &&
     is_ended 987654321 3 -rf-2 "$(printf 'evil\012kafka\055transactions.sh abort \055\055everything\033[2J\342\200\256\342\200\250\047"`$(rm \055rf ~)`')" --transactional-id "$(printf 'evil\012kafka\055transactions.sh abort \055\055everything\033[2J\342\200\256\342\200\250\047"`$(rm \055rf ~)`')"; then
 kafka-transactions.sh --bootstrap-server "$BROKERS" ${COMMAND_CONFIG:+--command-config "$COMMAND_CONFIG"} abort --topic=-rf --partition 2 --producer-id 987654321 --producer-epoch 3 --coordinator-epoch 0
 sent $?
@@ -190,9 +192,9 @@ fi
 #   record f0
 #   transactional id: evil\nkafka-transactions.sh abort --everything\x1b[2J\u202e\u2028'"`$(rm -rf ~)`
 #   not before 2026-11-21T00:20:01.000Z, not after 2026-11-22T03:00:00.000Z
-#   check first: a fresh `kafka-transactions.sh describe-producers --topic orders --partition 2` must show producer id 987654321 with epoch 3 and CurrentTransactionStartOffset 155
+#   check first: a fresh `kafka-transactions.sh describe-producers --topic orders --partition 2` must show producer id 987654321 with epoch 3 and CurrentTransactionStartOffset 155, and no LastTimestamp after 1795219200000
 if begin f0 'orders-2 from offset 155, producer id 987654321' 1795220401 1795316400 "$@" &&
-    is_open 987654321 3 155 --topic orders --partition 2; then
+    is_open 987654321 3 155 1795219200000 --topic orders --partition 2; then
 kafka-transactions.sh --bootstrap-server "$BROKERS" ${COMMAND_CONFIG:+--command-config "$COMMAND_CONFIG"} abort --topic orders --partition 2 --start-offset 155
 sent $?
 fi
@@ -201,9 +203,9 @@ fi
 # orders-3 from offset 155 or below: producer id 987654321, epoch 3; unknown_producer
 #   record f0
 #   not before 2026-11-21T00:20:01.000Z, not after 2026-11-22T03:00:00.000Z
-#   check first: a fresh `kafka-transactions.sh describe-producers --topic orders --partition 3` must show producer id 987654321 with epoch 3 and CurrentTransactionStartOffset 155
+#   check first: a fresh `kafka-transactions.sh describe-producers --topic orders --partition 3` must show producer id 987654321 with epoch 3 and CurrentTransactionStartOffset 155, and no LastTimestamp after 1795219200000
 if begin f0 'orders-3 from offset 155, producer id 987654321' 1795220401 1795316400 "$@" &&
-    is_open 987654321 3 155 --topic orders --partition 3; then
+    is_open 987654321 3 155 1795219200000 --topic orders --partition 3; then
 kafka-transactions.sh --bootstrap-server "$BROKERS" ${COMMAND_CONFIG:+--command-config "$COMMAND_CONFIG"} abort --topic orders --partition 3 --start-offset 155
 sent $?
 fi
@@ -212,7 +214,7 @@ fi
 #   record f1
 #   transactional id: inventory-sync
 #   not before 2026-11-21T00:20:01.000Z, not after 2026-11-22T03:00:00.000Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh describe --transactional-id inventory-sync` must show an epoch above 0 and not list payments-0, and a fresh `kafka-transactions.sh describe-producers --topic payments --partition 0` must show producer id 3 with epoch 0 and CurrentTransactionStartOffset 187. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh describe --transactional-id inventory-sync` must show an epoch above 0 and not list payments-0, and a fresh `kafka-transactions.sh describe-producers --topic payments --partition 0` must show producer id 3 with epoch 0 and CurrentTransactionStartOffset 187, and no LastTimestamp after 1795219200000. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 record='payments-0 from offset 187, producer id 3'
 refuse 'no command: its coordinator epoch is unknown; audit a deep dump (--deep-iteration) or a producer snapshot' || :
 
