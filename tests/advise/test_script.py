@@ -71,9 +71,9 @@ def test_credentials_go_to_every_call(executor: Executor) -> None:
 @pytest.mark.parametrize(
     ("moment", "says"),
     [
-        (FROM_S - 1, "too early: not within the next 1 minutes"),
-        (TO_S + 1, "too late: it expired 0 minutes ago. Copy the files and audit again"),
-        (TO_S + 36_000, "too late: it expired 600 minutes ago"),
+        (FROM_S - 1, "too early: wait 1 min more"),
+        (TO_S + 1, "too late: it expired 0 min ago. Copy the files and audit again"),
+        (TO_S + 36_000, "too late: it expired 600 min ago"),
         (FROM_S, None),
         (TO_S, None),
     ],

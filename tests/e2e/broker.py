@@ -39,6 +39,9 @@ _PROPERTIES = {
 }
 
 
+_PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+
+
 def free_port() -> int:
     """A port of loopback that nobody listens on."""
     with closing(socket.socket()) as probe:
@@ -95,8 +98,10 @@ def _listens(port: int) -> bool:
 class Cluster:
     """A cluster of one version: one node that does everything, and as many more as are asked for."""
 
-    def __init__(self, version: str, folder: Path, *, nodes: int = 1) -> None:
+    def __init__(self, version: str, folder: Path, *, nodes: int = 1, has_guests: bool = False) -> None:
+        """A cluster that is not started yet; with `has_guests` a second listener is for somebody without any right."""
         self.version = version
+        self._guest_port = free_port() if has_guests else None
         self.folder = folder
         self.ports = [free_port() for _ in range(nodes)]
         self._control = free_port()
@@ -112,6 +117,22 @@ class Cluster:
     def bootstrap(self) -> str:
         """Where the first node listens."""
         return f"127.0.0.1:{self.ports[0]}"
+
+    @property
+    def guest_bootstrap(self) -> str:
+        """Where the first node listens for guests."""
+        return f"127.0.0.1:{self._guest_port}"
+
+    @property
+    def guest_config(self) -> str:
+        """What a client of a guest puts into its `--command-config`."""
+        return _lines(
+            {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "PLAIN",
+                "sasl.jaas.config": f'{_PLAIN} username="guest" password="guest";',
+            }
+        )
 
     def log_dir(self, node: int = 0) -> Path:
         """The `log.dirs` of a node."""
@@ -188,7 +209,22 @@ class Cluster:
                 "inter.broker.listener.name": "PLAINTEXT",
                 "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
             }
-        return _PROPERTIES | own
+        return _PROPERTIES | own | (self._for_guests(own) if self._guest_port is not None else {})
+
+    def _for_guests(self, own: Mapping[str, object]) -> dict[str, object]:
+        kraft, zookeeper = "org.apache.kafka.metadata.authorizer.Standard", "kafka.security.authorizer.Acl"
+        guests = f"SASL_PLAINTEXT://{self.guest_bootstrap}"
+        return {
+            "listeners": f"{own['listeners']},{guests}",
+            "advertised.listeners": f"{own['advertised.listeners']},{guests}",
+            "listener.security.protocol.map": (
+                "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT"
+            ),
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{_PLAIN} user_guest="guest";',
+            "authorizer.class.name": f"{zookeeper if self.has_zookeeper else kraft}Authorizer",
+            "super.users": "User:ANONYMOUS",
+        }
 
     def _format(self, conf: Path) -> None:
         # Any 16 bytes in Kafka's base 64 are a cluster id.

@@ -11,7 +11,7 @@ from tests.e2e.broker import HEAP, QUIET
 from tests.e2e.kafka_jars import class_path
 
 # Of 2.8.2 the client cannot abort a transaction (KIP-664 came to clients in 3.0); a newer one speaks to its brokers.
-CLIENT_OF = {"2.8.2": "3.9.1", "3.9.1": "3.9.1", "4.2.0": "4.2.0"}
+CLIENT_OF = {"2.8.2": "3.9.1", "3.9.1": "3.9.1", "4.2.0": "4.2.0", "4.3.1": "4.3.1"}
 
 
 class KafkaError(Exception):

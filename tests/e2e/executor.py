@@ -105,11 +105,7 @@ def by_four_fields(
 
 
 def _sh(script: str, scene: Scene, tool_version: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    folder.mkdir(parents=True, exist_ok=True)
-    tool = folder / "kafka-transactions.sh"
-    java = f'java -Xmx256m {" ".join(QUIET)} -cp "{class_path(tool_version)}"'
-    tool.write_text(f'#!/bin/sh\nexec {java} org.apache.kafka.tools.TransactionsCommand "$@"\n')
-    tool.chmod(0o755)
+    put_tool(folder, tool_version)
     environment: dict[str, Any] = {
         **os.environ,
         "PATH": f"{folder}:{os.environ['PATH']}",
@@ -117,3 +113,12 @@ def _sh(script: str, scene: Scene, tool_version: str, folder: Path, *words: str)
     }
     command = ["sh", "-e", "-c", script, "plan.sh", *words]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def put_tool(folder: Path, version: str) -> None:
+    """Kafka's own `kafka-transactions.sh` of some version, in a folder for the PATH."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tool = folder / "kafka-transactions.sh"
+    java = f'java -Xmx256m {" ".join(QUIET)} -cp "{class_path(version)}"'
+    tool.write_text(f'#!/bin/sh\nexec {java} org.apache.kafka.tools.TransactionsCommand "$@"\n')
+    tool.chmod(0o755)

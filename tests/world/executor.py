@@ -37,12 +37,8 @@ def _destroys(world: World, record: AbortRecord) -> bool:
         if not _is_ended(world, record):
             return False  # a fresh `describe` says so, and the executor stops
     data = log.open_data(record.producer_id)
-    if (
-        not data
-        or data[0].offset != record.txn_start_offset
-        or log.epoch_of(record.producer_id) != record.producer_epoch
-    ):
-        return False  # a fresh `describe-producers` shows nothing, or something else
+    if not data or not _is_what_was_copied(log, data, record):
+        return False  # a fresh `describe-producers` says so
     return any(is_acknowledged(world, record.partition, b) or is_live(world, record.partition, b) for b in data)
 
 

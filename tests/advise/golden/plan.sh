@@ -50,9 +50,9 @@ now() {
 is_due() {
     now || refuse 'date +%s does not tell the time' || return
     if [ "$now_s" -lt "$not_before_s" ]; then
-        refuse "too early: not within the next $(((not_before_s - now_s + 59) / 60)) minutes"
+        refuse "too early: wait $(((not_before_s - now_s + 59) / 60)) min more"
     elif [ "$now_s" -gt "$not_after_s" ]; then
-        refuse "too late: it expired $(((now_s - not_after_s) / 60)) minutes ago. Copy the files and audit again"
+        refuse "too late: it expired $(((now_s - not_after_s) / 60)) min ago. Copy the files and audit again"
     fi
 }
 

@@ -1,0 +1,236 @@
+"""The script of a plan, run against real brokers at the wrong time, by the wrong person, and after the producer came
+back: it refuses or does what its text says, and nothing that was acknowledged is lost."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.broker import Cluster, free_port
+from tests.e2e.captures import ASSURANCES, PARAMETERS
+from tests.e2e.driver import Driver
+from tests.e2e.executor import put_tool
+from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
+from tests.e2e.raw_client import Producer, RawClient
+from tests.faults.processes import wait_until
+from txn_analysis import audit
+from txn_analysis.advise.script import commands
+from txn_analysis.config import Settings
+from txn_analysis.queries import run_tables
+from txn_analysis.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.advise.abort_plan import AbortRecord
+
+pytestmark = pytest.mark.e2e
+
+VERSIONS = ("2.8.2", "4.3.1")
+TOPIC = "orders"
+NOBODY, ENDED, RETURNED, RENEWED, RUNNING = range(5)  # the partitions, by what becomes of the producer
+IDS = {ENDED: "billing-1", RETURNED: "billing-2", RENEWED: "billing-3", RUNNING: "billing-4"}
+_RECORDED = re.compile(r"^kafka-transactions\.sh .*--coordinator-epoch \d+$", re.MULTILINE)
+
+Done = subprocess.CompletedProcess[str]
+Variables = Mapping[str, str]
+_NONE: Variables = {}
+
+
+@dataclass
+class Told:
+    """What the scripts said, by what was tried; and the offsets that must be visible in the end."""
+
+    version: str
+    said: dict[str, Done] = field(default_factory=dict)
+    acknowledged: dict[int, list[int]] = field(default_factory=dict)
+    seen: dict[int, list[int]] = field(default_factory=dict)
+    open_after: dict[int, list[int]] = field(default_factory=dict)
+
+
+@dataclass
+class Operator:
+    """Somebody with a plan and a shell, at a moment (epoch seconds) of some clock."""
+
+    plan: dict[int, AbortRecord]
+    cluster: Cluster
+    folder: Path
+
+    def runs(self, partition: int, *words: str, at_s: int | None = None, variables: Variables = _NONE) -> Done:
+        """Runs the script of one record, inside its window unless another moment is asked for."""
+        record = self.plan[partition]
+        return self.types(
+            commands([record]), *words, at_s=at_s or record.not_before_ms // 1000 + 60, variables=variables
+        )
+
+    def types(self, script: str, *words: str, at_s: int = 0, variables: Variables = _NONE) -> Done:
+        """Runs a script with Kafka's own tool and a clock of ours on the PATH."""
+        clock = self.folder / "date"
+        clock.write_text(f"#!/bin/sh\necho {at_s}\n")
+        clock.chmod(0o755)
+        path = f"{self.folder}:{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "BROKERS": self.cluster.bootstrap, **variables}
+        command = ["sh", "-c", script, "plan.sh", *words]
+        return subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def told(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Told]:
+    """All of it on one broker, in order."""
+    folder = tmp_path_factory.mktemp("script")
+    with ExitStack() as running:
+        cluster = Cluster(request.param, folder / "broker", has_guests=True)
+        running.callback(cluster.stop)
+        cluster.start()
+        driver = Driver(request.param, cluster.bootstrap, folder / "driver.log")
+        running.callback(driver.close)
+        raw = RawClient(cluster.ports[0])
+        running.callback(raw.close)
+        driver.create_topic(TOPIC, [1] * 5)
+        hangs = _let_hang(raw, driver)
+        put_tool(folder / "bin", request.param if request.param != "2.8.2" else "3.9.1")
+        operator = Operator(_plan(cluster, spark, folder), cluster, folder / "bin")
+        yield _tell(Told(request.param), operator, raw, driver, hangs)
+
+
+def _let_hang(raw: RawClient, driver: Driver) -> dict[int, Hang]:
+    hanger = Hanger(raw, driver, now_ms() - 3 * HOUR_MS)
+    hangs = {n: hanger.late_write_after_the_abort(name, (TOPIC, n)) for n, name in IDS.items()}
+    hangs[NOBODY] = hanger.unknown_producer((TOPIC, NOBODY))
+    driver.begin("witness")
+    for partition in range(5):
+        driver.send("witness", (TOPIC, partition), 1)
+    driver.commit("witness")
+    # Its markers are written after the answer, and say by the broker's clock when the hanging data was there.
+    wait_until(lambda: all(len(ids) == 1 for ids in _open_in(driver).values()), "the markers of the witness")
+    return hangs
+
+
+def _open_in(driver: Driver) -> dict[int, list[int]]:
+    """Producer ids with an open transaction, by partition."""
+    return {
+        partition: [row["producer_id"] for row in rows if row["txn_start_offset"] is not None]
+        for partition in range(5)
+        for rows in [driver.call("describe_producers", topic=TOPIC, partition=partition)]
+    }
+
+
+def _plan(cluster: Cluster, spark: SparkSession, folder: Path) -> dict[int, AbortRecord]:
+    warehouse, copy = str(folder / "warehouse"), cluster.copy_logs(folder / "copy")
+    settings: dict[str, Any] = {**PARAMETERS, **ASSURANCES, "warehouse": warehouse}
+    report = audit.audit(spark, [str(copy)], Settings.model_validate(settings))
+    tables = run_tables(Warehouse(spark, warehouse), "default", report.run.run_id)
+    return {record.partition: record for record in tables.abort_plan()}
+
+
+def _tell(told: Told, operator: Operator, raw: RawClient, driver: Driver, hangs: dict[int, Hang]) -> Told:
+    assert sorted(operator.plan) == [NOBODY, ENDED, RETURNED, RENEWED, RUNNING]
+    _at_the_wrong_time(told, operator)
+    _by_the_wrong_person(told, operator)
+    _while_it_may_return(told, operator, raw)
+    _after_it_came_back(told, operator, raw, hangs)
+    told.said["sent"] = operator.runs(NOBODY, "--yes")
+    told.said["sent again"] = operator.runs(NOBODY, "--yes")
+    told.open_after = _open_in(driver)
+    for partition in range(5):
+        told.seen[partition] = driver.call("consume", topic=TOPIC, partition=partition, timeout_ms=3000)["offsets"]
+    return told
+
+
+def _at_the_wrong_time(told: Told, operator: Operator) -> None:
+    record = operator.plan[NOBODY]
+    told.said["too early"] = operator.runs(NOBODY, "--yes", at_s=record.not_before_ms // 1000 - 60)
+    told.said["too late"] = operator.runs(NOBODY, "--yes", at_s=record.not_after_ms // 1000 + 60)
+
+
+def _by_the_wrong_person(told: Told, operator: Operator) -> None:
+    told.said["no terminal"] = operator.runs(NOBODY)
+    guest, hasty = operator.folder / "guest.properties", operator.folder / "hasty.properties"
+    guest.write_text(operator.cluster.guest_config)
+    at_guests = {"BROKERS": operator.cluster.guest_bootstrap, "COMMAND_CONFIG": str(guest)}
+    told.said["no rights"] = operator.runs(NOBODY, "--yes", variables=at_guests)
+    hasty.write_text("default.api.timeout.ms=3000\nrequest.timeout.ms=2000\n")
+    away = {"BROKERS": f"127.0.0.1:{free_port()}", "COMMAND_CONFIG": str(hasty)}
+    told.said["broker away"] = operator.runs(NOBODY, "--yes", variables=away)
+
+
+def _while_it_may_return(told: Told, operator: Operator, raw: RawClient) -> None:
+    told.said["not said to be ended"] = operator.runs(ENDED, "--yes")
+    told.said["not fenced"] = operator.runs(ENDED, "--yes", "--ended", IDS[ENDED])
+    raw.init_producer_id(IDS[ENDED])
+    told.said["fenced"] = operator.runs(ENDED, "--yes", "--ended", IDS[ENDED])
+    unchecked = ("--unchecked", operator.plan[ENDED].finding_id)
+    told.said["fenced, unchecked"] = operator.runs(ENDED, "--yes", "--ended", IDS[ENDED], *unchecked)
+
+
+def _after_it_came_back(told: Told, operator: Operator, raw: RawClient, hangs: dict[int, Hang]) -> None:
+    """The same instance, a newer one, and a newer one whose data comes between the look and the abort."""
+    same = Producer(IDS[RETURNED], hangs[RETURNED].producer_id, hangs[RETURNED].producer_epoch)
+    for partition, producer in ((RETURNED, same), *((n, raw.init_producer_id(IDS[n])) for n in (RENEWED, RUNNING))):
+        sequence = 4 if producer is same else 0
+        raw.add_partition(producer, (TOPIC, partition))
+        first = raw.write(producer, (TOPIC, partition), sequence, at_ms=now_ms())
+        told.acknowledged[partition] = [first, first + 1]
+        words = ("--yes", "--ended", IDS[partition], "--unchecked", operator.plan[partition].finding_id)
+        if partition == RUNNING:
+            (recorded,) = _RECORDED.findall(commands([operator.plan[partition]]))
+            told.said["recorded epochs"] = operator.types(recorded)
+        else:
+            told.said["returned" if producer is same else "renewed"] = operator.runs(partition, *words)
+        raw.end(producer, commit=True)
+
+
+@pytest.mark.parametrize(
+    ("tried", "code", "says"),
+    [
+        ("too early", 1, "too early: wait "),
+        ("too late", 1, "too late: it expired 1 min ago"),
+        ("no terminal", 2, "no terminal to ask at"),
+        ("no rights", 1, "describe-producers` failed: "),
+        ("broker away", 1, "failed: "),
+        ("not said to be ended", 1, "its producer may return"),
+        ("returned", 1, "after the copy's"),
+        ("renewed", 1, "someone wrote since the copy"),
+        ("recorded epochs", 1, "epoch"),
+        ("sent", 0, "sent: orders-0 from offset"),
+        ("sent again", 0, "nothing to do: orders-0 from offset"),
+    ],
+)
+def test_it_says_why(told: Told, tried: str, code: int, says: str) -> None:
+    done = told.said[tried]
+    assert (done.returncode, says in done.stderr) == (code, True), done.stderr
+
+
+def test_producer_that_is_not_fenced_is_told_by_brokers_that_can(told: Told) -> None:
+    asked_too_much = told.version == "2.8.2"
+    done = told.said["not fenced"]
+    assert done.returncode == 1
+    assert ("too old for `kafka-transactions.sh describe`" if asked_too_much else "not fenced") in done.stderr
+    assert told.said["fenced"].returncode == (1 if asked_too_much else 0), told.said["fenced"].stderr
+    assert ("sent: " if asked_too_much else "nothing to do: ") in told.said["fenced, unchecked"].stderr
+
+
+def test_nothing_that_was_acknowledged_is_lost(told: Told) -> None:
+    assert {n: [o for o in offsets if o not in told.seen[n]] for n, offsets in told.acknowledged.items()} == {
+        RETURNED: [],
+        RENEWED: [],
+        RUNNING: [],
+    }
+
+
+def test_nothing_is_open_any_more(told: Told) -> None:
+    assert {partition: ids for partition, ids in told.open_after.items() if ids} == {}
