@@ -34,18 +34,18 @@ def measured(count: int, first_seed: int = 0) -> Rate:
     """Answer so many random histories, some hundred at a time, as a proof does."""
     for _ in range(_ROUNDS_TO_WARM_UP):  # compiled code is loaded once there has been enough work for it
         answers_of([random_history(seed) for seed in range(AT_ONCE)])
-    gc.collect()
-    gc.freeze()  # what was imported is not looked at again and again
     batches = findings = 0
     spent = 0.0
     for seed in range(first_seed, first_seed + count, AT_ONCE):
         histories = [random_history(s) for s in range(seed, min(seed + AT_ONCE, first_seed + count))]
+        gc.collect()
+        gc.freeze()  # what was imported and what was made up is not looked at again and again
         began = time.process_time()
         answers = answers_of(histories)
         spent += time.process_time() - began
+        gc.unfreeze()
         batches += sum(len(part) for history in histories for part in history.batches)
         findings += sum(len(answer.findings) for answer in answers)
-    gc.unfreeze()
     return Rate(count, batches, findings, spent)
 
 

@@ -184,7 +184,7 @@ def as_read(*records: dict[str, Any]) -> list[StateRecord]:
 
 def test_the_history_of_an_id_is_told_in_order_and_once_for_every_transaction_asked_about() -> None:
     records = as_read(record(9, "billing", "Ongoing"), record(3, "billing", "CompleteCommit"))
-    views = views_of({"billing": records * 2}, [OPEN, replace(OPEN, partition=1)], {}, max_clock_skew_ms=0)
+    views = views_of([in_order(records * 2)], [OPEN, replace(OPEN, partition=1)], {}, max_clock_skew_ms=0)
     told = [(where.partition, v.state, v.is_listed) for (where, _), v in sorted(views.items())]
     assert told == [(0, "Ongoing", True), (1, "Ongoing", False)]
 

@@ -12,6 +12,7 @@ from txn_analysis.core.logs import end_markers, folds_of, linked_logs
 from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.judge.finding import Finding, finding_of, impacts_of, place_of
 from txn_analysis.judge.judgement import Judgement, judgements_of
+from txn_analysis.judge.logic import latest
 from txn_analysis.judge.records import PartitionView
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.reconstruct.rivals import certain_moment_ms
@@ -97,8 +98,9 @@ def _moments(history: History, pieces: Iterable[Row]) -> Moments:
     own = {s["input_id"] for s in history.sections if not s["capture_rank"]}
     files = by((piece for piece in pieces if piece["input_id"] in own), "input_id", "section_index")
     moments = [certain_moment_ms(file) for file in files.values()]
-    clocks = ("last_update_ms", "recorded_ms")
-    moments += [row[clock] for row in history.records if not row["capture_rank"] for clock in clocks]
-    newest_ms = max((ms for ms in moments if ms is not None), default=None)
+    records = [row for row in history.records if not row["capture_rank"]]
+    for clock in ("last_update_ms", "recorded_ms"):
+        moments += [row[clock] for row in records]
+    newest_ms = latest(*moments)
     said_ms = history.settings.as_of_ms
     return Moments(newest_ms if said_ms is None else said_ms, newest_ms)

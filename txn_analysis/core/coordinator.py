@@ -114,6 +114,5 @@ def views_with(
         of_producer[transaction.producer_id].append(transaction)
     views: Views = {}
     for producer_id, transactions in of_producer.items():
-        had = {records[0].transactional_id: records for records in known.get(producer_id, ())}
-        views |= views_of(had, transactions, markers, max_clock_skew_ms)
+        views |= views_of(known.get(producer_id, ()), transactions, markers, max_clock_skew_ms)
     return views

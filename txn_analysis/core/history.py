@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.core.state_records import StateRecords
@@ -91,8 +92,9 @@ def _key(section: Row) -> SectionKey:
 
 
 def by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
-    """The rows in groups that agree in the named columns."""
+    """The rows in groups that agree in the named columns, two or more."""
     groups: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    key_of = itemgetter(*names)
     for row in rows:
-        groups[tuple(row[name] for name in names)].append(row)
+        groups[key_of(row)].append(row)
     return dict(groups)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from txn_analysis.judge.coordinator_view import Views, views_of
-from txn_analysis.judge.history import by_id
+from txn_analysis.judge.history import by_id, in_order
 from txn_analysis.judge.marker_frames import markers_in, with_markers
 from txn_analysis.judge.records import OPEN_COLUMNS, OpenTransaction
 from txn_analysis.judge.state_frames import PICKLED, histories, records_in, told
@@ -44,7 +44,8 @@ def _viewer(max_clock_skew_ms: int) -> Callable[[pa.Table, pa.Table], pa.Table]:
         rows = asked.to_pylist()
         opened = [OpenTransaction.of(row) for row in rows]
         markers = {one.key: markers_in(row) for one, row in zip(opened, rows, strict=True)}
-        views = views_of(by_id(records_in(history)), opened, markers, max_clock_skew_ms)
+        known = [in_order(found) for found in by_id(records_in(history)).values()]
+        views = views_of(known, opened, markers, max_clock_skew_ms)
         return pa.table({"pickled": pa.array([pickle.dumps(views)] if views else [], pa.binary())})
 
     return view

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.decisions import WithoutMarker, decisions_of, left_over, that_matter
-from txn_analysis.judge.history import current_transaction, in_order, written_by_ms
+from txn_analysis.judge.history import current_transaction, written_by_ms
 from txn_analysis.judge.origins import Origins, origins_of
 from txn_analysis.judge.records import LIVE, TOMBSTONE
 
@@ -113,7 +113,7 @@ def view_of(
 
 
 def views_of(
-    histories: Mapping[str, Iterable[StateRecord]],
+    histories: Iterable[Sequence[StateRecord]],
     opened: Sequence[OpenTransaction],
     markers: Markers,
     max_clock_skew_ms: int,
@@ -121,14 +121,13 @@ def views_of(
     """What the coordinator knows of open transactions of one producer id.
 
     Args:
-        histories: of the ids that have, or had, the producer id, the records in any order.
+        histories: of the ids that have, or had, the producer id, the records in order.
         opened: the open transactions of that producer id.
         markers: its end markers, by partition.
         max_clock_skew_ms: by how much two brokers' clocks may differ.
     """
     found: defaultdict[tuple[TopicPartition, int], list[CoordinatorView]] = defaultdict(list)
-    for records in histories.values():
-        history = in_order(records)
+    for history in histories:
         for transaction in opened:
             own = markers.get(transaction.key, ())
             found[transaction.key].append(view_of(history, transaction, own, max_clock_skew_ms))

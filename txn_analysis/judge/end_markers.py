@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 COMMIT, ABORT = "COMMIT", "ABORT"
+ENDED_COLUMNS = ("end_offset", "outcome", "end_timestamp_ms", "end_producer_epoch", "coordinator_epoch")
+"""The columns of an ended row of `transactions` that its marker is made of."""
 
 
 class EndMarker(NamedTuple):

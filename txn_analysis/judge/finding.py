@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +72,7 @@ class Finding:
 
 
 def _plain(record: Any) -> dict[str, Any]:
-    return {field.name: _plain_value(getattr(record, field.name)) for field in fields(record)}
+    return {name: _plain_value(getattr(record, name)) for name in record.__slots__}
 
 
 def _plain_value(value: Any) -> Any:
@@ -81,7 +81,7 @@ def _plain_value(value: Any) -> Any:
         return value.value
     if isinstance(value, tuple):
         return list(value)
-    return _plain(value) if is_dataclass(value) else value
+    return _plain(value) if hasattr(value, "__slots__") else value
 
 
 def finding_of(judged: Judgement, run_id: str, finding_id: str, impact: Impact | None) -> Finding:

@@ -7,8 +7,9 @@ all producers decide.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.end_markers import COMMIT, runs_of
@@ -18,7 +19,7 @@ from txn_analysis.judge.records import EXHAUSTED_EPOCH, PREPARE_COMMIT
 from txn_analysis.judge.words import utc
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable
 
     from txn_analysis.config import Settings
     from txn_analysis.judge.end_markers import EndMarker
@@ -38,6 +39,10 @@ DECIDED_WITHIN_MS = 60_000
 
 # So far from the last epoch, no producer id rotates away within the days for which its transactional id is known.
 FAR_FROM_ROTATION = 2**14
+
+
+Commits = Mapping[tuple[str, int], Sequence[tuple[int, int]]]
+"""By topic and partition, of each commit from when to when its marker can have been written, at the latest."""
 
 
 class Witness(NamedTuple):
@@ -192,24 +197,30 @@ def sums_of_producer(
         asked: the producer ids of open transactions.
     """
     known = [history for history in histories if history]
+    commits = commits_of(known, producer_id)
     sums = MarkerSums()
     for where, own in markers.items():
-        commits = [commit for history in known for commit in commits_of(history, where, producer_id)]
         for run in runs_of(own):
             if run.kind == COMMIT:
-                sums = sums.plus(_sums_of_run(run.markers, commits, where, producer_id, known, state))
+                decided = commits.get(where, ())
+                sums = sums.plus(_sums_of_run(run.markers, decided, where, producer_id, known, state))
     told = sums.contradicting if producer_id in asked else {}
     return MarkerSums(sums.confirmed_count, sums.contradicted_count, told, sums.first, sums.later)
 
 
-def commits_of(history: Sequence[StateRecord], where: TopicPartition, producer_id: int) -> Iterable[tuple[int, int]]:
-    """Of each commit of a partition, from when to when a decision's marker can have been written, at the latest."""
-    completed_ms = [*written_by_ms(history)[1:], UNBOUNDED_MS]
-    is_completed = [*[after.completes(record) for record, after in pairwise(history)], False]
-    for record, is_done, done_ms in zip(history, is_completed, completed_ms, strict=True):
-        is_its_own = producer_id in (record.producer_id, record.previous_producer_id)
-        if record.state == PREPARE_COMMIT and is_its_own and where in record.topic_partitions:
-            yield record.moment_ms or 0, done_ms if is_done else UNBOUNDED_MS
+def commits_of(histories: Iterable[Sequence[StateRecord]], producer_id: int) -> Commits:
+    """The commits of a producer id in the histories of some ids that have, or had, it."""
+    found: defaultdict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+    for history in histories:
+        written_ms = written_by_ms(history)
+        for n, record in enumerate(history):
+            if record.state != PREPARE_COMMIT or producer_id not in (record.producer_id, record.previous_producer_id):
+                continue
+            is_done = n + 1 < len(history) and history[n + 1].completes(record)
+            span = record.moment_ms or 0, written_ms[n + 1] if is_done else UNBOUNDED_MS
+            for where in record.topic_partitions:
+                found[where].append(span)
+    return found
 
 
 def _sums_of_run(

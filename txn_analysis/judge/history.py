@@ -37,7 +37,8 @@ def in_order(records: Iterable[StateRecord]) -> History:
         if record not in same_place:
             same_place.append(record)
     # Copies that differ are broken evidence: none is lost, and which one comes last is never left to chance.
-    return [record for order in sorted(by_order) for record in sorted(by_order[order], key=repr)]
+    alike = (by_order[order] for order in sorted(by_order))
+    return [record for same in alike for record in (same if len(same) == 1 else sorted(same, key=repr))]
 
 
 def ongoing_before(history: Sequence[StateRecord], index: int) -> Sequence[StateRecord]:
@@ -72,6 +73,7 @@ def written_by_ms(history: Sequence[StateRecord] | Sequence[StateStep]) -> list[
     latest_ms, found = UNBOUNDED_MS, []
     for record in reversed(history):
         if record.recorded_ms is not None or not record.is_completed:
-            latest_ms = latest_ms if record.moment_ms is None else record.moment_ms
+            moment_ms = record.moment_ms
+            latest_ms = latest_ms if moment_ms is None else moment_ms
         found.append(latest_ms)
     return found[::-1]

@@ -20,7 +20,7 @@ from txn_analysis.judge.records import TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from txn_analysis.judge.fit import StateAtHand
+    from txn_analysis.judge.fit import Commits, StateAtHand
     from txn_analysis.judge.records import StateRecord
 
 Key = tuple[TopicPartition, int]
@@ -61,7 +61,7 @@ def looker(
 
     def look(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found, quiet = Look(), {i: _quiet(histories, state) for i, histories in known.items()}
-        commits: dict[tuple[str, int, int], list[tuple[int, int]]] = {}
+        commits: dict[int, Commits] = {}
         for part in parts:
             columns = [part.column(name).to_pylist() for name in ("topic", "partition", "producer_id")]
             fields = [part.column(name).to_pylist() for name in EndMarker._fields]
@@ -77,7 +77,7 @@ def _take(
     place: tuple[str, int, int],
     values: Sequence[object],
     known: Mapping[int, Sequence[Sequence[StateRecord]]],
-    commits: dict[tuple[str, int, int], list[tuple[int, int]]],
+    commits: dict[int, Commits],
     quiet: Mapping[int, _Quiet],
     state: StateAtHand,
 ) -> None:
@@ -88,18 +88,16 @@ def _take(
         found.knows_one |= producer_id in known
     if marker.kind != COMMIT or marker.at_ms is None:
         return
-    where = TopicPartition(topic, partition)
-    if place not in commits:
-        histories = known.get(producer_id, ())
-        commits[place] = [commit for history in histories for commit in commits_of(history, where, producer_id)]
-    if commits[place] and is_confirmed(marker.at_ms, commits[place], state.max_clock_skew_ms):
+    if producer_id not in commits:
+        commits[producer_id] = commits_of(known.get(producer_id, ()), producer_id)
+    if is_confirmed(marker.at_ms, commits[producer_id].get((topic, partition), ()), state.max_clock_skew_ms):
         found.confirmed_count += 1
         return
     silence = quiet.get(producer_id)
     if silence and marker.at_ms <= silence.until_ms and (marker.coordinator_epoch or 0) <= silence.leader_epoch:
         return
     if may_speak(marker, marker.at_ms, known.get(producer_id, ()), state):
-        found.suspects.add((where, producer_id))
+        found.suspects.add((TopicPartition(topic, partition), producer_id))
 
 
 def _quiet(histories: Sequence[Sequence[StateRecord]], state: StateAtHand) -> _Quiet:

@@ -146,9 +146,23 @@ class StateRecord(NamedTuple):
     @classmethod
     def of(cls, row: Mapping[str, Any], state_partition: int | None, order: tuple[Any, ...]) -> StateRecord:
         """A row of `transaction_states`, in the partition of the state that holds it."""
-        listed = tuple([(p["topic"], p["partition"]) for p in row["topic_partitions"] or ()])
-        known = {"state_partition": state_partition, "topic_partitions": listed, "order": order}
-        return cls._make([known[name] if name in known else row[name] for name in cls._fields])
+        return cls(
+            transactional_id=row["transactional_id"],
+            state_partition=state_partition,
+            state=row["state"],
+            is_tombstone=row["is_tombstone"],
+            producer_id=row["producer_id"],
+            previous_producer_id=row["previous_producer_id"],
+            next_producer_id=row["next_producer_id"],
+            producer_epoch=row["producer_epoch"],
+            timeout_ms=row["timeout_ms"],
+            topic_partitions=tuple([(p["topic"], p["partition"]) for p in row["topic_partitions"] or ()]),
+            last_update_ms=row["last_update_ms"],
+            recorded_ms=row["recorded_ms"],
+            start_ms=row["start_ms"],
+            client_transaction_version=row["client_transaction_version"],
+            order=order,
+        )
 
     @classmethod
     def placed(cls, row: Mapping[str, Any]) -> StateRecord:

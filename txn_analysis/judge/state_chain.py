@@ -114,7 +114,8 @@ class StateRows:
                 self.own.add(batch)
         elif not row["capture_rank"]:
             self.export_ms = later_of(self.export_ms, row["last_update_ms"])
-        self.topics.update([listed["topic"] for listed in row["topic_partitions"] or ()])
+        for listed in row["topic_partitions"] or ():
+            self.topics.add(listed["topic"])
         if row["transactional_id"] is not None:
             at = row["recorded_ms"], row["last_update_ms"]
             self.steps.add(StateStep(row["transactional_id"], order, row["state"], *at))
@@ -123,13 +124,13 @@ class StateRows:
         """What they say of themselves."""
         ordered = sorted(self.batches, key=_by_offset)
         newest = max(self.own, key=lambda b: (b.last_offset, b.recorded_ms or 0), default=None)
-        first_ms = min((b.recorded_ms for b in ordered if b.recorded_ms is not None), default=None)
+        first_ms = min([b.recorded_ms for b in ordered if b.recorded_ms is not None], default=None)
         return StateChain(
             last_moment_ms=later_of(None if newest is None else newest.recorded_ms, self.export_ms),
             first_moment_ms=first_ms if first_ms is not None else _first_exported_ms(self.steps),
             gap_end_ms=_gap_end_ms(ordered),
             rises=tuple(_rises(ordered)),
-            leader_epoch=latest(*(b.leader_epoch for b in ordered)),
+            leader_epoch=latest(*[b.leader_epoch for b in ordered]),
             orphan_ms=_orphan_ms(self.steps),
             topics=frozenset(self.topics),
         )

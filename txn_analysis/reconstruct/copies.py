@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -126,8 +125,7 @@ def _do_overlap(spans: Iterable[_Span]) -> bool:
     return any(after[0] < before[1] for before, after in pairwise(sorted(spans)))
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """What one copy holds between two offsets at which all copies of the partition are cut."""
 
     segment: Segment
@@ -171,29 +169,22 @@ class Part:
         return (self.segment.capture_rank, -printed, self.segment.key)
 
 
-@dataclass(frozen=True)
-class Stretch:
-    """Offsets [start, stop) with the parts of all files that cover them, in their order."""
+class Stretch(NamedTuple):
+    """Offsets [start, stop) with the parts of all files that cover them, in their order.
+
+    Attributes:
+        start: the first offset.
+        stop: the offset behind the last one.
+        parts: of each file one.
+        contents: the parts by what they hold, in their order.
+        pairs: neighbours among the different contents: compaction is transitive, so that a chain of pairs is enough.
+    """
 
     start: int
     stop: int
     parts: list[Part]
-
-    @cached_property
-    def contents(self) -> list[list[Part]]:
-        """The parts by what they hold, in their order."""
-        if len(self.parts) == 1:
-            return [self.parts]
-        groups: dict[int, list[Part]] = {}
-        for part in self.parts:
-            groups.setdefault(part.digest, []).append(part)
-        return list(groups.values())
-
-    @property
-    def pairs(self) -> list[Pair]:
-        """Neighbours among the different contents: compaction is transitive, so that a chain of pairs is enough."""
-        keys = [group[0].segment.key for group in self.contents]
-        return [Pair(self.start, self.stop, a, b) for a, b in pairwise(keys)]
+    contents: list[list[Part]]
+    pairs: list[Pair]
 
 
 def stretches(segments: Iterable[Segment]) -> Iterator[Stretch]:
@@ -206,7 +197,19 @@ def stretches(segments: Iterable[Segment]) -> Iterator[Stretch]:
             covering.append(waiting.pop())
         parts = [Part(s, [p for p in s.pieces if start <= p["first_offset"] < stop]) for s in covering]
         if parts:
-            yield Stretch(start, stop, sorted(parts, key=lambda part: part.order))
+            yield _stretch(start, stop, parts)
+
+
+def _stretch(start: int, stop: int, parts: list[Part]) -> Stretch:
+    if len(parts) == 1:
+        return Stretch(start, stop, parts, [parts], [])
+    parts = sorted(parts, key=lambda part: part.order)
+    groups: dict[int, list[Part]] = {}
+    for part in parts:
+        groups.setdefault(part.digest, []).append(part)
+    contents = list(groups.values())
+    keys = [group[0].segment.key for group in contents]
+    return Stretch(start, stop, parts, contents, [Pair(start, stop, a, b) for a, b in pairwise(keys)])
 
 
 def pairs_to_compare(segments: Iterable[Segment]) -> list[Pair]:

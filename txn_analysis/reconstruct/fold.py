@@ -113,7 +113,7 @@ def fold_all(parts: Sequence[Batches], cuts: Sequence[Cuts]) -> Folded:
 
 def _rows(parts: Sequence[Batches], cuts: Sequence[Cuts]) -> tuple[Rows, Array]:
     """The batches of all parts, with the part of each piece."""
-    columns = parts[0].columns
+    columns = {name: values for name, values in parts[0].columns.items() if name in FOLD_COLUMNS}
     if len(parts) > 1:
         columns = {name: np.concatenate([p.columns[name] for p in parts]) for name in columns}
     part = np.repeat(np.arange(len(parts)), [len(p) for p in parts])

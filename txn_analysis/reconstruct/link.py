@@ -124,7 +124,7 @@ def _follow(log: PartitionLog, state: ProducerState, snapshots: list[Snapshot]) 
             state.last_gap_offset = piece["first_offset"] - 1
         elif before is not None and piece["first_offset"] > before["last_offset"] + 1:
             state.has_holes = True
-        problems += _compare(state, waiting, piece["first_offset"], begins)
+        problems += _compare(state, waiting, piece["first_offset"], begins) if waiting else ()
         state.apply(piece)
         waiting = [s for s in waiting if s.offset > piece["last_offset"]]
         before = piece
@@ -132,7 +132,7 @@ def _follow(log: PartitionLog, state: ProducerState, snapshots: list[Snapshot]) 
     if end is None:
         return problems
     _recall(state, recalled, end)
-    problems += _compare(state, waiting, end, begins)
+    problems += _compare(state, waiting, end, begins) if waiting else ()
     beyond = [s.offset for s in waiting if s.offset > end and s.capture_rank == 0]
     if beyond:
         reason = f"a snapshot stands for offsets up to {max(beyond) - 1}, the log ends at {end - 1}"
@@ -212,9 +212,12 @@ def _transaction_row(txn: OpenTransaction) -> Row:
 def _health(
     log: PartitionLog, state: ProducerState, problems: list[Problem], base: Snapshot | None, stated: Stated
 ) -> Row:
-    opened = sorted((e.open for e in state.entries.values() if e.open), key=lambda txn: txn.start_offset)
-    oldest = opened[0] if opened else None
-    end = log.end_offset if log.end_offset is not None else (base.offset if base else None)
+    entries = [entry for _, entry in sorted(state.entries.items())]
+    opened = [entry.open for entry in entries if entry.open]
+    oldest = min(opened, key=lambda txn: txn.start_offset, default=None)
+    end = log.end_offset
+    if end is None and base is not None:
+        end = base.offset
     from_offset = oldest.start_offset if oldest else end
     stable = stated.last_stable_offset(oldest.start_offset if oldest else None, end)
     hidden = (oldest.hidden_record_count, oldest.hidden_bytes) if oldest else (0, 0)
@@ -237,12 +240,10 @@ def _health(
         "problems": [_problem_row(p) for p in sorted(set(problems), key=lambda p: (p.offset, p.reason))],
         "witnesses": list(dict.fromkeys(log.witnesses + state.witnesses)),
         "remarks": log.remarks + stated.remarks(end),
-        "producers": [_producer_row(entry) for _, entry in sorted(state.entries.items())],
+        "producers": [_producer_row(entry) for entry in entries],
         "truncated_marker_offset": log.others.truncated_marker_offset,
         "bare_markers": [
-            {"producer_id": producer_id, **marker}
-            for producer_id, entry in sorted(state.entries.items())
-            for marker in entry.bare_markers or ()
+            {"producer_id": entry.producer_id, **marker} for entry in entries for marker in entry.bare_markers or ()
         ],
     }
 
@@ -253,8 +254,9 @@ def _known(pieces: list[Row], name: str) -> list[int]:
 
 def _last_credible(log: PartitionLog, as_of_ms: int | None) -> int | None:
     """The largest timestamp of the log if it is credible, else the last one if that is; however the log was cut."""
-    seen = [max(_known(log.pieces, "max_timestamp_ms"), default=None), *_known(log.pieces, "last_timestamp_ms")[-1:]]
-    return max((ms for ms in seen if ms is not None and (as_of_ms is None or ms <= as_of_ms)), default=None)
+    largest = sorted(_known(log.pieces, "max_timestamp_ms"))[-1:]
+    seen = [*largest, *_known(log.pieces, "last_timestamp_ms")[-1:]]
+    return max([ms for ms in seen if as_of_ms is None or ms <= as_of_ms], default=None)
 
 
 def _problem_row(problem: Problem) -> Row:

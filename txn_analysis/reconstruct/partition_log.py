@@ -49,10 +49,7 @@ class _Choice:
         self._comparisons = comparisons
         self._ranks = sorted({s.capture_rank for s in segments})
         self._bounds = {rank: _bounds([s for s in segments if s.capture_rank < rank]) for rank in self._ranks}
-        rank = {s.key: s.capture_rank for s in segments}
-        self._is_rewritten = any(
-            c.a_lost_offset is not None and rank[pair.a] < rank[pair.b] for pair, c in comparisons.items()
-        )
+        self._is_rewritten = _is_rewritten(segments, comparisons)
         self._truncations: list[_Truncation] = []
         self._chosen: list[Part] = []
         self._problems: list[Problem] = []
@@ -74,9 +71,9 @@ class _Choice:
             comparison = self._comparisons[pair]
             if comparison.conflict_offset is not None:
                 losers |= self._resolve(pair, comparison, stretch, disproven)
-        truncated = [g for g in stretch.contents if self._is_truncated(g[0], stretch.start)]
-        self._others.truncated((part for group in truncated for part in group), stretch.start)
-        losers |= {id(group[0]) for group in truncated}
+        if truncated := [g for g in stretch.contents if self._is_truncated(g[0], stretch.start)]:
+            self._others.truncated([part for group in truncated for part in group], stretch.start)
+            losers |= {id(group[0]) for group in truncated}
         groups = [g for g in stretch.contents if id(g[0]) not in losers]
         if not groups:
             self._others.pass_over(stretch.parts)
@@ -87,7 +84,7 @@ class _Choice:
             (g for g in groups if g[0].segment.capture_rank == rank), key=lambda g: lost.get(g[0].segment.key, -1)
         )
         self._chosen.append(_confirmed(best))
-        self._others.pass_over(part for group in stretch.contents if group is not best for part in group)
+        self._others.pass_over([part for group in stretch.contents if group is not best for part in group])
         self._others.spans.append(Span(stretch.start, stretch.stop, best[0], [p for group in groups for p in group]))
         self._remember(stretch.stop, best, groups, lost)
 
@@ -234,6 +231,12 @@ class _Choice:
             return found
         last_offset = int(used[-1]["last_offset"])
         return [p._replace(offset=min(p.offset, last_offset)) for p in found]
+
+
+def _is_rewritten(segments: list[Segment], comparisons: Comparisons) -> bool:
+    """Compaction has been at work in a newer capture."""
+    rank = {s.key: s.capture_rank for s in segments} if comparisons else {}
+    return any(c.a_lost_offset is not None and rank[pair.a] < rank[pair.b] for pair, c in comparisons.items())
 
 
 def _bounds(segments: list[Segment]) -> tuple[int, int] | None:

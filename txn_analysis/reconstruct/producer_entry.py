@@ -109,6 +109,6 @@ class ProducerEntry:
             self.bare_markers += found[1:] if is_lead_end else found
 
 
-def first_known(*values: int | None) -> int | None:
-    """The first value that is known."""
-    return next((value for value in values if value is not None), None)
+def first_known(value: int | None, otherwise: int | None) -> int | None:
+    """The first of two values that is known."""
+    return otherwise if value is None else value

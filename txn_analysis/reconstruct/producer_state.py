@@ -13,6 +13,8 @@ from txn_analysis.reconstruct.producer_entry import OpenTransaction, ProducerEnt
 
 Row = dict[str, Any]
 
+_OF_END_MARKER = ("end_offset", "end_marker", "end_timestamp_ms", "end_epoch", "end_coordinator_epoch")
+
 
 @dataclass
 class ProducerState:
@@ -140,8 +142,8 @@ class ProducerState:
 
     def _end(self, entry: ProducerEntry, fragment: Row) -> None:
         if entry.open:
-            marker = {name: fragment[name] for name in fragment if name.startswith("end_")}
-            self.ended.append(marker | {"transaction": entry.open, "producer_id": entry.producer_id})
+            marker = {name: fragment[name] for name in _OF_END_MARKER}
+            self.ended.append(marker | {"transaction": entry.open})
             epoch = fragment["end_coordinator_epoch"]
             entry.has_ended(entry.open.last_timestamp_ms, epoch, epoch)
         entry.open = None

@@ -50,7 +50,7 @@ def without_rivals(pieces: Sequence[Row]) -> list[Row]:
     Of those that claim one, the one that reaches farthest stays, of several the last in the text, and is contested:
     either can be text of a client, from the first position that both claim on.
     """
-    if rival_positions((p["first_position"], p["end_position"]) for p in pieces) is None:
+    if len(pieces) < 2 or rival_positions((p["first_position"], p["end_position"]) for p in pieces) is None:
         return sorted(pieces, key=_place)
     kept: list[Row] = []
     for group in _groups(pieces):

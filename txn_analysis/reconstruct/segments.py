@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -58,43 +58,39 @@ class Problem(NamedTuple):
     reason: str
 
 
-@dataclass
+@dataclass(eq=False, slots=True)
 class Segment:
-    """One dumped copy of one segment file: its section, and its pieces in position order."""
+    """One dumped copy of one segment file; each is equal to itself alone.
+
+    Attributes:
+        section: its section.
+        pieces: in position order.
+        key: its input and section.
+        capture_rank: 0 for the capture that is judged, 1 for the one before it, and so on.
+        log_dir: the log directory that it lies in; None for a dump.
+        first_offset: base offset of its first batch; of its name where it has none.
+        covered_from: the offset in its name: a file holds all that is left from there on, even if compaction took its
+            start.
+        end_offset: the offset after its last batch.
+    """
 
     section: Row
     pieces: list[Row]
+    key: SectionKey = field(init=False)
+    capture_rank: int = field(init=False)
+    log_dir: str | None = field(init=False)
+    first_offset: int = field(init=False)
+    covered_from: int = field(init=False)
+    end_offset: int = field(init=False)
 
-    @property
-    def key(self) -> SectionKey:
-        """Its input and section."""
-        return self.section["input_id"], self.section["section_index"]
-
-    @property
-    def capture_rank(self) -> int:
-        """0 for the capture that is judged, 1 for the one before it, and so on."""
-        return int(self.section["capture_rank"])
-
-    @property
-    def log_dir(self) -> str | None:
-        """The log directory that it lies in; None for a dump."""
-        found: str | None = self.section.get("log_dir")
-        return found
-
-    @property
-    def first_offset(self) -> int:
-        """Base offset of its first batch; of its name where it has none."""
-        return int(self.pieces[0]["first_offset"]) if self.pieces else int(self.section["file_base_offset"])
-
-    @property
-    def covered_from(self) -> int:
-        """The offset in its name: a file holds all that is left from there on, even if compaction took its start."""
-        return min(int(self.section["file_base_offset"]), self.first_offset)
-
-    @property
-    def end_offset(self) -> int:
-        """The offset after its last batch."""
-        return int(self.pieces[-1]["last_offset"]) + 1 if self.pieces else self.first_offset
+    def __post_init__(self) -> None:
+        section, pieces = self.section, self.pieces
+        self.key = section["input_id"], section["section_index"]
+        self.capture_rank, self.log_dir = section["capture_rank"], section.get("log_dir")
+        named = section["file_base_offset"]
+        self.first_offset = pieces[0]["first_offset"] if pieces else named
+        self.covered_from = min(named, self.first_offset)
+        self.end_offset = pieces[-1]["last_offset"] + 1 if pieces else self.first_offset
 
     def lacks_batches_before(self, piece: Row) -> bool:
         """Positions do not chain up to this piece of it: what is missing there was not compacted."""
@@ -109,7 +105,7 @@ class Segment:
         Of what compaction leaves, and of damage, the last place is said: how the text was split does not matter.
         """
         name = f"file {self.section['file_base_offset']}"
-        found = [*self._text_problems(name)]
+        found = self._text_problems(name)
         if used and self.pieces[0]["first_position"] != 0:
             found.append(_missing(self.end_offset - 1, f"{name} does not begin at position 0"))
         holes = [piece["last_hole_offset"] for piece in used]
@@ -142,10 +138,10 @@ def _last_places(name: str, used: list[Row], holes: list[int | None]) -> Iterabl
     hole = _largest(holes)
     if hole is not None:
         yield Problem(hole, ProblemKind.HOLE_IN_FILE, f"{name} has no batch for offset {hole}")
-    invalid = _largest(piece["last_invalid_offset"] for piece in used)
+    invalid = _largest([piece["last_invalid_offset"] for piece in used])
     if invalid is not None:
         yield Problem(invalid, ProblemKind.INVALID_BATCH, f"{name}: the batch that ends at offset {invalid} is invalid")
-    empty = _largest(piece["last_empty_offset"] for piece in used)
+    empty = _largest([piece["last_empty_offset"] for piece in used])
     if empty is not None:
         yield Problem(
             empty, ProblemKind.EMPTY_BATCH, f"{name}: the batch that ends at offset {empty} has no record left"
@@ -156,8 +152,8 @@ def _last_places(name: str, used: list[Row], holes: list[int | None]) -> Iterabl
         yield Problem(TO_THE_END, ProblemKind.CONTESTED_LINE, reason)
 
 
-def _largest(offsets: Iterable[int | None]) -> int | None:
-    return max((offset for offset in offsets if offset is not None), default=None)
+def _largest(offsets: list[int | None]) -> int | None:
+    return max([offset for offset in offsets if offset is not None], default=None)
 
 
 def _missing(offset: int, reason: str) -> Problem:
@@ -169,19 +165,20 @@ def segments_of(sections: list[Row], pieces: list[Row]) -> list[Segment]:
 
     `sections` may hold more than logs. Files of another partition of this name are left out.
     """
-    found: dict[SectionKey, Segment] = {}
+    newest: dict[SectionKey, Row] = {}
+    found: dict[SectionKey, list[Row]] = {}
     other = first_other_rank(sections, pieces)
-    for section in sorted(sections, key=lambda s: int(s["capture_rank"])):
-        segment = Segment(section, [])
-        if section["kind"] in LOG_KINDS and segment.capture_rank < other:
-            found.setdefault(segment.key, segment)
+    for section in sections:
+        if section["kind"] in LOG_KINDS and section["capture_rank"] < other:
+            key = section["input_id"], section["section_index"]
+            if key not in newest or section["capture_rank"] < newest[key]["capture_rank"]:
+                newest[key], found[key] = section, []
     for piece in pieces:
-        of_piece = found.get((piece["input_id"], piece["section_index"]))
-        if of_piece is not None:
-            of_piece.pieces.append(piece)
-    for segment in found.values():
-        segment.pieces = doubted_to_the_end(without_rivals(segment.pieces))
-    return sorted(found.values(), key=lambda s: (s.first_offset, s.end_offset, s.key))
+        of_section = found.get((piece["input_id"], piece["section_index"]))
+        if of_section is not None:
+            of_section.append(piece)
+    segments = [Segment(newest[key], doubted_to_the_end(without_rivals(own))) for key, own in found.items()]
+    return sorted(segments, key=lambda s: (s.first_offset, s.end_offset, s.key))
 
 
 def first_other_rank(sections: list[Row], pieces: list[Row]) -> int:
@@ -226,5 +223,8 @@ def is_doubted(piece: Row) -> bool:
 
 def doubted_to_the_end(pieces: list[Row]) -> list[Row]:
     """The pieces of one file: where batches may stand in the header keys of a record, all behind them may as well."""
-    first = next((n for n, p in enumerate(pieces) if p["doubtful_offset"] is not None), len(pieces))
+    doubtful = [n for n, piece in enumerate(pieces) if piece["doubtful_offset"] is not None]
+    if not doubtful:
+        return pieces
+    first = doubtful[0]
     return pieces[:first] + [p | {"doubtful_offset": pieces[first]["doubtful_offset"]} for p in pieces[first:]]

@@ -37,6 +37,8 @@ def snapshots_of(sections: list[Row], rows: list[Row]) -> list[Snapshot]:
 
 def base_snapshot(log: PartitionLog, snapshots: list[Snapshot]) -> Snapshot | None:
     """The newest snapshot below the first batch; one that stands right above a gap replaces what is older."""
+    if not snapshots:
+        return None
     first = log.first_offset
     if first is None:
         return max(snapshots, key=lambda s: (s.offset, -s.capture_rank), default=None)

@@ -8,6 +8,7 @@ them ended its transaction, and without it that transaction would look as if nob
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,17 +43,18 @@ class Stated:
     @classmethod
     def of(cls, sections: list[Row]) -> Stated:
         """What the sections of one partition say; those of its logs are among them."""
-        own = [s for s in sections if s["capture_rank"] == 0]
-        marks = [s for s in own if s["kind"] == HIGH_WATERMARK]
-        logs = [s for s in own if s["kind"] in LOG_KINDS] if marks else []
-        is_final = all(s["stated"] == CLEAN_SHUTDOWN for s in marks)
-        is_all_copied = all(s["grammar"] in BINARY_GRAMMARS for s in logs)
+        said: defaultdict[str, list[Row]] = defaultdict(list)
+        for section in sections:
+            if section["capture_rank"] == 0:
+                said[section["kind"]].append(section)
+        marks = said[HIGH_WATERMARK]
+        is_final = bool(marks) and all(s["stated"] == CLEAN_SHUTDOWN for s in marks)
         return cls(
-            _newest(own, LOG_START),
-            _newest(own, HIGH_WATERMARK),
-            bool(marks) and is_final and is_all_copied,
-            _newest(own, LEADER_EPOCH),
-            frozenset(s["stated"] for s in sections if s["kind"] == TOPIC_ID),
+            _newest(said[LOG_START]),
+            _newest(marks),
+            is_final and all(s["grammar"] in BINARY_GRAMMARS for kind in LOG_KINDS for s in said[kind]),
+            _newest(said[LEADER_EPOCH]),
+            frozenset([s["stated"] for s in sections if s["kind"] == TOPIC_ID]),
         )
 
     def last_stable_offset(self, open_start: int | None, end_offset: int | None) -> int | None:
@@ -89,6 +91,6 @@ class Stated:
         return [Problem(TO_THE_END, ProblemKind.SEVERAL_TOPIC_IDS, reason)]
 
 
-def _newest(sections: list[Row], kind: str) -> int | None:
+def _newest(sections: list[Row]) -> int | None:
     """The largest offset: all three only grow, whichever broker states them."""
-    return max((s["file_base_offset"] for s in sections if s["kind"] == kind), default=None)
+    return max([s["file_base_offset"] for s in sections], default=None)

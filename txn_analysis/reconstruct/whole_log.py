@@ -54,7 +54,7 @@ class PartitionLog:
     @property
     def first_offset(self) -> int | None:
         """First offset of any file; None without files."""
-        return min((s.first_offset for s in self.segments), default=None)
+        return min([s.first_offset for s in self.segments], default=None)
 
     @property
     def is_whole_from_its_name_on(self) -> bool:
@@ -100,7 +100,7 @@ def _find_gaps(log: PartitionLog) -> None:
         if segment.key != (before["input_id"], before["section_index"]):
             log.problems.append(gap(before["last_offset"] + 1, piece["first_offset"] - 1))
     end = log.pieces[-1]["last_offset"] + 1 if log.pieces else None
-    empty = max((s.first_offset for s in log.segments if not s.pieces), default=None)
+    empty = max([s.first_offset for s in log.segments if not s.pieces], default=None)
     if end is not None and empty is not None and empty > end:
         log.problems.append(gap(end, empty - 1))
 
