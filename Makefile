@@ -29,7 +29,7 @@ cluster: $(READY) ## Run the tests that start clusters of their own: executors, 
 
 e2e: $(READY) ## Repair real brokers of three versions, end to end (15 min; fetches Kafka into .kafka/ on first use)
 	@$(BIN)/python -m tests.e2e.kafka_jars
-	@$(BIN)/python -m pytest -m e2e tests/e2e
+	@$(BIN)/python -m pytest -m e2e tests/e2e tests/kafka_log
 
 # The whole is kept in docs/proofs.md; PROOF=--sample takes minutes, PROOF='--minutes 20' about so many.
 PROOF ?= --write

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.processes import FailedError, run
-from tests.e2e.kafka_jars import FetchError, class_path
+from tests.e2e.kafka_jars import FetchError, class_path, dump_tool
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +27,4 @@ def dump_log(segments: list[Path], output: Path) -> Finished:
         raise FailedError(str(error)) from error
     files = ",".join(map(str, segments))
     quiet = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-Dlog4j2.level=ERROR")
-    return run(
-        ["java", "-Xmx256m", *quiet, "-cp", jars, "kafka.tools.DumpLogSegments", "--files", files], output=output
-    )
+    return run(["java", "-Xmx256m", *quiet, "-cp", jars, dump_tool(KAFKA_VERSION), "--files", files], output=output)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS
+from tests.e2e.kafka_jars import dump_tool
 from txn_analysis import audit
 from txn_analysis.config import Settings
 
@@ -27,7 +28,6 @@ PARAMETERS: dict[str, Any] = {
 # What is true of these brokers: the copy is made while nothing moves, and no record was ever lost.
 ASSURANCES = {"state_copied_last": True, "no_records_lost": True}
 _STATE = "__transaction_state-"
-_DUMP = "kafka.tools.DumpLogSegments"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def dump(cluster: Cluster, log_dir: Path, target: Path) -> Path:
         ("snapshots.txt", (), snapshots),
         ("state.txt", ("--transaction-log-decoder",), states),
     ):
-        (target / name).write_text(cluster.run(_DUMP, *words, "--files", ",".join(files)))
+        (target / name).write_text(cluster.run(dump_tool(cluster.version), *words, "--files", ",".join(files)))
     return target
 
 

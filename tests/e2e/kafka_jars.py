@@ -13,7 +13,7 @@ from pathlib import Path
 
 import txn_analysis
 
-VERSIONS = ("2.8.2", "3.9.1", "4.2.0")
+VERSIONS = ("2.8.2", "3.9.1", "4.2.0", "4.3.1")
 CACHE = Path(__file__).parents[2] / ".kafka"
 
 _FIRST_WITH_TOOLS = (3, 5)  # `kafka-tools` has the commands; before, they were in the broker's own jar
@@ -47,10 +47,19 @@ def class_path(version: str) -> str:
     return f"{kafka_jars(version)}/*"
 
 
+def dump_tool(version: str) -> str:
+    """The class behind `kafka-dump-log.sh`: 4.3 moved it to `kafka-tools`."""
+    return "org.apache.kafka.tools.DumpLogSegments" if _number(version) >= (4, 3) else "kafka.tools.DumpLogSegments"
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")[:2]))
+
+
 def _fetch(version: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     wanted = [("org.apache.kafka", "kafka_2.13", version), ("org.slf4j", "slf4j-simple", "1.7.36")]
-    if tuple(map(int, version.split(".")[:2])) >= _FIRST_WITH_TOOLS:
+    if _number(version) >= _FIRST_WITH_TOOLS:
         wanted.append(("org.apache.kafka", "kafka-tools", version))
     module = folder / "ivy.xml"
     module.write_text(_MODULE.format("".join(_DEPENDENCY.format(*artifact) for artifact in wanted)))

@@ -1,6 +1,6 @@
 """A deliberately rude Kafka client: it writes transactional batches that no correct client would write.
 
-Request versions are the oldest that brokers 2.8 to 4.2 share: FindCoordinator 1, InitProducerId 0, AddPartitionsToTxn
+Request versions are the oldest that brokers 2.8 to 4.3 share: FindCoordinator 1, InitProducerId 0, AddPartitionsToTxn
 0, Produce 3, EndTxn 0, TxnOffsetCommit 0.
 """
 

@@ -16,6 +16,7 @@ from tests.e2e.broker import Cluster, copy_folder
 from tests.e2e.captures import PARAMETERS
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS
+from tests.e2e.kafka_jars import dump_tool
 from tests.torture.harness import audit_files
 from txn_analysis.config import Settings
 
@@ -30,7 +31,6 @@ COPIES = 20
 SEED = 20
 PLACES = [{"topic": "busy", "partition": partition} for partition in range(3)]
 _STATE = "__transaction_state-"
-_DUMP = "kafka.tools.DumpLogSegments"
 _SECTION = re.compile(r"^Dumping (\S+)\n", re.MULTILINE)
 
 
@@ -88,7 +88,7 @@ def _dumped(cluster: Cluster, targets: list[Path]) -> list[Copy]:
 
 
 def _sections(cluster: Cluster, files: list[Path], option: str) -> dict[str, str]:
-    printed = cluster.run(_DUMP, option, "--files", ",".join(map(str, files)))
+    printed = cluster.run(dump_tool(cluster.version), option, "--files", ",".join(map(str, files)))
     starts = [match.start() for match in _SECTION.finditer(printed)]
     ends = [*starts[1:], len(printed)]
     texts = [printed[start:end] for start, end in zip(starts, ends, strict=True)]

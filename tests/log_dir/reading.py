@@ -107,6 +107,12 @@ def _scanned(text: Text, plan: PlannedInput) -> list[Batches]:
     return [found for part in ranges if (found := scan_segment(text, part, "ingest"))]
 
 
+def scans_of(plan: PlannedInput) -> list[Batches]:
+    """The batches of each range of a planned segment."""
+    with open_text(plan.path, None) as text:
+        return _scanned(text, plan)
+
+
 def rows_of(plan: PlannedInput) -> list[Row]:
     """Rows of the small table that a planned file is of; nothing in it is rejected."""
     (section,) = plan.sections

@@ -10,7 +10,8 @@ import pytest
 from tests.log_dir.encoder import encoded
 from tests.log_dir.reading import Segment, plans, sorted_files
 from tests.log_dir.test_segments import data, file_of, marker
-from tests.reconstruct.evidence import linked, section_row
+from tests.reconstruct.evidence import linked, section_row, snapshot_evidence
+from tests.reconstruct.test_copies import log
 from txn_analysis.ingest.broker_files import BrokerFile
 from txn_analysis.ingest.broker_survey import survey_broker_file
 from txn_analysis.ingest.planning import plan_broker_file
@@ -161,6 +162,15 @@ OPEN_AT_3 = (data(0), data(1), marker(2), data(3), data(4, producer=8), marker(5
 )
 def test_last_stable_offset(batches: tuple[Batch, ...], stated: tuple[Row, ...], stable: int) -> None:
     assert link(*batches, stated=stated).health["last_stable_offset"] == stable
+
+
+@pytest.mark.parametrize(("grammar", "stable"), [("binary", 3), ("3.2+", 1)])
+def test_a_log_directory_begins_with_its_first_file_where_no_checkpoint_says_more(grammar: str, stable: int) -> None:
+    """`LogManager` writes down no log start that a file begins at; of dumps, earlier files may not have been given."""
+    section, rows = snapshot_evidence(log(data(1), data(2)), 3)
+    found = Segment.of(file_of(data(3), data(4)), base_offset=3)
+    file = section_row(found.plan.sections[0], input_id=found.plan.input_id) | {"grammar": grammar, "stated": None}
+    assert linked([file, section], found.scanned(), rows).health["last_stable_offset"] == stable
 
 
 def open_starts(partition: LinkedPartition) -> list[tuple[int, list[str]]]:

@@ -1,4 +1,4 @@
-"""Renders histories as the text of `kafka-dump-log`, in the grammar of any tool from 2.1 to 4.2."""
+"""Renders histories as the text of `kafka-dump-log`, in the grammar of any tool from 2.1 to 4.3."""
 
 from __future__ import annotations
 

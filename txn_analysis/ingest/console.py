@@ -1,4 +1,4 @@
-"""Console exports of `__transaction_state`: the formatter's text (0.11 to 3.9) and its JSON (3.9 to 4.2).
+"""Console exports of `__transaction_state`: the formatter's text (0.11 to 3.9) and its JSON (3.9 to 4.3).
 
 Neither prints partition, offset or time of a record; what is left is the order of arrival.
 """
@@ -59,7 +59,7 @@ def read_console_text(text: Readable, section: Span) -> Iterator[Row | Reject]:
 
 
 def read_console_json(text: Readable, section: Span) -> Iterator[Row | Reject]:
-    """Rows of `transaction_states`, in order of arrival, from an export of the JSON formatter (3.9 to 4.2).
+    """Rows of `transaction_states`, in order of arrival, from an export of the JSON formatter (3.9 to 4.3).
 
     The objects stand one after another, with white space between them or none. An object that is JSON but no state
     record is rejected alone; where the text is no JSON, the rest of it is. For each there is an undecodable row.

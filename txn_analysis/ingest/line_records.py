@@ -41,7 +41,7 @@ _MAX = {
 
 
 def read_snapshot_section(text: Readable, section: Span) -> Iterator[Row | Reject]:
-    """Rows of `producer_snapshots`, in file order, from the body of a `.snapshot` section, tools 1.1 to 4.2.
+    """Rows of `producer_snapshots`, in file order, from the body of a `.snapshot` section, tools 1.1 to 4.3.
 
     A row lacks only what says which input it is of. A line that is not wholly an entry becomes a `Reject`; every other
     byte of the body is parsed.

@@ -1,6 +1,6 @@
 """What a `Dumping …` line and the first lines after it say about a section of a dump.
 
-The grammar is that of `kafka-dump-log` (DumpLogSegments), 0.11 to 4.2.
+The grammar is that of `kafka-dump-log` (DumpLogSegments), 0.11 to 4.3.
 """
 
 from __future__ import annotations
@@ -226,5 +226,5 @@ def _without_metadata() -> Refusal:
 
 def _unknown_line(what: str) -> Refusal:
     return Refusal(
-        f"the first line of this {what} is not one that kafka-dump-log 2.1 to 4.2 prints", "Dump the file again"
+        f"the first line of this {what} is not one that kafka-dump-log 2.1 to 4.3 prints", "Dump the file again"
     )

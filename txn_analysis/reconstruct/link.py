@@ -61,6 +61,7 @@ def link_partition(
     base = base_snapshot(log, snapshots)
     log = _above(log, base)
     state = _start(log, base)
+    state.log_start_offset = stated.log_start_offset or 0
     witnesses = [s for s in snapshots if s is not base and (base is None or s.offset >= base.offset)]
     problems = [*log.problems, *_follow(log, state, witnesses), *stated.problems()]
     if base is not None and log.first_offset is not None and base.offset < log.first_offset:
@@ -103,7 +104,8 @@ def _start(log: PartitionLog, base: Snapshot | None) -> ProducerState:
     if covered_from is not None:
         is_known = covered_from <= begins and log.is_whole_from_its_name_on
     state = ProducerState(is_start_known=is_known)
-    state.has_holes = is_known and first is not None and first > begins
+    if is_known and first is not None and first > begins:
+        state.last_hole_offset = first - 1
     if base is not None:
         state.load_snapshot(base.rows, is_adjacent=is_known)
         if not is_known and first is not None:
@@ -123,7 +125,7 @@ def _follow(log: PartitionLog, state: ProducerState, snapshots: list[Snapshot]) 
         elif piece["first_offset"] in log.after_break:
             state.last_gap_offset = piece["first_offset"] - 1
         elif before is not None and piece["first_offset"] > before["last_offset"] + 1:
-            state.has_holes = True
+            state.last_hole_offset = piece["first_offset"] - 1
         problems += _compare(state, waiting, piece["first_offset"], begins) if waiting else ()
         state.apply(piece)
         waiting = [s for s in waiting if s.offset > piece["last_offset"]]

@@ -21,19 +21,27 @@ class ProducerState:
     """All entries of one partition while its log is followed.
 
     `is_start_known` says that nothing before the first piece can matter: the log begins there, or a snapshot stands
-    for what is below. `last_gap_offset` is the last offset that no file holds, so far.
+    for what is below. `last_gap_offset` is the last offset that no file holds, so far, `last_hole_offset` the last one
+    without a batch inside what the files hold: compaction took it. `log_start_offset` is where the broker said that the
+    log begins: one that loads its state anew reads nothing below, though the files hold it.
     """
 
     is_start_known: bool
+    log_start_offset: int = 0
     entries: dict[int, ProducerEntry] = field(default_factory=dict)
     ended: list[Row] = field(default_factory=list)
     last_moment_ms: int | None = None
     last_gap_offset: int | None = None
+    last_hole_offset: int | None = None
     has_batches: bool = False
-    has_holes: bool = False
     witnesses: list[str] = field(default_factory=list)
     _recalled: dict[int, Row] = field(default_factory=dict)
     _first_moments: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def has_holes(self) -> bool:
+        """Compaction has been at work."""
+        return self.last_hole_offset is not None
 
     def load_snapshot(self, rows: list[Row], *, is_adjacent: bool) -> None:
         """Begin with the state that a producer snapshot holds; not adjacent means that batches are missing after it."""
@@ -62,7 +70,7 @@ class ProducerState:
         touched = {p["producer_id"] for p in piece["producers"] if p["lead"]["start_offset"] is not None}
         self._bound_by_moments(piece, touched)
         self.has_batches = True
-        self.has_holes |= piece["last_hole_offset"] is not None
+        self.last_hole_offset = first_known(piece["last_hole_offset"], self.last_hole_offset)
         for producer in piece["producers"]:
             self._apply_producer(producer)
         self.last_moment_ms = first_known(piece["last_moment_ms"], self.last_moment_ms)
@@ -171,7 +179,7 @@ class ProducerState:
         found = [(row["producer_id"], *differs) for row in rows if (differs := self._witness_producer(row))]
         in_snapshot = {row["producer_id"] for row in rows}
         for entry in (e for e in self.entries.values() if e.open and e.producer_id not in in_snapshot):
-            if entry.open and self._is_before_gap(entry.open.start_offset):
+            if entry.open and (self._is_before_gap(entry.open.start_offset) or self._is_deleted(entry.open)):
                 entry.open = None
             elif entry.open:
                 found.append((entry.producer_id, "open start", None, entry.open.start_offset))
@@ -216,9 +224,15 @@ class ProducerState:
         entry.producer_epoch = row["producer_epoch"]
         if entry.coordinator_epoch_basis == "unknown" or self._knows_more(row, entry, "coordinator_epoch"):
             entry.take_snapshot_epoch(row)
-        elif entry.coordinator_epoch != row["coordinator_epoch"]:
+        elif row["coordinator_epoch"] not in {None, entry.coordinator_epoch}:
+            # Without one, the broker forgot the producer since that marker: it was idle, or the log start moved on.
             return "coordinator epoch", row["coordinator_epoch"], entry.coordinator_epoch
+        entry.last_sequence, entry.last_timestamp_ms = row["last_sequence"], row["last_timestamp_ms"]
         return None
+
+    def _is_deleted(self, txn: OpenTransaction) -> bool:
+        """All of it is below the log start."""
+        return txn.last_offset is not None and txn.last_offset < self.log_start_offset
 
     def _is_before_gap(self, offset: int | None) -> bool:
         return offset is not None and self.last_gap_offset is not None and offset <= self.last_gap_offset
@@ -230,10 +244,15 @@ class ProducerState:
 
     def _witness_start(self, entry: ProducerEntry, start: int | None) -> tuple[str, int | None, int | None] | None:
         txn = entry.open
+        if txn is not None and start is None and self._is_deleted(txn):
+            entry.open = None
+            return None
         if txn is None or start is None:
             ours = txn.start_offset if txn else None
             return None if start == ours else ("open start", start, ours)
-        if start < txn.start_offset and not txn.is_start_exact:
+        is_compacted_away = self.last_hole_offset is not None and self.last_hole_offset >= start
+        is_earlier = start < txn.start_offset and (is_compacted_away or not txn.is_start_exact)
+        if is_earlier or txn.start_offset < min(start, self.log_start_offset):
             txn.record_count = txn.size_bytes = txn.hidden_record_count = txn.hidden_bytes = None
             txn.start_offset, txn.first_after_ms = start, None
             txn.first_before_ms = first_known(self._first_moment_behind(start), txn.first_before_ms)

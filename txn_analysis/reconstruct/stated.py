@@ -31,10 +31,12 @@ class Stated:
     """The newest statements of the judged capture; None where there is none.
 
     `is_final` says that the high watermark is where consumers stand: every broker that states it was shut down cleanly,
-    and all of the log was copied off such brokers. `topic_ids` are of all captures.
+    and all of the log was copied off such brokers. `first_file_offset` is where the first of the log's files begins: a
+    broker that checkpoints no other log start begins there. `topic_ids` are of all captures.
     """
 
     log_start_offset: int | None = None
+    first_file_offset: int | None = None
     high_watermark: int | None = None
     is_final: bool = False
     epoch_start_offset: int | None = None
@@ -47,12 +49,14 @@ class Stated:
         for section in sections:
             if section["capture_rank"] == 0:
                 said[section["kind"]].append(section)
-        marks = said[HIGH_WATERMARK]
+        marks, logs = said[HIGH_WATERMARK], [s for kind in LOG_KINDS for s in said[kind]]
         is_final = bool(marks) and all(s["stated"] == CLEAN_SHUTDOWN for s in marks)
+        is_all_copied = all(s.get("grammar") in BINARY_GRAMMARS for s in logs)
         return cls(
             _newest(said[LOG_START]),
+            min((s["file_base_offset"] for s in logs), default=None) if is_all_copied else None,
             _newest(marks),
-            is_final and all(s["grammar"] in BINARY_GRAMMARS for kind in LOG_KINDS for s in said[kind]),
+            is_final and is_all_copied,
             _newest(said[LEADER_EPOCH]),
             frozenset([s["stated"] for s in sections if s["kind"] == TOPIC_ID]),
         )
@@ -63,7 +67,8 @@ class Stated:
         The smallest open start, but not below the log start; at most the high watermark, where that is final; the end
         of the log where nothing is open.
         """
-        stable = end_offset if open_start is None else max(open_start, self.log_start_offset or 0)
+        begins = max(self.log_start_offset or 0, self.first_file_offset or 0)
+        stable = end_offset if open_start is None else max(open_start, begins)
         if stable is None or self.high_watermark is None or not self.is_final:
             return stable
         return min(stable, self.high_watermark)

@@ -1,0 +1,37 @@
+"""4.3 moved `kafka-dump-log` to another class; what it prints is what 4.2 prints, byte for byte."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker import QUIET
+from tests.e2e.kafka_jars import class_path, dump_tool
+
+pytestmark = pytest.mark.e2e
+FOLDERS = Path(__file__).parents[2] / "data/cases/kafka-4.2/capture-1/log-dirs"
+LOGS = ("payments-*/*.log", "payments-*/*.snapshot", "payments-*/*.txnindex")
+
+
+def dumped(version: str, option: tuple[str, ...], files: list[Path]) -> bytes:
+    words = [*QUIET, "-cp", class_path(version), dump_tool(version), *option, "--files", ",".join(map(str, files))]
+    return subprocess.run(["java", "-Xmx256m", *words], capture_output=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("option", "patterns"),
+    [
+        ((), LOGS),
+        (("--deep-iteration",), LOGS),
+        (("--print-data-log",), LOGS),
+        (("--transaction-log-decoder",), ("__transaction_state-*/*.log",)),
+    ],
+    ids=["shallow", "deep", "payload", "state"],
+)
+def test_both_versions_print_the_same(option: tuple[str, ...], patterns: tuple[str, ...]) -> None:
+    files = sorted(file for pattern in patterns for file in FOLDERS.glob(f"*/{pattern}"))
+    found = dumped("4.3.1", option, files)
+    assert found == dumped("4.2.0", option, files)
+    assert found.count(b"Dumping ") == len(files) > 1

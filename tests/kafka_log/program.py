@@ -1,0 +1,131 @@
+"""The Java program over Kafka's own log code: compiled against the jars of one version, asked line by line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.kafka_jars import class_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tests.kafka_log.requests import Story
+
+VERSIONS = ("4.2.0", "4.3.1")
+"""Those whose log code is Java. That of 3.9 is Scala, with other signatures: random requests to brokers cover it."""
+
+NONE = -1
+"""How Kafka says that there is no such offset, epoch, sequence or time."""
+
+_SOURCES = Path(__file__).with_name("java")
+_MAIN = "org.apache.kafka.storage.internals.log.KafkaLog"
+_QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m")
+_QUIET = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-Dlog4j2.level=OFF")
+# 4.3 made the package of batches an internal one.
+_FIRST_WITH_INTERNAL_RECORDS = (4, 3)
+_INTERNAL, _PUBLIC = "org.apache.kafka.common.record.internal.", "org.apache.kafka.common.record."
+
+
+@dataclass(frozen=True)
+class Producer:
+    """One producer of a partition as `DescribeProducers` answers; -1 is none."""
+
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    last_sequence: int
+    last_timestamp_ms: int
+    txn_start_offset: int
+
+
+@dataclass(frozen=True)
+class Said:
+    """What Kafka's log says of itself."""
+
+    now_ms: int
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int
+    last_stable_offset: int
+    has_late_transaction: bool
+    producers: dict[int, Producer]
+
+    @classmethod
+    def of(cls, answer: dict[str, Any]) -> Said:
+        """One answer of the program."""
+        return cls(
+            answer["now"],
+            answer["logStartOffset"],
+            answer["logEndOffset"],
+            answer["highWatermark"],
+            answer["lastStableOffset"],
+            answer["hasLateTransaction"],
+            {row[0]: Producer(*row) for row in answer["producers"]},
+        )
+
+
+@dataclass(frozen=True)
+class Told:
+    """What came of one list of requests.
+
+    Attributes:
+        folder: the log directory that it left.
+        living: what the log said that carried the requests out.
+        loaded: what a log said that Kafka loaded from a copy of the same files.
+        done: how many requests were carried out; `refused` counts the others by Kafka's reason.
+        forgotten: producers of which the log once knew more: they were idle for too long, or it loaded its state anew.
+        is_start_lost: a crash came before the checkpoint of a log start, which fell back.
+    """
+
+    folder: Path
+    living: Said
+    loaded: Said
+    done: int
+    refused: dict[str, int]
+    forgotten: frozenset[int]
+    is_start_lost: bool
+
+
+def tell(version: str, stories: Iterable[Story], root: Path) -> list[Told]:
+    """Carry out each story on a log of its own, in a folder of `root` that has the story's name.
+
+    Raises:
+        FetchError: the jars of that version are not to be had.
+        ValueError: the program does not compile, or Kafka's code failed in another way than by refusing a request.
+    """
+    known = list(stories)
+    lines = "".join(json.dumps(story.request()) + "\n" for story in known)
+    with tempfile.TemporaryDirectory() as classes:
+        _compile(version, Path(classes))
+        words = ["java", *_QUICK, *_QUIET, "-cp", f"{classes}:{class_path(version)}", _MAIN, str(root)]
+        done = subprocess.run(words, input=lines, capture_output=True, text=True, check=False)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode != 0:
+        raise ValueError(f"Kafka {version} failed at story {known[len(answers)].name}: {done.stderr[-3000:]}")
+    return [_told(root / story.name, answer) for story, answer in zip(known, answers, strict=True)]
+
+
+def _compile(version: str, classes: Path) -> None:
+    sources = classes / "sources"
+    sources.mkdir()
+    is_internal = tuple(map(int, version.split(".")[:2])) >= _FIRST_WITH_INTERNAL_RECORDS
+    for file in _SOURCES.glob("*.java"):
+        text = file.read_text(encoding="utf-8")
+        (sources / file.name).write_text(text if is_internal else text.replace(_INTERNAL, _PUBLIC), encoding="utf-8")
+    words = ["javac", "-nowarn", "-cp", class_path(version), "-d", str(classes), *map(str, sources.glob("*.java"))]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ValueError(f"does not compile against Kafka {version}: {done.stderr[-3000:]}")
+
+
+def _told(folder: Path, answer: dict[str, Any]) -> Told:
+    loaded = Said.of(answer["loaded"])
+    forgotten = frozenset(answer["forgotten"])
+    return Told(
+        folder, Said.of(answer), loaded, answer["done"], answer["refused"], forgotten, is_start_lost=answer["startLost"]
+    )

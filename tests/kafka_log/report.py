@@ -1,0 +1,110 @@
+"""Kafka's own log code against the audit: random logs, and the scenarios of Kafka's own tests.
+
+`python -m tests.kafka_log.report --logs 2000 --seed 1` makes so many logs with each version of Kafka; `--only N`
+repeats a single one of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.kafka_log.audited import audit
+from tests.kafka_log.compare import compare
+from tests.kafka_log.program import VERSIONS, tell
+from tests.kafka_log.random_stories import random_story
+from tests.kafka_log.scenarios import SCENARIOS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.kafka_log.requests import Story
+
+AT_ONCE = 250
+
+
+@dataclass
+class KafkaLogReport:
+    """What came of some logs; `differences` must be empty.
+
+    Attributes:
+        logs: how many there were.
+        requests: how many requests Kafka carried out; `refused` counts the others by Kafka's reason.
+        opened: transactions that were open at the end.
+        alike: producers by in which way the audit is right of them.
+        differences: what the audit says otherwise than Kafka, in words.
+    """
+
+    logs: int = 0
+    requests: int = 0
+    opened: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    alike: Counter[str] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+
+def report_of(version: str, stories: Sequence[Story]) -> KafkaLogReport:
+    """Tell stories to one version of Kafka's log code, and audit the folders that it leaves.
+
+    Raises:
+        FetchError: the jars of that version are not to be had.
+    """
+    report = KafkaLogReport()
+    for begin in range(0, len(stories), AT_ONCE):
+        some = stories[begin : begin + AT_ONCE]
+        with tempfile.TemporaryDirectory(prefix="kafka-log-", dir=_memory()) as root:
+            told = tell(version, some, Path(root))
+            answers = audit(some, told)
+        for story, one, audited in zip(some, told, answers, strict=True):
+            found = compare(story, one, audited)
+            report.logs += 1
+            report.requests += one.done
+            report.opened += sum(p.txn_start_offset >= 0 for p in one.living.producers.values())
+            report.refused.update(one.refused)
+            report.alike += found.alike
+            report.differences += [f"Kafka {version}, {words}" for words in found.differences]
+    return report
+
+
+def _memory() -> str | None:
+    """A folder in memory, where the system has one: many small files are written."""
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def random_stories(count: int, seed: int, first: int = 0) -> list[Story]:
+    """So many random lists of requests, numbered from `first`."""
+    return [random_story(f"{seed}/{number}", str(number)) for number in range(first, first + count)]
+
+
+def main(words: Sequence[str]) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.kafka_log.report", description=__doc__)
+    parser.add_argument("--logs", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, help="repeat the log of this number")
+    parser.add_argument("--version", choices=VERSIONS, action="append", help="of Kafka; by default each")
+    given = parser.parse_args(words)
+    is_wrong = False
+    for version in given.version or VERSIONS:
+        began = time.monotonic()
+        is_single = given.only is not None
+        stories = random_stories(1 if is_single else given.logs, given.seed, given.only if is_single else 0)
+        report = report_of(version, stories if is_single else [*SCENARIOS, *stories])
+        is_wrong = is_wrong or bool(report.differences)
+        print("".join(f"{difference}\n" for difference in report.differences[:50]), end="")
+        print(
+            f"Kafka {version}, seed {given.seed}: {report.logs} logs, {report.requests} requests in "
+            f"{time.monotonic() - began:.0f} s, refused {dict(report.refused)}, {report.opened} open transactions; "
+            f"producers {dict(report.alike)}; {len(report.differences)} differences"
+        )
+    return int(is_wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
