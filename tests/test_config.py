@@ -96,6 +96,22 @@ def test_bad_value_names_the_source_and_kafkas_default(toml: Callable[[str], str
         pytest.param("state_copied_last", "maybe", id="neither-true-nor-false"),
         pytest.param("warehouse", "", id="empty-name"),
         pytest.param("range_bytes", 0, id="empty-ranges"),
+        pytest.param("as_of_ms", "9" * 26, id="time-beyond-int64"),
+        pytest.param("as_of_ms", "-" + "9" * 26, id="time-before-int64"),
+        pytest.param("as_of_ms", -5, id="time-before-1970"),
+        pytest.param("as_of_ms", 253_402_300_800_000, id="time-in-the-year-10000"),
+        pytest.param("as_of_ms", 1e30, id="time-as-a-large-fraction"),
+        pytest.param("as_of_ms", "10000-01-01", id="date-of-five-digits"),
+        pytest.param("as_of_ms", "9999-12-31T23:59:59-14:00", id="date-beyond-the-calendar-in-utc"),
+        pytest.param("as_of_ms", "0001-01-01T00:00:00+14:00", id="date-before-the-calendar-in-utc"),
+        pytest.param("transaction_max_timeout_ms", 2**31, id="timeout-beyond-kafkas-int"),
+        pytest.param("transactional_id_expiration_ms", 2**31, id="expiration-beyond-kafkas-int"),
+        pytest.param("transaction_state_partitions", 1_000_001, id="more-state-partitions-than-any-cluster"),
+        pytest.param("max_clock_skew_ms", 10**26, id="skew-beyond-int64"),
+        pytest.param("plan_valid_ms", 10**26, id="plan-that-outlives-the-calendar"),
+        pytest.param("plan_max_partitions", 10**26, id="plan-beyond-all-partitions"),
+        pytest.param("free_bytes", 10**26, id="disk-beyond-int64"),
+        pytest.param("range_bytes", 10**26, id="range-beyond-int64"),
     ],
 )
 def test_bad_values_are_refused_in_one_line(field: str, value: object) -> None:
@@ -103,6 +119,48 @@ def test_bad_values_are_refused_in_one_line(field: str, value: object) -> None:
     assert problem.startswith(flag_name(field) + " ")
     assert f"got {value!r}" in problem
     assert "\n" not in problem
+
+
+@pytest.mark.parametrize(
+    ("field", "largest"),
+    [
+        ("as_of_ms", 253_402_300_799_999),
+        ("transaction_max_timeout_ms", 2**31 - 1),
+        ("transactional_id_expiration_ms", 2**31 - 1),
+        ("transaction_state_partitions", 1_000_000),
+        ("free_bytes", 2**63 - 1),
+    ],
+)
+def test_the_largest_numbers_that_kafka_can_mean_are_taken(field: str, largest: int) -> None:
+    assert getattr(load_settings(None, NOTHING, {field: largest}), field) == largest
+
+
+def test_no_number_is_without_an_upper_bound() -> None:
+    taken = []
+    for field in Settings.model_fields:
+        try:
+            Settings.model_validate({field: 10**26})
+        except ValidationError:
+            continue
+        taken.append(field)
+    assert taken == []
+
+
+@pytest.mark.parametrize("digits", [26, 5000], ids=["26-digits", "more-digits-than-python-reads"])
+def test_absurd_times_are_refused_in_one_short_line_wherever_they_are_said(
+    toml: Callable[[str], str], digits: int
+) -> None:
+    nines = "9" * digits
+    said = [
+        refusal(flags={"as_of_ms": nines}),
+        refusal(env={"TXN_ANALYSIS_AS_OF_MS": nines}),
+        refusal(toml(f'as_of_ms = "{nines}"')),
+        refusal(toml(f"as_of_ms = {nines}")),
+    ]
+    assert [len(line) < 500 and "\n" not in line for line in said] == [True] * 4
+    assert "--as-of is after 9999-12-31T23:59:59.999Z, got" in said[0]
+    with pytest.raises(ValidationError):
+        Settings(as_of_ms=10**digits)
 
 
 def test_every_problem_is_said_at_once(toml: Callable[[str], str]) -> None:

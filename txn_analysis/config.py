@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from txn_analysis.delta_jars import JARS_VARIABLE
 from txn_analysis.errors import ConfigError
 from txn_analysis.ingest.depth import Depth
 from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.number_bounds import INT32_MAX, INT64_MAX, LAST_MOMENT_MS, MAX_STATE_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,26 +27,44 @@ LATE_TRANSACTION_BUFFER_MS = 300_000
 
 ENVIRONMENT_PREFIX = "TXN_ANALYSIS_"
 
+_EPOCH_MS = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 20  # of an int64 with its sign; Python itself refuses to read or print a number of thousands of them
+_SHOWN_CHARACTERS = 60
+
 
 def parse_time(text: str | int) -> int:
     """Epoch milliseconds, UTC, of a point in time: epoch milliseconds, or ISO-8601, in UTC where it names no zone.
 
     Raises:
-        ValueError: neither of the two, or not after 1970.
+        ValueError: neither of the two, not after 1970, or after the year 9999.
     """
-    words = str(text).strip()
-    if words.isascii() and words.isdigit():
-        time_ms = int(words)
+    if isinstance(text, int):
+        time_ms = text
+    elif _EPOCH_MS.fullmatch(words := text.strip()):
+        time_ms = _number(words)
     else:
-        try:
-            moment = datetime.fromisoformat(words)
-        except ValueError:
-            raise ValueError("is neither epoch milliseconds nor ISO-8601 (like 2026-11-21T03:15:00Z)") from None
-        zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        time_ms = round(zoned.timestamp() * 1000)
+        time_ms = _iso_ms(words)
     if time_ms <= 0:
         raise ValueError("is not after 1970-01-01T00:00:00Z")
+    if time_ms > LAST_MOMENT_MS:
+        raise ValueError("is after 9999-12-31T23:59:59.999Z")
     return time_ms
+
+
+def _number(digits: str) -> int:
+    """The number, or one beyond every bound in place of one that is too long to be read."""
+    if len(digits) <= _MOST_DIGITS:
+        return int(digits)
+    return -INT64_MAX if digits.startswith("-") else INT64_MAX
+
+
+def _iso_ms(words: str) -> int:
+    try:
+        moment = datetime.fromisoformat(words)
+    except ValueError:
+        raise ValueError("is neither epoch milliseconds nor ISO-8601 (like 2026-11-21T03:15:00Z)") from None
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return round(zoned.timestamp() * 1000)
 
 
 def _not_bool(value: object) -> object:
@@ -59,9 +79,13 @@ def _time(value: object) -> object:
 
 
 Name = Annotated[str, Field(min_length=1)]
-PositiveCount = Annotated[int, BeforeValidator(_not_bool), Field(gt=0)]
-Count = Annotated[int, BeforeValidator(_not_bool), Field(ge=0)]
-TimeMs = Annotated[int, BeforeValidator(_time), BeforeValidator(_not_bool), Field(gt=0)]
+# A number without an upper bound would be one that nobody can have meant: each kind has its own.
+KafkaInt = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=INT32_MAX)]
+StatePartitions = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=MAX_STATE_PARTITIONS)]
+SizeBytes = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=INT64_MAX)]
+DurationMs = Annotated[int, BeforeValidator(_not_bool), Field(ge=0, le=LAST_MOMENT_MS)]
+PositiveDurationMs = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=LAST_MOMENT_MS)]
+TimeMs = Annotated[int, BeforeValidator(_time), BeforeValidator(_not_bool), Field(gt=0, le=LAST_MOMENT_MS)]
 
 
 class Settings(BaseModel, frozen=True, extra="forbid"):
@@ -81,11 +105,11 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         default=None,
         description="when the files were copied: epoch ms or ISO-8601; by default the newest broker time in them",
     )
-    transaction_max_timeout_ms: PositiveCount = Field(
+    transaction_max_timeout_ms: KafkaInt = Field(
         default=900_000,
         description="the brokers' `transaction.max.timeout.ms`; a transaction idle for 5 minutes more is late",
     )
-    transaction_state_partitions: PositiveCount = Field(
+    transaction_state_partitions: StatePartitions = Field(
         default=50,
         description="the brokers' `transaction.state.log.num.partitions`: partitions of `__transaction_state`",
     )
@@ -101,10 +125,10 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         default=False,
         description="the operator's word: no acknowledged record of these topics or of `__transaction_state` was lost",
     )
-    max_clock_skew_ms: Count = Field(
+    max_clock_skew_ms: DurationMs = Field(
         default=1000, description="the most by which two brokers' clocks differ; 0 for brokers on one host"
     )
-    transactional_id_expiration_ms: PositiveCount = Field(
+    transactional_id_expiration_ms: KafkaInt = Field(
         default=604_800_000,
         description="the brokers' `transactional.id.expiration.ms`: after it the coordinator forgets an id",
     )
@@ -112,7 +136,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         default=None,
         description="file with what `kafka-configs.sh --describe --all --entity-type topics` prints",
     )
-    free_bytes: PositiveCount | None = Field(
+    free_bytes: SizeBytes | None = Field(
         default=None, description="free space that the blocked partitions can grow into; says how many days are left"
     )
     skip_unrecognised: bool = Field(
@@ -134,13 +158,11 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         default=False, description="end with 0 whatever was found, where 1 would be taken for a crash"
     )
     master: Name | None = Field(default=None, description="Spark's master URL; by default all cores of this machine")
-    range_bytes: PositiveCount = Field(
-        default=33_554_432, description="bytes of dump text that one task parses at a time"
-    )
-    plan_valid_ms: PositiveCount = Field(
+    range_bytes: SizeBytes = Field(default=33_554_432, description="bytes of dump text that one task parses at a time")
+    plan_valid_ms: PositiveDurationMs = Field(
         default=86_400_000, description="how long after `as_of_ms` a planned abort may be executed; then audit again"
     )
-    plan_max_partitions: PositiveCount = Field(
+    plan_max_partitions: KafkaInt = Field(
         default=100, description="a plan for more partitions is printed only with `abort-plan --yes-many`"
     )
 
@@ -190,7 +212,7 @@ def _file_entries(config_file: str | None) -> Iterator[tuple[str, str, object]]:
         entries = tomllib.loads(Path(config_file).read_text(encoding="utf-8"))
     except OSError as problem:
         raise ConfigError(f"{config_file}: cannot be read: {problem.strerror}") from problem
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except ValueError as problem:  # also a number that is too long to be read, and bytes that are no UTF-8
         raise ConfigError(f"{config_file}: is not TOML: {problem}") from problem
     for field, value in entries.items():
         yield field, f"{config_file}: {field}", value
@@ -217,7 +239,15 @@ def _problem(error: ErrorDetails, said_by: Mapping[str, str]) -> str:
     """One line: who said it, what is wrong, what was said, and what the default stands for."""
     field = str(error["loc"][0])
     wrong = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    return f"{said_by[field]} {wrong[:1].lower()}{wrong[1:]}, got {error['input']!r}; {_default(field)}"
+    return f"{said_by[field]} {wrong[:1].lower()}{wrong[1:]}, got {_shown(error['input'])}; {_default(field)}"
+
+
+def _shown(value: object) -> str:
+    try:
+        shown = repr(value)
+    except ValueError:  # a number of more digits than Python prints
+        return "a number of thousands of digits"
+    return shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}..."
 
 
 def _default(field: str) -> str:

@@ -19,6 +19,7 @@ from pyspark.sql.pandas import functions as arrow_functions
 from txn_analysis.delta_jars import DELTA_COORDINATES, delta_jars, jars_folder, resolve_jars
 from txn_analysis.errors import MissingToolError
 from txn_analysis.jdk import check_jdk
+from txn_analysis.private_folders import close_spark_folders, delete_with_java, private_temp_folder
 
 DEFAULT_MASTER = "local[*]"
 
@@ -135,7 +136,9 @@ def session(
     if not is_submitted:
         conf.setMaster(options["spark.master"])
     _check_delta_is_loadable()
-    return _with_delta(SparkSession.builder.config(conf=conf).getOrCreate())
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    close_spark_folders(spark)
+    return _with_delta(spark)
 
 
 def _allow_arrow_without_pandas() -> None:
@@ -183,8 +186,9 @@ def _launch_jvm(options: dict[str, str]) -> None:
         return
     check_jdk(os.environ)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    folder = private_temp_folder()
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(options.items()))
+    conf.setAll(list(_with_temp_folder(options, folder).items()))
     read_end, write_end = os.pipe()
     threading.Thread(target=_pass_on, args=(read_end,), name="spark-stderr", daemon=True).start()
     try:
@@ -192,6 +196,13 @@ def _launch_jvm(options: dict[str, str]) -> None:
     finally:
         os.close(write_end)
     SparkContext._ensure_initialized(gateway=gateway)
+    delete_with_java(SparkContext._jvm, folder)
+
+
+def _with_temp_folder(options: dict[str, str], folder: Path) -> dict[str, str]:
+    """The options with Java's temporary files in `folder`; Spark's are there too, unless its own settings differ."""
+    java_options = f'{options["spark.driver.extraJavaOptions"]} "-Djava.io.tmpdir={folder}"'
+    return options | {"spark.driver.extraJavaOptions": java_options}
 
 
 def _pass_on(read_end: int) -> None:

@@ -28,6 +28,7 @@ from txn_analysis.local_tables import LocalTables
 from txn_analysis.new_tables import check_writable, create_table
 from txn_analysis.one_writer import one_writer
 from txn_analysis.parallel import in_parallel
+from txn_analysis.private_folders import make_private, make_private_in_store
 from txn_analysis.row_tasks import named_rows, rows_named, told_rows, write_frame, write_in_tasks, write_taken
 from txn_analysis.storage_errors import is_conflict, is_missing, storage_error
 from txn_analysis.table_versions import as_declared, bring_up_to_date, differences
@@ -77,6 +78,7 @@ class Warehouse:
     def create(self) -> None:
         """Create the tables that are missing, with their comments, NOT NULL columns and CHECK constraints.
 
+        A folder for them that is not there yet is made for its owner alone; one that is there keeps its mode.
         Tables of another version are brought up to what is declared today; see `table_versions`.
 
         Raises:
@@ -84,6 +86,9 @@ class Warehouse:
         """
         if self._local:
             check_writable(self._local.root)
+            make_private(self._local.root)
+        else:
+            make_private_in_store(self.spark, self.root)
         in_parallel(*[partial(self._prepare, table) for table in ALL_TABLES])
 
     def _prepare(self, table: Table) -> None:

@@ -19,8 +19,9 @@ class Library:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
         self.calls: list[tuple[Any, ...]] = []
+        self.sessions: list[Any] = []
         for module in ("audit_verbs", "query_verbs", "plan_verb", "explain_verbs", "verify_verb"):
-            monkeypatch.setattr(f"txn_analysis.cli.{module}.spark_session", _no_session)
+            monkeypatch.setattr(f"txn_analysis.cli.{module}.spark_session", self._no_session)
         # `import` looks a submodule up in its package first, where the real one may be already.
         self.module("txn_analysis.warehouse", Warehouse=lambda _, root: ("warehouse", root))
         self.module("txn_analysis.audit")
@@ -45,10 +46,10 @@ class Library:
 
         self._monkeypatch.setattr(sys.modules["txn_analysis.audit"], name, called, raising=False)
 
-
-@contextmanager
-def _no_session(settings: Any, input_bytes: int | None = 0) -> Iterator[str]:
-    yield "spark"
+    @contextmanager
+    def _no_session(self, settings: Any, input_bytes: int | None = 0) -> Iterator[str]:  # noqa: ARG002 as the real one
+        self.sessions.append(settings)
+        yield "spark"
 
 
 def raising(error: BaseException) -> Callable[..., Any]:

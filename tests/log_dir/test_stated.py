@@ -10,8 +10,9 @@ import pytest
 from tests.log_dir.encoder import encoded
 from tests.log_dir.reading import Segment, plans, sorted_files
 from tests.log_dir.test_segments import data, file_of, marker
+from tests.oracle.model import History
+from tests.oracle.model import Segment as OracleSegment
 from tests.reconstruct.evidence import linked, section_row, snapshot_evidence
-from tests.reconstruct.test_copies import log
 from txn_analysis.ingest.broker_files import BrokerFile
 from txn_analysis.ingest.broker_survey import survey_broker_file
 from txn_analysis.ingest.planning import plan_broker_file
@@ -143,6 +144,13 @@ OPEN_AT_3 = (data(0), data(1), marker(2), data(3), data(4, producer=8), marker(5
         pytest.param(OPEN_AT_3[:3], (), 3, id="end-of-the-log"),
         pytest.param(OPEN_AT_3, (said("log_start", 5),), 5, id="not-below-the-log-start"),
         pytest.param(OPEN_AT_3, (said("log_start", 2),), 3, id="log-start-below-it"),
+        pytest.param(OPEN_AT_3[:3], (said("log_start", 9),), 9, id="all-records-deleted-since"),
+        pytest.param(
+            OPEN_AT_3,
+            (said("log_start", 5), said("high_watermark", 2, "clean_shutdown")),
+            5,
+            id="log-start-above-a-final-mark",
+        ),
         pytest.param(OPEN_AT_3, (said("high_watermark", 2, "clean_shutdown"),), 2, id="not-above-a-final-mark"),
         pytest.param(
             OPEN_AT_3,
@@ -164,13 +172,23 @@ def test_last_stable_offset(batches: tuple[Batch, ...], stated: tuple[Row, ...],
     assert link(*batches, stated=stated).health["last_stable_offset"] == stable
 
 
-@pytest.mark.parametrize(("grammar", "stable"), [("binary", 3), ("3.2+", 1)])
-def test_a_log_directory_begins_with_its_first_file_where_no_checkpoint_says_more(grammar: str, stable: int) -> None:
-    """`LogManager` writes down no log start that a file begins at; of dumps, earlier files may not have been given."""
-    section, rows = snapshot_evidence(log(data(1), data(2)), 3)
-    found = Segment.of(file_of(data(3), data(4)), base_offset=3)
-    file = section_row(found.plan.sections[0], input_id=found.plan.input_id) | {"grammar": grammar, "stated": None}
-    assert linked([file, section], found.scanned(), rows).health["last_stable_offset"] == stable
+@pytest.mark.parametrize(
+    ("grammar", "stable"),
+    [
+        pytest.param("binary", 5, id="a-brokers-folder-is-all-there-is"),
+        pytest.param("3.2+", 3, id="dumps-may-lack-files"),
+    ],
+)
+def test_a_last_stable_offset_is_not_below_the_first_file(grammar: str, stable: int) -> None:
+    """Retention took the files in which the open transaction begins; a snapshot knows it."""
+    older = (data(3, producer=9), data(4, producer=9))
+    snapshot, producers = snapshot_evidence(History("orders", 0, (OracleSegment(3, older),)), 5)
+    found = Segment.of(file_of(data(5)), base_offset=5)
+    section = section_row(found.plan.sections[0], input_id=found.plan.input_id)
+    section |= {"grammar": grammar, "stated": None, "log_dir": FOLDER}
+    partition = linked([section, snapshot], found.scanned(), producers)
+    assert open_starts(partition)[0][0] == 3
+    assert partition.health["last_stable_offset"] == stable
 
 
 def open_starts(partition: LinkedPartition) -> list[tuple[int, list[str]]]:

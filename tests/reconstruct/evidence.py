@@ -69,6 +69,7 @@ def section_row(section: Section, *, rank: int = 0, input_id: str = INPUT) -> Ro
         "text_end_bytes",
         "torn_bytes",
         "is_start_proven",
+        "grammar",
     )
     row = {name: getattr(section, name) for name in names}
     return row | {

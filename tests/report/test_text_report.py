@@ -126,6 +126,27 @@ def test_more_hanging_than_blocks_are_still_listed() -> None:
     assert all(f"orders-{number}" in text.split("\n\n", 1)[1] for number in range(25))
 
 
+@pytest.mark.parametrize(
+    ("open_from", "kind", "label"),
+    [
+        (None, "hole_in_file", "compacted"),
+        (6, "hole_in_file", "compacted"),
+        (5, "hole_in_file", "not whole"),
+        (6, "invalid_batch", "not whole"),
+        (6, None, "not whole"),
+    ],
+    ids=["nothing-open", "open-behind-the-hole", "open-before-the-hole", "damage", "run-of-an-earlier-version"],
+)
+def test_ordinary_compaction_does_not_read_like_damage(open_from: int | None, kind: str | None, label: str) -> None:
+    problem = {"offset": 5, "kind": kind, "reason": "file 0 has no batch for offset 5"}
+    findings = [] if open_from is None else [rows.finding(topic="trades", partition=1, txn_start_offset=open_from)]
+    health = rows.health(topic="trades", partition=1, problems=[problem])
+    lines = text_report(build_report(rows.run(), [rows.input_file()], [health], findings), 110).splitlines()
+    (line,) = [line for line in lines if "no batch for offset 5" in line and "trades-1" in line]
+    assert line.startswith(label)
+    assert ("as compaction leaves it" in line) == (label == "compacted")
+
+
 def test_operators_word_is_repeated_where_it_was_taken() -> None:
     parameters = json.dumps({"state_copied_last": True, "transaction_state_complete": False})
     text = text_report(build_report(rows.run(parameters=parameters), [], [], [rows.finding()]))

@@ -13,6 +13,7 @@ from txn_analysis.cli.output import emit
 from txn_analysis.cli.query_verbs import Partition, Pattern, ProducerIds, Topic  # noqa: TC001 typer reads them
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import verb
+from txn_analysis.number_bounds import INT32_MAX, INT64_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,8 @@ class Outcome(StrEnum):
 
 
 StartOffset = Annotated[
-    int | None, typer.Option("--start-offset", metavar="N", min=0, help="Only the one that begins at this offset.")
+    int | None,
+    typer.Option("--start-offset", metavar="N", min=0, max=INT64_MAX, help="Only the one that begins at this offset."),
 ]
 Outcomes = Annotated[Outcome, typer.Option("--outcome", help="Only those that ended like this.")]
 CauseName = Annotated[
@@ -39,7 +41,9 @@ CauseName = Annotated[
 Stale = Annotated[
     bool, typer.Option("--stale", help="Only those with records of an older transaction, whatever their outcome.")
 ]
-Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most so many, the newest first.")]
+Limit = Annotated[
+    int, typer.Option("--limit", metavar="N", min=1, max=INT32_MAX, help="At most so many, the newest first.")
+]
 
 
 def explain(

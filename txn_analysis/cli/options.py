@@ -32,6 +32,7 @@ JUDGING = (
     "depth",
     "verify",
 )
+_WIDEST = 10_000  # columns: lines are filled up to it
 _NOT_SETTINGS = frozenset({"as_of", "config", "output", "debug"})
 
 
@@ -56,7 +57,13 @@ ReportFormatOption = Annotated[
 ]
 Width = Annotated[
     int | None,
-    typer.Option("--width", metavar="N", min=40, help="Columns of the text. [the terminal's own, or 110; 76 for mail]"),
+    typer.Option(
+        "--width",
+        metavar="N",
+        min=40,
+        max=_WIDEST,
+        help="Columns of the text. [the terminal's own, or 110; 76 for mail]",
+    ),
 ]
 PageFile = Annotated[
     str | None, typer.Option("--html", metavar="FILE", help="Write the report as an HTML page to FILE as well.")

@@ -15,6 +15,7 @@ from txn_analysis.cli.output import emit
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import verb
 from txn_analysis.errors import AuditError
+from txn_analysis.number_bounds import INT32_MAX
 from txn_analysis.wall_clock import now_ms
 
 if TYPE_CHECKING:
@@ -50,14 +51,16 @@ def abort_plan(
     ] = 1,
     topic: Annotated[str | None, typer.Option("--topic", metavar="TOPIC", help="Only this topic.")] = None,
     partition: Annotated[
-        int | None, typer.Option("--partition", metavar="N", min=0, help="Only this partition of --topic.")
+        int | None,
+        typer.Option("--partition", metavar="N", min=0, max=INT32_MAX, help="Only this partition of --topic."),
     ] = None,
     transactional_id: Annotated[
         list[str] | None,
         typer.Option("--transactional-id", metavar="ID", help="Only this id; may be repeated."),
     ] = None,
     max_records: Annotated[
-        int | None, typer.Option("--max-records", metavar="N", min=1, help="Only the first N of what is left.")
+        int | None,
+        typer.Option("--max-records", metavar="N", min=1, max=INT32_MAX, help="Only the first N of what is left."),
     ] = None,
     yes_many: Annotated[
         bool, typer.Option("--yes-many", help="Print a plan for more partitions than plan_max_partitions (100).")

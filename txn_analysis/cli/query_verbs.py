@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from txn_analysis.cli.output import emit
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import verb
 from txn_analysis.errors import ConfigError
+from txn_analysis.number_bounds import INT32_MAX, INT64_MAX, MAX_STATE_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,26 +23,35 @@ if TYPE_CHECKING:
     from txn_analysis.report.answer import Answer
 
 _STATE_PARTITION_PREFIX = "__transaction_state-"
+_STATE_PARTITION = re.compile("[0-9]{1,7}")
 _STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "PrepareEpochFence")
 
 Topic = Annotated[str | None, typer.Option("--topic", metavar="TOPIC", help="Only this topic.")]
 Partition = Annotated[
-    int | None, typer.Option("--partition", metavar="N", min=0, help="Only this partition of --topic.")
+    int | None, typer.Option("--partition", metavar="N", min=0, max=INT32_MAX, help="Only this partition of --topic.")
 ]
 ProducerIds = Annotated[
-    list[int] | None, typer.Option("--producer-id", metavar="ID", help="Only this one; may be repeated.")
+    list[int] | None,
+    typer.Option("--producer-id", metavar="ID", min=0, max=INT64_MAX, help="Only this one; may be repeated."),
 ]
 Pattern = Annotated[
     str | None,
     typer.Option("--transactional-id-pattern", metavar="REGEX", help="Only transactional ids that match as a whole."),
 ]
 IdleFilter = Annotated[
-    int | None, typer.Option("--duration-filter", metavar="MS", min=0, help="Only what was idle for longer than this.")
+    int | None,
+    typer.Option(
+        "--duration-filter", metavar="MS", min=0, max=INT64_MAX, help="Only what was idle for longer than this."
+    ),
 ]
 DurationFilter = Annotated[
     int | None,
     typer.Option(
-        "--duration-filter", metavar="MS", min=0, help="Only transactions that have run for longer than this."
+        "--duration-filter",
+        metavar="MS",
+        min=0,
+        max=INT64_MAX,
+        help="Only transactions that have run for longer than this.",
     ),
 ]
 Broker = Annotated[
@@ -156,7 +167,7 @@ def describe(
 def describe_producers(
     request: Request,
     topic: Annotated[str, typer.Option("--topic", metavar="TOPIC", help="The topic.")],
-    partition: Annotated[int, typer.Option("--partition", metavar="N", min=0, help="The partition.")],
+    partition: Annotated[int, typer.Option("--partition", metavar="N", min=0, max=INT32_MAX, help="The partition.")],
     run_id: RunId = None,
     broker: Broker = None,
     format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
@@ -203,7 +214,7 @@ def _state_partition(coordinator: str | None) -> int | None:
     if coordinator is None:
         return None
     number = coordinator.removeprefix(_STATE_PARTITION_PREFIX)
-    if number == coordinator or not (number.isascii() and number.isdigit()):
+    if number == coordinator or not _STATE_PARTITION.fullmatch(number) or int(number) >= MAX_STATE_PARTITIONS:
         raise ConfigError(
             f"--coordinator {coordinator}: dumps do not say which broker coordinates an id; "
             f"give a partition, such as {_STATE_PARTITION_PREFIX}3"

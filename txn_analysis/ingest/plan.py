@@ -127,7 +127,7 @@ def plan_text(survey: FileSurvey) -> PlannedInput:
     sections: list[Section] = []
     problems: list[tuple[int, str]] = []
     if failure is not None:
-        problems.append((failure.offset, f"{failure.reason}. {_COPY_AGAIN}"))
+        problems.append((failure.offset, f"{failure.reason}. {failure.remedy or _COPY_AGAIN}"))
     elif recognition is None or isinstance(recognition, Refusal):
         problems.append((0, str(recognition)))
     elif recognition.kind in {CONSOLE_TEXT, CONSOLE_JSON}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -15,7 +15,13 @@ from txn_analysis.ingest.broker_files import BrokerFile, PassedOver, sort_out
 from txn_analysis.ingest.broker_survey import BrokerFacts, survey_broker_file
 from txn_analysis.ingest.recognise import Refusal
 from txn_analysis.ingest.survey import CHUNK_BYTES, ChunkFacts, survey_chunk
-from txn_analysis.ingest.text import TextError, detect_compression, open_text
+from txn_analysis.ingest.text import (
+    TEXT_PER_PACKED_BYTE,
+    TextError,
+    detect_compression,
+    may_unpack_to,
+    open_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,13 +44,24 @@ _SMALL_FILE_WEIGHT_BYTES = 1 << 16  # to open a file takes as long as to read so
 
 @dataclass(frozen=True)
 class ReadFailure:
-    """A file, or the rest of one, that could not be read; `offset` is a byte of its text."""
+    """A file, or the rest of one, that could not be read; `offset` is a byte of its text.
+
+    `remedy` is what to do where copying it again is no help.
+    """
 
     offset: int
     reason: str
+    remedy: str | None = None
 
 
 Facts = ChunkFacts | BrokerFacts | ReadFailure
+
+# A file of a megabyte can unpack to terabytes of lines that look like a dump's.
+_UNPACKS_WITHOUT_END = ReadFailure(
+    0,
+    f"the file unpacks to more than {TEXT_PER_PACKED_BYTE} times its size, as no dump does",
+    "If it is one, unpack it and give the text",
+)
 
 
 @dataclass(frozen=True)
@@ -220,6 +237,9 @@ def survey_piece(piece: _Piece) -> Iterator[tuple[int, ChunkFacts | ReadFailure]
                     return
                 yield start, facts
                 start = facts.end
+                if piece.end is None and start > may_unpack_to(text.packed_bytes):
+                    yield start, replace(_UNPACKS_WITHOUT_END, offset=start)
+                    return
     except TextError as error:
         yield start, ReadFailure(error.offset, error.reason)
     except OSError as error:

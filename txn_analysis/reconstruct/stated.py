@@ -31,8 +31,9 @@ class Stated:
     """The newest statements of the judged capture; None where there is none.
 
     `is_final` says that the high watermark is where consumers stand: every broker that states it was shut down cleanly,
-    and all of the log was copied off such brokers. `first_file_offset` is where the first of the log's files begins: a
-    broker that checkpoints no other log start begins there. `topic_ids` are of all captures.
+    and all of the log was copied off such brokers. `first_file_offset` is where the first file of a partition's folder
+    begins, the folder's that goes back furthest: the log starts there or later. None where a part of the log is a dump,
+    as files may have been left out then. `topic_ids` are of all captures.
     """
 
     log_start_offset: int | None = None
@@ -64,14 +65,15 @@ class Stated:
     def last_stable_offset(self, open_start: int | None, end_offset: int | None) -> int | None:
         """Where `read_committed` consumers stop (`UnifiedLog.fetchLastStableOffsetMetadata`).
 
-        The smallest open start, but not below the log start; at most the high watermark, where that is final; the end
-        of the log where nothing is open.
+        The smallest open start, or the end of the log where nothing is open; at most the high watermark, where that is
+        final; never below the log start, which a checkpoint states only where the first file begins before it.
         """
-        begins = max(self.log_start_offset or 0, self.first_file_offset or 0)
-        stable = end_offset if open_start is None else max(open_start, begins)
-        if stable is None or self.high_watermark is None or not self.is_final:
-            return stable
-        return min(stable, self.high_watermark)
+        stable = end_offset if open_start is None else open_start
+        if stable is None:
+            return None
+        if self.high_watermark is not None and self.is_final:
+            stable = min(stable, self.high_watermark)
+        return max(stable, self.log_start_offset or 0, self.first_file_offset or 0)
 
     def remarks(self, end_offset: int | None) -> list[str]:
         """How the statements differ from the log that ends at `end_offset`."""

@@ -9,13 +9,15 @@ from txn_analysis.report.style import Line, rule_line, wrapped
 from txn_analysis.report.words import count, iso_utc, listed, size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from txn_analysis.report.model import AuditReport, PartitionItem
+    from txn_analysis.report.model import AuditReport, PartitionItem, PartitionProblem
 
 _LABEL_WIDTH = 18
 _MOST_LINES = 20
 _MOST_PROBLEMS = 3
+# Of ProblemKind, which reading a report does not need: between two files a hole may be a file that was not copied.
+_COMPACTIONS_HOLES = frozenset({"hole_in_file", "empty_batch"})
 _BASES = {
     "given": "given with --as-of",
     "newest_broker_timestamp": "the newest timestamp of a broker's clock in the capture",
@@ -53,17 +55,40 @@ def _partitions(report: AuditReport) -> Iterator[tuple[str, str]]:
     if coverage.partitions_missing:
         missing = [escape(name) for name in coverage.partitions_missing]
         yield "", f"not in it, though an earlier capture has them: {listed(missing, _MOST_LINES)}"
-    broken = [f"{escape(item.topic_partition)}: {_problems(item)}" for item in report.partitions if item.problems]
-    yield from _capped("not whole", broken)
+    is_ordinary = _holes_by_compaction(report)
+    yield from _capped("not whole", _told(report, lambda item, problem: not is_ordinary(item, problem)))
+    compacted = _told(report, is_ordinary)
+    yield from _capped("compacted", [f"{holes}, as compaction leaves it; nothing open is older" for holes in compacted])
     if agreed := sum(bool(item.witnesses) for item in report.partitions):
         yield "second witness", f"copies or producer snapshots agree with the log of {count(agreed, 'partition')}"
     remarked = [item for item in report.partitions if item.remarks]
     yield from _capped("remarks", [f"{escape(i.topic_partition)}: {escape('; '.join(i.remarks))}" for i in remarked])
 
 
-def _problems(item: PartitionItem) -> str:
-    places = ["" if p.offset is None else f"offset {p.offset}: " for p in item.problems]
-    reasons = [place + escape(p.reason) for place, p in zip(places, item.problems, strict=True)]
+def _holes_by_compaction(report: AuditReport) -> Callable[[PartitionItem, PartitionProblem], bool]:
+    """Says of a problem whether it is a hole before all that is open, as compaction leaves it: ordinary, no damage."""
+    first_open: dict[tuple[str, int], int] = {}
+    for found in report.findings:
+        place = found.topic, found.partition
+        first_open[place] = min(found.txn_start_offset, first_open.get(place, found.txn_start_offset))
+
+    def is_ordinary(item: PartitionItem, problem: PartitionProblem) -> bool:
+        start = first_open.get((item.topic, item.partition))
+        is_hole = problem.kind in _COMPACTIONS_HOLES and problem.offset is not None
+        return is_hole and (start is None or problem.offset is None or start > problem.offset)
+
+    return is_ordinary
+
+
+def _told(report: AuditReport, is_wanted: Callable[[PartitionItem, PartitionProblem], bool]) -> list[str]:
+    """A line for each partition that has such problems."""
+    found = [(item, [p for p in item.problems if is_wanted(item, p)]) for item in report.partitions]
+    return [f"{escape(item.topic_partition)}: {_problems(problems)}" for item, problems in found if problems]
+
+
+def _problems(problems: list[PartitionProblem]) -> str:
+    places = ["" if p.offset is None else f"offset {p.offset}: " for p in problems]
+    reasons = [place + escape(p.reason) for place, p in zip(places, problems, strict=True)]
     more = len(reasons) - _MOST_PROBLEMS
     return "; ".join(reasons[:_MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
 
