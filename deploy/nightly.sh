@@ -3,7 +3,8 @@
 #
 #   CONFIG=/etc/txn-analysis.toml OUT=/var/lib/txn-analysis MAILTO=ops@example.org nightly.sh PATH...
 #
-# Ends with the exit code of the audit: 0 nothing hangs, 1 something does (see fail_on in CONFIG), 2 it could not be told.
+# Ends with the exit code of the audit: 0 nothing hangs, 1 something does (see fail_on in CONFIG), 2 something could not
+# be read or done, 3 it could not be told whether something hangs: a copying job that loses files must not stay green.
 set -u
 : "${OUT:?a folder for the reports}" "${CONFIG:?a file such as conf/nightly.toml}"
 AUDIT=${AUDIT:-txn-analysis}
@@ -16,7 +17,7 @@ mailed() { # subject, file
 }
 case $code in
     0) ;;
-    1) mailed "$(head -n 1 "$OUT/report.txt" | cut -c 1-200)" "$OUT/report.txt" ;;
+    1 | 3) mailed "$(head -n 1 "$OUT/report.txt" | cut -c 1-200)" "$OUT/report.txt" ;;
     *) mailed "Kafka audit failed with exit code $code: nothing was judged" "$OUT/audit.log" ;;
 esac
 exit $code

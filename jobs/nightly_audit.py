@@ -7,8 +7,9 @@ from txn_analysis.cli.jobs import job
 from txn_analysis.cli.metrics import Prometheus, write_metrics
 from txn_analysis.cli.options import PageFile, Paths, Request, Width
 from txn_analysis.cli.output import check_output, emit
-from txn_analysis.cli.page import emit_page, warehouse_option
+from txn_analysis.cli.page import emit_page, run_options
 from txn_analysis.cli.spark import spark_session
+from txn_analysis.cli.verbs import exit_code
 from txn_analysis.report.text_report import WIDTH, text_report
 
 
@@ -18,7 +19,8 @@ def nightly_audit(
 ) -> int:
     """Audit the files of a night and print the report.
 
-    Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 something could not be read or done.
+    Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 something could not be read or done, 3 it could
+    not be told (see --accept-inconclusive).
     """
     settings = request.settings()
     check_output(prometheus, "--prometheus")
@@ -30,8 +32,10 @@ def nightly_audit(
         write_metrics(report, prometheus)
     if html:
         emit_page(report, pictures, settings, html)
-    emit(text_report(report, width or WIDTH, warehouse_option(settings)), request.output)
-    return report.exit_code(settings.fail_on, exit_zero=settings.exit_zero)
+    emit(
+        text_report(report, width or WIDTH, run_options(settings, report.run.cluster), settings.fail_on), request.output
+    )
+    return exit_code(report.outcome_at(settings.fail_on), settings)
 
 
 if __name__ == "__main__":

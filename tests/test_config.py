@@ -41,7 +41,7 @@ def refusal(
 def test_defaults_are_kafkas() -> None:
     settings = load_settings(None, NOTHING, {})
     assert settings.transaction_max_timeout_ms == 15 * 60 * 1000
-    assert settings.transaction_state_partitions == 50
+    assert settings.transaction_state_partitions is None  # found in the ids; else Kafka's 50
     assert settings.transactional_id_expiration_ms == 7 * 24 * 60 * 60 * 1000
     assert settings.fail_on is Verdict.HANGING
     assert settings == Settings()
@@ -215,6 +215,7 @@ def test_default_configuration_shows_every_setting_at_its_default(toml: Callable
     assert Settings.model_fields.keys() - shown.keys() == set()
     examples = {
         "capture",
+        "transaction_state_partitions",
         "as_of_ms",
         "master",
         "topic_config",

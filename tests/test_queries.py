@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
 from tests.report import rows
 from txn_analysis.errors import ConfigError, WarehouseError
-from txn_analysis.queries import Filters, describe, describe_producers, find_hanging, list_transactions
+from txn_analysis.filters import Filters, check_seen
+from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.queries import asked_about, describe, describe_producers, find_hanging, list_transactions
 from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, TRANSACTION_STATES
 
 if TYPE_CHECKING:
@@ -88,18 +90,85 @@ def test_find_hanging_has_kafkas_columns_and_ours(findings: DataFrame) -> None:
 @pytest.mark.parametrize(
     ("filters", "topics"),
     [
-        (Filters(topic="orders"), ["orders"]),
-        (Filters(topic="orders", partition=0), []),
-        (Filters(topic="payments", partition=0), ["payments"]),
+        (Filters(("orders",)), ["orders"]),
+        (Filters(("orders",), (0,)), []),
+        (Filters(("payments",), (0,)), ["payments"]),
         (Filters(producer_ids=(3, 4)), ["payments"]),
         (Filters(duration_ms=119_998), ["payments"]),
         (Filters(duration_ms=119_999), []),
-        (Filters(transactional_id_pattern="inventory-.*"), ["payments"]),
-        (Filters(transactional_id_pattern="inventory"), []),
+        (Filters(transactional_id_patterns=("inventory-.*",)), ["payments"]),
+        (Filters(transactional_id_patterns=("inventory",)), []),
+        (Filters(transactional_id_patterns=("billing.*", "inventory-.*")), ["payments"]),
+        (Filters(("orders", "payments")), ["orders", "payments"]),
+        (Filters(("orders", "payments"), (0, 2)), ["orders", "payments"]),
+        (Filters(states=("Ongoing",)), ["payments"]),
+        (Filters(state_partitions=(0,)), ["payments"]),
     ],
 )
 def test_filters_of_find_hanging(findings: DataFrame, filters: Filters, topics: list[str]) -> None:
     assert ids(find_hanging(findings, filters)) == topics
+
+
+INCONCLUSIVE = ("orders", 0)
+
+
+@pytest.mark.parametrize(
+    ("filters", "places"),
+    [
+        pytest.param(Filters(), [("orders", 0), ("orders", 2), ("payments", 0)], id="all"),
+        pytest.param(Filters(("payments",)), [("payments", 0)], id="a-topic"),
+        pytest.param(Filters(transactional_id_patterns=("billing.*",)), [INCONCLUSIVE], id="a-pattern"),
+        pytest.param(Filters(states=("Empty",)), [INCONCLUSIVE], id="what-is-not-known-of-it-may-be-asked-for"),
+        pytest.param(Filters(state_partitions=(9,)), [INCONCLUSIVE], id="also-where-its-id-lies"),
+    ],
+)
+def test_in_doubt_is_what_may_be_asked_for(
+    findings: DataFrame, filters: Filters, places: list[tuple[str, int]]
+) -> None:
+    asked = asked_about(findings, filters, has_state=True)
+    assert sorted((row.topic, row.partition) for row in asked) == places
+
+
+def test_without_a_state_any_open_transaction_may_be_asked_for(findings: DataFrame) -> None:
+    """Its id is not known, and may match."""
+    of_nobody = Filters(("orders",), (2,), transactional_id_patterns=("payroll",))
+    assert asked_about(findings, of_nobody, has_state=True) == []
+    (row,) = asked_about(findings, of_nobody, has_state=False)
+    assert row.verdict is Verdict.HANGING
+
+
+class OneRun:
+    """A run that saw two partitions of orders, producer 7, and a partition of the state."""
+
+    run: ClassVar = {"state_coverage": '{"partitions": [{"partition": 3, "is_seen": true}]}'}
+
+    def places(self, *, of_coordinator: bool) -> set[tuple[str, int]]:
+        return {("orders", 0), ("orders", 1)} | ({("payments", 4)} if of_coordinator else set())
+
+
+@pytest.mark.parametrize(
+    ("filters", "words"),
+    [
+        (Filters(("order",)), "--topic order: this run saw no such topic; did you mean orders?"),
+        (Filters(("orders", "nosuch")), "--topic nosuch: this run saw no such topic; it saw orders"),
+        (Filters(("a\nb",)), r"--topic a\nb: this run saw no such topic"),
+        (Filters(("orders",), (0, 7)), "--partition 7: this run saw no such partition; of orders it saw 0 to 1"),
+        (Filters(state_partitions=(3, 8)), "--coordinator __transaction_state-8: this run saw no such partition"),
+    ],
+)
+def test_what_the_run_has_never_seen_is_refused(filters: Filters, words: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        check_seen(OneRun(), filters)  # type: ignore[arg-type]  # as much of a run as is asked
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("filters", [Filters(), Filters(("orders",), (0, 1)), Filters(state_partitions=(3,))])
+def test_what_the_run_has_seen_is_not_refused(filters: Filters) -> None:
+    check_seen(OneRun(), filters)  # type: ignore[arg-type]  # as much of a run as is asked
+
+
+def test_what_only_the_coordinator_lists_is_seen_there() -> None:
+    check_seen(OneRun(), Filters(("payments",)), of_coordinator=True)  # type: ignore[arg-type]  # see above
 
 
 def test_list_leaves_out_what_the_coordinator_removed(states: DataFrame) -> None:
@@ -117,15 +186,20 @@ def test_list_leaves_out_what_the_coordinator_removed(states: DataFrame) -> None
     [
         (Filters(states=("Ongoing", "PrepareCommit")), ["busy", "pending"]),
         (Filters(producer_ids=(8,)), ["a\nb"]),
-        (Filters(state_partition=3), ["busy"]),
-        (Filters(topic="orders"), ["busy"]),
-        (Filters(topic="orders", partition=9), ["busy"]),
-        (Filters(topic="orders", partition=8), []),
+        (Filters(state_partitions=(3,)), ["busy"]),
+        (Filters(("orders",)), ["busy"]),
+        (Filters(("orders", "payments")), ["busy", "pending"]),
+        (Filters(state_partitions=(3, 0)), ["a\nb", "busy"]),
+        (Filters(("orders",), (9,)), ["busy"]),
+        (Filters(("orders",), (8,)), []),
         (Filters(duration_ms=59_999), ["busy"]),
         (Filters(duration_ms=60_000), []),
-        (Filters(transactional_id_pattern="a.b"), []),  # a dot does not match a newline, as in Kafka's own expressions
-        (Filters(transactional_id_pattern="(?s)a.b"), ["a\nb"]),
-        (Filters(transactional_id_pattern="bus"), []),
+        (
+            Filters(transactional_id_patterns=("a.b",)),
+            [],
+        ),  # a dot does not match a newline, as in Kafka's own expressions
+        (Filters(transactional_id_patterns=("(?s)a.b",)), ["a\nb"]),
+        (Filters(transactional_id_patterns=("bus",)), []),
     ],
 )
 def test_filters_of_list(states: DataFrame, filters: Filters, expected: list[str]) -> None:
@@ -152,6 +226,10 @@ def test_describe_running(states: DataFrame) -> None:
     }
 
 
+def test_describe_several(states: DataFrame) -> None:
+    assert [row[1] for row in describe(states, AS_OF_MS, "pending", "busy").rows] == ["pending", "busy"]
+
+
 def test_describe_ended_has_no_duration(states: DataFrame) -> None:
     answer = describe(states, AS_OF_MS, "a\nb")
     assert answer.rows[0][6:] == (None, None, [])
@@ -174,12 +252,13 @@ def test_describe_producers_prints_what_kafka_prints(spark: SparkSession) -> Non
         ["2", "0", "-1", "4", "-1", "155"],
         ["1003", "1", "2", "-1", "1795231158102", "None"],
     ]
+    assert describe_producers(health, "orders", 2, (2,)).rows == ((2, 0, None, 4, None, 155),)
     with pytest.raises(WarehouseError, match="saw nothing of orders-3"):
         describe_producers(health, "orders", 3)
 
 
 def test_filters_refuse_what_could_only_mislead() -> None:
     with pytest.raises(ConfigError, match="--topic"):
-        Filters(partition=1)
+        Filters(partitions=(1,))
     with pytest.raises(ConfigError, match="regular expression"):
-        Filters(transactional_id_pattern="(")
+        Filters(transactional_id_patterns=("(",))

@@ -119,8 +119,8 @@ def load_report(spark: SparkSession, settings: Settings, run_id: str | None = No
     of_run = F.col("run_id") == wanted
     runs = warehouse.listed(RUNS, run_id=[wanted])
     if not runs:
-        raise WarehouseError(f"{settings.warehouse}: no run {wanted}. `txn-analysis report` shows the last one.")
-    own = warehouse.listed(INPUTS, cluster=[settings.cluster], capture=[runs[0]["capture"]])
+        raise WarehouseError(f"{settings.warehouse}: no run {wanted}; without --run the last one is shown")
+    own = warehouse.listed(INPUTS, cluster=[runs[0]["cluster"]], capture=[runs[0]["capture"]])
     frames = warehouse.read(PARTITION_HEALTH).where(of_run).drop("producers"), warehouse.read(FINDINGS).where(of_run)
     health, findings = in_parallel(*[partial(collected, frame) for frame in frames])
     return build_report(runs[0], own, health, findings)

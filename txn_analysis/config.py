@@ -109,9 +109,10 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         default=900_000,
         description="the brokers' `transaction.max.timeout.ms`; a transaction idle for 5 minutes more is late",
     )
-    transaction_state_partitions: StatePartitions = Field(
-        default=50,
-        description="the brokers' `transaction.state.log.num.partitions`: partitions of `__transaction_state`",
+    transaction_state_partitions: StatePartitions | None = Field(
+        default=None,
+        description="the brokers' `transaction.state.log.num.partitions`: partitions of `__transaction_state`; by "
+        "default the only count that fits every id in a dump or folder, else 50",
     )
     transaction_state_complete: bool = Field(
         default=False,
@@ -156,6 +157,9 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     )
     exit_zero: bool = Field(
         default=False, description="end with 0 whatever was found, where 1 would be taken for a crash"
+    )
+    accept_inconclusive: bool = Field(
+        default=False, description="end with 0, not 3, where nothing is found but something could not be told"
     )
     master: Name | None = Field(default=None, description="Spark's master URL; by default all cores of this machine")
     range_bytes: SizeBytes = Field(default=33_554_432, description="bytes of dump text that one task parses at a time")

@@ -24,7 +24,7 @@ from txn_analysis.judge.fit import MarkerSums, fit_of, state_at_hand
 from txn_analysis.judge.marker_frames import PLACE, end_markers, is_foreign, marker_sums, markers_in, with_markers
 from txn_analysis.judge.marker_look import Look, looker
 from txn_analysis.judge.records import OpenTransaction, TopicPartition
-from txn_analysis.judge.state_frames import PICKLED, cluster_ids, state_evidence, told
+from txn_analysis.judge.state_frames import AT_HAND_BYTES, PICKLED, cluster_ids, state_evidence, told
 from txn_analysis.parallel import in_parallel
 from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
 
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 Key = tuple[TopicPartition, int]
-
-# Of all inputs of a run, earlier captures included; some ten thousand records of the state at most.
-AT_HAND_BYTES = 16 * 2**20
 
 
 class CoordinatorSide(NamedTuple):
@@ -107,7 +104,7 @@ def _state_in_memory(run: Run, opened: Sequence[Row], health: list[Row], markers
         sums = replace(sums_of_all(own, known, at_hand, transactions), confirmed_count=look.confirmed_count)
     fit = fit_of(
         sums,
-        is_misplaced=any(partition.misplaced_ids for partition in state.partitions),
+        misplaced=state.misplaced,
         is_foreign=bool(at_hand.chains) and look.has_young and not look.knows_one,
         cluster_ids=records.cluster_ids,
     )
@@ -148,7 +145,7 @@ def _on_spark(
     run: Run, opened: Sequence[Row], health: list[Row], markers: DataFrame, states: DataFrame
 ) -> CoordinatorSide:
     state, views = in_parallel(
-        partial(state_evidence, states, run.evidence, health, run.settings),
+        partial(state_evidence, states, run.evidence, health, run.state_count),
         lambda: _views(run, opened, markers, states) if opened else {},
     )
     asked = {row["producer_id"] for row in opened}
@@ -168,5 +165,4 @@ def _fit(run: Run, asked: set[int], markers: DataFrame, states: DataFrame, state
         lambda: marker_sums(markers, states, at_hand, asked) if is_given and asked else MarkerSums(),
         lambda: is_given and is_foreign(states, markers, at_hand.known_since_ms),
     )
-    is_misplaced = any(partition.misplaced_ids for partition in state.partitions)
-    return fit_of(sums, is_misplaced=is_misplaced, is_foreign=is_another, cluster_ids=cluster_ids(run.evidence))
+    return fit_of(sums, misplaced=state.misplaced, is_foreign=is_another, cluster_ids=cluster_ids(run.evidence))

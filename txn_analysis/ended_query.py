@@ -9,9 +9,9 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from txn_analysis.errors import ConfigError
+from txn_analysis.filters import where_place, where_producer
 from txn_analysis.judge.ended import ENDED, ended_transactions, with_causes
 from txn_analysis.judge.endings import ENDINGS
-from txn_analysis.queries import where_place, where_producer
 from txn_analysis.report.answer import Answer, Column
 from txn_analysis.tables import TRANSACTIONS
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Row
 
-    from txn_analysis.queries import Filters
+    from txn_analysis.filters import Filters
     from txn_analysis.run import Run
 
 ENDED_COLUMNS = (
@@ -66,7 +66,7 @@ def ended_answer(run: Run, filters: Filters, wanted: EndedFilters) -> tuple[Answ
     if wanted.outcome is not None:
         rows = rows.where(F.col("outcome") == wanted.outcome)
     found = with_causes(rows, run.states(), run.settings.max_clock_skew_ms)
-    if filters.transactional_id_pattern is not None:
+    if filters.transactional_id_patterns:
         found = found.mapInArrow(_of_wanted_ids(filters), ENDED)
     if wanted.cause is not None:
         found = found.where(F.col("cause.name") == wanted.cause)

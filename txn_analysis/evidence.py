@@ -186,7 +186,7 @@ def evidence_of(warehouse: Warehouse, cluster: str, capture: str | None = None) 
     names = sorted(moments, key=lambda name: (moments[name] is not None, moments[name] or 0, name))
     if not names or (capture is not None and capture not in moments):
         wanted = f"no capture {capture}" if capture else "no capture"
-        raise WarehouseError(f"{warehouse.root}: cluster {cluster} has {wanted} yet. Run `txn-analysis ingest` first.")
+        raise WarehouseError(f"{warehouse.root}: cluster {cluster} has {wanted} yet: audit its files first")
     judged = capture or names[-1]
     return _evidence(warehouse, cluster, tuple(reversed(names[: names.index(judged) + 1])), inputs)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from txn_analysis.errors import ConfigError
+from txn_analysis.filters import where_place, where_producer
 from txn_analysis.frames import collected
 from txn_analysis.judge.finding import place_of
 from txn_analysis.judge.history import in_order
@@ -16,15 +17,14 @@ from txn_analysis.judge.rules import asked
 from txn_analysis.judge.state_frames import histories
 from txn_analysis.judge.timeline import timeline
 from txn_analysis.judging import judgements
-from txn_analysis.queries import where_place, where_producer
 from txn_analysis.report.explanation import Explanation
 from txn_analysis.tables import LOG_BATCHES, TRANSACTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from txn_analysis.filters import Filters
     from txn_analysis.judge.judgement import Judgement
-    from txn_analysis.queries import Filters
     from txn_analysis.run import Run
 
 Row = dict[str, Any]
@@ -63,7 +63,7 @@ def explain(run: Run, filters: Filters, start_offset: int | None = None) -> list
         rows = rows.where(F.col("txn_start_offset") == start_offset)
     opened = collected(rows.limit(MOST_EXPLAINED + 1))
     if not opened:
-        raise ConfigError("no open transaction of this run fits; `txn-analysis report` lists them")
+        raise ConfigError("no open transaction of this run fits; the verb `report` lists them")
     if len(opened) > MOST_EXPLAINED:
         raise ConfigError(f"more than {MOST_EXPLAINED} open transactions fit; say more with --topic, --partition, ...")
     health, states = run.health(), run.states().persist()

@@ -20,8 +20,8 @@ from txn_analysis.ingest.topic_config import read_topic_configs
 from txn_analysis.judge.early_warning import id_warnings, open_warnings
 from txn_analysis.judge.finding import Finding, Place, finding_of, impacts_of, place_of
 from txn_analysis.judge.judgement import Judgement, Judgements, judgements_of
+from txn_analysis.judge.outcome import outcome_of
 from txn_analysis.judge.records import OpenTransaction, PartitionView
-from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.parallel import in_parallel
 from txn_analysis.run import digest, parameters
 from txn_analysis.tables import (
@@ -74,11 +74,12 @@ class Judged:
 
 def judge(run: Run) -> Judged:
     """The verdict on every open transaction of a reconstructed run, and the plan for those that hang."""
-    opened, health = in_parallel(
+    opened, health, states = in_parallel(
         partial(collected, run.rows(TRANSACTIONS).where(F.col("outcome") == "open")),
         run.health,
+        run.states,  # may look how many partitions there are
     )
-    states = run.states().persist()
+    states.persist()
     (state, judged), of_ids = in_parallel(
         lambda: judgements(run, opened, health, states), lambda: id_warnings(states, run.settings, run.as_of_ms)
     )
@@ -129,6 +130,14 @@ def _with_groups(run: Run, judged: list[Judgement], impacts: Mapping[Place, Impa
     }
 
 
+def _counted(state: StateEvidence) -> Row:
+    """How many partitions of the state were counted on, and why: whoever reads the run later counts on them too."""
+    return {
+        "transaction_state_partitions": state.count.used,
+        "transaction_state_partitions_basis": state.count.basis,
+    }
+
+
 def _run_row(run: Run, state: StateEvidence, judged: Judgements, findings: list[Row], warnings: list[Row]) -> Row:
     settings, verdict_counts = run.settings, Counter(str(row["verdict"]) for row in findings)
     coverage = state.coverage(holes_waived=settings.transaction_state_complete) | {"disproved": judged.disproved}
@@ -139,11 +148,11 @@ def _run_row(run: Run, state: StateEvidence, judged: Judgements, findings: list[
         "earlier_captures": list(reversed(run.evidence.captures[1:])),
         "as_of_ms": run.as_of_ms,
         "as_of_basis": "given" if settings.as_of_ms is not None else "newest_broker_timestamp",
-        "parameters": json.dumps(parameters(settings), sort_keys=True),
+        "parameters": json.dumps(parameters(settings) | _counted(state), sort_keys=True),
         "input_count": sum(item["capture_rank"] == 0 for item in run.evidence.inputs),
         "table_versions": run.warehouse.versions(EVIDENCE_TABLES),
         "verdict_counts": dict(verdict_counts),
         "state_coverage": json.dumps(coverage, sort_keys=True),
         "warnings": json.dumps(warnings, sort_keys=True),
-        "outcome": "findings" if verdict_counts[Verdict.HANGING.value] else "clean",
+        "outcome": outcome_of(judged.of_open, has_state=state.seen_count > 0).value,
     }

@@ -13,14 +13,15 @@ What is unknown is None, and null in JSON. In text it is what the tool prints th
 
 from __future__ import annotations
 
-import re
+import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import functions as F
 
 from txn_analysis.advise.plan_versions import stored_record
-from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.errors import WarehouseError
+from txn_analysis.filters import Filters, is_wanted_place, where_coordinator, where_place, where_producer
 from txn_analysis.frames import collected
 from txn_analysis.judge.state_frames import current_states
 from txn_analysis.judge.verdicts import Verdict
@@ -30,6 +31,8 @@ from txn_analysis.run import finished_run
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pyspark.sql import DataFrame, Row
 
     from txn_analysis.advise.abort_plan import AbortRecord
@@ -47,6 +50,11 @@ _PRODUCER_FIELDS = (
     "txn_start_offset",
 )
 _RUNNING = ("Ongoing", "PrepareCommit", "PrepareAbort")
+
+_ASKED = (
+    *("finding_id", "verdict", "late_by_ms", "topic", "partition", "producer_id", "idle_ms", "transactional_id"),
+    *("state_partition", "coordinator_state"),
+)
 
 FIND_HANGING = (
     Column("Topic"),
@@ -83,43 +91,6 @@ DESCRIBE_PRODUCERS = (
 
 
 @dataclass(frozen=True)
-class Filters:
-    """Which rows are wanted; None, or an empty tuple, asks for all.
-
-    `transactional_id_pattern` must match the whole id, as Kafka's does. `duration_ms` asks for what has lasted longer
-    than that (strictly). `state_partition` is a partition of `__transaction_state`.
-    """
-
-    topic: str | None = None
-    partition: int | None = None
-    states: tuple[str, ...] = ()
-    producer_ids: tuple[int, ...] = ()
-    duration_ms: int | None = None
-    transactional_id_pattern: str | None = None
-    state_partition: int | None = None
-
-    def __post_init__(self) -> None:
-        """Refuses what could only give a wrong answer.
-
-        Raises:
-            ConfigError: a partition without its topic, or a pattern that is no regular expression.
-        """
-        if self.partition is not None and self.topic is None:
-            raise ConfigError("--partition needs --topic")
-        if self.transactional_id_pattern is not None:
-            try:
-                re.compile(self.transactional_id_pattern)
-            except re.error as error:
-                raise ConfigError(f"--transactional-id-pattern is not a regular expression: {error}") from error
-
-    def has_id(self, transactional_id: str | None) -> bool:
-        """Whether the id is wanted; an unknown id matches no pattern."""
-        if self.transactional_id_pattern is None:
-            return True
-        return transactional_id is not None and bool(re.fullmatch(self.transactional_id_pattern, transactional_id))
-
-
-@dataclass(frozen=True)
 class RunTables:
     """The tables as one finished run left them."""
 
@@ -131,6 +102,11 @@ class RunTables:
         """The moment at which the files were copied."""
         as_of_ms: int | None = self.run["as_of_ms"]
         return as_of_ms
+
+    @property
+    def has_state(self) -> bool:
+        """At least one partition of `__transaction_state` was given."""
+        return bool(json.loads(self.run["state_coverage"]).get("seen"))
 
     def of(self, run_id: str) -> RunTables:
         """The tables of another run of the same cluster.
@@ -155,6 +131,14 @@ class RunTables:
     def health(self) -> DataFrame:
         """The run's rows of `partition_health`."""
         return self.rows(PARTITION_HEALTH)
+
+    def places(self, *, of_coordinator: bool = False) -> set[tuple[str, int]]:
+        """The partitions that the run saw; with those that the coordinator's transactions list, if they are wanted."""
+        seen = {(row["topic"], row["partition"]) for row in collected(self.health().select("topic", "partition"))}
+        if of_coordinator:
+            listed = self.current_states().select(F.explode("topic_partitions").alias("p")).select("p.*").distinct()
+            seen |= {(row["topic"], row["partition"]) for row in collected(listed)}
+        return seen
 
     def abort_plan(self) -> list[AbortRecord]:
         """The run's abort plan, in its order.
@@ -191,11 +175,40 @@ def find_hanging(findings: DataFrame, filters: Filters, since: DataFrame | None 
     rows = _hanging(findings)
     if since is not None:
         rows = rows.join(F.broadcast(_hanging(since).select("finding_id")), "finding_id", "left_anti")
-    rows = where_producer(where_place(rows, filters), filters)
+    rows = where_coordinator(where_producer(where_place(rows, filters), filters), filters, "coordinator_state")
     if filters.duration_ms is not None:
         rows = rows.where(F.col("idle_ms") > filters.duration_ms)
     found = rows.orderBy("topic", "partition", "txn_start_offset", "producer_id").collect()
     return Answer(FIND_HANGING, tuple(_hanging_row(row) for row in found if filters.has_id(row["transactional_id"])))
+
+
+class OpenRow(NamedTuple):
+    """One open transaction of a run, as far as the outcome depends on it."""
+
+    verdict: Verdict
+    late_by_ms: int | None
+    topic: str
+    partition: int
+
+
+def asked_about(
+    findings: DataFrame, filters: Filters, since: DataFrame | None = None, *, has_state: bool
+) -> list[OpenRow]:
+    """The open transactions that a question is about, hanging or not; what is in doubt may be what is asked for.
+
+    Args:
+        findings: of the run.
+        filters: the question.
+        since: findings of another run; what hung there already is not asked about.
+        has_state: at least one partition of `__transaction_state` was given.
+    """
+    rows = findings if since is None else findings.join(_hanging(since).select("finding_id"), "finding_id", "left_anti")
+    found = []
+    for row in collected(rows.select(*_ASKED)):
+        verdict = Verdict(row["verdict"])
+        if filters.has(row, in_doubt=verdict is Verdict.INCONCLUSIVE or not has_state):
+            found.append(OpenRow(verdict, row["late_by_ms"], row["topic"], row["partition"]))
+    return found
 
 
 def _hanging(findings: DataFrame) -> DataFrame:
@@ -205,15 +218,11 @@ def _hanging(findings: DataFrame) -> DataFrame:
 def list_transactions(states: DataFrame, as_of_ms: int | None, filters: Filters) -> Answer:
     """The transactional ids with their current state; removed ones are not listed, as Kafka's tool does.
 
-    A `duration_ms` keeps running transactions whose start is known; `topic` and `partition` keep those that list it.
+    A `duration_ms` keeps running transactions whose start is known; topics and partitions keep those that list one.
     """
-    rows = where_producer(_known(states), filters)
-    if filters.states:
-        rows = rows.where(F.col("state").isin(*filters.states))
-    if filters.state_partition is not None:
-        rows = rows.where(F.col("state_partition") == filters.state_partition)
-    if filters.topic is not None:
-        rows = rows.where(F.exists("topic_partitions", lambda listed: _is_wanted(listed, filters)))
+    rows = where_coordinator(where_producer(_known(states), filters), filters, "state")
+    if filters.topics:
+        rows = rows.where(F.exists("topic_partitions", lambda place: is_wanted_place(place, filters)))
     if filters.duration_ms is not None:
         duration_ms = F.lit(as_of_ms).cast("bigint") - F.col("start_ms")
         rows = rows.where(F.col("state").isin(*_RUNNING) & (duration_ms > filters.duration_ms))
@@ -228,20 +237,24 @@ def list_transactions(states: DataFrame, as_of_ms: int | None, filters: Filters)
     )
 
 
-def describe(states: DataFrame, as_of_ms: int | None, transactional_id: str) -> Answer:
-    """One transactional id; start and duration only while a transaction is running.
+def describe(states: DataFrame, as_of_ms: int | None, *transactional_ids: str) -> Answer:
+    """Some transactional ids; start and duration only while a transaction is running.
 
     Raises:
         WarehouseError: the run saw no such id, or its last record removes it.
     """
+    return Answer(DESCRIBE, tuple(_described(states, as_of_ms, name) for name in transactional_ids))
+
+
+def _described(states: DataFrame, as_of_ms: int | None, transactional_id: str) -> tuple[Any, ...]:
     row = states.where(F.col("transactional_id") == transactional_id).first()
     if row is None or row["is_tombstone"]:
         why = "was removed (tombstone)" if row is not None else "is in no record that this run saw"
-        raise WarehouseError(f"transactional id {escape(transactional_id)} {why}; `txn-analysis list` shows all ids")
+        raise WarehouseError(f"transactional id {escape(transactional_id)} {why}; the verb `list` shows all ids")
     start_ms = row["start_ms"] if row["state"] in _RUNNING else None
     duration_ms = None if start_ms is None or as_of_ms is None else as_of_ms - start_ms
     listed = sorted((p["topic"], p["partition"]) for p in row["topic_partitions"] or [])
-    described = (
+    return (
         _coordinator(row),
         row["transactional_id"],
         row["producer_id"],
@@ -252,38 +265,22 @@ def describe(states: DataFrame, as_of_ms: int | None, transactional_id: str) -> 
         duration_ms,
         [f"{topic}-{partition}" for topic, partition in listed],
     )
-    return Answer(DESCRIBE, (described,))
 
 
-def describe_producers(health: DataFrame, topic: str, partition: int) -> Answer:
-    """The producers of one partition at the end of its log, by producer id.
+def describe_producers(health: DataFrame, topic: str, partition: int, producer_ids: Collection[int] = ()) -> Answer:
+    """The producers of one partition at the end of its log, by producer id; all of them, or some.
 
     Raises:
         WarehouseError: the run saw nothing of the partition.
     """
     row = health.where((F.col("topic") == topic) & (F.col("partition") == partition)).select("producers").first()
     if row is None:
-        raise WarehouseError(
-            f"this run saw nothing of {escape(topic)}-{partition}; `txn-analysis report` says what it saw"
-        )
-    producers = sorted(row["producers"] or [], key=lambda producer: int(producer["producer_id"]))
+        raise WarehouseError(f"this run saw nothing of {escape(topic)}-{partition}; the verb `report` says what it saw")
+    wanted = [p for p in row["producers"] or [] if not producer_ids or p["producer_id"] in producer_ids]
+    producers = sorted(wanted, key=lambda producer: int(producer["producer_id"]))
     return Answer(
         DESCRIBE_PRODUCERS, tuple(tuple(producer[name] for name in _PRODUCER_FIELDS) for producer in producers)
     )
-
-
-def where_place(rows: DataFrame, filters: Filters) -> DataFrame:
-    """The rows of the wanted topic and partition."""
-    if filters.topic is not None:
-        rows = rows.where(F.col("topic") == filters.topic)
-    if filters.partition is not None:
-        rows = rows.where(F.col("partition") == filters.partition)
-    return rows
-
-
-def where_producer(rows: DataFrame, filters: Filters) -> DataFrame:
-    """The rows of the wanted producer ids."""
-    return rows.where(F.col("producer_id").isin(*filters.producer_ids)) if filters.producer_ids else rows
 
 
 def _hanging_row(row: Row) -> tuple[Any, ...]:
@@ -305,11 +302,6 @@ def _hanging_row(row: Row) -> tuple[Any, ...]:
 def _known(states: DataFrame) -> DataFrame:
     # A Dead id is being removed: Kafka's coordinator leaves it out as well.
     return states.where(~F.col("is_tombstone") & (F.coalesce("state", F.lit("")) != "Dead"))
-
-
-def _is_wanted(listed: Any, filters: Filters) -> Any:
-    is_topic = listed["topic"] == filters.topic
-    return is_topic if filters.partition is None else is_topic & (listed["partition"] == filters.partition)
 
 
 def _coordinator(row: Row) -> str | None:

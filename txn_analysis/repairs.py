@@ -123,8 +123,10 @@ def verify(known: Nights, since: str | None = None) -> list[Outcome]:
             of those runs saw it done already.
 
     Raises:
-        WarehouseError: `since` is not behind.
+        WarehouseError: `since` is neither behind nor the run itself.
     """
+    if since == known.last["run_id"]:
+        return []  # no capture is later
     if since is not None and since not in {run["run_id"] for run in known.earlier}:
         raise WarehouseError(
             f"run {escape(since)} is not behind run {known.last['run_id']}: a plan is verified by a later capture"
@@ -134,6 +136,38 @@ def verify(known: Nights, since: str | None = None) -> list[Outcome]:
     if since is None and known.earlier:
         outcomes = [outcome for outcome in outcomes if not _was_known(outcome, known.earlier[-1]["as_of_ms"])]
     return outcomes
+
+
+@dataclass(frozen=True)
+class Unverified:
+    """Aborts that a run recommends and that no later capture of the warehouse can tell anything of."""
+
+    run_id: str
+    count: int
+    is_dated: bool
+
+
+def unverified(known: Nights, outcomes: Iterable[Outcome], since: str | None = None) -> Unverified | None:
+    """What cannot be verified yet: the last run's own plan, as no capture is later; None where that is empty.
+
+    Without a moment of the copy no run is known to be behind another, and any plan of the cluster is as open.
+
+    Args:
+        known: the run that looks, and those behind it.
+        outcomes: what it sees of earlier plans.
+        since: the run whose plan is asked about; by default all of them.
+    """
+    is_dated = known.last["as_of_ms"] is not None
+    last = known.last["run_id"]
+    if since not in {None, last}:
+        return None
+    runs = (
+        [last] if is_dated else [run["run_id"] for run in known.warehouse.listed(RUNS, cluster=[known.last["cluster"]])]
+    )
+    plan = known.warehouse.read(ABORT_PLAN).where(F.col("run_id").isin(runs)).select("finding_id").distinct()
+    seen = {outcome.record.finding_id for outcome in outcomes}
+    number = sum(row["finding_id"] not in seen for row in collected(plan))
+    return Unverified(last, number, is_dated) if number else None
 
 
 def _was_known(outcome: Outcome, as_of_ms: int | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,11 @@ from txn_analysis.config import Settings
 from txn_analysis.errors import WarehouseError
 from txn_analysis.evidence import Evidence, evidence_of, evidence_of_run
 from txn_analysis.frames import collected
+from txn_analysis.ingest.sections import STATE
 from txn_analysis.judge.fact_finding import Moments
-from txn_analysis.tables import PARTITION_HEALTH
+from txn_analysis.judge.state_count import StateCount, state_count, sums_of_files
+from txn_analysis.judge.state_frames import id_sums
+from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -79,7 +83,18 @@ class Run:
 
     def states(self) -> DataFrame:
         """The records of the coordinator that are evidence in the run."""
-        return self.evidence.states(self.settings.transaction_state_partitions)
+        said = self.settings.transaction_state_partitions
+        return self.evidence.states(self.state_count.used if said is None else said)
+
+    @cached_property
+    def state_count(self) -> StateCount:
+        """How many partitions the state has, and why; looks at all records of the state."""
+        files = [section for section in self.evidence.section_rows if section["kind"] == STATE]
+        sums = sums_of_files(section["partition"] for section in files)
+        if files:
+            size_bytes = sum(item["text_bytes"] for item in self.evidence.inputs)
+            sums = sums.plus(id_sums(self.evidence.of(TRANSACTION_STATES), size_bytes))
+        return state_count(self.settings.transaction_state_partitions, sums)
 
     def replace(self, frame: DataFrame, table: Table) -> None:
         """Make `frame` the run's rows of a result table."""

@@ -29,6 +29,7 @@ from txn_analysis.new_tables import check_writable, create_table
 from txn_analysis.one_writer import one_writer
 from txn_analysis.parallel import in_parallel
 from txn_analysis.private_folders import make_private, make_private_in_store
+from txn_analysis.report.escape import shell_word
 from txn_analysis.row_tasks import named_rows, rows_named, told_rows, write_frame, write_in_tasks, write_taken
 from txn_analysis.storage_errors import is_conflict, is_missing, storage_error
 from txn_analysis.table_versions import as_declared, bring_up_to_date, differences
@@ -130,7 +131,7 @@ class Warehouse:
             raise self._missing(table) from error
 
     def _missing(self, table: Table) -> WarehouseError:
-        what = f"no warehouse here ({table.name} is missing). Run `txn-analysis audit` first."
+        what = f"no warehouse here ({table.name} is missing): give the --warehouse of an audit, or audit first"
         return WarehouseError(f"{self.root}: {what}")
 
     def listed(self, table: Table, *names: str, **one_of: Collection[str]) -> list[Row]:
@@ -323,7 +324,9 @@ class Warehouse:
         """
         runs = self.listed(RUNS, "run_id", "run_number", cluster=[cluster])
         if not runs:
-            raise WarehouseError(f"{self.root}: no run of cluster {cluster} yet. Run `txn-analysis audit PATH…` first.")
+            others = sorted({str(run["cluster"]) for run in self.listed(RUNS, "cluster")})
+            there = f"give --cluster {' or '.join(map(shell_word, others))}" if others else "audit its files first"
+            raise WarehouseError(f"{self.root}: no run of cluster {cluster} yet: {there}")
         return str(max(runs, key=lambda run: int(run["run_number"]))["run_id"])
 
 

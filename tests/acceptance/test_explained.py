@@ -10,8 +10,9 @@ from tests.acceptance.captures import SEGMENTS, Variant
 from txn_analysis.ended_query import EndedFilters, ended_answer
 from txn_analysis.errors import ConfigError
 from txn_analysis.explain import explain
+from txn_analysis.filters import Filters
 from txn_analysis.judge.rules import RULES
-from txn_analysis.queries import Filters, run_tables
+from txn_analysis.queries import run_tables
 from txn_analysis.report.explanation import explanations_text
 from txn_analysis.warehouse import Warehouse
 
@@ -49,7 +50,7 @@ def ended(run: Run, *, outcome: str | None = "ABORT", stale: bool = False, **fil
 
 
 def test_a_late_write_is_told_in_the_order_of_the_log(run_of: Callable[[Variant], Run]) -> None:
-    (found,) = explain(run_of(LIVE), Filters(topic="orders"), 161)
+    (found,) = explain(run_of(LIVE), Filters(("orders",)), 161)
     told = [(event.kind, event.offset, event.text.split(",")[0]) for event in found.events]
     assert told == [
         ("marker", 147, "another producer's (1) end marker: COMMIT"),
@@ -70,7 +71,7 @@ def test_a_late_write_is_told_in_the_order_of_the_log(run_of: Callable[[Variant]
 
 def test_nothing_that_fits_is_an_error(run_of: Callable[[Variant], Run]) -> None:
     with pytest.raises(ConfigError, match="no open transaction"):
-        explain(run_of(LIVE), Filters(topic="missing"))
+        explain(run_of(LIVE), Filters(("missing",)))
 
 
 def test_version_2_has_a_timeout_a_fencing_and_own_aborts(run_of: Callable[[Variant], Run]) -> None:
@@ -109,7 +110,7 @@ def test_a_repair_and_three_timeouts_are_told_apart(run_of: Callable[[Variant], 
 def test_patterns_are_those_of_the_other_verbs(
     run_of: Callable[[Variant], Run], pattern: str, expected: set[str]
 ) -> None:
-    assert {row[0] for row in ended(run_of(REPAIRED), transactional_id_pattern=pattern)} == expected
+    assert {row[0] for row in ended(run_of(REPAIRED), transactional_id_patterns=(pattern,))} == expected
 
 
 def test_commits_are_their_clients(run_of: Callable[[Variant], Run]) -> None:

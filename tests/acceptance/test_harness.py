@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from tests.torture.mutations import Given, Mutator
 from tests.torture.subjects import real_cases, simulated
 from txn_analysis import audit, coordinator_side
 from txn_analysis.config import Settings
+from txn_analysis.judge import state_frames
 from txn_analysis.judging import judge
 from txn_analysis.report.model import FindingItem, PartitionItem
 
@@ -60,7 +62,7 @@ def test_real_captures(reader: InputReader, audit_of: Callable[[Variant], AuditR
 
 
 # Dumps and an export; with the right count of partitions of the state, and with wrong ones, which the logs contradict.
-IN_TASKS = ((OF_DUMPS[2], 4), (OF_DUMPS[1], 4), (OF_DUMPS[2], 3), (OF_DUMPS[-1], 1))
+IN_TASKS = ((OF_DUMPS[2], None), (OF_DUMPS[2], 4), (OF_DUMPS[1], 4), (OF_DUMPS[2], 3), (OF_DUMPS[-1], 1))
 
 
 @pytest.mark.parametrize(("variant", "stated"), IN_TASKS, ids=lambda v: getattr(v, "name", f"{v}-stated"))
@@ -70,7 +72,7 @@ def test_what_is_too_large_for_memory_is_judged_alike_in_tasks(
     audit_of: Callable[[Variant], AuditReport],
     monkeypatch: pytest.MonkeyPatch,
     variant: Variant,
-    stated: int,
+    stated: int | None,
 ) -> None:
     audit_of(variant)
     settings = PARAMETERS | dict(variant.settings) | {"transaction_state_partitions": stated}
@@ -80,7 +82,8 @@ def test_what_is_too_large_for_memory_is_judged_alike_in_tasks(
     text_bytes = sum(item["text_bytes"] for item in run.evidence.inputs)
     for at_hand_bytes in (text_bytes - 1, -1):  # the state alone fits, and nothing does
         monkeypatch.setattr(coordinator_side, "AT_HAND_BYTES", at_hand_bytes)
-        in_tasks = judge(run)
+        monkeypatch.setattr(state_frames, "AT_HAND_BYTES", at_hand_bytes)
+        in_tasks = judge(replace(run))  # what was counted in memory is counted again
         assert in_tasks.findings == in_memory.findings
         assert in_tasks.run_row["state_coverage"] == in_memory.run_row["state_coverage"]
 

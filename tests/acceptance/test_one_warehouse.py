@@ -14,6 +14,7 @@ from tests.acceptance.captures import CASES, by_place, rows_of, run_audit
 from txn_analysis import audit, queries, repairs
 from txn_analysis.config import Settings
 from txn_analysis.errors import WarehouseError
+from txn_analysis.filters import Filters
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -110,13 +111,25 @@ def test_plan_of_a_later_capture_cannot_be_verified_by_an_earlier_one(
     spark: SparkSession, warehouse: str, run_of: dict[str, str]
 ) -> None:
     assert repairs.verify(nights(spark, warehouse, run_of[FIRST])) == []
+    assert repairs.verify(nights(spark, warehouse, run_of[FIRST]), run_of[FIRST]) == []
     with pytest.raises(WarehouseError, match="is not behind"):
         repairs.verify(nights(spark, warehouse, run_of[FIRST]), run_of[THIRD])
+
+
+def test_a_plan_without_a_later_capture_is_not_verified_yet(
+    spark: SparkSession, warehouse: str, run_of: dict[str, str]
+) -> None:
+    first = nights(spark, warehouse, run_of[FIRST])
+    for since in (None, run_of[FIRST]):
+        found = repairs.unverified(first, repairs.verify(first, since), since)
+        assert found == repairs.Unverified(run_of[FIRST], 4, is_dated=True)
+    third = nights(spark, warehouse, run_of[THIRD])
+    assert repairs.unverified(third, repairs.verify(third)) is None  # what it recommends again was looked at
 
 
 def test_only_what_is_new_since_a_run(spark: SparkSession, warehouse: str, run_of: dict[str, str]) -> None:
     tables = queries.run_tables(Warehouse(spark, warehouse), CLUSTER, run_of[SECOND])
     third = tables.of(run_of[THIRD]).findings()
-    new = queries.find_hanging(tables.findings(), queries.Filters(), since=third)
+    new = queries.find_hanging(tables.findings(), Filters(), since=third)
     assert [row[:2] for row in new.rows] == [("orders", 0)]
-    assert queries.find_hanging(third, queries.Filters(), since=tables.findings()).rows == ()
+    assert queries.find_hanging(third, Filters(), since=tables.findings()).rows == ()

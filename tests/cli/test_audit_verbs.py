@@ -31,11 +31,16 @@ def report_with(*verdicts: str) -> AuditReport:
     ("verdicts", "words", "code"),
     [
         ((), (), 0),
-        (("suspect", "inconclusive"), (), 0),
+        (("suspect", "inconclusive"), (), 3),
+        (("suspect", "inconclusive"), ("--accept-inconclusive",), 0),
+        (("suspect", "inconclusive"), ("--exit-zero",), 0),
+        (("suspect",), (), 0),
         (("hanging",), (), 1),
         (("hanging",), ("--exit-zero",), 0),
         (("suspect",), ("--fail-on", "suspect"), 1),
-        (("inconclusive",), ("--fail-on", "suspect"), 0),
+        (("inconclusive",), ("--fail-on", "suspect"), 3),
+        (("inconclusive",), ("--fail-on", "inconclusive"), 1),
+        (("hanging", "inconclusive"), ("--accept-inconclusive",), 1),
         (("in_progress",), ("--fail-on", "in_progress"), 1),
     ],
 )
@@ -182,7 +187,7 @@ def test_output_file_is_written_whole(
     target.write_text("old")
     done = command("audit", dump, "--format", "json", "-o", str(target))
     assert (done.code, done.out) == (1, "")
-    assert json.loads(target.read_text())["schema_version"] == 1
+    assert json.loads(target.read_text())["schema_version"] == 2
     assert sorted(p.name for p in tmp_path.iterdir()) == ["orders-0.txt", "report.json"]
 
 

@@ -9,7 +9,9 @@ import pytest
 from tests.cli.stubs import raising
 from tests.report import rows
 from txn_analysis import queries
-from txn_analysis.errors import WarehouseError
+from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.filters import Filters
+from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.answer import Answer, Column
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 ONE_ROW = Answer((Column("Topic"),), (("orders",),))
 NO_ROW = Answer((Column("Topic"),), ())
+HANGS = queries.OpenRow(Verdict.HANGING, 1, "orders", 2)
 VERBS = {
     "find-hanging": "find_hanging",
     "list": "list_transactions",
@@ -41,13 +44,21 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             health=lambda: "health",
             current_states=lambda: "states",
             as_of_ms=rows.AS_OF_MS,
+            has_state=True,
+            run={"run_id": "run-1", "cluster": "east"},
         )
 
     def query(*arguments: Any) -> Answer:
         found["arguments"] = arguments
         return ONE_ROW
 
+    def check_seen(_: Any, filters: Filters, **__: Any) -> None:
+        if "nosuch" in filters.topics:
+            raise ConfigError("--topic nosuch: this run saw no such topic")
+
     monkeypatch.setattr(queries, "run_tables", run_tables)
+    monkeypatch.setattr("txn_analysis.filters.check_seen", check_seen)
+    monkeypatch.setattr(queries, "asked_about", lambda *_, **__: [HANGS])
     for function in VERBS.values():
         monkeypatch.setattr(queries, function, query)
     return found
@@ -73,36 +84,72 @@ def test_no_such_run(command: Callable[..., Done], monkeypatch: pytest.MonkeyPat
     assert (done.code, done.out, done.err) == (2, "", "error: no run run-7\n")
 
 
-def test_find_hanging_exits_with_one_where_it_lists_something(
+def opened(verdict: Verdict, late_by_ms: int | None = 1) -> queries.OpenRow:
+    return queries.OpenRow(verdict, late_by_ms, "orders", 2)
+
+
+@pytest.mark.parametrize(
+    ("found", "words", "code"),
+    [
+        ([], (), 0),
+        ([opened(Verdict.SUSPECT)], (), 0),
+        ([opened(Verdict.HANGING)], (), 1),
+        ([opened(Verdict.HANGING)], ("--exit-zero",), 0),
+        ([opened(Verdict.SUSPECT)], ("--fail-on", "suspect"), 1),
+        ([opened(Verdict.INCONCLUSIVE)], (), 3),
+        ([opened(Verdict.INCONCLUSIVE, None)], (), 3),
+        ([opened(Verdict.INCONCLUSIVE, -1)], (), 0),
+        ([opened(Verdict.INCONCLUSIVE)], ("--accept-inconclusive",), 0),
+    ],
+)
+def test_find_hanging_ends_with_the_code_of_what_is_asked_about(
+    command: Callable[..., Done],
+    asked: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    found: list[queries.OpenRow],
+    words: tuple[str, ...],
+    code: int,
+) -> None:
+    monkeypatch.setattr(queries, "asked_about", lambda *_, **__: found)
+    assert command("find-hanging", *words).code == code
+
+
+def test_what_find_hanging_does_not_list_is_said(
     command: Callable[..., Done], asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert command("find-hanging").code == 1
-    assert command("find-hanging", "--exit-zero").code == 0
+    monkeypatch.setattr(queries, "asked_about", lambda *_, **__: [opened(Verdict.INCONCLUSIVE)])
     monkeypatch.setattr(queries, "find_hanging", lambda *_: NO_ROW)
-    assert command("find-hanging").code == 0
+    done = command("find-hanging")
+    assert done.out == "Topic\t\n"
+    assert done.err == (
+        "note: 1 open transaction of which it could not be told, on orders-2; more says: "
+        "txn-analysis report --run run-1 --cluster east\n"
+    )
+
+
+@pytest.mark.parametrize("verb", ["find-hanging", "list", "describe-producers"])
+def test_a_slip_in_a_filter_is_refused(command: Callable[..., Done], asked: dict[str, Any], verb: str) -> None:
+    done = command(verb, "--topic", "nosuch", "--partition", "0")
+    assert (done.code, done.out, done.err) == (2, "", "error: --topic nosuch: this run saw no such topic\n")
+
+
+def test_one_partition_at_a_time_is_described(command: Callable[..., Done], asked: dict[str, Any]) -> None:
+    done = command("describe-producers", "--topic", "a", "--topic", "b", "--partition", "0")
+    assert (done.code, done.err.count("once each")) == (2, 1)
 
 
 def test_filters_of_find_hanging(command: Callable[..., Done], asked: dict[str, Any]) -> None:
-    words = [
-        "--topic",
-        "orders",
-        "--partition",
-        "2",
-        "--producer-id",
-        "1",
-        "--producer-id",
-        "2",
-        "--duration-filter",
-        "5",
-    ]
-    command("find-hanging", *words, "--transactional-id-pattern", "a.*")
-    filters = queries.Filters("orders", 2, (), (1, 2), 5, "a.*")
+    words = [*("--topic", "orders", "--topic", "payments", "--partition", "2", "--state", "ONGOING")]
+    words += ["--producer-id", "1", "--producer-id", "2", "--duration-filter", "9", "--duration-filter", "5"]
+    words += ["--coordinator", "__transaction_state-3", "--transactional-id-pattern", "a.*"]
+    command("find-hanging", *words)
+    filters = Filters(("orders", "payments"), (2,), ("Ongoing",), (1, 2), 5, ("a.*",), (3,))
     assert asked["arguments"] == ("findings", filters, None)
 
 
 def test_what_hung_in_another_run_already_is_left_out(command: Callable[..., Done], asked: dict[str, Any]) -> None:
     command("find-hanging", "--since", "run-1")
-    assert asked["arguments"] == ("findings", queries.Filters(), "findings of run-1")
+    assert asked["arguments"] == ("findings", Filters(), "findings of run-1")
 
 
 def test_filters_of_list(command: Callable[..., Done], asked: dict[str, Any]) -> None:
@@ -119,7 +166,7 @@ def test_filters_of_list(command: Callable[..., Done], asked: dict[str, Any]) ->
         "__transaction_state-3",
     ]
     assert command("list", *words).code == 0
-    filters = queries.Filters(states=("Ongoing", "Empty"), producer_ids=(1,), duration_ms=5, state_partition=3)
+    filters = Filters(states=("Ongoing", "Empty"), producer_ids=(1,), duration_ms=5, state_partitions=(3,))
     assert asked["arguments"] == ("states", rows.AS_OF_MS, filters)
 
 
@@ -131,7 +178,7 @@ def test_filters_of_list(command: Callable[..., Done], asked: dict[str, Any]) ->
         (("list", "--broker-id", "1"), "dumps do not say which broker leads"),
         (("list", "--coordinator", "1"), "dumps do not say which broker coordinates"),
         (("list", "--coordinator", "__transaction_state-x"), "such as __transaction_state-3"),
-        (("list", "--state", "ongoing"), "the states are Empty, Ongoing"),
+        (("list", "--state", "going"), "the states are Empty, Ongoing"),
         (("list", "--transactional-id-pattern", "("), "is not a regular expression"),
     ],
 )

@@ -37,6 +37,7 @@ def ended_as(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
         monkeypatch.setattr(repairs, "nights", lambda *arguments: arguments)
         monkeypatch.setattr(repairs, "verify", verify)
         monkeypatch.setattr(repairs, "past", lambda _: past)
+        monkeypatch.setattr(repairs, "unverified", lambda *_: None)
         return asked
 
     return answer
@@ -59,6 +60,36 @@ def test_exit_code_is_zero_only_where_nothing_is_left(
     assert done.code == code
     assert words in done.out.splitlines()[-1]
     assert command("verify", "--exit-zero").code == 0
+
+
+NO_LATER = repairs.Unverified("run-9", 4, is_dated=True)
+UNDATED = repairs.Unverified("run-9", 1, is_dated=False)
+
+
+@pytest.mark.parametrize(
+    ("ends", "open_plan", "code", "words"),
+    [
+        ((), NO_LATER, 3, "could not tell what became of 4 aborts: no capture is later than that of run run-9"),
+        ((Repair.REPAIRED,), NO_LATER, 3, "Copy the files again, audit them, then verify"),
+        ((Repair.STILL_HANGING,), NO_LATER, 1, "could not tell what became of 4 aborts"),
+        ((), UNDATED, 3, "run run-9 does not know when its files were copied. Audit them again with --as-of TIME"),
+    ],
+)
+def test_what_no_later_capture_tells_is_not_done(
+    command: Callable[..., Done],
+    ended_as: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    ends: tuple[Repair, ...],
+    open_plan: repairs.Unverified,
+    code: int,
+    words: str,
+) -> None:
+    ended_as(*ends)
+    monkeypatch.setattr(repairs, "unverified", lambda *_: open_plan)
+    done = command("verify")
+    assert done.code == code
+    assert words in done.err
+    assert command("verify", "--accept-inconclusive").code == (1 if code == 1 else 0)
 
 
 def test_json_has_the_marker_and_how_the_last_stable_offset_moved(

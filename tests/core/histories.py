@@ -189,8 +189,8 @@ class World:
 
     def record(self, row: Row) -> None:
         """Append a record to the partition of the state that its id hashes to."""
-        number = state_partition(java_hash(row["transactional_id"]), self.settings.transaction_state_partitions)
-        self.states[number].append(row)
+        count = self.settings.transaction_state_partitions or len(self.states)
+        self.states[state_partition(java_hash(row["transactional_id"]), count)].append(row)
 
 
 def _input_id(place: tuple[str, int]) -> str:

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from tests.core.histories import World, data, marker, record
 from tests.core.random_world import BEGAN_MS, HOUR_MS, random_history
 from txn_analysis.core.answer import Answer, answer_of, answers_of
+from txn_analysis.ingest.java_hash import java_hash, state_partition
+from txn_analysis.judge.state_count import DERIVED
 from txn_analysis.judge.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -49,6 +51,35 @@ def test_a_late_write_hangs_and_is_planned() -> None:
     assert (finding.cause.name, finding.cause.confidence) == ("late_write_after_marker", "certain")
     assert (planned.topic_partition, planned.producer_id, planned.txn_start_offset) == ("orders-0", 7, 2)
     assert (planned.producer_epoch, planned.coordinator_epoch, planned.transaction_result) == (0, 0, False)
+
+
+def in_four_partitions(stated: int | None) -> Answer:
+    """The late write where many ids fill four partitions of the state."""
+    world = late_write_after_abort()
+    rows = [row for own in world.states.values() for row in own]
+    world.states = {number: [] for number in range(4)}
+    world.settings = world.settings.model_copy(update={"transaction_state_partitions": 4})
+    for row in [*(record(f"app-{n}", "Empty", 100 + n, BEGAN_MS - HOUR_MS) for n in range(40)), *rows]:
+        world.record(row)
+    for number in range(4):  # every partition reaches past the data
+        name = next(f"late-{n}" for n in range(99) if state_partition(java_hash(f"late-{n}"), 4) == number)
+        world.record(record(name, "Empty", 200 + number, BEGAN_MS + 2 * HOUR_MS))
+    world.settings = world.settings.model_copy(update={"transaction_state_partitions": stated})
+    return answer_of(world.history())
+
+
+def test_the_only_count_of_partitions_that_fits_all_ids_is_used() -> None:
+    derived, stated = in_four_partitions(None), in_four_partitions(4)
+    assert derived.state is not None
+    assert (derived.state.count.used, derived.state.count.basis) == (4, DERIVED)
+    assert shown(derived) == shown(stated)
+    assert [finding.verdict for finding in derived.findings] == [Verdict.HANGING]
+
+
+def test_a_wrong_count_does_not_fit_and_names_the_one_that_does() -> None:
+    (finding,) = in_four_partitions(3).findings
+    assert finding.rule == "state_does_not_fit"
+    assert "of the counts up to 1000000 only 4 would fit" in finding.missing_evidence[0]
 
 
 def late_write_of_flink() -> World:

@@ -245,7 +245,7 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         Mutant(fit._is_later, "plus(ms, state.max_clock_skew_ms)", "ms"),
         FITTING,
     ),
-    "a disproved word counts": (Mutant(judgement.judgements_of, "without(settings, disproved)", "settings"), ABORTED),
+    "a disproved word counts": (Mutant(judgement.judgements_of, "without(settings, untrue)", "settings"), ABORTED),
     "late is at the bound": (
         Mutant(fact_finding._lateness, "more(quiet_ms, bound_ms)", "more(quiet_ms, bound_ms - 1)"),
         TABLE,

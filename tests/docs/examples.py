@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from txn_analysis import queries
+from txn_analysis.filters import Filters
 from txn_analysis.report.text_report import text_report
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _EXAMPLE = re.compile(r"(?<=<!-- example )([a-z-]+)( -->\n)```\n.*?```\n(?=<!-- 
 
 def outputs(report: AuditReport, tables: RunTables) -> dict[str, str]:
     """Every output by its name."""
-    every = queries.Filters()
+    every = Filters()
     describe = queries.describe(tables.current_states(), tables.as_of_ms, "inventory-sync")
     return {
         "demo": text_report(report, options=f" --warehouse {DEMO_WAREHOUSE}"),

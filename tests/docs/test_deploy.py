@@ -66,6 +66,13 @@ def test_what_hangs_is_the_subject_of_one_mail(
     assert not (tmp_path / "hacked").exists()
 
 
+def test_what_could_not_be_told_is_mailed_as_well(
+    night: Callable[[int], subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    assert night(3).returncode == 3
+    assert (tmp_path / "sent").read_text().splitlines()[0].startswith("subject: HANGING")  # the report's first line
+
+
 def test_audit_that_failed_mails_its_error(
     night: Callable[[int], subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:

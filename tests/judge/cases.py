@@ -20,6 +20,7 @@ from txn_analysis.judge.judgement import Judgement, judgement_of
 from txn_analysis.judge.origins import Origins
 from txn_analysis.judge.records import OpenTransaction, PartitionView
 from txn_analysis.judge.state_chain import StateChain
+from txn_analysis.judge.state_count import GIVEN, StateCount
 from txn_analysis.judge.state_coverage import StateEvidence, StatePartition
 
 Row = dict[str, Any]
@@ -96,6 +97,7 @@ UNKNOWN = None
 CHAIN = StateChain(
     last_moment_ms=NOW_MS, first_moment_ms=WRITTEN_MS - 60_000, leader_epoch=5, topics=frozenset({"orders"})
 )
+FOUR = StateCount(4, GIVEN)
 ALL_SEEN = tuple(StatePartition(p, is_seen=True, chain=CHAIN) for p in range(4))
 
 
@@ -122,7 +124,7 @@ class Case:
     def judged(self) -> Judgement:
         """The rule that fires, and the facts of the case."""
         known = None if self.known is None else replace(KNOWN, **self.known)
-        state = StateEvidence(list(self.partitions), 4, self.fit)
+        state = StateEvidence(list(self.partitions), FOUR, self.fit)
         opened, health = replace(OPEN, **self.open), replace(HEALTH, **self.health)
         moments = Moments(self.as_of_ms, self.newest_ms)
         return judgement_of(facts_of(opened, health, known, state, self.run_settings(), moments))

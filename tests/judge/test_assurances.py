@@ -7,9 +7,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.judge.cases import AFTER_MS, ALL_SEEN, HEALTH, HOLDER, KNOWN, NOW_MS, OPEN, SKEW_MS, left, with_partition
+from tests.judge.cases import (
+    AFTER_MS,
+    ALL_SEEN,
+    FOUR,
+    HEALTH,
+    HOLDER,
+    KNOWN,
+    NOW_MS,
+    OPEN,
+    SKEW_MS,
+    left,
+    with_partition,
+)
 from txn_analysis.config import Settings
-from txn_analysis.judge.assurances import disproved_by_loss, disproved_by_state, without
+from txn_analysis.judge.assurances import without
 from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.judge.fit import Fit, MarkerSums, Witness
 from txn_analysis.judge.judgement import Judgements, judgements_of
@@ -39,7 +51,7 @@ def judged(
     settings: Settings = EVERY_WORD,
 ) -> Judgements:
     """Open transactions of orders-0 and orders-1 with every word given."""
-    state = StateEvidence(list(partitions), 4, fit or Fit())
+    state = StateEvidence(list(partitions), FOUR, fit or Fit())
     health = [replace(HEALTH, partition=n, truncated_marker_offset=truncated_marker_offset) for n in range(2)]
     logs = {h.topic_partition: h for h in health}
     known = {o.key: KNOWN for o in opened} | (views or {})
@@ -93,11 +105,39 @@ def test_one_word_that_is_disproved_takes_no_other_with_it() -> None:
     assert (rules(found), set(found.disproved)) == (["partition_not_in_transaction"], {"state_copied_last"})
 
 
+SILENT = Settings(transaction_state_partitions=4, max_clock_skew_ms=SKEW_MS)
+
+
 def test_what_nobody_said_is_not_disproved() -> None:
-    silent = Settings(transaction_state_partitions=4)
-    assert disproved_by_state(silent, LATER) == {}
-    assert judged(OPEN, views=LOST, truncated_marker_offset=90, settings=silent).disproved == {}
-    assert disproved_by_loss(silent, (), ()) == {}
+    found = judged(OPEN, views=LOST, truncated_marker_offset=90, fit=LATER, settings=SILENT)
+    assert found.disproved == {}
+
+
+def test_a_word_that_would_settle_it_is_asked_for() -> None:
+    (older,) = judged(OPEN, partitions=ENDS_BEFORE, settings=SILENT).of_open
+    assert older.rule.missing_in(older.facts) == ("__transaction_state up to a later moment, or --state-copied-last",)
+    (lost,) = judged(OPEN, partitions=GONE, settings=SILENT).of_open
+    assert lost.rule.missing_in(lost.facts)[0].endswith("from an earlier copy, or --no-records-lost")
+
+
+def test_a_word_that_the_files_disprove_is_never_asked_for() -> None:
+    (older,) = judged(OPEN, partitions=ENDS_BEFORE, fit=LATER, settings=SILENT).of_open
+    assert older.rule.missing_in(older.facts) == ("__transaction_state up to a later moment",)
+    (lost,) = judged(OPEN, partitions=GONE, truncated_marker_offset=90, settings=SILENT).of_open
+    assert lost.rule.missing_in(lost.facts)[0].endswith("from an earlier copy")
+
+
+def test_nobody_is_asked_for_a_word_on_a_state_that_was_not_given() -> None:
+    nothing = tuple(StatePartition(n, problems=["not in the capture"]) for n in range(4))
+    unbounded = replace(OPEN, appended_before_ms=None, first_appended_before_ms=None)
+    state = StateEvidence(list(nothing), FOUR)
+    logs = {HEALTH.topic_partition: HEALTH}
+    (found,) = judgements_of([unbounded], logs, {}, state, SILENT, Moments(NOW_MS, NOW_MS)).of_open
+    assert found.rule.name == "state_older_than_log"
+    assert found.rule.missing_in(found.facts) == (
+        "__transaction_state, copied after the logs: no partition of it was given",
+        "an end marker after the data in this partition",
+    )
 
 
 @pytest.mark.parametrize("name", ["state_copied_last", "no_records_lost"])

@@ -9,6 +9,7 @@ import pytest
 
 from tests.judge.cases import (
     ALL_SEEN,
+    FOUR,
     HEALTH,
     HOLDER,
     KNOWN,
@@ -63,7 +64,7 @@ def judged(
     settings = Settings.model_validate(
         {"transaction_state_partitions": 4, "max_clock_skew_ms": 0, "no_records_lost": no_records_lost}
     )
-    state, moments = StateEvidence(list(partitions), 4), Moments(NOW_MS, NOW_MS)
+    state, moments = StateEvidence(list(partitions), FOUR), Moments(NOW_MS, NOW_MS)
     return judgement_of(facts_of(opened, HEALTH, known, state, settings, moments, state_leader_epoch)).cause
 
 

@@ -279,7 +279,7 @@ def contradicted(confirmed: int, *producer_ids: int) -> MarkerSums:
 
 
 def fit(sums: MarkerSums, **changes: Any) -> Fit:
-    known: dict[str, Any] = {"is_misplaced": False, "is_foreign": False, "cluster_ids": ()}
+    known: dict[str, Any] = {"misplaced": None, "is_foreign": False, "cluster_ids": ()}
     return fit_of(sums, **known | changes)
 
 
@@ -292,7 +292,7 @@ def fit(sums: MarkerSums, **changes: Any) -> Fit:
         pytest.param(contradicted(0, 7), {}, {"7", "8", "unknown"}, id="most-count-for-everything"),
         pytest.param(contradicted(1, 7, 9), {}, {"7", "8", "unknown"}, id="two-of-three-count-for-everything"),
         pytest.param(contradicted(2, 7, 9), {}, {"7", "unknown"}, id="as-many-as-are-confirmed-do-not"),
-        pytest.param(MarkerSums(), {"is_misplaced": True}, {"7", "8", "unknown"}, id="misplaced-ids"),
+        pytest.param(MarkerSums(), {"misplaced": "ids lie elsewhere"}, {"7", "8", "unknown"}, id="misplaced-ids"),
         pytest.param(MarkerSums(), {"is_foreign": True}, {"7", "8", "unknown"}, id="no-producer-occurs-in-it"),
         pytest.param(MarkerSums(), {"cluster_ids": {"A"}}, set(), id="one-cluster"),
         pytest.param(MarkerSums(), {"cluster_ids": {"A", "B"}}, {"7", "8", "unknown"}, id="two-clusters"),

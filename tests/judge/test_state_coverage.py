@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from tests.judge.cases import FOUR
 from txn_analysis.judge.state_chain import StateChain
+from txn_analysis.judge.state_count import DEFAULT, GIVEN, StateCount
 from txn_analysis.judge.state_coverage import (
     Hole,
     StateEvidence,
@@ -97,7 +99,7 @@ def test_decoder_errors_and_broken_batches_are_problems() -> None:
 def test_the_kind_of_a_problem_decides_and_no_words(kind: str | None, is_counted: bool) -> None:
     reason = "file 0 has no batch for offset 7: offsets 5 to 7 are in no file"
     health = [{"topic": "__transaction_state", "partition": 0, "problems": [{"kind": kind, "reason": reason}]}]
-    evidence = state_evidence_of(1, [FIRST_FILE], {}, {}, health)
+    evidence = state_evidence_of(StateCount(1, GIVEN), [FIRST_FILE], {}, {}, health)
     assert evidence.partitions[0].problems == ([reason] if is_counted else [])
 
 
@@ -128,6 +130,41 @@ def test_a_mislabelled_partition_names_the_first_few_ids_of_all_its_files() -> N
     assert only(*files).misplaced_ids == ("a", "b", "d")
 
 
+def missing_in(*numbers: int, count: int) -> StateEvidence:
+    seen = [StatePartition(n, is_seen=n not in numbers) for n in range(count)]
+    for number in numbers:
+        seen[number].problems.append("not in the capture")
+    return StateEvidence(seen, StateCount(count, GIVEN))
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (missing_in(count=4), []),
+        (missing_in(3, count=4), ["__transaction_state-3: not in the capture"]),
+        (missing_in(0, 1, 2, 3, count=4), ["__transaction_state: not in the capture"]),
+        (missing_in(*range(4, 50), count=50), ["__transaction_state, 46 partitions (4 to 49): not in the capture"]),
+        (missing_in(1, 3, 4, count=6), ["__transaction_state, 3 partitions (1, 3 to 4): not in the capture"]),
+    ],
+)
+def test_what_is_missing_in_many_partitions_is_said_once(state: StateEvidence, words: list[str]) -> None:
+    assert state.gaps(holes_waived=False) == words
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (StateCount(3, GIVEN, (4,)), "among 3: of the counts up to 1000000 only 4 would fit"),
+        (StateCount(50, DEFAULT, (4, 8)), "among 50: of the counts up to 1000000 only 4, 8 would fit"),
+        (StateCount(3, GIVEN), "among 3: no count of partitions fits: mislabelled dumps"),
+    ],
+)
+def test_ids_in_the_wrong_place_name_the_counts_that_fit(count: StateCount, words: str) -> None:
+    state = StateEvidence([StatePartition(0, is_seen=True, misplaced_ids=("a",))], count)
+    assert (state.misplaced or "").endswith(words)
+    assert StateEvidence([StatePartition(0, is_seen=True)], count).misplaced is None
+
+
 def test_files_in_any_order_give_the_same_words() -> None:
     copy = replace(FIRST_FILE, undecodable_count=1)
     other = replace(FIRST_FILE, undecodable_count=2)
@@ -139,7 +176,7 @@ def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> N
     sections[2] = replace(sections[2], undecodable_count=2)
     moments = {0: 500, 1: 900, 2: 500}
     chains = {number: StateChain(last_moment_ms=ms) for number, ms in moments.items()}
-    state = state_evidence_of(4, sections, {}, chains, [])
+    state = state_evidence_of(FOUR, sections, {}, chains, [])
     coverage = state.coverage(holes_waived=False)
     told = {p["partition"]: (p["is_seen"], p["is_complete"], p["seen_to_ms"]) for p in coverage["partitions"]}
     assert told == {0: (True, True, 500), 1: (True, False, 900), 2: (True, False, 500), 3: (False, False, None)}
@@ -157,7 +194,7 @@ def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> N
     ],
 )
 def test_what_the_operators_word_waives(section: StateSection, is_complete: bool) -> None:
-    state = StateEvidence([only(section)], 1)
+    state = StateEvidence([only(section)], StateCount(1, GIVEN))
     assert state.coverage(holes_waived=True)["partitions"][0]["is_complete"] is is_complete
 
 

@@ -39,8 +39,22 @@ def test_no_abort_is_named_where_nothing_hangs(verdict: str, rule: str) -> None:
 
 
 def test_without_an_answer_the_step_says_how_to_get_one() -> None:
-    report = report_with(rows.finding(verdict="inconclusive", rule="state_older_than_log"))
-    assert "`--state-copied-last`" in next_steps(report, "")[0].text
+    missing = ["__transaction_state up to a later moment, or --state-copied-last"]
+    report = report_with(rows.inconclusive(rule="state_older_than_log", missing_evidence=missing))
+    (step,) = next_steps(report, "")
+    assert step.text == (
+        "For 1 transaction without an answer, since `__transaction_state` is not proven to reach up to the data: "
+        "`--state-copied-last`, if the files were copied so: the logs first and `__transaction_state` last, from the "
+        "leaders; else copy them again in that order."
+    )
+
+
+def test_what_is_not_late_needs_an_answer_later() -> None:
+    young = rows.inconclusive(late_by_ms=-1)
+    report = build_report(rows.run(verdict_counts={"inconclusive": 1}), [], [], [young])
+    assert [step.text for step in next_steps(report, "")] == [
+        "Nothing yet. 1 transaction without an answer, and not late. Audit again later."
+    ]
 
 
 def test_nothing_open_needs_nothing() -> None:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.report import rows
+from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.build import build_report
 from txn_analysis.report.json_report import json_report
@@ -21,14 +22,20 @@ CONTRACT_FIELDS = {
 
 @pytest.mark.parametrize("worst", list(Verdict))
 @pytest.mark.parametrize("fail_on", list(Verdict))
-def test_exit_code_is_one_from_fail_on_upwards(worst: Verdict, fail_on: Verdict) -> None:
+def test_there_are_findings_from_fail_on_upwards(worst: Verdict, fail_on: Verdict) -> None:
     report = build_report(rows.run(), [], [], [rows.finding(verdict=worst.value), rows.finding(verdict="in_progress")])
-    assert report.exit_code(fail_on) == int(worst.severity >= fail_on.severity)
-    assert report.exit_code(fail_on, exit_zero=True) == 0
+    assert (report.outcome_at(fail_on) is Outcome.FINDINGS) == (worst.severity >= fail_on.severity)
 
 
-def test_exit_code_without_findings_is_zero() -> None:
-    assert build_report(rows.run(), [], [], []).exit_code(Verdict.IN_PROGRESS) == 0
+def test_a_run_without_open_transactions_is_clean() -> None:
+    report = build_report(rows.run(), [], [], [])
+    assert report.outcome_at(Verdict.IN_PROGRESS) is report.outcome.answer is Outcome.CLEAN
+
+
+def test_json_says_what_could_not_be_told_and_what_would_tell() -> None:
+    found = json.loads(json_report(build_report(rows.run(), [], [], [rows.inconclusive()])))["outcome"]
+    assert (found["answer"], found["transaction_count"], found["partitions"]) == ("could_not_tell", 1, ["orders-0"])
+    assert "--transaction-state-complete" in found["settled_by"][0]["text"]
 
 
 def test_findings_are_sorted_worst_first_then_by_place() -> None:
@@ -53,8 +60,8 @@ def test_json_has_the_fields_of_the_contract() -> None:
     report = build_report(rows.run(), [rows.input_file()], [rows.health()], [rows.live_finding()])
     document = json.loads(json_report(report))
     promised = ["schema_version", "run", "inputs", "coverage", "partitions", "findings"]
-    assert list(document) == [*promised, "impact", "warnings"]
-    assert document["schema_version"] == 1
+    assert list(document) == [*promised, "impact", "warnings", "outcome"]
+    assert document["schema_version"] == 2
     assert set(document["findings"][0]) >= CONTRACT_FIELDS
     assert document["findings"][0]["verdict"] == "hanging"
     assert document["findings"][0]["coordinator_epoch"] is None

@@ -40,6 +40,14 @@ def test_the_metrics_of_the_kips() -> None:
     assert found["partitions_left_out",] == 0
 
 
+def test_what_could_not_be_told_is_a_gauge_of_its_own() -> None:
+    found = metrics(report(rows.inconclusive()))
+    assert (found["could_not_tell",], found["open_transactions_in_doubt",]) == (1, 1)
+    found = metrics(report(rows.finding(), rows.inconclusive()))
+    assert (found["could_not_tell",], found["open_transactions_in_doubt",]) == (0, 1)
+    assert metrics(report())["could_not_tell",] == 0
+
+
 def test_late_is_counted_as_the_broker_counts_it() -> None:
     bound_ms = 900_000 + 300_000
     assert metrics(report(rows.finding(**HELD, idle_ms=bound_ms)))["partitions_with_late_transactions_count",] == 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.report import rows
+from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.build import build_report
 from txn_analysis.report.style import print_styled
 from txn_analysis.report.text_report import report_lines, text_report
@@ -25,7 +26,12 @@ def one_of_each() -> AuditReport:
     findings = [
         rows.inconclusive(),
         rows.finding(
-            verdict="in_progress", rule="not_late", partition=1, idle_ms=1500, evidence=["late by -1198500 ms"]
+            verdict="in_progress",
+            rule="not_late",
+            partition=1,
+            idle_ms=1500,
+            late_by_ms=-1_198_500,
+            evidence=["late by -1198500 ms"],
         ),
         rows.live_finding(),
         rows.finding(transactional_id=EVIL),
@@ -79,7 +85,7 @@ def test_causes_and_warnings_are_said_and_escaped() -> None:
         width=400,
     )
     assert "records came after the end marker of their transaction (KIP-890) (late_write_after_marker, certain)" in text
-    assert "Blocked: 1 partition, 12 records hidden; longest orders-2 since 2026-11-21T02:00:00.000Z" in text
+    assert "Blocked, without what is in progress: 1 partition, 12 records hidden; longest orders-2, since 2026" in text
     assert "25.0% of the log seen" in text
     assert "retention may delete them unread from 2026-11-21T04:00:00.000Z on" in text
     assert "compaction stops there" not in text
@@ -102,10 +108,27 @@ def test_first_line_says_what_hangs_where() -> None:
 def test_missing_evidence_is_not_reported_as_clean() -> None:
     report = build_report(rows.run(verdict_counts={"inconclusive": 1}), [], [], [rows.inconclusive()])
     head = text_report(report).splitlines()[:2]
-    assert head == [
-        "Nothing hangs in what was read.",
-        "1 open transaction without an answer: what is missing is listed below.",
-    ]
+    assert head[0] == "COULD NOT TELL: 1 transaction on 1 partition: orders-0"
+    assert head[1].startswith("Nothing is known to hang, but ")
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "first"),
+    [
+        (Verdict.HANGING, "Nothing hangs in what was read."),
+        (Verdict.SUSPECT, "SUSPECT: 1 transaction on 1 partition: orders-2"),
+        (Verdict.IN_PROGRESS, "SUSPECT: 1 transaction on 1 partition: orders-2"),
+    ],
+)
+def test_first_line_says_the_same_as_the_exit_code(fail_on: Verdict, first: str) -> None:
+    found = build_report(rows.run(verdict_counts={"suspect": 1}), [], [], [rows.finding(verdict="suspect")])
+    assert text_report(found, fail_on=fail_on).splitlines()[0] == first
+
+
+def test_who_asks_for_what_is_in_progress_reads_how_many_are() -> None:
+    found = build_report(rows.run(), [], [], [rows.finding(verdict="in_progress", late_by_ms=-1)])
+    first = text_report(found, fail_on=Verdict.IN_PROGRESS).splitlines()[0]
+    assert first == "IN PROGRESS: 1 transaction on 1 partition: orders-2"
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])

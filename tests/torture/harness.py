@@ -123,7 +123,7 @@ def _state_rows(item: Item) -> Iterator[Row]:
 def _seen_to_ms(history: History) -> dict[int, int]:
     seen: dict[int, int] = {}
     for row in history.records:
-        own = own_partition(row, history.settings.transaction_state_partitions)
+        own = own_partition(row, history.state.count.used)
         number = own if row["state_partition"] is None else row["state_partition"]
         if number is not None and row["last_update_ms"] is not None:
             seen[number] = max(row["last_update_ms"], seen.get(number, 0))

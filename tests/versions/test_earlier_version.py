@@ -19,6 +19,7 @@ from txn_analysis.advise import plan_versions
 from txn_analysis.config import Settings
 from txn_analysis.errors import WarehouseError
 from txn_analysis.explain import explain
+from txn_analysis.filters import Filters
 from txn_analysis.frames import collected
 from txn_analysis.reconstruct.segments import ProblemKind
 from txn_analysis.table_versions import differences
@@ -113,7 +114,7 @@ def report(warehouse: Warehouse) -> AuditReport:
 def answers(warehouse: Warehouse) -> tuple[AuditReport, str, list[str]]:
     """What `report`, `find-hanging` and `abort-plan` say of that run."""
     tables = queries.run_tables(warehouse, COMPACTED)
-    hanging = queries.find_hanging(tables.findings(), queries.Filters())
+    hanging = queries.find_hanging(tables.findings(), Filters())
     return report(warehouse), hanging.text(), [record.topic_partition for record in tables.abort_plan()]
 
 
@@ -188,7 +189,7 @@ def test_what_an_earlier_version_reconstructed_is_not_judged(upgraded: Warehouse
     with pytest.raises(WarehouseError, match=what):
         audit.find_hanging(upgraded.spark, of_old_run)
     with pytest.raises(WarehouseError, match=what):
-        explain(queries.run_tables(upgraded, COMPACTED).finished(), queries.Filters())
+        explain(queries.run_tables(upgraded, COMPACTED).finished(), Filters())
 
 
 def test_reconstructed_again_it_is_judged_by_kinds(spark: SparkSession, tmp_path: Path) -> None:

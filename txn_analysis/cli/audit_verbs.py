@@ -20,9 +20,9 @@ from txn_analysis.cli.options import (
     Width,
 )
 from txn_analysis.cli.output import check_output, emit, emit_styled, is_terminal
-from txn_analysis.cli.page import emit_page, warehouse_option
+from txn_analysis.cli.page import emit_page, run_options
 from txn_analysis.cli.spark import progress, spark_session
-from txn_analysis.cli.verbs import verb
+from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.report.words import count
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def audit(
     Reads dumps of logs, snapshots, transaction indexes and __transaction_state, judges every open transaction, writes
     findings and abort plan into the warehouse, and prints the report.
 
-    Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 something could not be read or done.
+    Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 something could not be read or done, 3 it could
+    not be told (see --accept-inconclusive).
     """
     settings = request.settings()
     check_output(prometheus, "--prometheus")
@@ -92,7 +93,8 @@ def report(
 ) -> int:
     """Print the report of a run again; by default of the cluster's last one.
 
-    Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 there is no such run.
+    Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 there is no such run, 3 it could not be told (see
+    --accept-inconclusive).
     """
     settings = request.settings()
     with spark_session(settings) as spark:
@@ -105,8 +107,7 @@ def report(
 
 def add_to(app: typer.Typer) -> None:
     """Adds these verbs to the command line."""
-    state = "--transaction-state-partitions 50 --state-copied-last"
-    verb(app, "audit", f"txn-analysis audit segments/ transaction-state/ {state}", judges=True)(audit)
+    verb(app, "audit", "txn-analysis audit segments/ transaction-state/ --state-copied-last", judges=True)(audit)
     verb(app, "ingest", "txn-analysis ingest --capture tonight 'broker-1/*.txt'", judges=True)(ingest)
     verb(app, "report", "txn-analysis report --format html -o report.html")(report)
 
@@ -143,11 +144,16 @@ def _deliver(
     elif form is ReportFormat.JSON:
         emit(json_report(report), request.output)
     elif is_terminal(request.output):
-        lines = report_lines(report, width or _terminal_width(), warehouse_option(settings))
+        lines = report_lines(
+            report, width or _terminal_width(), run_options(settings, report.run.cluster), settings.fail_on
+        )
         emit_styled(lambda stream: print_styled(lines, stream))
     else:
-        emit(text_report(report, width or WIDTH, warehouse_option(settings)), request.output)
-    return report.exit_code(settings.fail_on, exit_zero=settings.exit_zero)
+        emit(
+            text_report(report, width or WIDTH, run_options(settings, report.run.cluster), settings.fail_on),
+            request.output,
+        )
+    return exit_code(report.outcome_at(settings.fail_on), settings)
 
 
 def _terminal_width() -> int:

@@ -10,7 +10,7 @@ import typer
 
 from txn_analysis.cli.options import Format, Request, RunId, TextOrJson
 from txn_analysis.cli.output import emit
-from txn_analysis.cli.query_verbs import Partition, Pattern, ProducerIds, Topic  # noqa: TC001 typer reads them
+from txn_analysis.cli.query_verbs import Partitions, Patterns, ProducerIds, Topics  # noqa: TC001 typer reads them
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import verb
 from txn_analysis.number_bounds import INT32_MAX, INT64_MAX
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from txn_analysis.config import Settings
-    from txn_analysis.run import Run
+    from txn_analysis.queries import RunTables
 
 
 class Outcome(StrEnum):
@@ -49,8 +49,8 @@ Limit = Annotated[
 def explain(
     request: Request,
     run_id: RunId = None,
-    topic: Topic = None,
-    partition: Partition = None,
+    topic: Topics = None,
+    partition: Partitions = None,
     start_offset: StartOffset = None,
     producer_id: ProducerIds = None,
     format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
@@ -60,10 +60,12 @@ def explain(
     Without a filter all open transactions of the run are explained, as long as there are not more than 20.
     """
     settings = request.settings()
-    from txn_analysis.queries import Filters
+    from txn_analysis.filters import Filters, check_seen
 
-    filters = Filters(topic=topic, partition=partition, producer_ids=tuple(producer_id or ()))
-    with _finished(settings, run_id) as run:
+    filters = Filters(tuple(topic or ()), tuple(partition or ()), producer_ids=tuple(producer_id or ()))
+    with _tables(settings, run_id) as tables:
+        check_seen(tables, filters)
+        run = tables.finished()
         from txn_analysis.explain import explain as explained_of
         from txn_analysis.report.explanation import explanations_json, explanations_text
 
@@ -76,10 +78,10 @@ def explain(
 def ended(
     request: Request,
     run_id: RunId = None,
-    topic: Topic = None,
-    partition: Partition = None,
+    topic: Topics = None,
+    partition: Partitions = None,
     producer_id: ProducerIds = None,
-    transactional_id_pattern: Pattern = None,
+    transactional_id_pattern: Patterns = None,
     outcome: Outcomes = Outcome.ABORT,
     cause: CauseName = None,
     stale: Stale = False,
@@ -92,19 +94,20 @@ def ended(
     apart. Stale tells which transactions held records of an older one, which a commit published (KIP-890).
     """
     settings = request.settings()
-    from txn_analysis.queries import Filters
+    from txn_analysis.filters import Filters, check_seen
 
     filters = Filters(
-        topic=topic,
-        partition=partition,
+        topics=tuple(topic or ()),
+        partitions=tuple(partition or ()),
         producer_ids=tuple(producer_id or ()),
-        transactional_id_pattern=transactional_id_pattern,
+        transactional_id_patterns=tuple(transactional_id_pattern or ()),
     )
     from txn_analysis.ended_query import EndedFilters, ended_answer
 
     wanted = EndedFilters(None if outcome is Outcome.ANY or stale else outcome.value, cause, stale, limit)
-    with _finished(settings, run_id) as run:
-        answer, left_out_count = ended_answer(run, filters, wanted)
+    with _tables(settings, run_id) as tables:
+        check_seen(tables, filters)
+        answer, left_out_count = ended_answer(tables.finished(), filters, wanted)
     emit(answer.json() if format is TextOrJson.JSON else answer.text(), request.output)
     if left_out_count:
         typer.echo(f"note: {left_out_count} older ones are not shown; raise --limit or say more", err=True)
@@ -118,10 +121,10 @@ def add_to(app: typer.Typer) -> None:
 
 
 @contextmanager
-def _finished(settings: Settings, run_id: str | None) -> Iterator[Run]:
+def _tables(settings: Settings, run_id: str | None) -> Iterator[RunTables]:
     with spark_session(settings) as spark:
         # Spark takes a second to import.
         from txn_analysis.queries import run_tables
         from txn_analysis.warehouse import Warehouse
 
-        yield run_tables(Warehouse(spark, settings.warehouse), settings.cluster, run_id).finished()
+        yield run_tables(Warehouse(spark, settings.warehouse), settings.cluster, run_id)

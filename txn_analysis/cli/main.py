@@ -26,7 +26,7 @@ def txn_analysis(
     """Find hanging Kafka transactions in files copied off the brokers, and what would end them.
 
     Nothing here connects to a broker. The report goes to stdout, everything else to stderr. Exit codes: 0 nothing
-    hangs, 1 something does, 2 something could not be read or done, 130 interrupted.
+    hangs, 1 something does, 2 something could not be read or done, 3 it could not be told, 130 interrupted.
     """
     if version:
         print(f"txn-analysis {__version__}")

@@ -102,7 +102,11 @@ class Request:
     ] = None
     transaction_state_partitions: Annotated[
         int | None,
-        typer.Option("--transaction-state-partitions", metavar="N", help="Partitions of __transaction_state. [50]"),
+        typer.Option(
+            "--transaction-state-partitions",
+            metavar="N",
+            help="Partitions of __transaction_state. [the only count that fits every id, else 50]",
+        ),
     ] = None
     transaction_state_complete: Annotated[
         bool | None,
@@ -167,6 +171,13 @@ class Request:
     ] = None
     exit_zero: Annotated[
         bool | None, typer.Option("--exit-zero/--no-exit-zero", help="Exit with 0 whatever is found.")
+    ] = None
+    accept_inconclusive: Annotated[
+        bool | None,
+        typer.Option(
+            "--accept-inconclusive/--no-accept-inconclusive",
+            help="Exit with 0, not 3, where nothing is found but something could not be told.",
+        ),
     ] = None
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all. [stdout]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,10 +38,25 @@ def emit_page(
     if output is not None and len(report.findings) > MOST_FINDINGS:
         table = Path(output).with_suffix(".findings.csv")
         emit(findings_csv(report), str(table), flag)
-    emit(html_report(report, pictures, warehouse_option(settings), table.name if table else None), output, flag)
+    emit(
+        html_report(
+            report, pictures, run_options(settings, report.run.cluster), table.name if table else None, settings.fail_on
+        ),
+        output,
+        flag,
+    )
 
 
-def warehouse_option(settings: Settings) -> str:
-    """What the commands in a report need to find the same warehouse."""
-    is_default = settings.warehouse == type(settings).model_fields["warehouse"].default
-    return "" if is_default else f" --warehouse {shell_word(settings.warehouse)}"
+def run_options(settings: Settings, cluster: str) -> str:
+    """What printed commands need to find the runs of the same cluster, from the same folder.
+
+    Defaults are left out, unless the environment says otherwise: it does so to the printed command as well.
+    """
+    said = (("warehouse", settings.warehouse), ("cluster", cluster))
+    return "".join(f" --{name} {shell_word(value)}" for name, value in said if not _is_default(name, value))
+
+
+def _is_default(name: str, value: str) -> bool:
+    from txn_analysis.config import ENVIRONMENT_PREFIX, Settings
+
+    return value == Settings.model_fields[name].default and f"{ENVIRONMENT_PREFIX}{name.upper()}" not in os.environ

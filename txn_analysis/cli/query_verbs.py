@@ -10,42 +10,56 @@ import typer
 
 from txn_analysis.cli.options import Format, Request, RunId, TextOrJson
 from txn_analysis.cli.output import emit
+from txn_analysis.cli.page import run_options
 from txn_analysis.cli.spark import spark_session
-from txn_analysis.cli.verbs import verb
+from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import ConfigError
+from txn_analysis.judge.outcome import in_doubt, outcome_of
+from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.number_bounds import INT32_MAX, INT64_MAX, MAX_STATE_PARTITIONS
+from txn_analysis.report.escape import escape, shell_word
+from txn_analysis.report.words import count, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from txn_analysis.config import Settings
-    from txn_analysis.queries import RunTables
+    from txn_analysis.filters import Filters
+    from txn_analysis.queries import OpenRow, RunTables
     from txn_analysis.report.answer import Answer
 
+_MOST_PLACES = 5
 _STATE_PARTITION_PREFIX = "__transaction_state-"
 _STATE_PARTITION = re.compile("[0-9]{1,7}")
 _STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "PrepareEpochFence")
 
-Topic = Annotated[str | None, typer.Option("--topic", metavar="TOPIC", help="Only this topic.")]
-Partition = Annotated[
-    int | None, typer.Option("--partition", metavar="N", min=0, max=INT32_MAX, help="Only this partition of --topic.")
+Topics = Annotated[list[str] | None, typer.Option("--topic", metavar="TOPIC", help="Only this topic; may be repeated.")]
+Partitions = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--partition", metavar="N", min=0, max=INT32_MAX, help="Only this partition of --topic; may be repeated."
+    ),
 ]
 ProducerIds = Annotated[
     list[int] | None,
     typer.Option("--producer-id", metavar="ID", min=0, max=INT64_MAX, help="Only this one; may be repeated."),
 ]
-Pattern = Annotated[
-    str | None,
-    typer.Option("--transactional-id-pattern", metavar="REGEX", help="Only transactional ids that match as a whole."),
+Patterns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--transactional-id-pattern",
+        metavar="REGEX",
+        help="Only transactional ids that match as a whole; may be repeated.",
+    ),
 ]
 IdleFilter = Annotated[
-    int | None,
+    list[int] | None,
     typer.Option(
         "--duration-filter", metavar="MS", min=0, max=INT64_MAX, help="Only what was idle for longer than this."
     ),
 ]
 DurationFilter = Annotated[
-    int | None,
+    list[int] | None,
     typer.Option(
         "--duration-filter",
         metavar="MS",
@@ -58,24 +72,30 @@ Broker = Annotated[
     str | None,
     typer.Option("--broker", "--broker-id", metavar="ID", help="Refused: the files do not say which broker leads."),
 ]
-Coordinator = Annotated[
-    str | None,
-    typer.Option("--coordinator", metavar="NAME", help="Only ids of this partition, such as __transaction_state-3."),
+Coordinators = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--coordinator",
+        metavar="NAME",
+        help="Only ids of this partition, such as __transaction_state-3; may be repeated.",
+    ),
 ]
 States = Annotated[
     list[str] | None,
-    typer.Option("--state", metavar="STATE", help="Only this state, such as Ongoing; may be repeated."),
+    typer.Option("--state", metavar="STATE", help="Only this state, such as Ongoing, in any case; may be repeated."),
 ]
 
 
 def find_hanging(
     request: Request,
     run_id: RunId = None,
-    topic: Topic = None,
-    partition: Partition = None,
+    topic: Topics = None,
+    partition: Partitions = None,
+    state: States = None,
     producer_id: ProducerIds = None,
     duration_filter: IdleFilter = None,
-    transactional_id_pattern: Pattern = None,
+    transactional_id_pattern: Patterns = None,
+    coordinator: Coordinators = None,
     broker: Broker = None,
     since: Annotated[
         str | None, typer.Option("--since", metavar="RUN_ID", help="Only what did not hang in this run yet.")
@@ -87,36 +107,48 @@ def find_hanging(
     CoordinatorEpoch is -1 where no marker was seen, as the tool prints it, and also where it is unknown. Duration(min)
     is the time since the last write. TransactionalId and Rule are added.
 
-    Exit code: 0 nothing is listed, 1 something is, 2 there is no such run.
+    Exit code: 0 nothing is listed, 1 something is (or is at or above --fail-on), 2 there is no such run, topic or the
+    like, 3 it could not be told of something that is asked about (see --accept-inconclusive).
     """
     settings = request.settings()
     _refuse_broker(broker)
+    from txn_analysis import filters as asked
     from txn_analysis import queries
 
-    filters = queries.Filters(
-        topic=topic,
-        partition=partition,
-        producer_ids=tuple(producer_id or ()),
-        duration_ms=duration_filter,
-        transactional_id_pattern=transactional_id_pattern,
-    )
+    filters = _filters(topic, partition, state, producer_id, duration_filter, transactional_id_pattern, coordinator)
     with _run(settings, run_id) as tables:
+        asked.check_seen(tables, filters)
         known = None if since is None else tables.of(since).findings()
         answer = queries.find_hanging(tables.findings(), filters, known)
+        has_state, run = tables.has_state, tables.run
+        opened = queries.asked_about(tables.findings(), filters, known, has_state=has_state)
     _print(answer, request, format)
-    return int(bool(answer.rows) and not settings.exit_zero)
+    more = f"txn-analysis report --run {shell_word(run['run_id'])}{run_options(settings, run['cluster'])}"
+    _say_what_is_not_listed(opened, more, has_state=has_state, fail_on=settings.fail_on)
+    return exit_code(outcome_of(opened, has_state=has_state, fail_on=settings.fail_on), settings)
+
+
+def _say_what_is_not_listed(opened: list[OpenRow], more: str, *, has_state: bool, fail_on: Verdict) -> None:
+    """On stderr, what the exit code rests on beside the rows."""
+    doubtful = in_doubt(opened, has_state=has_state)
+    others = [row for row in opened if fail_on.severity <= row.verdict.severity < Verdict.HANGING.severity]
+    for rows, what in ((others, f"at or above --fail-on {fail_on.value}"), (doubtful, "of which it could not be told")):
+        if rows:
+            places = listed(sorted({f"{escape(row.topic)}-{row.partition}" for row in rows}), _MOST_PLACES)
+            number = count(len(rows), "open transaction")
+            typer.echo(f"note: {number} {what}, on {places}; more says: {more}", err=True)
 
 
 def list_(
     request: Request,
     run_id: RunId = None,
-    topic: Topic = None,
-    partition: Partition = None,
+    topic: Topics = None,
+    partition: Partitions = None,
     state: States = None,
     producer_id: ProducerIds = None,
     duration_filter: DurationFilter = None,
-    transactional_id_pattern: Pattern = None,
-    coordinator: Coordinator = None,
+    transactional_id_pattern: Patterns = None,
+    coordinator: Coordinators = None,
     broker: Broker = None,
     format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
@@ -128,18 +160,12 @@ def list_(
     """
     settings = request.settings()
     _refuse_broker(broker)
+    from txn_analysis import filters as asked
     from txn_analysis import queries
 
-    filters = queries.Filters(
-        topic=topic,
-        partition=partition,
-        states=_known_states(state or []),
-        producer_ids=tuple(producer_id or ()),
-        duration_ms=duration_filter,
-        transactional_id_pattern=transactional_id_pattern,
-        state_partition=_state_partition(coordinator),
-    )
+    filters = _filters(topic, partition, state, producer_id, duration_filter, transactional_id_pattern, coordinator)
     with _run(settings, run_id) as tables:
+        asked.check_seen(tables, filters, of_coordinator=True)
         answer = queries.list_transactions(tables.current_states(), tables.as_of_ms, filters)
     _print(answer, request, format)
     return 0
@@ -147,11 +173,13 @@ def list_(
 
 def describe(
     request: Request,
-    transactional_id: Annotated[str, typer.Option("--transactional-id", metavar="ID", help="The id to describe.")],
+    transactional_id: Annotated[
+        list[str], typer.Option("--transactional-id", metavar="ID", help="The id to describe; may be repeated.")
+    ],
     run_id: RunId = None,
     format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
-    """Show what the coordinator last recorded for one transactional id.
+    """Show what the coordinator last recorded for a transactional id.
 
     CoordinatorId is the partition of __transaction_state that holds the id. The duration is up to the moment of the
     copy; it and the start are None while no transaction is running, and where the dump does not print the start.
@@ -159,26 +187,34 @@ def describe(
     from txn_analysis import queries
 
     with _run(request.settings(), run_id) as tables:
-        answer = queries.describe(tables.current_states(), tables.as_of_ms, transactional_id)
+        answer = queries.describe(tables.current_states(), tables.as_of_ms, *transactional_id)
     _print(answer, request, format)
     return 0
 
 
 def describe_producers(
     request: Request,
-    topic: Annotated[str, typer.Option("--topic", metavar="TOPIC", help="The topic.")],
-    partition: Annotated[int, typer.Option("--partition", metavar="N", min=0, max=INT32_MAX, help="The partition.")],
+    topic: Annotated[list[str], typer.Option("--topic", metavar="TOPIC", help="The topic.")],
+    partition: Annotated[
+        list[int], typer.Option("--partition", metavar="N", min=0, max=INT32_MAX, help="The partition.")
+    ],
     run_id: RunId = None,
+    producer_id: ProducerIds = None,
     broker: Broker = None,
     format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
     """Show the producers of one partition as its broker would, at the end of the files."""
     settings = request.settings()
     _refuse_broker(broker)
+    if len(topic) + len(partition) > 2:
+        raise ConfigError("describe-producers shows one partition: give --topic and --partition once each")
+    from txn_analysis import filters as asked
     from txn_analysis import queries
 
+    wanted = tuple(producer_id or ())
     with _run(settings, run_id) as tables:
-        answer = queries.describe_producers(tables.health(), topic, partition)
+        asked.check_seen(tables, asked.Filters(tuple(topic), tuple(partition), producer_ids=wanted))
+        answer = queries.describe_producers(tables.health(), topic[0], partition[0], wanted)
     _print(answer, request, format)
     return 0
 
@@ -210,9 +246,30 @@ def _refuse_broker(broker: str | None) -> None:
         raise ConfigError("--broker: dumps do not say which broker leads a partition; use --topic and --partition")
 
 
-def _state_partition(coordinator: str | None) -> int | None:
-    if coordinator is None:
-        return None
+def _filters(
+    topics: list[str] | None,
+    partitions: list[int] | None,
+    states: list[str] | None,
+    producer_ids: list[int] | None,
+    durations_ms: list[int] | None,
+    patterns: list[str] | None,
+    coordinators: list[str] | None,
+) -> Filters:
+    """What is asked for; several durations add, so that the shortest one counts."""
+    from txn_analysis.filters import Filters
+
+    return Filters(
+        topics=tuple(topics or ()),
+        partitions=tuple(partitions or ()),
+        states=tuple(map(_known_state, states or ())),
+        producer_ids=tuple(producer_ids or ()),
+        duration_ms=min(durations_ms) if durations_ms else None,
+        transactional_id_patterns=tuple(patterns or ()),
+        state_partitions=tuple(map(_state_partition, coordinators or ())),
+    )
+
+
+def _state_partition(coordinator: str) -> int:
     number = coordinator.removeprefix(_STATE_PARTITION_PREFIX)
     if number == coordinator or not _STATE_PARTITION.fullmatch(number) or int(number) >= MAX_STATE_PARTITIONS:
         raise ConfigError(
@@ -222,8 +279,8 @@ def _state_partition(coordinator: str | None) -> int | None:
     return int(number)
 
 
-def _known_states(states: list[str]) -> tuple[str, ...]:
-    unknown = [state for state in states if state not in _STATES]
-    if unknown:
-        raise ConfigError(f"--state {unknown[0]}: unknown; the states are {', '.join(_STATES)}")
-    return tuple(states)
+def _known_state(state: str) -> str:
+    known = {name.lower(): name for name in _STATES}
+    if state.lower() not in known:
+        raise ConfigError(f"--state {state}: unknown; the states are {', '.join(_STATES)}")
+    return known[state.lower()]

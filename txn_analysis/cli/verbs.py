@@ -21,6 +21,9 @@ from txn_analysis.report.escape import escape
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from txn_analysis.config import Settings
+    from txn_analysis.judge.outcome import Outcome
+
     Body = Callable[..., int]
 
 INTERRUPTED = 130
@@ -58,6 +61,11 @@ def verb(app: typer.Typer, name: str, example: str, *, judges: bool = False) -> 
         return body
 
     return add
+
+
+def exit_code(outcome: Outcome, settings: Settings) -> int:
+    """The code that a verb ends with which asks about findings."""
+    return outcome.exit_code(accept_inconclusive=settings.accept_inconclusive, exit_zero=settings.exit_zero)
 
 
 @contextmanager

@@ -9,10 +9,11 @@ import typer
 from txn_analysis.cli.options import Format, Request, RunId, TextOrJson
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.spark import spark_session
-from txn_analysis.cli.verbs import verb
+from txn_analysis.cli.verbs import exit_code, verb
+from txn_analysis.judge.outcome import Outcome
 
 if TYPE_CHECKING:
-    from txn_analysis.advise.repair import Outcome
+    from txn_analysis.advise.repair import Outcome as Repaired
     from txn_analysis.report.answer import Answer
 
 
@@ -39,16 +40,17 @@ def verify(
     marker did. still_hanging: the log goes on without one. not_covered: the capture does not show it. LsoBefore and
     LsoAfter are the partition's last stable offset in the run that recommended it, and in this one.
 
-    Exit code: 0 nothing is left to do, 1 something still hangs or is not covered, 2 there is no such run.
+    Exit code: 0 nothing is left to do, 1 something still hangs or is not covered, 2 there is no such run, 3 aborts are
+    recommended and no later capture tells what became of them (see --accept-inconclusive).
     """
     settings = request.settings()
     with spark_session(settings) as spark:
         from txn_analysis import repairs
-        from txn_analysis.report.repair_answers import history_answer, in_words, verify_answer
+        from txn_analysis.report.repair_answers import history_answer, in_words, verify_answer, what_is_open
         from txn_analysis.warehouse import Warehouse
 
         known = repairs.nights(Warehouse(spark, settings.warehouse), settings.cluster, run_id)
-        outcomes: list[Outcome]
+        outcomes: list[Repaired]
         answer: Answer
         if history:
             past = repairs.past(known)
@@ -56,10 +58,18 @@ def verify(
         else:
             outcomes = repairs.verify(known, since)
             answer = verify_answer(outcomes)
-        words = in_words(outcomes)
+        words, open_plan = in_words(outcomes), repairs.unverified(known, outcomes, since)
     emit(answer.json() if format is TextOrJson.JSON else answer.text() + words, request.output)
-    is_done = all(outcome.repair.is_done for outcome in outcomes)
-    return int(not is_done and not settings.exit_zero)
+    if open_plan is not None:
+        typer.echo(what_is_open(open_plan), err=True)
+    return exit_code(_outcome(outcomes, is_any_open=open_plan is not None), settings)
+
+
+def _outcome(outcomes: list[Repaired], *, is_any_open: bool) -> Outcome:
+    """What is not done hangs, as far as is known; what no later capture tells of may, or may not."""
+    if not all(outcome.repair.is_done for outcome in outcomes):
+        return Outcome.FINDINGS
+    return Outcome.COULD_NOT_TELL if is_any_open else Outcome.CLEAN
 
 
 def add_to(app: typer.Typer) -> None:

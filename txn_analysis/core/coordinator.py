@@ -33,7 +33,7 @@ def state_seen(records: StateRecords, health: list[Row]) -> StateEvidence:
     """How much of `__transaction_state` the judged capture holds; `health` are rows of `partition_health`."""
     sums = sums_of(records.section_records())
     return state_evidence_of(
-        records.settings.transaction_state_partitions,
+        records.count,
         sections_of(sums.files, records.own_files),
         console_sections(sums.console),
         {number: rows.chain() for number, rows in records.state_rows().items()},
@@ -54,7 +54,7 @@ def fit_with(
     sums = sums_of_all(markers, known, at_hand, opened) if at_hand.chains else MarkerSums()
     return fit_of(
         sums,
-        is_misplaced=any(partition.misplaced_ids for partition in state.partitions),
+        misplaced=state.misplaced,
         is_foreign=bool(at_hand.chains) and _is_foreign(records, markers, at_hand.known_since_ms),
         cluster_ids=records.cluster_ids,
     )

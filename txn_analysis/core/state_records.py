@@ -11,6 +11,7 @@ from txn_analysis.ingest.java_hash import state_partition
 from txn_analysis.ingest.sections import CLUSTER_ID, STATE
 from txn_analysis.judge.records import StateRecord
 from txn_analysis.judge.state_chain import StateRows
+from txn_analysis.judge.state_count import StateCount, state_count, sums_of_files, sums_of_rows
 from txn_analysis.judge.state_sections import SectionRecord
 
 if TYPE_CHECKING:
@@ -41,6 +42,12 @@ class StateRecords:
         """The sections of the judged capture that are files of the state."""
         return [s for s in self.sections if s["kind"] == STATE and not s["capture_rank"]]
 
+    @cached_property
+    def count(self) -> StateCount:
+        """How many partitions the state has, and why."""
+        files = sums_of_files(s["partition"] for s in self.sections if s["kind"] == STATE)
+        return state_count(self.settings.transaction_state_partitions, sums_of_rows(self.rows).plus(files))
+
     @property
     def cluster_ids(self) -> set[str]:
         """Every `cluster.id` that a log directory states."""
@@ -69,7 +76,7 @@ class StateRecords:
 
     def section_records(self) -> Iterator[SectionRecord]:
         """The judged capture's records as coverage asks for them."""
-        count = self.settings.transaction_state_partitions
+        count = self.count.used
         for row in self.rows:
             if row["capture_rank"]:
                 continue
@@ -96,7 +103,7 @@ class StateRecords:
         if row["state_partition"] is not None:
             return row["state_partition"], (-self._dumped_rank, True, row["offset"], "", 0)
         order = (-row["capture_rank"], False, row["input_moment_ms"] or 0, row["input_id"], row["ordinal"])
-        return own_partition(row, self.settings.transaction_state_partitions), order
+        return own_partition(row, self.count.used), order
 
 
 def own_partition(row: Row, partition_count: int) -> int | None:

@@ -20,5 +20,9 @@ def java_hash(text: str) -> int:
 
 def state_partition(hashed: int, partition_count: int) -> int:
     """The partition of `__transaction_state` for a Java hash, by Kafka's `Utils.abs`, where abs(MIN_VALUE) is 0."""
-    positive = 0 if hashed == _INT_MIN else abs(hashed)
-    return positive % partition_count
+    return positive_hash(hashed) % partition_count
+
+
+def positive_hash(hashed: int) -> int:
+    """Kafka's `Utils.abs`."""
+    return 0 if hashed == _INT_MIN else abs(hashed)

@@ -21,20 +21,16 @@ Disproved = dict[str, str]
 """By the name of its setting, what disproves an assurance, in words."""
 
 
-def disproved_by_state(settings: Settings, fit: Fit) -> Disproved:
+def disproved_by_state(fit: Fit) -> Disproved:
     """The word that the state was copied last, where a commit in the logs is later than it, and not in it."""
     later = fit.sums.later
-    if not settings.state_copied_last or later is None:
+    if later is None:
         return {}
     return {"state_copied_last": f"{later}, is later than what __transaction_state holds, and is not in it"}
 
 
-def disproved_by_loss(
-    settings: Settings, judged: Iterable[Judgement], partitions: Iterable[PartitionView]
-) -> Disproved:
+def disproved_by_loss(judged: Iterable[Judgement], partitions: Iterable[PartitionView]) -> Disproved:
     """The word that no record was lost, where a marker was."""
-    if not settings.no_records_lost:
-        return {}
     lost = (f"{j.facts.where} lost a COMMIT marker" for j in judged if j.rule is COMMIT_MARKER_MISSING)
     cut = (
         f"a copy of {p.topic_partition} was truncated below an end marker at offset {p.truncated_marker_offset}"
@@ -43,6 +39,11 @@ def disproved_by_loss(
     )
     told = next(iter((*sorted(lost), *sorted(cut))), None)
     return {} if told is None else {"no_records_lost": told}
+
+
+def given(settings: Settings, disproved: Disproved) -> Disproved:
+    """Of what is disproved, that for which the operator gave their word."""
+    return {name: told for name, told in disproved.items() if getattr(settings, name)}
 
 
 def without(settings: Settings, disproved: Mapping[str, str]) -> Settings:

@@ -71,6 +71,7 @@ def facts_of(
     settings: Settings,
     moments: Moments,
     state_leader_epoch: int | None = None,
+    untrue: frozenset[str] = frozenset(),
 ) -> Facts:
     """The facts of one open transaction.
 
@@ -82,6 +83,7 @@ def facts_of(
         settings: bounds, and what the operator gave their word for, as far as nothing disproves it.
         moments: when the files were copied.
         state_leader_epoch: leader epoch of the partition of the state that decides, as far as that was read.
+        untrue: names of the assurances that the files disprove.
     """
     case = Case(opened, partition, coordinator, state, settings, moments)
     hidden = hidden_in(case)
@@ -97,6 +99,7 @@ def facts_of(
         loss=loss_of(case, hidden),
         max_clock_skew_ms=settings.max_clock_skew_ms,
         expired_before_ms=minus(moments.reach_ms, settings.transactional_id_expiration_ms),
+        untrue=untrue,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from txn_analysis.config import flag_name
 from txn_analysis.judge.records import ONGOING, PREPARED, TOMBSTONE
 from txn_analysis.judge.words import utc
 
@@ -128,6 +129,7 @@ class Facts:
         loss: whether its commit marker was lost.
         max_clock_skew_ms: by how much two brokers' clocks may differ.
         expired_before_ms: an id that was last used before this moment may have been forgotten.
+        untrue: names of the assurances that the files disprove, whether or not somebody gave their word.
     """
 
     open: OpenTransaction
@@ -140,6 +142,7 @@ class Facts:
     loss: Loss
     max_clock_skew_ms: int
     expired_before_ms: int | None
+    untrue: frozenset[str] = frozenset()
 
     @property
     def is_listed(self) -> Truth:
@@ -232,6 +235,16 @@ class Facts:
             return None
         side = f"{late_by_ms} ms beyond" if late_by_ms > 0 else f"{-late_by_ms} ms within"
         return f"by {_CLOCKS[basis]} it is {side} transaction.max.timeout.ms + 300000"
+
+    def or_word(self, what: str, assurance: str) -> str:
+        """What would settle it, or the operator's word; a word that the files disprove is never asked for.
+
+        Args:
+            what: evidence that would do.
+            assurance: the setting's name.
+        """
+        is_void = assurance in self.untrue or not self.state.partitions_seen
+        return what if is_void else f"{what}, or {flag_name(assurance)}"
 
     @property
     def state_seen(self) -> str:

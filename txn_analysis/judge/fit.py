@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from txn_analysis.judge.state_chain import StateChain
     from txn_analysis.judge.state_coverage import StateEvidence
 
-MISPLACED = (
-    "transactional ids lie in partitions that their hash does not give: "
-    "mislabelled dumps, or another partition count than stated"
-)
 FOREIGN = "not one producer of the logs' ended transactions occurs in __transaction_state"
 _OF_ALL = "more COMMIT markers in the logs contradict __transaction_state than it confirms: it is another cluster's"
 
@@ -112,18 +108,18 @@ class Fit:
         return (*self.misfits, *told)
 
 
-def fit_of(sums: MarkerSums, *, is_misplaced: bool, is_foreign: bool, cluster_ids: Collection[str]) -> Fit:
+def fit_of(sums: MarkerSums, *, misplaced: str | None, is_foreign: bool, cluster_ids: Collection[str]) -> Fit:
     """Whether the state fits the logs.
 
     Args:
         sums: what the COMMIT markers of all logs say.
-        is_misplaced: an id lies in a partition that its hash does not give.
+        misplaced: that ids lie in partitions that their hash does not give, in words; None where all lie well.
         is_foreign: transactions ended in the logs, and the state knows none of their producers.
         cluster_ids: every `cluster.id` that a log directory states in its `meta.properties`.
     """
     is_contradicted = sums.contradicted_count > sums.confirmed_count
-    told = ((is_misplaced, MISPLACED), (is_foreign, FOREIGN), (is_contradicted, f"{_OF_ALL} ({sums.first})"))
-    misfits = [words for holds, words in told if holds]
+    told = ((is_foreign, FOREIGN), (is_contradicted, f"{_OF_ALL} ({sums.first})"))
+    misfits = [*([] if misplaced is None else [misplaced]), *(words for holds, words in told if holds)]
     if len(cluster_ids) > 1:
         misfits.append(f"the files are of several clusters: cluster.id {' and '.join(sorted(cluster_ids))}")
     return Fit(tuple(misfits), sums)

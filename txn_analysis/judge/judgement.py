@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from txn_analysis.ingest.sections import STATE_TOPIC
-from txn_analysis.judge.assurances import disproved_by_loss, disproved_by_state, without
+from txn_analysis.judge.assurances import disproved_by_loss, disproved_by_state, given, without
 from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.fact_finding import facts_of
 from txn_analysis.judge.records import TopicPartition
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from txn_analysis.judge.records import OpenTransaction, PartitionView
     from txn_analysis.judge.rules.rule import Rule
     from txn_analysis.judge.state_coverage import StateEvidence
+    from txn_analysis.judge.verdicts import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,16 @@ class Judgement:
     facts: Facts
     rule: Rule
     cause: FoundCause
+
+    @property
+    def verdict(self) -> Verdict:
+        """What becomes of it."""
+        return self.rule.verdict
+
+    @property
+    def late_by_ms(self) -> int | None:
+        """By how much it is beyond the bound; None where no clock tells."""
+        return self.facts.lateness.late_by_ms
 
     @property
     def opened(self) -> OpenTransaction:
@@ -73,20 +84,21 @@ def judgements_of(
         moments: when the files were copied.
     """
 
-    def judged_with(believed: Settings) -> list[Judgement]:
-        found = []
+    def judged_without(untrue: Disproved) -> list[Judgement]:
+        found, believed = [], without(settings, untrue)
         for transaction in opened:
             known, partition = views.get(transaction.key), partitions[transaction.topic_partition]
             leader_epoch = None if known is None else _leader_epoch(known, partitions)
-            facts = facts_of(transaction, partition, known, state, believed, moments, leader_epoch)
+            facts = facts_of(transaction, partition, known, state, believed, moments, leader_epoch, frozenset(untrue))
             found.append(judgement_of(facts))
         return found
 
-    disproved = disproved_by_state(settings, state.fit)
-    believed = without(settings, disproved)
-    judged = judged_with(believed)
-    by_loss = disproved_by_loss(settings, judged, partitions.values())
-    return Judgements(judged_with(without(believed, by_loss)) if by_loss else judged, disproved | by_loss)
+    by_state = disproved_by_state(state.fit)
+    judged = judged_without(by_state)
+    by_loss = disproved_by_loss(judged, partitions.values())
+    # Once more: a word that is not true counts for nothing, and is asked for nowhere.
+    judged = judged_without(by_state | by_loss) if by_loss else judged
+    return Judgements(judged, given(settings, by_state | by_loss))
 
 
 def _leader_epoch(known: CoordinatorView, partitions: Mapping[TopicPartition, PartitionView]) -> int | None:

@@ -11,6 +11,8 @@ from txn_analysis.ingest.java_hash import java_hash, state_partition
 from txn_analysis.ingest.sections import STATE_TOPIC
 from txn_analysis.judge.fit import Fit
 from txn_analysis.judge.state_chain import NO_RECORDS, StateChain
+from txn_analysis.judge.state_count import MOST_PARTITIONS, StateCount
+from txn_analysis.judge.words import ranges
 from txn_analysis.reconstruct.segments import HOLES
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+MISPLACED = "transactional ids lie in partitions that their hash does not give among {}"
 MOST_MISPLACED_IDS = 3
 _ID_WIDTH = 80  # an id may have 32,767 bytes, and stands in the words of every finding that it makes undecidable
 
@@ -77,8 +80,12 @@ class StatePartition:
 
     def gaps(self, *, holes_waived: bool, since_ms: int | None = None) -> list[str]:
         """What is missing in it of what was recorded since a moment, in words that name the partition."""
-        holes = [] if holes_waived else [hole.reason for hole in self.holes if hole.is_since(since_ms)]
-        return [f"{STATE_TOPIC}-{self.state_partition}: {reason}" for reason in self.problems + holes]
+        reasons = self.reasons(holes_waived=holes_waived, since_ms=since_ms)
+        return [f"{STATE_TOPIC}-{self.state_partition}: {reason}" for reason in reasons]
+
+    def reasons(self, *, holes_waived: bool, since_ms: int | None = None) -> list[str]:
+        """The same without its name."""
+        return self.problems + [h.reason for h in self.holes if not holes_waived and h.is_since(since_ms)]
 
     def coverage(self, *, holes_waived: bool) -> Row:
         """What was seen of it and whether that is all, as plain data; ids are as they were found, not escaped."""
@@ -99,8 +106,21 @@ class StateEvidence:
     """The coordinator's side as a whole: every partition's coverage, and whether the state fits the logs."""
 
     partitions: list[StatePartition]
-    expected_count: int
+    count: StateCount
     fit: Fit = field(default_factory=Fit)
+
+    @property
+    def expected_count(self) -> int:
+        """How many partitions there are."""
+        return self.count.used
+
+    @property
+    def misplaced(self) -> str | None:
+        """That ids lie in partitions that their hash does not give, in words; None where all lie well."""
+        if not any(partition.misplaced_ids for partition in self.partitions):
+            return None
+        fits = f"of the counts up to {MOST_PARTITIONS} only {self.count.others} would fit" if self.count.others else ""
+        return f"{MISPLACED.format(self.expected_count)}: {fits or 'no count of partitions fits: mislabelled dumps'}"
 
     @property
     def seen_count(self) -> int:
@@ -108,8 +128,22 @@ class StateEvidence:
         return sum(p.is_seen and p.state_partition < self.expected_count for p in self.partitions)
 
     def gaps(self, *, holes_waived: bool) -> list[str]:
-        """What is missing anywhere, in words; an unknown producer needs all of it."""
-        return [gap for p in self.partitions for gap in p.gaps(holes_waived=holes_waived)]
+        """What is missing anywhere, in words; an unknown producer needs all of it.
+
+        What is missing in several partitions alike is one sentence.
+        """
+        places: dict[str, list[int]] = {}
+        for partition in self.partitions:
+            for reason in partition.reasons(holes_waived=holes_waived):
+                places.setdefault(reason, []).append(partition.state_partition)
+        return [f"{self._named(numbers)}: {reason}" for reason, numbers in places.items()]
+
+    def _named(self, numbers: list[int]) -> str:
+        if len(numbers) == 1:
+            return f"{STATE_TOPIC}-{numbers[0]}"
+        if numbers == list(range(self.expected_count)):
+            return STATE_TOPIC
+        return f"{STATE_TOPIC}, {len(numbers)} partitions ({ranges(numbers)})"
 
     @cached_property
     def topics(self) -> frozenset[str]:
@@ -125,6 +159,7 @@ class StateEvidence:
         """What was seen, in sum and by partition, as plain data; `problems` is whatever makes an answer doubtful."""
         return {
             "expected": self.expected_count,
+            "count": self.count.coverage(),
             "seen": self.seen_count,
             "missing": [p.state_partition for p in self.partitions if not p.is_seen],
             "problems": [*self.fit.misfits, *self.gaps(holes_waived=holes_waived)],
@@ -137,7 +172,7 @@ class StateEvidence:
 
 
 def state_evidence_of(
-    count: int,
+    count: StateCount,
     sections: list[StateSection],
     console: dict[int, StateSection],
     chains: Mapping[int, StateChain],
@@ -146,7 +181,7 @@ def state_evidence_of(
     """The coverage of every partition; whether the state fits the logs is asked afterwards (`judge.fit`).
 
     Args:
-        count: `transaction.state.log.num.partitions`.
+        count: of the partitions that there are.
         sections: the dumped files of the judged capture.
         console: as for `state_coverage`.
         chains: by partition, what its records say of themselves, of all captures.
@@ -158,7 +193,7 @@ def state_evidence_of(
         for row in health
         if row["topic"] == STATE_TOPIC
     }
-    partitions = state_coverage(count, sections, problems, console)
+    partitions = state_coverage(count.used, sections, problems, console)
     for partition in partitions:
         partition.chain = chains.get(partition.state_partition, partition.chain)
     return StateEvidence(partitions, count)

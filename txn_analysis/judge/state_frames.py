@@ -7,14 +7,17 @@ its tasks and in the pure core alike.
 from __future__ import annotations
 
 import pickle
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import functions as F
 
+from txn_analysis.frames import collected
 from txn_analysis.ingest.sections import CLUSTER_ID, STATE
 from txn_analysis.judge.records import STATE_COLUMNS, StateRecord
 from txn_analysis.judge.state_chain import StateChain, StateRows
+from txn_analysis.judge.state_count import IdSums, sums_of_columns, sums_of_rows
 from txn_analysis.judge.state_coverage import StateEvidence, state_evidence_of
 from txn_analysis.judge.state_sections import (
     SectionRecord,
@@ -32,10 +35,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from txn_analysis.config import Settings
     from txn_analysis.evidence import Evidence
+    from txn_analysis.judge.state_count import StateCount
 
 Row = dict[str, Any]
+
+# Of all inputs of a run, earlier captures included; some ten thousand records of the state at most.
+AT_HAND_BYTES = 16 * 2**20
 
 PICKLED = struct(pickled=BINARY)
 """What tasks tell the driver of themselves: little, and made by our own code."""
@@ -98,11 +104,26 @@ def records_in(history: pa.Table) -> list[StateRecord]:
     return [StateRecord.placed(row) for row in history.to_pylist()]
 
 
-def state_evidence(states: DataFrame, evidence: Evidence, health: list[Row], settings: Settings) -> StateEvidence:
+def id_sums(rows: DataFrame, size_bytes: int) -> IdSums:
+    """What rows of `transaction_states` say of the count of partitions; few are looked at here, many where they are."""
+    known = rows.select("transactional_id_hash", "state_partition").dropna()
+    if size_bytes <= AT_HAND_BYTES:
+        return sums_of_rows(collected(known))
+    return reduce(IdSums.plus, told(known.mapInArrow(_sum_up_ids, PICKLED)), IdSums())
+
+
+def _sum_up_ids(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for part in parts:
+        sums = sums_of_columns(*[part.column(n).to_numpy(zero_copy_only=False) for n in range(2)])
+        yield pa.record_batch({"pickled": pa.array([pickle.dumps(sums)], pa.binary())})
+
+
+def state_evidence(states: DataFrame, evidence: Evidence, health: list[Row], count: StateCount) -> StateEvidence:
     """How much of `__transaction_state` the judged capture holds.
 
-    In: `states`, the records that are evidence; `health`, rows of `partition_health` of the run. Collects one sum for
-    each state file and task, and one chain for each partition of the state.
+    In: `states`, the records that are evidence; `health`, rows of `partition_health` of the run; `count`, of the
+    partitions of the state. Collects one sum for each state file and task, and one chain for each partition of the
+    state.
     """
     own = [section for section in evidence.section_rows if not section["capture_rank"]]
     has_records = any(s["kind"] == STATE or s["kind"].startswith("console") for s in own)
@@ -111,7 +132,7 @@ def state_evidence(states: DataFrame, evidence: Evidence, health: list[Row], set
         lambda: _chains(states) if has_records else {},
     )
     return state_evidence_of(
-        settings.transaction_state_partitions,
+        count,
         sections_of(sums.files, [section for section in own if section["kind"] == STATE]),
         console_sections(sums.console),
         chains,

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -16,3 +20,14 @@ def utc(ms: int | None) -> str | None:
     except OverflowError:
         return f"{ms} ms since 1970"
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Numbers as people list them: `0 to 3, 7, 9 to 11`."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return ", ".join(" to ".join(map(str, run)) for run in runs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.judge.outcome import in_doubt, outcome_of
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.model import (
     AuditReport,
@@ -12,11 +13,13 @@ from txn_analysis.report.model import (
     Coverage,
     FindingItem,
     InputItem,
+    OutcomeItem,
     PartitionItem,
     RunItem,
     SkippedInput,
     WarningItem,
 )
+from txn_analysis.report.settling import remedies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -48,14 +51,26 @@ def build_report(
         ),
         key=lambda item: (item.topic, item.partition),
     )
+    run_item, coverage = _run_item(run), _coverage(run, input_items, partitions)
     return AuditReport(
-        run=_run_item(run),
+        run=run_item,
         inputs=tuple(input_items),
-        coverage=_coverage(run, input_items, partitions),
+        coverage=coverage,
         partitions=tuple(partitions),
         findings=tuple(finding_items),
         impact=_cluster_impact(partitions, finding_items),
         warnings=tuple(WarningItem.model_validate(row) for row in json.loads(run.get("warnings") or "[]")),
+        outcome=_outcome(finding_items, run_item, coverage),
+    )
+
+
+def _outcome(findings: list[FindingItem], run: RunItem, coverage: Coverage) -> OutcomeItem:
+    doubtful = in_doubt(findings, has_state=coverage.has_state)
+    return OutcomeItem(
+        answer=outcome_of(findings, has_state=coverage.has_state),
+        transaction_count=len(doubtful),
+        partitions=tuple(sorted({finding.topic_partition for finding in doubtful})),
+        settled_by=remedies(doubtful, run, coverage.transaction_state),
     )
 
 

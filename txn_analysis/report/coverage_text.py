@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from txn_analysis.judge.words import ranges
 from txn_analysis.report.escape import clip, escape
 from txn_analysis.report.style import Line, rule_line, wrapped
 from txn_analysis.report.words import count, iso_utc, listed, size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from txn_analysis.report.model import AuditReport, PartitionItem, PartitionProblem
 
@@ -95,15 +96,33 @@ def _problems(problems: list[PartitionProblem]) -> str:
 
 def _transaction_state(report: AuditReport) -> Iterator[tuple[str, str]]:
     state = report.coverage.transaction_state
+    if not report.coverage.has_state:
+        yield "transaction state", "no partition of __transaction_state was given"
+        return
     seen, expected = state.get("seen", 0), state.get("expected", "?")
-    yield "transaction state", f"{seen} of {expected} partitions of __transaction_state"
+    yield "transaction state", f"{seen} of {expected} partitions of __transaction_state{_why_so_many(state)}"
     missing = state.get("missing") or []
     if missing:
-        yield "", f"missing: {listed([str(number) for number in missing], _MOST_LINES)}"
+        yield "", f"missing: {ranges(missing)}"
     partial = [p["partition"] for p in state.get("partitions") or [] if p["is_seen"] and not p["is_complete"]]
     if partial:
-        yield "", f"not complete: {listed([str(number) for number in partial], _MOST_LINES)}"
+        yield "", f"not complete: {ranges(partial)}"
     yield from _capped("", [escape(str(problem)) for problem in state.get("problems") or []])
+
+
+_COUNT_BASES = {
+    "given": "",
+    "derived": "; no other count fits the ids in them",
+    "default": "; nobody said how many there are, and Kafka's default is 50",
+}
+
+
+def _why_so_many(state: Mapping[str, Any]) -> str:
+    count = state.get("count") or {}
+    basis, fitting = count.get("basis", "given"), count.get("fitting")
+    is_named = fitting is not None and (basis == "default" or str(count["used"]) != fitting)
+    only = "only " if count.get("fitting_count") == 1 else ""
+    return _COUNT_BASES.get(basis, "") + (f"; {only}{fitting} would fit the ids that were read" if is_named else "")
 
 
 def _time(report: AuditReport) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.report.clocks import idle_by_brokers, is_contradicted
 from txn_analysis.report.escape import clip, escape, shell_option, shell_word
 from txn_analysis.report.impact_text import blocks_sentence, cause_sentence
 from txn_analysis.report.style import Line, wrapped
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _LABEL_WIDTH = 9
 _ID_WIDTH = 200
 _INDENT = "   "
+_MOST_MISSING = 3
 
 
 class Paragraph(NamedTuple):
@@ -35,7 +37,8 @@ def block_lines(report: AuditReport, finding: FindingItem, number: int, width: i
     yield Line(f"{number}. {what(finding)}", "bold red")
     for label, text, facts, command in paragraphs(report, finding, options):
         if command is not None:
-            yield from _labelled(label, command, width, "bold")
+            # Whole, however long: what is broken over two lines cannot be typed as it stands.
+            yield Line(_INDENT + label.ljust(_LABEL_WIDTH) + command, "bold")
         yield from _labelled(label if command is None else "", text, width)
         for fact in facts:
             yield from _labelled("", f"- {fact}", width)
@@ -44,7 +47,7 @@ def block_lines(report: AuditReport, finding: FindingItem, number: int, width: i
 def paragraphs(report: AuditReport, finding: FindingItem, options: str) -> Iterator[Paragraph]:
     """What a person wants to know of a finding, in the order in which they ask; all of it is escaped."""
     yield Paragraph("where", _where(finding))
-    yield Paragraph("since", _since(finding))
+    yield Paragraph("since", _since(report, finding))
     rule = rule_named(finding.rule)
     meaning = "see the evidence" if rule is None else rule.meaning
     yield Paragraph("why", f"{finding.rule}: {meaning}", tuple(escape(fact) for fact in finding.evidence))
@@ -68,10 +71,12 @@ def paragraphs(report: AuditReport, finding: FindingItem, options: str) -> Itera
 
 
 def why_line(finding: FindingItem) -> str:
-    """What is missing where the verdict is inconclusive, else why it was given; for one line of a table."""
-    if finding.missing_evidence:
-        return "missing: " + escape("; ".join(finding.missing_evidence))
-    return escape("; ".join(finding.evidence)) or "-"
+    """What is missing where the verdict is inconclusive, else why it was given; for a line or two of a table."""
+    if not finding.missing_evidence:
+        return escape("; ".join(finding.evidence)) or "-"
+    shown, more = finding.missing_evidence[:_MOST_MISSING], len(finding.missing_evidence) - _MOST_MISSING
+    rest = f"; and {more} more, which `--format json` lists" if more > 0 else ""
+    return "missing: " + escape("; ".join(shown)) + rest
 
 
 def what(finding: FindingItem) -> str:
@@ -90,11 +95,14 @@ def _where(finding: FindingItem) -> str:
     return f"offsets {finding.txn_start_offset} to {last}, {records}, {size(finding.size_bytes)}{exact}"
 
 
-def _since(finding: FindingItem) -> str:
+def _since(report: AuditReport, finding: FindingItem) -> str:
     basis = " (judged by the brokers' clocks)" if finding.lateness_basis == "broker_clock" else ""
+    are_two = is_contradicted(report, finding)
+    own, theirs = " by its client's clock" if are_two else "", f", idle {idle_by_brokers(report, finding)}"
     return (
-        f"last write {iso_utc(finding.last_timestamp_ms)}, idle {duration(finding.idle_ms)}{basis}; by the brokers' "
-        f"clocks after {iso_utc(finding.appended_after_ms)} and before {iso_utc(finding.appended_before_ms)}"
+        f"last write {iso_utc(finding.last_timestamp_ms)}, idle {duration(finding.idle_ms)}{own}{basis}; by the "
+        f"brokers' clocks after {iso_utc(finding.appended_after_ms)} and before {iso_utc(finding.appended_before_ms)}"
+        f"{theirs if are_two else ''}"
     )
 
 
@@ -119,8 +127,8 @@ def _run_option(report: AuditReport) -> str:
     return f" --run {shell_word(report.run.run_id)}"
 
 
-def _labelled(label: str, text: str, width: int, style: str = "") -> Iterator[Line]:
+def _labelled(label: str, text: str, width: int) -> Iterator[Line]:
     """`text` wrapped beside its label."""
     indent = _INDENT + " " * _LABEL_WIDTH
     first = _INDENT + label.ljust(_LABEL_WIDTH)
-    return (Line(part, style) for part in wrapped(text, width, first, indent))
+    return (Line(part) for part in wrapped(text, width, first, indent))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.config import flag_name
+from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.judge.rules.commit_may_be_missing import COMMIT_MAY_BE_MISSING
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.escape import clip, escape, shell_word
 from txn_analysis.report.words import count, listed
@@ -32,19 +32,58 @@ class Doubt(NamedTuple):
     verdict: Verdict
 
 
-def hanging_places(report: AuditReport) -> list[str]:
-    """The partitions on which transactions hang; escaped."""
-    return sorted({escape(finding.topic_partition) for finding in report.hanging})
+@dataclass(frozen=True)
+class Headline:
+    """The first line: it says the same as the exit code.
+
+    Attributes:
+        word: the answer, such as `HANGING`; None where nothing is to be said of any transaction.
+        findings: the transactions that it is about, at least one where there is a word.
+        verdict: whose colour it has; None where all is well.
+    """
+
+    word: str | None
+    findings: tuple[FindingItem, ...]
+    verdict: Verdict | None
+
+    @property
+    def places(self) -> list[str]:
+        """The partitions that it is about; escaped."""
+        return sorted({escape(finding.topic_partition) for finding in self.findings})
+
+    @property
+    def how_many(self) -> str:
+        """How many transactions on how many partitions."""
+        return f"{count(len(self.findings), 'transaction')} on {count(len(self.places), 'partition')}"
+
+    @property
+    def text(self) -> str:
+        """The whole line."""
+        if self.word is None:
+            return "Nothing hangs in what was read."
+        return f"{self.word}: {self.how_many}: {listed(self.places, MOST_PLACES)}"
 
 
-def how_many_hang(report: AuditReport) -> str:
-    """How many transactions hang on how many partitions."""
-    return f"{count(len(report.hanging), 'transaction')} on {count(len(hanging_places(report)), 'partition')}"
+def headline(report: AuditReport, fail_on: Verdict = Verdict.HANGING) -> Headline:
+    """The first line for somebody who asks for what is at or above a verdict."""
+    outcome = report.outcome_at(fail_on)
+    worst = max((f.verdict for f in report.findings), key=lambda verdict: verdict.severity, default=None)
+    if outcome is Outcome.CLEAN or worst is None:
+        return Headline(None, (), None)
+    if outcome is Outcome.COULD_NOT_TELL or worst is Verdict.INCONCLUSIVE:
+        doubtful = report.doubtful or tuple(f for f in report.findings if f.verdict is worst)
+        return Headline("COULD NOT TELL", doubtful, Verdict.INCONCLUSIVE)
+    named = tuple(finding for finding in report.findings if finding.verdict is worst)
+    return Headline(worst.value.upper().replace("_", " "), named, worst)
 
 
-def what_hangs(report: AuditReport) -> str:
-    """How many transactions hang, and where; escaped."""
-    return f"{how_many_hang(report)}: {listed(hanging_places(report), MOST_PLACES)}"
+def what_settles(report: AuditReport) -> str:
+    """What is missing of an answer, and the one thing that would settle most of it; escaped."""
+    first, *others = report.outcome.settled_by
+    number, of = first.transaction_count, report.outcome.transaction_count
+    settled = "it" if not others else f"{number} of the {of}"
+    rest = "; what the others need is listed below" if others else ""
+    return escape(f"Nothing is known to hang, but {first.missing}. What would settle {settled}: {first.text}{rest}.")
 
 
 def how_sure(report: AuditReport) -> str:
@@ -58,10 +97,12 @@ def how_sure(report: AuditReport) -> str:
     )
 
 
-def _settled_by_a_word(report: AuditReport) -> str:
-    """How many of them one assurance would settle, if it is true."""
-    settled = sum(finding.rule == COMMIT_MAY_BE_MISSING.name for finding in report.findings)
-    return f" {settled} of them would be settled by --no-records-lost, if that is true." if settled else ""
+def _settled(report: AuditReport) -> str:
+    """What would settle most of them."""
+    if not report.outcome.settled_by:
+        return ""
+    first = report.outcome.settled_by[0]
+    return f" What would settle {first.transaction_count} of them: {escape(first.text)}."
 
 
 def doubts(report: AuditReport) -> Iterator[Doubt]:
@@ -71,9 +112,10 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
     if suspect:
         text = f"{count(suspect, 'open transaction')} suspect: look at the list below; an abort is not the remedy."
         yield Doubt(text, Verdict.SUSPECT)
-    if inconclusive:
+    is_said = report.outcome.answer is Outcome.COULD_NOT_TELL and inconclusive <= report.outcome.transaction_count
+    if inconclusive and not is_said:
         text = f"{count(inconclusive, 'open transaction')} without an answer: what is missing is listed below."
-        yield Doubt(text + _settled_by_a_word(report), Verdict.INCONCLUSIVE)
+        yield Doubt(text + _settled(report), Verdict.INCONCLUSIVE)
     for name, reason in sorted(report.coverage.disproved.items()):
         yield Doubt(f"{flag_name(name)} is not true, and counts nowhere: {escape(reason)}.", Verdict.SUSPECT)
     if report.coverage.skipped_inputs or report.coverage.rejected_bytes:
@@ -126,15 +168,16 @@ def _look(report: AuditReport) -> Iterator[Step]:
 
 
 def _complete(report: AuditReport) -> Iterator[Step]:
-    open_questions = Counter(f.rule for f in report.findings if f.verdict is Verdict.INCONCLUSIVE)
-    for name, number in sorted(open_questions.items()):
-        rule = rule_named(name)
-        if rule is not None:
-            yield Step(f"For {count(number, 'transaction')} without an answer ({name}): {rule.remedy}")
+    for remedy in report.outcome.settled_by:
+        number = count(remedy.transaction_count, "transaction")
+        yield Step(escape(f"For {number} without an answer, since {remedy.missing}: {remedy.text}."))
 
 
 def _nothing_to_do(report: AuditReport) -> str:
     if not report.findings:
         return "Nothing. No transaction is open in what was read."
     number = len(report.findings)
+    waiting = report.run.verdict_counts.get(Verdict.INCONCLUSIVE, 0)
+    if waiting:
+        return f"Nothing yet. {count(waiting, 'transaction')} without an answer, and not late. Audit again later."
     return f"Nothing. {count(number, 'transaction')} {'is' if number == 1 else 'are'} open, and in order."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.causes import cause_named
+from txn_analysis.report.clocks import clock_sentence
 from txn_analysis.report.escape import clip, escape
 from txn_analysis.report.style import Line, rule_line, wrapped
 from txn_analysis.report.words import count, duration, iso_utc, listed, size
@@ -72,22 +73,26 @@ def consequences(impact: ImpactItem | None) -> Iterator[tuple[str, str]]:
 
 
 def cluster_lines(report: AuditReport, width: int) -> Iterator[Line]:
-    """The cluster's sentence, wrapped; nothing where nothing is blocked."""
-    sentence = cluster_sentence(report)
-    if sentence is not None:
-        yield from (Line(part) for part in wrapped(sentence, width))
+    """What is blocked, and by whose clocks the times are, wrapped; nothing where there is nothing to say."""
+    for sentence in (cluster_sentence(report), clock_sentence(report)):
+        if sentence is not None:
+            yield from (Line(part) for part in wrapped(sentence, width))
 
 
 def cluster_sentence(report: AuditReport) -> str | None:
-    """The cluster in one sentence: how much is blocked, where longest and where most; None where nothing is."""
+    """The cluster in one sentence: how much is blocked, where longest and where most; None where nothing is.
+
+    What only transactions in progress hold does not count: it is released in time.
+    """
     impact = report.impact
     if impact is None or not impact.partitions_blocked:
         return None
     hidden = impact.hidden_record_count
     records = "an unknown number of records" if hidden is None else count(hidden, "record")
-    parts = [f"Blocked: {count(impact.partitions_blocked, 'partition')}, {records} hidden"]
+    parts = [f"Blocked, without what is in progress: {count(impact.partitions_blocked, 'partition')}, {records} hidden"]
     if impact.oldest_partition is not None:
-        parts.append(f"longest {escape(impact.oldest_partition)} since {iso_utc(impact.oldest_since_ms)}")
+        since = f"since {iso_utc(impact.oldest_since_ms)} by the brokers' clocks"
+        parts.append(f"longest {escape(impact.oldest_partition)}, {since}")
     if impact.worst_partition is not None:
         parts.append(
             f"most on {escape(impact.worst_partition)} ({count(impact.worst_hidden_record_count or 0, 'record')})"

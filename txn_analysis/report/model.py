@@ -8,9 +8,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from txn_analysis.config import LATE_TRANSACTION_BUFFER_MS
+from txn_analysis.judge.outcome import Outcome, in_doubt, outcome_of
 from txn_analysis.judge.verdicts import Verdict
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Item(BaseModel):
@@ -241,6 +242,37 @@ class Coverage(Item):
         """By the name of its setting, what disproves an assurance of the operator, in words."""
         return self.transaction_state.get("disproved") or {}
 
+    @property
+    def has_state(self) -> bool:
+        """At least one partition of `__transaction_state` was given."""
+        return bool(self.transaction_state.get("seen"))
+
+
+class Remedy(Item):
+    """What would settle some of the open transactions that are in doubt.
+
+    `missing` is what is not there, `text` the option or the file that would settle them, both in words of the house,
+    where what stands between backticks is to be typed; `partitions` are theirs.
+    """
+
+    missing: str
+    text: str
+    transaction_count: int
+    partitions: tuple[str, ...]
+
+
+class OutcomeItem(Item):
+    """How the run came out: `answer` is `findings` where something hangs, `clean`, or `could_not_tell`.
+
+    `transaction_count` and `partitions` are those of the open transactions of which it could not be told whether they
+    hang, also where others do. `settled_by` is what would tell, the remedy of most transactions first.
+    """
+
+    answer: Outcome
+    transaction_count: int = 0
+    partitions: tuple[str, ...] = ()
+    settled_by: tuple[Remedy, ...] = ()
+
 
 class AuditReport(Item):
     """Everything that a run answered. Findings: worst verdict first, then topic, partition, start offset."""
@@ -253,6 +285,7 @@ class AuditReport(Item):
     findings: tuple[FindingItem, ...]
     impact: ClusterImpact | None = None
     warnings: tuple[WarningItem, ...] = ()
+    outcome: OutcomeItem
 
     @cached_property
     def partitions_by_place(self) -> dict[tuple[str, int], PartitionItem]:
@@ -264,7 +297,11 @@ class AuditReport(Item):
         """The findings that an abort marker would repair."""
         return tuple(finding for finding in self.findings if finding.verdict is Verdict.HANGING)
 
-    def exit_code(self, fail_on: Verdict = Verdict.HANGING, *, exit_zero: bool = False) -> int:
-        """1 where a finding is at or above `fail_on`, else 0. What could not be audited raises instead."""
-        is_bad = any(finding.verdict.severity >= fail_on.severity for finding in self.findings)
-        return int(is_bad and not exit_zero)
+    @property
+    def doubtful(self) -> tuple[FindingItem, ...]:
+        """The findings of which it could not be told whether they hang."""
+        return tuple(in_doubt(self.findings, has_state=self.coverage.has_state))
+
+    def outcome_at(self, fail_on: Verdict = Verdict.HANGING) -> Outcome:
+        """How the run came out for somebody who asks for what is at or above a verdict."""
+        return outcome_of(self.findings, has_state=self.coverage.has_state, fail_on=fail_on)

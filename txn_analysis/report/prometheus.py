@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from txn_analysis.judge.causes import CAUSES
+from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -49,22 +50,33 @@ def _of_cluster(registry: CollectorRegistry, report: AuditReport, finished_ms: i
         "When the files were copied.",
         None if as_of_ms is None else as_of_ms / _MS_PER_S,
     )
+    gauge(
+        "txn_analysis_could_not_tell",
+        "1 where nothing is known to hang, but it could not be told of some open transaction.",
+        report.outcome.answer is Outcome.COULD_NOT_TELL,
+    )
+    gauge(
+        "txn_analysis_open_transactions_in_doubt",
+        "Open transactions of which it could not be told whether they hang.",
+        report.outcome.transaction_count,
+    )
     late = _late_places(report)
     gauge(
         "txn_analysis_partitions_with_late_transactions_count",
-        "Partitions with a transaction idle for more than transaction.max.timeout.ms + 300000 "
-        "(PartitionsWithLateTransactionsCount).",
+        "Partitions with a transaction idle for more than transaction.max.timeout.ms + 300000, by the clients' "
+        "timestamps (PartitionsWithLateTransactionsCount).",
         len(late),
     )
     durations = [d for d in (_duration_s(report, item) for item in report.partitions) if d is not None]
     gauge(
         "txn_analysis_max_active_transaction_duration_seconds",
-        "How long the longest open transaction has been open (MaxActiveTransactionDuration).",
+        "How long the longest open transaction has been open, by the brokers' clocks; not by clients' "
+        "timestamps, which may differ (MaxActiveTransactionDuration).",
         max(durations, default=0),
     )
     gauge(
         "txn_analysis_partitions_blocked",
-        "Partitions that a transaction has blocked for too long.",
+        "Partitions that a transaction blocks which is not in progress, as the first line of the report counts them.",
         None if report.impact is None else report.impact.partitions_blocked,
     )
     verdicts = Gauge("txn_analysis_open_transactions", "Open transactions.", ("cluster", "verdict"), registry=registry)
@@ -88,12 +100,15 @@ def _of_partitions(registry: CollectorRegistry, report: AuditReport) -> None:
     )
     duration = Gauge(
         "txn_analysis_partition_max_active_transaction_duration_seconds",
-        "How long the longest open transaction of the partition has been open.",
+        "How long the longest open transaction of the partition has been open, by the brokers' clocks.",
         _OF_PARTITION,
         registry=registry,
     )
     is_late = Gauge(
-        "txn_analysis_partition_has_late_transaction", "1 with a late transaction.", _OF_PARTITION, registry=registry
+        "txn_analysis_partition_has_late_transaction",
+        "1 with a late transaction, by the clients' timestamps.",
+        _OF_PARTITION,
+        registry=registry,
     )
     for item in blocked[:MOST_PARTITIONS]:
         labels = (cluster, item.topic, str(item.partition))

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.advise.repair import Repair
 from txn_analysis.report.answer import Answer, Column
-from txn_analysis.report.words import iso_utc
+from txn_analysis.report.escape import escape
+from txn_analysis.report.words import count, iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txn_analysis.advise.repair import Outcome
-    from txn_analysis.repairs import Past
+    from txn_analysis.repairs import Past, Unverified
 
 _TRANSACTION = (
     Column("Topic"),
@@ -84,6 +85,16 @@ def history_answer(past: Sequence[Past]) -> Answer:
             for item in past
         ),
     )
+
+
+def what_is_open(open_plan: Unverified) -> str:
+    """That nothing later tells what became of a plan, and what would; one line."""
+    number = count(open_plan.count, "abort")
+    if not open_plan.is_dated:
+        undated = f"run {escape(open_plan.run_id)} does not know when its files were copied"
+        return f"could not tell what became of {number}: {undated}. Audit them again with --as-of TIME"
+    later = f"no capture is later than that of run {escape(open_plan.run_id)}, which recommends them"
+    return f"could not tell what became of {number}: {later}. Copy the files again, audit them, then verify"
 
 
 def in_words(outcomes: Sequence[Outcome]) -> str:

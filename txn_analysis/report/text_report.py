@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.report.clocks import clock_line, judged_idle_ms
 from txn_analysis.report.coverage_text import coverage_lines
 from txn_analysis.report.escape import clip, escape
 from txn_analysis.report.finding_text import block_lines, why_line
-from txn_analysis.report.headline import doubts, how_sure, what_hangs
+from txn_analysis.report.headline import doubts, headline, how_sure, what_settles
 from txn_analysis.report.impact_text import cause_line, cluster_lines, warning_lines
 from txn_analysis.report.style import Line, rule_line, wrapped
 from txn_analysis.report.words import duration
@@ -31,17 +33,23 @@ _VERDICT_STYLES = {
 }
 
 
-def text_report(report: AuditReport, width: int = WIDTH, options: str = "") -> str:
+def text_report(report: AuditReport, width: int = WIDTH, options: str = "", fail_on: Verdict = Verdict.HANGING) -> str:
     """The whole report as plain text, without any escape sequence; see `report_lines`."""
-    return "".join(line.text + "\n" for line in report_lines(report, width, options))
+    return "".join(line.text + "\n" for line in report_lines(report, width, options, fail_on))
 
 
-def report_lines(report: AuditReport, width: int = WIDTH, options: str = "") -> Iterator[Line]:
+def report_lines(
+    report: AuditReport, width: int = WIDTH, options: str = "", fail_on: Verdict = Verdict.HANGING
+) -> Iterator[Line]:
     """The lines of the report with the styles that a terminal may give them.
 
-    `options` are what the commands in it need to find the run, such as ` --warehouse /data/audit`.
+    Args:
+        report: what was found.
+        width: of its lines.
+        options: what the commands in it need to find the run, such as ` --warehouse /data/audit`.
+        fail_on: the verdict that is asked about; the first line says the same as the exit code.
     """
-    yield from _headline(report, width)
+    yield from _headline(report, width, fail_on)
     hanging = report.hanging
     for number, finding in enumerate(hanging[:_MOST_BLOCKS], start=1):
         yield Line("")
@@ -52,12 +60,14 @@ def report_lines(report: AuditReport, width: int = WIDTH, options: str = "") -> 
     yield from coverage_lines(report, width)
 
 
-def _headline(report: AuditReport, width: int) -> Iterator[Line]:
+def _headline(report: AuditReport, width: int, fail_on: Verdict) -> Iterator[Line]:
+    first = headline(report, fail_on)
+    style = "green" if first.verdict is None else _VERDICT_STYLES.get(first.verdict, "yellow")
+    yield Line(first.text, style if style.startswith("bold") else f"bold {style}")
     if report.hanging:
-        yield Line(f"HANGING: {what_hangs(report)}", "bold red")
         yield from _paragraph(how_sure(report), width)
-    else:
-        yield Line("Nothing hangs in what was read.", "bold green")
+    if report.outcome.answer is Outcome.COULD_NOT_TELL:
+        yield from _paragraph(what_settles(report), width)
     yield from cluster_lines(report, width)
     for doubt in doubts(report):
         yield from _paragraph(doubt.text, width, _VERDICT_STYLES[doubt.verdict])
@@ -84,36 +94,43 @@ def _table(report: AuditReport, more_hanging: Sequence[FindingItem], width: int)
         return
     yield Line("")
     yield rule_line("Other open transactions" if report.hanging else "Open transactions", width)
-    columns = _columns(rows)
+    columns = _columns(report, rows)
     is_wide = sum(column.width for column in columns) + 2 * (len(columns) - 1) <= width
-    yield from _stacked(rows, width) if width < _NARROW and not is_wide else _aligned(rows, columns, width)
+    is_stacked = width < _NARROW and not is_wide
+    yield from _stacked(report, rows, width) if is_stacked else _aligned(report, rows, columns, width)
 
 
-def _aligned(rows: Sequence[FindingItem], columns: Sequence[_Column], width: int) -> Iterator[Line]:
+def _aligned(
+    report: AuditReport, rows: Sequence[FindingItem], columns: Sequence[_Column], width: int
+) -> Iterator[Line]:
     yield Line("  ".join(c.header.ljust(c.width) for c in columns).rstrip(), "bold")
     for index, finding in enumerate(rows):
         cells = "  ".join(c.cells[index].ljust(c.width) for c in columns).rstrip()
         yield Line(cells, _VERDICT_STYLES.get(finding.verdict, ""))
-        yield from (Line("    " + clip(reason, width - 4), "dim") for reason in _reasons(finding))
+        for reason in _reasons(report, finding):
+            yield from (Line(part, "dim") for part in wrapped(reason, width, "    ", "      "))
 
 
-def _stacked(rows: Sequence[FindingItem], width: int) -> Iterator[Line]:
+def _stacked(report: AuditReport, rows: Sequence[FindingItem], width: int) -> Iterator[Line]:
     """The same where the page is too narrow for columns, as in a mail."""
     for finding in rows:
         yield Line(f"{finding.verdict.value}: {finding.rule}", _VERDICT_STYLES.get(finding.verdict, ""))
         name = "-" if finding.transactional_id is None else clip(finding.transactional_id, _ID_WIDTH)
-        where = f"{escape(finding.topic_partition)} from {finding.txn_start_offset}, idle {duration(finding.idle_ms)}"
-        for text in (where, f"producer id {finding.producer_id}, transactional id {name}", *_reasons(finding)):
+        idle = duration(judged_idle_ms(report, finding))
+        where = f"{escape(finding.topic_partition)} from {finding.txn_start_offset}, idle {idle}"
+        for text in (where, f"producer id {finding.producer_id}, transactional id {name}", *_reasons(report, finding)):
             yield from (Line(line) for line in wrapped(text, width, "  ", "    "))
 
 
-def _reasons(finding: FindingItem) -> Iterator[str]:
+def _reasons(report: AuditReport, finding: FindingItem) -> Iterator[str]:
     yield why_line(finding)
+    if clocks := clock_line(report, finding):
+        yield f"clocks: {clocks}"
     if finding.cause is not None and finding.cause.name != "transaction_in_progress":
         yield f"cause: {cause_line(finding.cause)}"
 
 
-def _columns(rows: Sequence[FindingItem]) -> list[_Column]:
+def _columns(report: AuditReport, rows: Sequence[FindingItem]) -> list[_Column]:
     ids = [f.transactional_id for f in rows]
     return [
         _Column("VERDICT", [f.verdict.value for f in rows]),
@@ -121,6 +138,6 @@ def _columns(rows: Sequence[FindingItem]) -> list[_Column]:
         _Column("PARTITION", [clip(f.topic_partition, 24) for f in rows]),
         _Column("START", [str(f.txn_start_offset) for f in rows]),
         _Column("PRODUCER ID", [str(f.producer_id) for f in rows]),
-        _Column("IDLE", [duration(f.idle_ms) for f in rows]),
+        _Column("IDLE", [duration(judged_idle_ms(report, f)) for f in rows]),
         _Column("TRANSACTIONAL ID", ["-" if i is None else clip(i, 24) for i in ids]),
     ]

@@ -21,11 +21,11 @@ RUNS = Table(
         Col("verdict_counts", COUNTS, "findings by verdict"),
         Col("state_coverage", STRING, "what was seen of `__transaction_state`, as JSON", nullable=False),
         Col("warnings", STRING, "what does not hang yet and will, as JSON; of each kind the worst applications"),
-        Col("outcome", STRING, "clean or findings", nullable=False),
+        Col("outcome", STRING, "findings where something hangs, clean, or could_not_tell", nullable=False),
     ),
     checks={
         "numbered_from_one": at_least("run_number", 1),
-        "known_outcome": one_of("outcome", ("clean", "findings")),
+        "known_outcome": one_of("outcome", ("clean", "findings", "could_not_tell")),
         "known_basis": one_of("as_of_basis", ("given", "newest_broker_timestamp")),
     },
 )

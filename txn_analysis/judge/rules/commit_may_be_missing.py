@@ -26,9 +26,10 @@ def evidence(facts: Facts) -> list[str | None]:
     return [facts.coordinator_says, *facts.loss.doubts, facts.log_followed]
 
 
-def missing(_: Facts) -> list[str]:
+def missing(facts: Facts) -> list[str]:
     """The history, or the operator's word."""
-    return ["the records of __transaction_state that are gone, from an earlier copy, or --no-records-lost"]
+    gone = "the records of __transaction_state that are gone, from an earlier copy"
+    return [facts.or_word(gone, "no_records_lost")]
 
 
 def why_not(facts: Facts) -> str:

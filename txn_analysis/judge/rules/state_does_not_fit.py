@@ -47,5 +47,6 @@ STATE_DOES_NOT_FIT = Rule(
     reason="Producer ids are small numbers, and those of two clusters overlap. With another cluster's state, or with a "
     "part of it that passes for the whole, live transactions look as if nobody knew of them.",
     remedy="Copy `__transaction_state` of the cluster that the logs are from, all its partitions, and state their "
-    "count with `--transaction-state-partitions` (`kafka-topics.sh --describe --topic __transaction_state`).",
+    "count with `--transaction-state-partitions`. "
+    '`kafka-topics.sh --bootstrap-server "$BROKERS" --describe --topic __transaction_state` prints it.',
 )

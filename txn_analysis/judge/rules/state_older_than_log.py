@@ -30,10 +30,12 @@ def evidence(facts: Facts) -> list[str | None]:
 
 def missing(facts: Facts) -> list[str | None]:
     """What would show that the state reaches far enough."""
-    reach = facts.state
+    reach, word = facts.state, "state_copied_last"
+    after, later = "an end marker after the data in this partition", "__transaction_state up to a later moment"
     return [
-        "an end marker after the data in this partition, or --state-copied-last" if reach.is_unbounded else None,
-        "__transaction_state up to a later moment, or --state-copied-last" if reach.is_behind else None,
+        None if reach.partitions_seen else "__transaction_state, copied after the logs: no partition of it was given",
+        facts.or_word(after, word) if reach.is_unbounded else None,
+        facts.or_word(later, word) if reach.is_behind else None,
         f"state records of epoch {facts.open.max_producer_epoch}" if reach.is_epoch_ahead else None,
     ]
 

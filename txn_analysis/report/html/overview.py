@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.report.clocks import judged_idle_ms
 from txn_analysis.report.html.frame import BOTTOM, LETTER, RIGHT, TOP, WIDTH, Frame, Glyph
 from txn_analysis.report.html.scales import DURATION_TICKS, Scale, Tick, count_ticks, duration_place, duration_scale
 from txn_analysis.report.words import count, duration, iso_utc
@@ -14,7 +15,7 @@ from txn_analysis.report.words import count, duration, iso_utc
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from txn_analysis.report.model import AuditReport, FindingItem
+    from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import RunPoint
 
 _ROW_HEIGHT = 34
@@ -35,15 +36,10 @@ class AgesDrawing:
     bound: str
 
 
-def age_ms(report: AuditReport, finding: FindingItem) -> int | None:
-    """The age that lateness is judged by: since the last write, by the brokers' clocks where need be."""
-    return None if finding.late_by_ms is None else finding.late_by_ms + report.run.late_after_ms
-
-
 def ages_drawing(report: AuditReport) -> AgesDrawing | None:
     """The picture of all open transactions by the age that lateness is judged by; None where no age is known."""
     bound_ms = report.run.late_after_ms
-    ages = [(finding.verdict, age_ms(report, finding)) for finding in report.findings]
+    ages = [(finding.verdict, judged_idle_ms(report, finding)) for finding in report.findings]
     aged = [(verdict, age) for verdict, age in ages if age is not None]
     if not aged:
         return None
@@ -55,9 +51,9 @@ def ages_drawing(report: AuditReport) -> AgesDrawing | None:
     rows = {v: Tick(TOP + _ROW_HEIGHT * (index + 0.5), v.value) for index, v in enumerate(verdicts)}
     late = sum(age_ms > bound_ms for _, age_ms in aged)
     return AgesDrawing(
-        title="Open transactions by age against the bound",
-        description=f"{late} of {len(aged)} are older than {duration(bound_ms)}; "
-        f"the oldest is {duration(oldest_ms)} old.",
+        title="Open transactions by the time since their last write, against the bound",
+        description=f"{late} of {len(aged)} are idle for more than {duration(bound_ms)}, the oldest for "
+        f"{duration(oldest_ms)}, by the clock that lateness is judged by: the client's, if it is credible.",
         frame=Frame(frame_height, left, _duration_ticks(x), []),
         rows=list(rows.values()),
         dots=[dot for verdict in verdicts for dot in _dots(verdict, aged, x, rows[verdict].at)],

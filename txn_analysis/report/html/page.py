@@ -15,23 +15,17 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.report.clocks import clock_line, clock_sentence, judged_idle_ms
 from txn_analysis.report.coverage_text import statements
-from txn_analysis.report.escape import clip, escape, html_text
+from txn_analysis.report.escape import clip, escape, html_text, shell_word
 from txn_analysis.report.finding_text import paragraphs, what
-from txn_analysis.report.headline import (
-    MOST_PLACES,
-    doubts,
-    hanging_places,
-    how_many_hang,
-    how_sure,
-    next_steps,
-    what_hangs,
-)
+from txn_analysis.report.headline import MOST_PLACES, doubts, headline, how_sure, next_steps, what_settles
 from txn_analysis.report.html.id_drawing import id_drawing
 from txn_analysis.report.html.log_drawing import partition_drawing
-from txn_analysis.report.html.overview import age_ms, ages_drawing, runs_drawing
+from txn_analysis.report.html.overview import ages_drawing, runs_drawing
 from txn_analysis.report.impact_text import cluster_sentence, consequences, warning_subject
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.words import count, duration, iso_utc, size
@@ -55,13 +49,18 @@ class FindingView:
     what: str
     partition: PartitionItem | None
     age_ms: int | None
+    clocks: str | None
     paragraphs: tuple[Paragraph, ...]
     reason: str
     picture: str | None
 
 
 def html_report(
-    report: AuditReport, pictures: Pictures | None = None, options: str = "", table_file: str | None = None
+    report: AuditReport,
+    pictures: Pictures | None = None,
+    options: str = "",
+    table_file: str | None = None,
+    fail_on: Verdict = Verdict.HANGING,
 ) -> str:
     """The whole page.
 
@@ -70,6 +69,7 @@ def html_report(
         pictures: series over time; without them the page has only the pictures that the report itself can give.
         options: complete the commands in it, such as ` --warehouse /data/audit`.
         table_file: where all findings are, relative to the page; for reports with more than MOST_FINDINGS.
+        fail_on: the verdict that is asked about; the first line says the same as the exit code.
     """
     shown = pictures or Pictures()
     logs = _log_drawings(report, shown)
@@ -77,11 +77,16 @@ def html_report(
     context = {
         "report": report,
         "worst": max((f.verdict for f in report.findings), key=lambda verdict: verdict.severity, default=None),
+        "headline": headline(report, fail_on),
+        "settles": what_settles(report) if report.outcome.answer is Outcome.COULD_NOT_TELL else None,
         "steps": next_steps(report, options),
         "doubts": list(doubts(report)),
         "findings": _finding_views(report, options, logs),
         "table_file": table_file,
+        "all_command": f"txn-analysis report --run {shell_word(report.run.run_id)}{options} --format json",
         "blocked": _blocked(report),
+        "blocked_note": _what_is_counted(report),
+        "clocks": clock_sentence(report),
         "logs": logs,
         "ids": [id_drawing(timeline, start_ms, report.run.as_of_ms) for timeline in shown.ids],
         "ages": ages_drawing(report),
@@ -112,7 +117,8 @@ def _finding_views(report: AuditReport, options: str, logs: Sequence[PartitionDr
             finding,
             what(finding),
             report.partitions_by_place.get((finding.topic, finding.partition)),
-            age_ms(report, finding),
+            judged_idle_ms(report, finding),
+            clock_line(report, finding),
             tuple(paragraphs(report, finding, options)),
             _reason(finding),
             anchors.get(escape(finding.topic_partition)),
@@ -132,6 +138,18 @@ def _blocked(report: AuditReport) -> list[PartitionItem]:
     return sorted(held, key=lambda item: (-(item.hidden_record_count or 0), item.topic, item.partition))[
         :_MOST_PARTITIONS
     ]
+
+
+def _what_is_counted(report: AuditReport) -> str:
+    """What the table counts beside the first lines of the page."""
+    held = [item for item in report.partitions if item.open_transaction_count]
+    records = count(sum(item.hidden_record_count or 0 for item in held), "record")
+    unknown = sum(item.hidden_record_count is None for item in held)
+    more = f", and an unknown number on {count(unknown, 'partition')}" if unknown else ""
+    return (
+        f"Every partition with an open transaction, also one in progress: {count(len(held), 'partition')}, {records} "
+        f"hidden{more}. The first lines of this page leave out what only transactions in progress hold."
+    )
 
 
 def _labelled(report: AuditReport) -> list[tuple[str, list[str]]]:
@@ -157,12 +175,9 @@ def _environment() -> Environment:
     environment.filters.update(utc=iso_utc, duration=duration, size=size, clip=clip, prose=_prose, breakable=_breakable)
     environment.globals.update(
         count=count,
-        what_hangs=what_hangs,
         cluster_sentence=cluster_sentence,
         consequences=consequences,
         warning_subject=warning_subject,
-        how_many_hang=how_many_hang,
-        hanging_places=hanging_places,
         most_places=MOST_PLACES,
         how_sure=how_sure,
         most_findings=MOST_FINDINGS,

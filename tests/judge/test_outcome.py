@@ -1,0 +1,70 @@
+"""How a run came out, and with which code a command ends that asks for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from txn_analysis.judge.outcome import Outcome, in_doubt, outcome_of
+from txn_analysis.judge.verdicts import Verdict
+
+LATE, YOUNG, UNKNOWN = 1, -1, None
+
+
+@dataclass(frozen=True)
+class Opened:
+    verdict: Verdict
+    late_by_ms: int | None = LATE
+
+
+HANGS, SUSPECT = Opened(Verdict.HANGING), Opened(Verdict.SUSPECT)
+LISTED, BUSY = Opened(Verdict.COORDINATED), Opened(Verdict.IN_PROGRESS, YOUNG)
+OPEN_QUESTION = Opened(Verdict.INCONCLUSIVE, LATE)
+WITHOUT_A_CLOCK = Opened(Verdict.INCONCLUSIVE, UNKNOWN)
+NOT_YET_A_QUESTION = Opened(Verdict.INCONCLUSIVE, YOUNG)
+
+
+@pytest.mark.parametrize(
+    ("findings", "has_state", "expected"),
+    [
+        pytest.param([], True, Outcome.CLEAN, id="nothing-is-open"),
+        pytest.param([], False, Outcome.CLEAN, id="nothing-is-open-that-a-state-could-explain"),
+        pytest.param([BUSY, LISTED, SUSPECT], True, Outcome.CLEAN, id="open-and-explained"),
+        pytest.param([OPEN_QUESTION, BUSY], True, Outcome.COULD_NOT_TELL, id="late-and-inconclusive"),
+        pytest.param([WITHOUT_A_CLOCK], True, Outcome.COULD_NOT_TELL, id="nobody-knows-how-late"),
+        pytest.param([NOT_YET_A_QUESTION], True, Outcome.CLEAN, id="inconclusive-but-not-late"),
+        pytest.param([BUSY], False, Outcome.COULD_NOT_TELL, id="anything-open-without-a-state"),
+        pytest.param([HANGS, OPEN_QUESTION], True, Outcome.FINDINGS, id="what-hangs-comes-before-what-is-in-doubt"),
+    ],
+)
+def test_outcome_of_a_run(findings: list[Opened], *, has_state: bool, expected: Outcome) -> None:
+    assert outcome_of(findings, has_state=has_state) is expected
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "expected"),
+    [
+        (Verdict.HANGING, Outcome.COULD_NOT_TELL),
+        (Verdict.SUSPECT, Outcome.COULD_NOT_TELL),
+        (Verdict.INCONCLUSIVE, Outcome.FINDINGS),
+        (Verdict.IN_PROGRESS, Outcome.FINDINGS),
+    ],
+)
+def test_who_asks_for_milder_verdicts_finds_them(fail_on: Verdict, expected: Outcome) -> None:
+    assert outcome_of([OPEN_QUESTION], has_state=True, fail_on=fail_on) is expected
+
+
+def test_in_doubt_is_what_the_outcome_rests_on() -> None:
+    every = [HANGS, OPEN_QUESTION, WITHOUT_A_CLOCK, NOT_YET_A_QUESTION, BUSY]
+    assert in_doubt(every, has_state=True) == [OPEN_QUESTION, WITHOUT_A_CLOCK]
+    assert in_doubt([BUSY, NOT_YET_A_QUESTION], has_state=False) == [BUSY, NOT_YET_A_QUESTION]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "accepted"), [(Outcome.CLEAN, 0, 0), (Outcome.FINDINGS, 1, 1), (Outcome.COULD_NOT_TELL, 3, 0)]
+)
+def test_codes(outcome: Outcome, code: int, accepted: int) -> None:
+    assert outcome.exit_code() == code
+    assert outcome.exit_code(accept_inconclusive=True) == accepted
+    assert outcome.exit_code(exit_zero=True) == 0

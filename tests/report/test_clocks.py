@@ -1,0 +1,93 @@
+"""Durations by the client's clock and by the brokers': each is named where the two contradict each other."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.report import rows
+from txn_analysis.report.build import build_report
+from txn_analysis.report.clocks import clock_line, clock_sentence, idle_by_brokers, is_contradicted, judged_idle_ms
+from txn_analysis.report.html.page import html_report
+from txn_analysis.report.text_report import text_report
+
+if TYPE_CHECKING:
+    from txn_analysis.report.model import AuditReport
+
+S_MS = 1000
+BACKDATED = {"appended_after_ms": rows.AS_OF_MS - 58 * S_MS, "appended_before_ms": rows.AS_OF_MS - 56 * S_MS}
+WRITTEN_MS = rows.AS_OF_MS - 3 * rows.HOUR_MS
+
+
+def report(*findings: rows.Row, skew_ms: int = 0) -> AuditReport:
+    parameters = json.dumps({"transaction_max_timeout_ms": 900_000, "max_clock_skew_ms": skew_ms})
+    return build_report(rows.run(parameters=parameters), [], [rows.health()], findings)
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "before_ms", "skew_ms", "expected"),
+    [
+        pytest.param(WRITTEN_MS - 1, WRITTEN_MS + 1, 0, False, id="between"),
+        pytest.param(WRITTEN_MS, WRITTEN_MS, 0, False, id="exactly"),
+        pytest.param(WRITTEN_MS + 1, WRITTEN_MS + 9, 0, True, id="dated-back"),
+        pytest.param(WRITTEN_MS + 1, WRITTEN_MS + 9, 1, False, id="within-the-skew"),
+        pytest.param(None, WRITTEN_MS - 1, 0, True, id="dated-ahead"),
+        pytest.param(None, None, 0, False, id="no-broker-speaks"),
+    ],
+)
+def test_when_the_brokers_clocks_contradict(
+    after_ms: int | None, before_ms: int | None, skew_ms: int, *, expected: bool
+) -> None:
+    found = report(rows.finding(appended_after_ms=after_ms, appended_before_ms=before_ms), skew_ms=skew_ms)
+    assert is_contradicted(found, found.findings[0]) is expected
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        (BACKDATED, "56 s to 58 s"),
+        (BACKDATED | {"appended_after_ms": None}, "at least 56 s"),
+        (BACKDATED | {"appended_before_ms": None}, "at most 58 s"),
+        ({"appended_after_ms": None, "appended_before_ms": None}, "unknown"),
+    ],
+)
+def test_how_long_by_the_brokers(bounds: rows.Row, words: str) -> None:
+    found = report(rows.finding(**bounds))
+    assert idle_by_brokers(found, found.findings[0]) == words
+
+
+def test_both_clocks_are_named_wherever_a_duration_stands() -> None:
+    found = report(rows.finding(**BACKDATED), rows.inconclusive(**BACKDATED), rows.live_finding())
+    words = "idle 3 h 0 min by its client's clock"
+    text = " ".join(text_report(found).split())
+    assert f"{words}; by the brokers' clocks after 2026-11-21T02:59:02.000Z" in text
+    assert "and before 2026-11-21T02:59:04.000Z, idle 56 s to 58 s" in text
+    assert f"clocks: {words}, 56 s to 58 s by the brokers'" in text
+    assert "Two clocks: 2 of 3 open transactions have a timestamp of the client's clock" in text
+    page = " ".join(html_report(found).split())
+    assert "idle 3 h 0 min by its client&#x27;s clock, 56 s to 58 s by the brokers&#x27;" in page
+    assert "Two clocks: 2 of 3 open transactions" in page
+
+
+def test_one_clock_is_not_named() -> None:
+    found = report(rows.finding())
+    assert clock_sentence(found) is clock_line(found, found.findings[0]) is None
+    assert "client's clock" not in text_report(found)
+
+
+def test_what_was_dated_ahead_is_idle_by_the_brokers() -> None:
+    ahead = {"last_timestamp_ms": rows.AS_OF_MS + rows.HOUR_MS, "idle_ms": -rows.HOUR_MS, "late_by_ms": 60 * S_MS}
+    found = report(rows.finding(**ahead, lateness_basis="broker_clock", verdict="suspect"))
+    assert judged_idle_ms(found, found.findings[0]) == 21 * 60 * S_MS
+    assert "21 min 0 s" in text_report(found)
+
+
+def test_the_page_says_what_its_two_counts_count() -> None:
+    in_progress = rows.finding(verdict="in_progress", partition=3, impact={"hidden_since_ms": 1})
+    held = rows.finding(impact={"hidden_since_ms": 1})
+    found = build_report(rows.run(), [], [rows.health(), rows.health(partition=3)], [held, in_progress])
+    page = " ".join(html_report(found).split())
+    assert "Blocked, without what is in progress: 1 partition, 12 records hidden" in page
+    assert "also one in progress: 2 partitions, 24 records hidden. The first lines of this page leave out" in page

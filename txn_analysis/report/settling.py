@@ -1,0 +1,210 @@
+"""What would settle the open transactions of which it could not be told whether they hang.
+
+One remedy for each kind of thing that is missing, with its option or file named in full. A word of the operator is only
+asked for where the finding's own missing evidence asks for it: never where the files disprove it, or where there is
+nothing that it could be true of.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txn_analysis.config import flag_name
+from txn_analysis.judge.rules import rule_named
+from txn_analysis.judge.rules.clock_not_credible import CLOCK_NOT_CREDIBLE
+from txn_analysis.judge.rules.commit_may_be_missing import COMMIT_MAY_BE_MISSING
+from txn_analysis.judge.rules.evidence_broken import EVIDENCE_BROKEN
+from txn_analysis.judge.rules.log_may_end_early import LOG_MAY_END_EARLY
+from txn_analysis.judge.rules.state_does_not_fit import STATE_DOES_NOT_FIT
+from txn_analysis.judge.rules.state_incomplete import STATE_INCOMPLETE
+from txn_analysis.judge.rules.state_older_than_log import STATE_OLDER_THAN_LOG
+from txn_analysis.judge.words import ranges
+from txn_analysis.report.model import FindingItem, Remedy, RunItem
+from txn_analysis.report.words import iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+_MOST_PLACES = 3
+
+
+class Asked(NamedTuple):
+    """What a remedy is found from: the findings of one rule, and of which run they are."""
+
+    findings: tuple[FindingItem, ...]
+    run: RunItem
+    state: Mapping[str, Any]
+
+    @property
+    def places(self) -> str:
+        """Their partitions, as far as there is room."""
+        names = sorted({finding.topic_partition for finding in self.findings})
+        more = len(names) - _MOST_PLACES
+        return ", ".join(names[:_MOST_PLACES]) + (f" and {more} more" if more > 0 else "")
+
+    @property
+    def has_misplaced_ids(self) -> bool:
+        """Ids lie in partitions of the state that their hash does not give."""
+        return any(partition.get("misplaced_ids") for partition in self.state.get("partitions") or ())
+
+    @property
+    def fitting(self) -> str | None:
+        """Which counts of partitions of the state fit every id, in words; None where none does."""
+        fitting: str | None = (self.state.get("count") or {}).get("fitting")
+        return fitting
+
+    @property
+    def is_count_open(self) -> bool:
+        """Nobody said how many partitions the state has, and several counts fit."""
+        return self.fitting is not None and self.state["count"]["basis"] == "default"
+
+    @property
+    def right_count(self) -> str:
+        """The option that says how many there are, in full where that is known."""
+        if self.state["count"]["fitting_count"] == 1:
+            return f"`--transaction-state-partitions {self.fitting}`, the only count that fits the ids in it"
+        asked_of_a_broker = 'kafka-topics.sh --bootstrap-server "$BROKERS" --describe --topic __transaction_state'
+        return (
+            f"`--transaction-state-partitions N` with the true count, of which {self.fitting} fit "
+            f"(`{asked_of_a_broker}` prints it), and the partitions that are missing"
+        )
+
+    @property
+    def needs_all_of_the_state(self) -> bool:
+        """Partitions of the state are missing, and the id of some producer is not known: any of them may hold it."""
+        return bool(self.state.get("missing")) and any(f.transactional_id is None for f in self.findings)
+
+    def asks_for(self, assurance: str) -> bool:
+        """Whether the operator's word would settle all of them, as far as the files do not disprove it."""
+        flag = flag_name(assurance)
+        return all(any(flag in missing for missing in f.missing_evidence) for f in self.findings)
+
+
+def remedies(doubtful: Iterable[FindingItem], run: RunItem, state: Mapping[str, Any]) -> tuple[Remedy, ...]:
+    """What would settle them, the remedy of most transactions first.
+
+    Args:
+        doubtful: findings of which it could not be told whether they hang.
+        run: what was asked.
+        state: what was seen of `__transaction_state`, as the run recorded it.
+    """
+    of_rule: defaultdict[str, list[FindingItem]] = defaultdict(list)
+    for finding in doubtful:
+        of_rule[_kind(finding, state)].append(finding)
+    found = [_remedy(kind, Asked(tuple(findings), run, state)) for kind, findings in sorted(of_rule.items())]
+    return tuple(sorted(found, key=lambda remedy: -remedy.transaction_count))
+
+
+def _kind(finding: FindingItem, state: Mapping[str, Any]) -> str:
+    """Its rule; where no state was given that is what is missing, unless its own log is not even whole."""
+    if state.get("seen") or finding.rule == EVIDENCE_BROKEN.name:
+        return finding.rule
+    return _NO_STATE
+
+
+def _remedy(kind: str, asked: Asked) -> Remedy:
+    missing, text = _WORDS.get(kind, _by_the_rule)(asked)
+    places = tuple(sorted({finding.topic_partition for finding in asked.findings}))
+    return Remedy(missing=missing, text=text, transaction_count=len(asked.findings), partitions=places)
+
+
+def _no_state(_: Asked) -> tuple[str, str]:
+    return (
+        "no partition of `__transaction_state` was given",
+        "audit them again with `__transaction_state`: all its partitions, copied after the logs, from their leaders",
+    )
+
+
+def _broken(asked: Asked) -> tuple[str, str]:
+    return (
+        f"the log of {asked.places} is not whole",
+        f"copy all files of {asked.places} again from the leaders, with the newest producer snapshots",
+    )
+
+
+def _clock(asked: Asked) -> tuple[str, str]:
+    as_of_ms = asked.run.as_of_ms
+    if as_of_ms is None:
+        return "no broker's clock speaks in the files", "say with `--as-of TIME` when they were copied"
+    if all((finding.last_timestamp_ms or 0) > as_of_ms for finding in asked.findings):
+        later = f"`--as-of TIME`, if the files were copied later than {iso_utc(as_of_ms)}"
+        return "they were written after the moment that counts as that of the copy", later
+    return (
+        "no clock says how old they are",
+        f"copy {asked.places} again when other transactions have ended there",
+    )
+
+
+def _does_not_fit(asked: Asked) -> tuple[str, str]:
+    if asked.has_misplaced_ids and asked.fitting is not None:
+        used = f"ids in `__transaction_state` do not lie where they would among {asked.state['expected']} partitions"
+        return used, asked.right_count
+    return (
+        "`__transaction_state` does not fit the logs",
+        "copy `__transaction_state` of the cluster that the logs are from, all its partitions",
+    )
+
+
+def _older(asked: Asked) -> tuple[str, str]:
+    order = "the logs first and `__transaction_state` last, from the leaders"
+    if asked.needs_all_of_the_state:
+        all_of_it = "copy all partitions of `__transaction_state` after the logs, from their leaders, and say so with"
+        return (
+            "`__transaction_state` is not whole, and not proven to reach up to the data",
+            f"{all_of_it} `--state-copied-last`",
+        )
+    word = f"`--state-copied-last`, if the files were copied so: {order}; else copy them again in that order"
+    return (
+        "`__transaction_state` is not proven to reach up to the data",
+        word if asked.asks_for("state_copied_last") else f"copy the files again: {order}",
+    )
+
+
+def _early(asked: Asked) -> tuple[str, str]:
+    return (
+        f"the log of {asked.places} is not proven to reach up to `__transaction_state`",
+        f"copy {asked.places} again, and audit it with the state that you have",
+    )
+
+
+def _incomplete(asked: Asked) -> tuple[str, str]:
+    missing = asked.state.get("missing") or []
+    if missing and asked.is_count_open:
+        return f"it is not known how many partitions `__transaction_state` has ({asked.fitting} fit)", asked.right_count
+    if missing:
+        named = f"`__transaction_state` is without {'partition' if len(missing) == 1 else 'partitions'}"
+        return f"{named} {ranges(missing)}", "copy all partitions of `__transaction_state` from their leaders"
+    complete = "`--transaction-state-complete`, if no record of `__transaction_state` is missing; else "
+    is_vouched = bool(asked.run.parameters.get("transaction_state_complete"))
+    return (
+        "`__transaction_state` is not proven complete",
+        ("" if is_vouched else complete) + "copy all files of all its partitions from their leaders",
+    )
+
+
+def _lost(asked: Asked) -> tuple[str, str]:
+    word = "`--no-records-lost`, if no acknowledged record of these topics or of the state was ever lost; else "
+    return (
+        "older records of `__transaction_state` are gone",
+        (word if asked.asks_for("no_records_lost") else "") + "an earlier copy of `__transaction_state`",
+    )
+
+
+def _by_the_rule(asked: Asked) -> tuple[str, str]:
+    rule = rule_named(asked.findings[0].rule)
+    remedy = "see the missing evidence below" if rule is None else rule.remedy.rstrip(".")
+    return "evidence is missing", remedy
+
+
+_NO_STATE = "no state"
+_WORDS: dict[str, Callable[[Asked], tuple[str, str]]] = {
+    _NO_STATE: _no_state,
+    EVIDENCE_BROKEN.name: _broken,
+    CLOCK_NOT_CREDIBLE.name: _clock,
+    STATE_DOES_NOT_FIT.name: _does_not_fit,
+    STATE_OLDER_THAN_LOG.name: _older,
+    LOG_MAY_END_EARLY.name: _early,
+    STATE_INCOMPLETE.name: _incomplete,
+    COMMIT_MAY_BE_MISSING.name: _lost,
+}
