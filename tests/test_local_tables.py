@@ -116,6 +116,18 @@ def test_files_of_a_slice(nightly: Warehouse) -> None:
     assert {root / path for _, path in found} == set(root.rglob("*.parquet"))
 
 
+def test_rows_of_some_slices_are_those_that_spark_reads(nightly: Warehouse) -> None:
+    for name in ("a 1", "b'2", "c"):
+        spans = [{"input_id": i, "section_index": 0, "offset_bytes": 0, "length_bytes": 9} for i in ("x", "y")]
+        nightly.replace_rows([span | {"ingest_id": name, "reason": name} for span in spans], REJECTS, ingest_id=name)
+    expected = collected(nightly.read_uncommitted(REJECTS).where("ingest_id != 'c' AND input_id = 'x'"))
+    found = nightly.listed(REJECTS, ingest_id=["b'2", "a 1", "never written"], input_id=["x"])
+    assert sorted(found, key=str) == sorted(expected, key=str)
+    assert len(found) == 2
+    assert nightly.listed(REJECTS, "reason", ingest_id=["c"], input_id=["y"]) == [{"reason": "c"}]
+    assert nightly.listed(REJECTS, ingest_id=["never written"]) == []
+
+
 def test_a_table_that_only_delta_can_read_now(nightly: Warehouse, tmp_path: Path) -> None:
     shutil.copytree(nightly.root, tmp_path / "copy")
     copy = Warehouse(nightly.spark, str(tmp_path / "copy"))

@@ -6,7 +6,6 @@ tenth of a second, and this takes a dozen of them.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +18,7 @@ from txn_analysis.frames import collected
 from txn_analysis.ingest.sections import STATE
 from txn_analysis.judge.coordinator import coordinator_views
 from txn_analysis.judge.decisions import decisions_of
-from txn_analysis.judge.end_markers import EndMarker
+from txn_analysis.judge.end_markers import ENDED_COLUMNS, markers_of
 from txn_analysis.judge.fit import MarkerSums, fit_of, state_at_hand
 from txn_analysis.judge.marker_frames import PLACE, end_markers, is_foreign, marker_sums, markers_in, with_markers
 from txn_analysis.judge.marker_look import Look, looker
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from txn_analysis.judge.coordinator_view import Views
+    from txn_analysis.judge.end_markers import EndMarker
     from txn_analysis.judge.fit import Fit
     from txn_analysis.judge.records import StateRecord
     from txn_analysis.judge.state_coverage import StateEvidence
@@ -59,14 +59,19 @@ def coordinator_side(run: Run, opened: Sequence[Row], health: list[Row], states:
         health: all rows of `partition_health` of the run.
         states: the records of the coordinator that are evidence in the run.
     """
+    if is_at_hand(run):
+        return _in_memory(run, opened, health)
     markers = end_markers(run.rows(TRANSACTIONS), run.rows(PARTITION_HEALTH))
-    size_bytes = sum(item["text_bytes"] for item in run.evidence.inputs)
-    if size_bytes <= AT_HAND_BYTES:
-        return _in_memory(run, opened, health, markers)
     state_bytes = sum(item["text_bytes"] for item in run.evidence.inputs if _holds_state(item))
     if state_bytes <= AT_HAND_BYTES:
         return _state_in_memory(run, opened, health, markers)
     return _on_spark(run, opened, health, markers, states)
+
+
+def is_at_hand(run: Run) -> bool:
+    """All that a run rests on is so little that it is read into memory, past Spark."""
+    size_bytes: int = sum(item["text_bytes"] for item in run.evidence.inputs)
+    return size_bytes <= AT_HAND_BYTES
 
 
 def _holds_state(item: Row) -> bool:
@@ -74,14 +79,15 @@ def _holds_state(item: Row) -> bool:
     return any(kind == STATE or kind.startswith("console") for kind in kinds)
 
 
-def _in_memory(run: Run, opened: Sequence[Row], health: list[Row], markers: DataFrame) -> CoordinatorSide:
-    rows, marked = in_parallel(lambda: collected(run.evidence.of(TRANSACTION_STATES)), lambda: collected(markers))
+def _in_memory(run: Run, opened: Sequence[Row], health: list[Row]) -> CoordinatorSide:
+    rows, linked, bare = in_parallel(
+        lambda: run.evidence.listed(TRANSACTION_STATES),
+        lambda: run.listed(TRANSACTIONS, *ENDED_COLUMNS),
+        lambda: run.listed(PARTITION_HEALTH, "topic", "partition", "bare_markers"),
+    )
     records = StateRecords(run.settings, run.evidence.section_rows, rows)
     transactions = [OpenTransaction.of(row) for row in opened]
-    found: defaultdict[tuple[TopicPartition, int], list[EndMarker]] = defaultdict(list)
-    for row in marked:
-        place = TopicPartition(row.pop("topic"), row.pop("partition"))
-        found[place, row.pop("producer_id")].append(EndMarker(**row))
+    found = markers_of([row for row in linked if row["outcome"] != "open"], bare)
     state, known = state_seen(records, health), histories_of(records, found, transactions)
     fit = fit_with(records, state, known, found, transactions, run.moments)
     views = views_with(known, transactions, found, run.settings.max_clock_skew_ms)

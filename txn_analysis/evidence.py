@@ -104,12 +104,28 @@ class Evidence:
 
         Each with its `capture_rank` (the newest capture's) and the newest moment of its input, 0 if there is none.
         """
-        newest = {i["input_id"]: i for i in sorted(self.inputs, key=lambda i: -int(i["capture_rank"]))}
-        ranked = [(n, i["ingest_id"], i["capture_rank"], i["newest_moment_ms"] or 0) for n, i in newest.items()]
+        ranked = [(*key, *known.values()) for key, known in self._ranked.items()]
         known = self.warehouse.spark.createDataFrame(ranked, _RANKED)
-        ingests = sorted({i["ingest_id"] for i in newest.values()})
-        rows = self.warehouse.read_uncommitted(table).where(F.col("ingest_id").isin(ingests))
+        rows = self.warehouse.read_uncommitted(table).where(F.col("ingest_id").isin(self._ingests))
         return rows.join(F.broadcast(known), ["input_id", "ingest_id"])
+
+    def listed(self, table: Table) -> list[Row]:
+        """The same rows as plain data, where there are few; see `Warehouse.listed`."""
+        rows, ranked = self.warehouse.listed(table, ingest_id=self._ingests), self._ranked
+        return [row | ranked[key] for row in rows if (key := (row["input_id"], row["ingest_id"])) in ranked]
+
+    @cached_property
+    def _ranked(self) -> dict[tuple[str, str], Row]:
+        """By input and the ingest that read it, what its rows are given."""
+        newest = {i["input_id"]: i for i in sorted(self.inputs, key=lambda i: -int(i["capture_rank"]))}
+        return {
+            (n, i["ingest_id"]): {"capture_rank": i["capture_rank"], "input_moment_ms": i["newest_moment_ms"] or 0}
+            for n, i in newest.items()
+        }
+
+    @property
+    def _ingests(self) -> list[str]:
+        return sorted({ingest_id for _, ingest_id in self._ranked})
 
     @property
     def pieces(self) -> DataFrame:

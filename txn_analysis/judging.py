@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from txn_analysis.advise.abort_plan import abort_plan
 from txn_analysis.blocked_groups import blocked_groups
 from txn_analysis.commits import commit_run
-from txn_analysis.coordinator_side import coordinator_side
+from txn_analysis.coordinator_side import coordinator_side, is_at_hand
 from txn_analysis.frames import collected
 from txn_analysis.ingest.sections import GROUP_TOPIC
 from txn_analysis.ingest.topic_config import read_topic_configs
@@ -75,7 +75,7 @@ class Judged:
 def judge(run: Run) -> Judged:
     """The verdict on every open transaction of a reconstructed run, and the plan for those that hang."""
     opened, health, states = in_parallel(
-        partial(collected, run.rows(TRANSACTIONS).where(F.col("outcome") == "open")),
+        partial(_opened, run),
         run.health,
         run.states,  # may look how many partitions there are
     )
@@ -88,6 +88,12 @@ def judge(run: Run) -> Judged:
     findings = [finding.row() for finding in _findings(run, judged.of_open)]
     run_row = _run_row(run, state, judged, findings, warnings)
     return Judged(run, health, findings, plan_of(run, findings), run_row)
+
+
+def _opened(run: Run) -> list[Row]:
+    if is_at_hand(run):
+        return run.listed(TRANSACTIONS, outcome=["open"])
+    return collected(run.rows(TRANSACTIONS).where(F.col("outcome") == "open"))
 
 
 def judgements(run: Run, opened: list[Row], health: list[Row], states: DataFrame) -> tuple[StateEvidence, Judgements]:

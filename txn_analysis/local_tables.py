@@ -6,6 +6,7 @@ other processes (`one_writer`).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,18 +47,27 @@ class LocalTables:
         """Rows of a table as plain data; structs and maps are dictionaries. None where only Spark can read them.
 
         Args:
-            table: a small one.
+            table: a small one, or one of which some slices are wanted.
             names: of the columns that are wanted; all where there are none.
-            one_of: what some columns may hold; only rows that meet all are wanted.
+            one_of: what some columns may hold; only rows that meet all are wanted. The one by which the table is
+                partitioned, if it is, must be among them.
         """
-        snapshot, wanted = self._snapshot(table), pc.scalar(True)
+        snapshot = self._snapshot(table)
         if not snapshot.is_plain:
             return None
-        for column, values in one_of.items():
-            wanted &= pc.field(column).isin([*values])
-        files = [f"{self._path(table)}/{path}" for _, path in snapshot.files()]
-        data = ds.dataset(files, table.arrow_schema)
-        rows: list[Row] = data.to_table([*names] or None, filter=wanted).to_pylist(maps_as_pydicts="strict")
+        column = next(iter(table.partition_by), None)
+        schema = pa.schema([field for field in table.arrow_schema if field.name != column])
+        own, wanted = [name for name in names or schema.names if name != column], pc.scalar(True)
+        for name in one_of.keys() - {column}:
+            wanted &= pc.field(name).isin([*one_of[name]])
+        files: defaultdict[str | None, list[str]] = defaultdict(list)
+        for slice_, path in snapshot.files(column, sorted(one_of[column])) if column else snapshot.files():
+            files[slice_].append(f"{self._path(table)}/{path}")
+        rows: list[Row] = []
+        for slice_, paths in files.items():
+            found = ds.dataset(paths, schema).to_table(own, filter=wanted).to_pylist(maps_as_pydicts="strict")
+            is_asked = column is not None and (not names or column in names)
+            rows += [row | {column: slice_} for row in found] if is_asked else found
         return rows
 
     def files(self, table: Table, slices: Iterable[str]) -> list[tuple[str, str]]:

@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 from txn_analysis.config import Settings
 from txn_analysis.errors import WarehouseError
 from txn_analysis.evidence import Evidence, evidence_of, evidence_of_run
-from txn_analysis.frames import collected
 from txn_analysis.ingest.sections import STATE
 from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.judge.state_count import StateCount, state_count, sums_of_files
@@ -23,7 +22,7 @@ from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -69,13 +68,18 @@ class Run:
         """The run's own rows of a result table, whether the run is complete or not."""
         return self.warehouse.read_uncommitted(table).where(F.col("run_id") == self.run_id)
 
+    def listed(self, table: Table, *names: str, **one_of: Collection[str]) -> list[dict[str, Any]]:
+        """The same as plain data, where there are few; see `Warehouse.listed`."""
+        return self.warehouse.listed(table, *names, run_id=[self.run_id], **one_of)
+
     def health(self) -> list[dict[str, Any]]:
         """Its rows of `partition_health` without the producers, to judge by: as many as there are partitions.
 
         Raises:
             WarehouseError: an earlier version reconstructed it, and did not say what kind of problems it found.
         """
-        rows = collected(self.rows(PARTITION_HEALTH).drop("producers", "bare_markers"))
+        names = [name for name in PARTITION_HEALTH.schema.names if name not in {"producers", "bare_markers"}]
+        rows = self.listed(PARTITION_HEALTH, *names)
         if any(problem["kind"] is None for row in rows for problem in row["problems"] or ()):
             made = f"{self.warehouse.root}: {self.run_id} was reconstructed by an earlier version"
             raise WarehouseError(f"{made}: reconstruct again (jobs/reconstruct.py), or audit its files again")

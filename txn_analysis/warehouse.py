@@ -135,12 +135,12 @@ class Warehouse:
         return WarehouseError(f"{self.root}: {what}")
 
     def listed(self, table: Table, *names: str, **one_of: Collection[str]) -> list[Row]:
-        """Rows of `inputs` or `runs` as plain data: as many as there are files that were read, or runs.
+        """Rows as plain data, where there are few: as many as there are files that were read, or runs.
 
         Args:
-            table: one of the two.
+            table: `inputs` or `runs`, or another one of which a few small slices are wanted, committed or not.
             names: of the columns that are wanted; all where there are none.
-            one_of: what some columns may hold; only rows that meet all are wanted.
+            one_of: what some columns may hold; only rows that meet all are wanted. Of a table in slices it says which.
 
         Raises:
             WarehouseError: there is no such warehouse.

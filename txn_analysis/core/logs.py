@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import itemgetter
@@ -14,8 +13,8 @@ import pyarrow.compute as pc
 
 from txn_analysis.core.history import by
 from txn_analysis.ingest.sections import LOG_KINDS
-from txn_analysis.judge.end_markers import ENDED_COLUMNS, EndMarker
-from txn_analysis.judge.records import OpenTransaction, TopicPartition
+from txn_analysis.judge.end_markers import ENDED_COLUMNS, markers_of
+from txn_analysis.judge.records import OpenTransaction
 from txn_analysis.reconstruct.copies import Comparison, Pair, compare, pairs_to_compare
 from txn_analysis.reconstruct.fold import fold_all
 from txn_analysis.reconstruct.link import link_partition
@@ -28,11 +27,13 @@ if TYPE_CHECKING:
 
     from txn_analysis.core.history import History
     from txn_analysis.ingest.batches import Batches
+    from txn_analysis.judge.end_markers import EndMarker
+    from txn_analysis.judge.records import TopicPartition
 
 Row = dict[str, Any]
 
 _piece_of = itemgetter(*PIECE_KEY)
-_OF_MARKERS = [*PIECE_KEY, "topic", "partition", "producer_id", *ENDED_COLUMNS]
+_OF_MARKERS = [*PIECE_KEY, *ENDED_COLUMNS]
 
 
 @dataclass
@@ -96,15 +97,9 @@ def linked_logs(history: History, pieces: Iterable[Row], as_of_ms: int | None) -
 
 
 def end_markers(ended: Iterable[pa.RecordBatch], linked: Linked) -> dict[tuple[TopicPartition, int], list[EndMarker]]:
-    """As `judge.marker_frames.end_markers` on Spark: by partition and producer id, every end marker of the logs."""
-    found: defaultdict[tuple[TopicPartition, int], list[EndMarker]] = defaultdict(list)
+    """By partition and producer id, every end marker of the logs."""
     whole = [row for part in ended for row in part.select(_OF_MARKERS).to_pylist() if _piece_of(row) in linked.used]
-    for row in whole + linked.ended:
-        found[TopicPartition(row["topic"], row["partition"]), row["producer_id"]].append(EndMarker.of_ended(row))
-    for row in linked.health:
-        for bare in row["bare_markers"] or ():
-            found[TopicPartition(row["topic"], row["partition"]), bare["producer_id"]].append(EndMarker.bare(bare))
-    return dict(found)
+    return markers_of(whole + linked.ended, linked.health)
 
 
 def _comparisons(history: History, sections: Iterable[Row], pieces: list[Row]) -> dict[Pair, Comparison]:

@@ -5,14 +5,22 @@ Pure Python over the markers of a log that was chosen; a marker of a transaction
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txn_analysis.judge.records import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    Row = Mapping[str, Any]
+
 COMMIT, ABORT = "COMMIT", "ABORT"
-ENDED_COLUMNS = ("end_offset", "outcome", "end_timestamp_ms", "end_producer_epoch", "coordinator_epoch")
-"""The columns of an ended row of `transactions` that its marker is made of."""
+ENDED_COLUMNS = (
+    *("topic", "partition", "producer_id", "outcome"),
+    *("end_offset", "end_timestamp_ms", "end_producer_epoch", "coordinator_epoch"),
+)
+"""The columns of an ended row of `transactions` that say its marker."""
 
 
 class EndMarker(NamedTuple):
@@ -41,6 +49,20 @@ class EndMarker(NamedTuple):
         """A marker without data, from `bare_markers`."""
         epochs = row["producer_epoch"], row["coordinator_epoch"]
         return cls(row["offset"], row["marker"], row["timestamp_ms"], *epochs, has_data=False)
+
+
+def markers_of(ended: Iterable[Row], health: Iterable[Row]) -> dict[tuple[TopicPartition, int], list[EndMarker]]:
+    """By partition and producer id, every end marker of some logs, as `marker_frames.end_markers` on Spark.
+
+    In: `ended`, ended rows of `transactions`; `health`, rows of `partition_health`.
+    """
+    found: defaultdict[tuple[TopicPartition, int], list[EndMarker]] = defaultdict(list)
+    for row in ended:
+        found[TopicPartition(row["topic"], row["partition"]), row["producer_id"]].append(EndMarker.of_ended(row))
+    for row in health:
+        for bare in row["bare_markers"] or ():
+            found[TopicPartition(row["topic"], row["partition"]), bare["producer_id"]].append(EndMarker.bare(bare))
+    return dict(found)
 
 
 class MarkerRun(NamedTuple):
