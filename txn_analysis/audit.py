@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
 from txn_analysis.errors import WarehouseError
 from txn_analysis.frames import collected
 from txn_analysis.ingest.ingest import Ingested
@@ -116,13 +114,15 @@ def load_report(spark: SparkSession, settings: Settings, run_id: str | None = No
     """The report of a run, from the tables; of the cluster's last run where none is named."""
     warehouse = Warehouse(spark, settings.warehouse)
     wanted = run_id or warehouse.latest_run(settings.cluster)
-    of_run = F.col("run_id") == wanted
     runs = warehouse.listed(RUNS, run_id=[wanted])
     if not runs:
         raise WarehouseError(f"{settings.warehouse}: no run {wanted}; without --run the last one is shown")
     own = warehouse.listed(INPUTS, cluster=[runs[0]["cluster"]], capture=[runs[0]["capture"]])
-    frames = warehouse.read(PARTITION_HEALTH).where(of_run).drop("producers"), warehouse.read(FINDINGS).where(of_run)
-    health, findings = in_parallel(*[partial(collected, frame) for frame in frames])
+    of_health = [name for name in PARTITION_HEALTH.schema.names if name != "producers"]
+    health, findings = in_parallel(
+        partial(warehouse.listed, PARTITION_HEALTH, *of_health, run_id=[wanted]),
+        partial(warehouse.listed, FINDINGS, run_id=[wanted]),
+    )
     return build_report(runs[0], own, health, findings)
 
 
