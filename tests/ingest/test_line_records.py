@@ -69,6 +69,12 @@ NO_DATA = {"last_sequence": None, "last_offset": None}
             entry(current_txn_start_offset=None, last_timestamp_ms=None, **NO_DATA),
             id="1.1-no-data",
         ),
+        pytest.param(
+            b"producerId: 7 producerEpoch: 3 coordinatorEpoch: 5 currentTxnFirstOffset: OptionalLong.empty "
+            b"lastTimestamp: 1795\n",
+            entry(current_txn_start_offset=None, **NO_DATA),
+            id="4.3-no-data",
+        ),
         pytest.param(SNAPSHOT.replace(b"1795", b"-1"), entry(last_timestamp_ms=None), id="no-timestamp"),
     ],
 )

@@ -195,6 +195,7 @@ SNAPSHOT_LINE = b"producerId: 0 producerEpoch: 14 coordinatorEpoch: 0 currentTxn
         (b"None lastTimestamp: 1 ", "3.1-3.4"),
         (b"OptionalLong[54] lastTimestamp: 1 firstSequence: 0 lastSequence: 1", "3.5+"),
         (b"OptionalLong.empty lastTimestamp: 1 ", "3.5+"),
+        (b"OptionalLong.empty lastTimestamp: 1", "3.5+"),
     ],
 )
 def test_snapshot_lines_tell_the_tool(line: bytes, grammar: str) -> None:

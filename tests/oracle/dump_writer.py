@@ -146,7 +146,7 @@ def log_section(folder: str, segment: Segment, tool: Tool) -> str:
 
 
 def snapshot_line(producer_id: int, entry: ProducerEntry, tool: Tool) -> str:
-    """One producer of a snapshot dump; without cached batch the line ends with a blank."""
+    """One producer of a snapshot dump; without cached batch the line ends with a blank, before 4.3."""
     line = (
         f"producerId: {producer_id} producerEpoch: {entry.producer_epoch} "
         f"coordinatorEpoch: {number(entry.coordinator_epoch)} "
@@ -155,7 +155,7 @@ def snapshot_line(producer_id: int, entry: ProducerEntry, tool: Tool) -> str:
     if tool.version >= (3, 1):
         line += f"lastTimestamp: {number(entry.last_timestamp_ms)} "
     if entry.last_offset is None:
-        return line
+        return line if tool.version < (4, 3) else line.rstrip()
     last_sequence = number(entry.last_sequence)
     first_sequence = (last_sequence - entry.offset_delta) % SEQUENCE_RANGE
     return (

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 _INT16_MAX, _INT32_MAX, _INT64_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
 
 # kafka-formats.md, 2.1: 1.1 to 3.0, 3.1 to 3.4 (lastTimestamp), 3.5 on (OptionalLong). A producer without a cached data
-# batch has no last part, and its line ends with the space before it.
+# batch has no last part, and its line ends with the space before it, which 4.3 leaves out.
 _SNAPSHOT_LINE = re.compile(
     rb"producerId: (?P<producer_id>\d{1,19}) producerEpoch: (?P<producer_epoch>\d{1,5})"
     rb" coordinatorEpoch: (?P<coordinator_epoch>-?\d{1,10}) currentTxnFirstOffset: "
     rb"(?:None|Some\((?P<scala_offset>\d{1,19})\)|OptionalLong\.empty|OptionalLong\[(?P<java_offset>\d{1,19})\]) "
-    rb"(?:lastTimestamp: (?P<last_timestamp>-?\d{1,19}) )?"
+    rb"(?:lastTimestamp: (?P<last_timestamp>-?\d{1,19})(?: |(?=\n)))?"
     rb"(?:firstSequence: (?P<first_sequence>-?\d{1,10}) lastSequence: (?P<last_sequence>-?\d{1,10})"
     rb" lastOffset: (?P<last_offset>-?\d{1,19}) offsetDelta: (?P<offset_delta>-?\d{1,10})"
     rb" timestamp: (?P<timestamp>-?\d{1,19}))?\n"

@@ -133,7 +133,7 @@ _FULL_BATCH = re.compile(rb"(?m)^baseOffset: \d+ lastOffset: \d+ count: [1-9][^\
 _SNAPSHOT_LINE = re.compile(
     rb"producerId: -?\d+ producerEpoch: -?\d+ coordinatorEpoch: -?\d+ currentTxnFirstOffset: "
     rb"(?:(?P<scala>None|Some\(\d+\))|OptionalLong(?:\.empty|\[\d+\])) "
-    rb"(?P<time>lastTimestamp: -?\d+ )?(?:firstSequence: [^\n]*)?"
+    rb"(?P<time>lastTimestamp: -?\d+(?: |$))?(?:firstSequence: [^\n]*)?"
 )
 _TXNINDEX_LINE = re.compile(rb"version: \d+ producerId: \d+ firstOffset: \d+ lastOffset: \d+ lastStableOffset: \d+")
 
