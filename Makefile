@@ -27,7 +27,7 @@ test: $(READY) ## Run the tests
 cluster: $(READY) ## Run the tests that start clusters of their own: executors, a master with workers, spark-submit
 	@$(BIN)/python -m pytest -m cluster
 
-e2e: $(READY) ## Repair real brokers of three versions, end to end (15 min; fetches Kafka into .kafka/ on first use)
+e2e: $(READY) ## Repair real brokers of four versions, end to end (15 min; fetches Kafka into .kafka/ on first use)
 	@$(BIN)/python -m tests.e2e.kafka_jars
 	@$(BIN)/python -m pytest -m e2e tests/e2e tests/kafka_log
 

@@ -1,4 +1,4 @@
-"""From recommendation to repair, on brokers of three versions."""
+"""From recommendation to repair, on brokers of four versions."""
 
 from __future__ import annotations
 
