@@ -58,6 +58,16 @@ class Case(NamedTuple):
         return found if found is not None and found.is_seen else None
 
     @property
+    def last_moment_ms(self) -> int | None:
+        """Up to when the log of the partition is proven to reach: the one place where that is decided.
+
+        It is what a broker's clock wrote into it at the highest offset. Moments of other partitions prove nothing of a
+        follower's copy, and the order in which files were read proves nothing of a copy. What may move it later is a
+        manifest: by every moment of the broker that leads the partition, in files shown to be copied before it.
+        """
+        return self.partition.last_moment_ms
+
+    @property
     def since_ms(self) -> int | None:
         """From when on the id's history counts: the producer's last end marker in the partition, if there is one."""
         return minus(self.opened.last_marker_ms, self.settings.max_clock_skew_ms)
@@ -173,13 +183,13 @@ def _gaps(case: Case) -> list[str]:
 
 
 def _log_reach(case: Case, hidden: Hidden) -> LogReach:
-    known, last_ms, settings = case.known, case.partition.last_moment_ms, case.settings
+    known, last_ms, settings = case.known, case.last_moment_ms, case.settings
     log_end_ms = minus(last_ms, settings.max_clock_skew_ms)
     if known is not None:
         is_later = possible(more(known.recorded_ms, log_end_ms))
-        return LogReach(is_later and (hidden.is_any or known.without_marker.is_any), hidden.is_any)
+        return LogReach(last_ms, is_later and (hidden.is_any or known.without_marker.is_any), hidden.is_any)
     orphans = [p.chain.orphan_ms for p in case.state.expected if p.chain.orphan_ms is not None]
     is_later = any(possible(more(ms, log_end_ms)) for ms in (*hidden.gap_ends_ms, *orphans))
     seen_to_ms = last_ms if last_ms is not None else case.partition.last_credible_timestamp_ms
     known_since_ms = minus(case.moments.reach_ms, settings.transactional_id_expiration_ms)
-    return LogReach(is_later or possible(more(known_since_ms, seen_to_ms)), None)
+    return LogReach(last_ms, is_later or possible(more(known_since_ms, seen_to_ms)), None)

@@ -77,9 +77,11 @@ class StateReach:
 class LogReach:
     """Whether the transaction could have been ended after this partition's log was copied.
 
-    `has_history_gap`: records of the id may be missing from its last end marker on; None where no id is known.
+    `last_moment_ms`: up to when the log is proven to reach; None where no broker's clock speaks. `has_history_gap`:
+    records of the id may be missing from its last end marker on; None where no id is known.
     """
 
+    last_moment_ms: int | None
     may_end_early: bool
     has_history_gap: Truth
 

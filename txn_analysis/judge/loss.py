@@ -74,7 +74,7 @@ def _is_lost_in_export(case: Case, is_console: bool) -> bool:
 
 def loss_of(case: Case, hidden: Hidden) -> Loss:
     """What is known of a lost commit marker."""
-    opened, last_ms, skew_ms = case.opened, case.partition.last_moment_ms, case.settings.max_clock_skew_ms
+    opened, last_ms, skew_ms = case.opened, case.last_moment_ms, case.settings.max_clock_skew_ms
     unserved = None if case.known is None else case.known.without_marker
     commit = None if unserved is None else unserved.commit
     abort = None if unserved is None else unserved.abort

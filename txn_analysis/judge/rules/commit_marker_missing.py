@@ -31,7 +31,7 @@ def evidence(facts: Facts) -> list[str | None]:
         how = "completed" if commit.completed_ms != UNBOUNDED_MS else "followed by its id's next record"
         decided = f"PrepareCommit of {utc(commit.prepared_ms)} lists {facts.where}"
         done = f"it was {how} by {utc(commit.settled_ms)}"
-        goes_on = f"the log goes on to {utc(facts.partition.last_moment_ms)} without its marker"
+        goes_on = f"the log goes on to {utc(facts.log.last_moment_ms)} without its marker"
     if elsewhere is not None:
         held = f"another copy of this log, or an earlier capture, has a COMMIT marker of the producer at {elsewhere}"
     return [facts.coordinator_says, decided, done, goes_on, held]

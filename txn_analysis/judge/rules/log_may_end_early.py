@@ -25,7 +25,7 @@ def when(facts: Facts) -> Truth:
 def evidence(facts: Facts) -> list[str | None]:
     """What was recorded last, and how far the log speaks."""
     recorded_ms = None if facts.coordinator is None else facts.coordinator.recorded_ms
-    last_ms = facts.partition.last_moment_ms
+    last_ms = facts.log.last_moment_ms
     return [
         facts.coordinator_says,
         _recorded(recorded_ms),
@@ -41,14 +41,21 @@ def _recorded(by_ms: int | None) -> str | None:
     return f"the coordinator recorded something at {utc(by_ms)}"
 
 
-def missing(_: Facts) -> list[str]:
-    """More of the log."""
-    return ["this partition's log up to a later moment"]
+def missing(facts: Facts) -> list[str]:
+    """What would prove that nothing followed: a copy that says so itself, or one whose order is proven.
+
+    An idle partition, or one whose records are all deleted, has no later moment of its own to be copied up to.
+    """
+    last_ms = facts.log.last_moment_ms
+    silent = "when they were copied" if last_ms is None else f"whether anything followed {utc(last_ms)}"
+    again = f"a copy of {facts.where} from after the next end marker in it: the files that are here do not say {silent}"
+    proven = "or a manifest of the copy that proves that this log was copied after the state (not read so far)"
+    return [again, proven]
 
 
 def why_not(facts: Facts) -> str:
     """The log reaches far enough."""
-    return f"the log reaches up to {utc(facts.partition.last_moment_ms)}, and no decision since then can have ended it"
+    return f"the log reaches up to {utc(facts.log.last_moment_ms)}, and no decision since then can have ended it"
 
 
 LOG_MAY_END_EARLY = Rule(
@@ -61,5 +68,8 @@ LOG_MAY_END_EARLY = Rule(
     why_not=why_not,
     reason="The coordinator recorded something for this producer after the last moment that this partition's log "
     "shows. The end marker may lie in the part of the log that was not copied.",
-    remedy="Copy this partition's log again, and audit it with the state that you have. Nothing waives this rule.",
+    remedy="Copy this partition's log again once another end marker, of whichever producer, is in it, and audit it "
+    "with the state that you have. Where nothing is written there any more, or all records were deleted, a further "
+    "copy is the same: only the broker can tell (`kafka-transactions.sh describe-producers`). Nothing waives this "
+    "rule.",
 )
