@@ -89,6 +89,7 @@ def test_what_lies_beside_segments_is_known_by_its_name(tmp_path: Path) -> None:
         "orders-0/00000000000000000003.log.cleaned",
         "orders-0/00000000000000000003.log.swap",
         "orders-0/leader-epoch-checkpoint.tmp",
+        f"orders-0/{5:020}.snapshot.tmp",
         "recovery-point-offset-checkpoint",
         "cleaner-offset-checkpoint",
         "bootstrap.checkpoint",

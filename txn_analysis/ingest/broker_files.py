@@ -48,9 +48,8 @@ _OF_LOG_DIR = {
 _OF_PARTITION = {"leader-epoch-checkpoint": LEADER_EPOCH, "partition.metadata": TOPIC_ID}
 # What a broker keeps for itself; nothing in it says anything about transactions.
 _NO_EVIDENCE = re.compile(
-    r"\d+\.(?:index|timeindex)|.*\.(?:deleted|cleaned|swap)|recovery-point-offset-checkpoint|cleaner-offset-checkpoint"
+    r"\d+\.(?:index|timeindex)|.*\.(?:deleted|cleaned|swap|tmp)|recovery-point-offset-checkpoint|cleaner-offset-checkpoint"
     r"|bootstrap\.checkpoint|\d+-\d+\.checkpoint|quorum-state|\.lock|\.kafka_cleanshutdown"
-    r"|(?:.*-checkpoint|meta\.properties|partition\.metadata)\.tmp"
 )
 _TOPIC_ID_HEAD = b"version: 0\ntopic_id: "
 _REMOTE_CACHE = "remote-log-index-cache"

@@ -1,0 +1,44 @@
+"""A broker goes on while its folders are read: files grow, roll, are deleted and replaced, and none is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.log_dir.busy_broker import BATCHES_PER_SEGMENT, NEVER_ENDED, BusyBroker
+from txn_analysis.audit import audit
+from txn_analysis.config import Settings
+from txn_analysis.ingest.plan import check_inputs
+from txn_analysis.ingest.planning import plan_inputs
+from txn_analysis.ingest.sources import find_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+TIMES = 20
+
+
+@pytest.mark.parametrize(
+    "kept_segments", [2, 40], ids=["files-are-deleted-while-they-are-read", "files-stay-for-a-while"]
+)
+def test_a_directory_that_changes_is_read_twenty_times(spark: SparkSession, tmp_path: Path, kept_segments: int) -> None:
+    seen = set()
+    with BusyBroker(tmp_path, pause_s=0.002, kept_segments=kept_segments) as broker:
+        for _ in range(TIMES):
+            planned = plan_inputs(spark, find_files([str(tmp_path)])).inputs
+            check_inputs(planned, skip_unrecognised=False)
+            seen.add(frozenset(plan.input_id for plan in planned))
+    assert broker.problem is None
+    assert len(seen) == TIMES  # it did change
+
+
+def test_an_audit_of_a_directory_that_changes_finds_what_is_open(spark: SparkSession, tmp_path: Path) -> None:
+    kafka_logs = tmp_path / "kafka-logs"
+    with BusyBroker(kafka_logs, pause_s=0.05, kept_segments=1000) as broker:
+        report = audit(spark, [str(kafka_logs)], Settings(warehouse=str(tmp_path / "warehouse")))
+    assert broker.problem is None
+    opened = {(f.topic_partition, f.producer_id, f.txn_start_offset) for f in report.findings}
+    assert {(f"orders-{number}", NEVER_ENDED, BATCHES_PER_SEGMENT) for number in range(3)} <= opened
