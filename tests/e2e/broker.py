@@ -98,8 +98,25 @@ def _listens(port: int) -> bool:
 class Cluster:
     """A cluster of one version: one node that does everything, and as many more as are asked for."""
 
-    def __init__(self, version: str, folder: Path, *, nodes: int = 1, has_guests: bool = False) -> None:
-        """A cluster that is not started yet; with `has_guests` a second listener is for somebody without any right."""
+    def __init__(
+        self,
+        version: str,
+        folder: Path,
+        *,
+        nodes: int = 1,
+        has_guests: bool = False,
+        properties: Mapping[str, object] | None = None,
+    ) -> None:
+        """A cluster that is not started yet.
+
+        Args:
+            version: of Kafka.
+            folder: for everything that its processes write.
+            nodes: how many.
+            has_guests: a second listener is for somebody without any right.
+            properties: more of them, of all brokers.
+        """
+        self._more = dict(properties or {})
         self.version = version
         self._guest_port = free_port() if has_guests else None
         self.folder = folder
@@ -209,7 +226,7 @@ class Cluster:
                 "inter.broker.listener.name": "PLAINTEXT",
                 "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
             }
-        return _PROPERTIES | own | (self._for_guests(own) if self._guest_port is not None else {})
+        return _PROPERTIES | self._more | own | (self._for_guests(own) if self._guest_port is not None else {})
 
     def _for_guests(self, own: Mapping[str, object]) -> dict[str, object]:
         kraft, zookeeper = "org.apache.kafka.metadata.authorizer.Standard", "kafka.security.authorizer.Acl"
