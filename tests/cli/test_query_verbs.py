@@ -69,6 +69,8 @@ def test_answers_as_text_and_json(command: Callable[..., Done], asked: dict[str,
     words = (verb, *NEEDED.get(verb, ()))
     assert command(*words).out == "Topic \t\norders\t\n"
     assert json.loads(command(*words, "--format", "json").out) == [{"Topic": "orders"}]
+    assert command(*words, "--format", "ndjson").out == '{"Topic": "orders"}\n'
+    assert command(*words, "--format", "csv").out == "Topic\r\norders\r\n"
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -21,7 +21,7 @@ from txn_analysis.cli.options import (
 )
 from txn_analysis.cli.output import check_output, emit, emit_styled, is_terminal
 from txn_analysis.cli.page import emit_page, run_options
-from txn_analysis.cli.spark import progress, spark_session
+from txn_analysis.cli.spark import check_warehouse, progress, spark_session
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.report.words import count
 
@@ -97,6 +97,7 @@ def report(
     --accept-inconclusive).
     """
     settings = request.settings()
+    check_warehouse(settings)
     with spark_session(settings) as spark:
         from txn_analysis.audit import load_report
 

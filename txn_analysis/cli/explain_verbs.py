@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.cli.options import Format, Request, RunId, TextOrJson
+from txn_analysis.cli.options import Format, Request, RowFormat, RowFormatOption, RunId, TextOrJson
 from txn_analysis.cli.output import emit
-from txn_analysis.cli.query_verbs import Partitions, Patterns, ProducerIds, Topics  # noqa: TC001 typer reads them
-from txn_analysis.cli.spark import spark_session
+from txn_analysis.cli.query_verbs import Partitions, Patterns, ProducerIds, Topics, as_printed
+from txn_analysis.cli.spark import check_warehouse, spark_session
 from txn_analysis.cli.verbs import verb
 from txn_analysis.number_bounds import INT32_MAX, INT64_MAX
 
@@ -86,7 +86,7 @@ def ended(
     cause: CauseName = None,
     stale: Stale = False,
     limit: Limit = 1000,
-    format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
+    format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
     """List ended transactions with the cause of their end: the client, a timeout, a fencing, an administrator.
 
@@ -108,7 +108,7 @@ def ended(
     with _tables(settings, run_id) as tables:
         check_seen(tables, filters)
         answer, left_out_count = ended_answer(tables.finished(), filters, wanted)
-    emit(answer.json() if format is TextOrJson.JSON else answer.text(), request.output)
+    emit(as_printed(answer, format), request.output)
     if left_out_count:
         typer.echo(f"note: {left_out_count} older ones are not shown; raise --limit or say more", err=True)
     return 0
@@ -122,6 +122,7 @@ def add_to(app: typer.Typer) -> None:
 
 @contextmanager
 def _tables(settings: Settings, run_id: str | None) -> Iterator[RunTables]:
+    check_warehouse(settings)
     with spark_session(settings) as spark:
         # Spark takes a second to import.
         from txn_analysis.queries import run_tables

@@ -43,6 +43,15 @@ class TextOrJson(StrEnum):
     JSON = "json"
 
 
+class RowFormat(StrEnum):
+    """How rows are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    NDJSON = "ndjson"
+    CSV = "csv"
+
+
 class ReportFormat(StrEnum):
     """How a whole report is printed."""
 
@@ -52,6 +61,7 @@ class ReportFormat(StrEnum):
 
 
 Format = Annotated[TextOrJson, typer.Option("--format", help="How to print it.")]
+RowFormatOption = Annotated[RowFormat, typer.Option("--format", help="How to print the rows.")]
 ReportFormatOption = Annotated[
     ReportFormat, typer.Option("--format", help="How to print it; html is one page that needs nothing else.")
 ]

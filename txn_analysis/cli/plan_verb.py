@@ -12,7 +12,7 @@ import typer
 
 from txn_analysis.cli.options import Request, RunId  # noqa: TC001 typer reads the annotations
 from txn_analysis.cli.output import emit
-from txn_analysis.cli.spark import spark_session
+from txn_analysis.cli.spark import check_warehouse, spark_session
 from txn_analysis.cli.verbs import verb
 from txn_analysis.errors import AuditError
 from txn_analysis.number_bounds import INT32_MAX
@@ -140,6 +140,7 @@ def _checked(file: str, settings: Settings, *, is_warehouse_given: bool) -> str:
 
 
 def _records(settings: Settings, run_id: str | None) -> list[AbortRecord]:
+    check_warehouse(settings)
     with spark_session(settings) as spark:
         # Spark takes a second to import.
         from txn_analysis.queries import run_tables

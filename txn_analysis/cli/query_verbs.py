@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.cli.options import Format, Request, RunId, TextOrJson
+from txn_analysis.cli.options import Request, RowFormat, RowFormatOption, RunId
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.page import run_options
-from txn_analysis.cli.spark import spark_session
+from txn_analysis.cli.spark import check_warehouse, spark_session
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.outcome import in_doubt, outcome_of
@@ -100,7 +100,7 @@ def find_hanging(
     since: Annotated[
         str | None, typer.Option("--since", metavar="RUN_ID", help="Only what did not hang in this run yet.")
     ] = None,
-    format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
+    format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
     """List the hanging transactions of a run, in the columns of kafka-transactions.sh.
 
@@ -150,7 +150,7 @@ def list_(
     transactional_id_pattern: Patterns = None,
     coordinator: Coordinators = None,
     broker: Broker = None,
-    format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
+    format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
     """List the transactional ids with their coordinator's last word on them.
 
@@ -177,7 +177,7 @@ def describe(
         list[str], typer.Option("--transactional-id", metavar="ID", help="The id to describe; may be repeated.")
     ],
     run_id: RunId = None,
-    format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
+    format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
     """Show what the coordinator last recorded for a transactional id.
 
@@ -201,7 +201,7 @@ def describe_producers(
     run_id: RunId = None,
     producer_id: ProducerIds = None,
     broker: Broker = None,
-    format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
+    format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
     """Show the producers of one partition as its broker would, at the end of the files."""
     settings = request.settings()
@@ -229,6 +229,7 @@ def add_to(app: typer.Typer) -> None:
 
 @contextmanager
 def _run(settings: Settings, run_id: str | None) -> Iterator[RunTables]:
+    check_warehouse(settings)
     with spark_session(settings) as spark:
         # Spark takes a second to import.
         from txn_analysis.queries import run_tables
@@ -237,8 +238,14 @@ def _run(settings: Settings, run_id: str | None) -> Iterator[RunTables]:
         yield run_tables(Warehouse(spark, settings.warehouse), settings.cluster, run_id)
 
 
-def _print(answer: Answer, request: Request, form: TextOrJson) -> None:
-    emit(answer.json() if form is TextOrJson.JSON else answer.text(), request.output)
+def _print(answer: Answer, request: Request, form: RowFormat) -> None:
+    emit(as_printed(answer, form), request.output)
+
+
+def as_printed(answer: Answer, form: RowFormat) -> str:
+    """Rows as they are asked for."""
+    forms = {RowFormat.JSON: answer.json, RowFormat.NDJSON: answer.ndjson, RowFormat.CSV: answer.csv}
+    return forms.get(form, answer.text)()
 
 
 def _refuse_broker(broker: str | None) -> None:

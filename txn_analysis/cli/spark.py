@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from txn_analysis.errors import AuditError
+from txn_analysis.errors import AuditError, WarehouseError
 from txn_analysis.report.progress import progress_on
 
 if TYPE_CHECKING:
@@ -18,10 +19,25 @@ if TYPE_CHECKING:
     from txn_analysis.config import Settings
     from txn_analysis.report.progress import Progress
 
+RUNS_FOLDER = "runs"
+"""The table without which there is nothing to read; its schema takes a second to import."""
+
 
 def progress() -> Progress:
     """The progress display for stderr."""
     return progress_on(sys.stderr, is_dumb=os.environ.get("TERM") == "dumb")
+
+
+def check_warehouse(settings: Settings) -> None:
+    """Refuses a warehouse that is not there, before Spark starts; of one that is no folder here Spark is asked.
+
+    Raises:
+        WarehouseError: there is no such folder, or it holds no run.
+    """
+    if "://" not in settings.warehouse and not (Path(settings.warehouse) / RUNS_FOLDER).is_dir():
+        raise WarehouseError(
+            f"{settings.warehouse}: no warehouse here: give the --warehouse of an audit, or audit first"
+        )
 
 
 @contextmanager

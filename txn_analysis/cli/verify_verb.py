@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.cli.options import Format, Request, RunId, TextOrJson
+from txn_analysis.cli.options import Request, RowFormat, RowFormatOption, RunId
 from txn_analysis.cli.output import emit
-from txn_analysis.cli.spark import spark_session
+from txn_analysis.cli.query_verbs import as_printed
+from txn_analysis.cli.spark import check_warehouse, spark_session
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.judge.outcome import Outcome
 
@@ -32,7 +33,7 @@ def verify(
             "--history", help="Every transaction that ever hung: since when, seen, recommended and ended where."
         ),
     ] = False,
-    format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
+    format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
     """Say what became of recommended aborts, after the logs were copied and audited again.
 
@@ -44,6 +45,7 @@ def verify(
     recommended and no later capture tells what became of them (see --accept-inconclusive).
     """
     settings = request.settings()
+    check_warehouse(settings)
     with spark_session(settings) as spark:
         from txn_analysis import repairs
         from txn_analysis.report.repair_answers import history_answer, in_words, verify_answer, what_is_open
@@ -59,7 +61,7 @@ def verify(
             outcomes = repairs.verify(known, since)
             answer = verify_answer(outcomes)
         words, open_plan = in_words(outcomes), repairs.unverified(known, outcomes, since)
-    emit(answer.json() if format is TextOrJson.JSON else answer.text() + words, request.output)
+    emit(as_printed(answer, format) + (words if format is RowFormat.TEXT else ""), request.output)
     if open_plan is not None:
         typer.echo(what_is_open(open_plan), err=True)
     return exit_code(_outcome(outcomes, is_any_open=open_plan is not None), settings)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from dataclasses import dataclass
 from typing import Any
 
-from txn_analysis.report.escape import escape
+from txn_analysis.report.escape import escape, formula_guard
 
 NONE = "None"
 MINUS_ONE = "-1"
@@ -42,9 +44,31 @@ class Answer:
 
     def json(self) -> str:
         """A list of objects, ASCII only; lists stay lists."""
+        return json.dumps(self._objects(), indent=2, ensure_ascii=True) + "\n"
+
+    def ndjson(self) -> str:
+        """The same objects, one a line."""
+        return "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in self._objects())
+
+    def csv(self) -> str:
+        """RFC 4180 under a header; unknown is an empty cell, and no spreadsheet takes a text for a formula."""
+        table = io.StringIO()
+        writer = csv.writer(table)
+        writer.writerow(column.name for column in self.columns)
+        writer.writerows([_csv_cell(value) for value in row] for row in self.rows)
+        return table.getvalue()
+
+    def _objects(self) -> list[dict[str, Any]]:
         names = [column.name for column in self.columns]
-        rows = [dict(zip(names, row, strict=True)) for row in self.rows]
-        return json.dumps(rows, indent=2, ensure_ascii=True) + "\n"
+        return [dict(zip(names, row, strict=True)) for row in self.rows]
+
+
+def _csv_cell(value: Any) -> str | int | float:
+    if value is None:
+        return ""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value  # a negative number stays a number
+    return formula_guard(",".join(value) if isinstance(value, list) else str(value))
 
 
 def _cell(value: Any, column: Column) -> str:

@@ -63,9 +63,13 @@ def csv_cell(text: str) -> str:
     What does not print is shown escaped. A cell that begins like a formula, also in full-width characters, gets an
     apostrophe in front, as OWASP's "CSV Injection" advises; spaces before do not hide the beginning.
     """
+    return '"' + formula_guard(text).replace('"', '""') + '"'
+
+
+def formula_guard(text: str) -> str:
+    """`text` escaped, behind an apostrophe where a spreadsheet would take it for a formula; not quoted."""
     shown = escape(text)
-    guard = "'" if shown.lstrip().startswith(_FORMULA_STARTS) else ""
-    return '"' + (guard + shown).replace('"', '""') + '"'
+    return ("'" if shown.lstrip().startswith(_FORMULA_STARTS) else "") + shown
 
 
 def html_text(text: str) -> str:

@@ -249,10 +249,9 @@ class Coverage(Item):
 
 
 class Remedy(Item):
-    """What would settle some of the open transactions that are in doubt.
+    """What would settle some of the open transactions that are in doubt: the option or the file, in words.
 
-    `missing` is what is not there, `text` the option or the file that would settle them, both in words of the house,
-    where what stands between backticks is to be typed; `partitions` are theirs.
+    `missing` is what is not there. What stands between backticks is to be typed; `partitions` are theirs.
     """
 
     missing: str
