@@ -23,6 +23,7 @@ from txn_analysis.cli.output import check_output, emit, emit_styled, is_terminal
 from txn_analysis.cli.page import emit_page, run_options
 from txn_analysis.cli.spark import check_warehouse, progress, spark_session
 from txn_analysis.cli.verbs import exit_code, verb
+from txn_analysis.errors import InputError
 from txn_analysis.report.words import count
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from txn_analysis.report.pictures import Pictures
 
 _WIDTHS = (80, 120)
+_NO_STANDARD_INPUT = (
+    "-: standard input is not read, since tasks read a dump in parts: write it to a file first, with > orders-0.txt "
+    "in place of the pipe, and give that file"
+)
 
 
 def audit(
@@ -117,6 +122,8 @@ def _input_bytes(paths: list[str]) -> int:
     """Bytes of all files; paths that do not exist are refused here, before Spark starts."""
     from txn_analysis.ingest.sources import find_files
 
+    if "-" in paths:
+        raise InputError([_NO_STANDARD_INPUT])
     return sum(file.size_bytes for file in find_files(paths))
 
 
