@@ -130,9 +130,8 @@ def _with_groups(run: Run, judged: list[Judgement], impacts: Mapping[Place, Impa
     opened = [judgement.opened for judgement in judged if judgement.opened.topic == GROUP_TOPIC]
     groups = blocked_groups(run, opened) if opened else {}
     return {
-        place: replace(impact, **groups[where.partition]._asdict()) if where.topic == GROUP_TOPIC else impact
+        place: replace(impact, **groups[place[0].partition]._asdict()) if place[0].topic == GROUP_TOPIC else impact
         for place, impact in impacts.items()
-        for where in (place[0],)
     }
 
 
