@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.cli.jobs import job
 from txn_analysis.cli.options import Request
 from txn_analysis.cli.output import emit
@@ -14,7 +14,7 @@ def abort_plan(request: Request) -> int:
     """Write the table `abort_plan` of a judged capture; by default of the newest. Nothing is sent anywhere."""
     settings = request.settings()
     with spark_session(settings, input_bytes=None) as spark:
-        run = audit.plan_aborts(spark, settings)
+        run = pipeline.plan_aborts(spark, settings)
     emit(f"{settings.warehouse}: abort_plan of {run.run_id}\n", request.output)
     return 0
 

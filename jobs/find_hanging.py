@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.cli.jobs import job
 from txn_analysis.cli.options import Request
 from txn_analysis.cli.output import emit
@@ -14,7 +14,7 @@ def find_hanging(request: Request) -> int:
     """Write the table `findings` of a reconstructed capture; by default of the newest."""
     settings = request.settings()
     with spark_session(settings, input_bytes=None) as spark:
-        run = audit.find_hanging(spark, settings)
+        run = pipeline.find_hanging(spark, settings)
     emit(f"{settings.warehouse}: findings of {run.run_id}\n", request.output)
     return 0
 

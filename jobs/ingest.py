@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.cli.jobs import job
 from txn_analysis.cli.options import Paths, Request
 from txn_analysis.cli.output import emit
@@ -14,7 +14,7 @@ def ingest(request: Request, paths: Paths) -> int:
     """Fill the input tables of the warehouse from files, without judging."""
     settings = request.settings()
     with spark_session(settings, input_bytes=None) as spark:
-        ingested = audit.ingest(spark, paths, settings)
+        ingested = pipeline.ingest(spark, paths, settings)
     emit(f"{settings.warehouse}: {ingested.input_count} inputs in capture {ingested.capture}\n", request.output)
     return 0
 

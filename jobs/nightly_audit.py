@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.cli.jobs import job
 from txn_analysis.cli.metrics import Prometheus, write_metrics
 from txn_analysis.cli.options import PageFile, Paths, Request, Width
@@ -26,8 +26,8 @@ def nightly_audit(
     check_output(prometheus, "--prometheus")
     check_output(html, "--html")
     with spark_session(settings, input_bytes=None) as spark:
-        report = audit.audit(spark, paths, settings)
-        pictures = audit.pictures(spark, settings, report) if html else None
+        report = pipeline.audit(spark, paths, settings)
+        pictures = pipeline.pictures(spark, settings, report) if html else None
     if prometheus is not None:
         write_metrics(report, prometheus)
     if html:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.cli.jobs import job
 from txn_analysis.cli.options import Request
 from txn_analysis.cli.output import emit
@@ -14,7 +14,7 @@ def reconstruct(request: Request) -> int:
     """Write the tables `transactions` and `partition_health` of a capture; by default of the newest."""
     settings = request.settings()
     with spark_session(settings, input_bytes=None) as spark:
-        run = audit.reconstruct(spark, settings)
+        run = pipeline.reconstruct(spark, settings)
     emit(f"{settings.warehouse}: transactions and partition_health of {run.run_id}\n", request.output)
     return 0
 

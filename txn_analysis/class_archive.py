@@ -13,10 +13,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.audit import audit
 from txn_analysis.config import Settings
 from txn_analysis.delta_jars import jars_folder, resolve_jars
 from txn_analysis.errors import AuditError
+from txn_analysis.pipeline import audit
 from txn_analysis.session import CLASS_ARCHIVE, SILENT_ARCHIVE, RunLength, session
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from txn_analysis.delta_jars import JARS_VARIABLE
 from txn_analysis.errors import ConfigError
-from txn_analysis.ingest.depth import Depth
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.number_bounds import INT32_MAX, INT64_MAX, LAST_MOMENT_MS, MAX_STATE_PARTITIONS
+from txn_analysis.reading.depth import Depth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from txn_analysis.core.coordinator import fit_with, histories_of, state_seen, sums_of_all, views_with
 from txn_analysis.core.state_records import StateRecords
 from txn_analysis.frames import collected
-from txn_analysis.ingest.sections import STATE
 from txn_analysis.judge.coordinator import coordinator_views
 from txn_analysis.judge.decisions import decisions_of
 from txn_analysis.judge.end_markers import ENDED_COLUMNS, markers_of
@@ -25,6 +24,7 @@ from txn_analysis.judge.marker_look import Look, looker
 from txn_analysis.judge.records import OpenTransaction, TopicPartition
 from txn_analysis.judge.state_frames import AT_HAND_BYTES, PICKLED, cluster_ids, state_evidence, told
 from txn_analysis.parallel import in_parallel
+from txn_analysis.reading.sections import STATE
 from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.errors import WarehouseError
-from txn_analysis.ingest.sections import BINARY_GRAMMARS
+from txn_analysis.reading.sections import BINARY_GRAMMARS
 from txn_analysis.reconstruct.copies import cuts_of
 from txn_analysis.tables import INPUTS, LOG_PIECES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING

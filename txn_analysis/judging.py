@@ -15,14 +15,14 @@ from txn_analysis.blocked_groups import blocked_groups
 from txn_analysis.commits import commit_run
 from txn_analysis.coordinator_side import coordinator_side, is_at_hand
 from txn_analysis.frames import collected
-from txn_analysis.ingest.sections import GROUP_TOPIC
-from txn_analysis.ingest.topic_config import read_topic_configs
 from txn_analysis.judge.early_warning import id_warnings, open_warnings
 from txn_analysis.judge.finding import Finding, Place, finding_of, impacts_of, place_of
 from txn_analysis.judge.judgement import Judgement, Judgements, judgements_of
 from txn_analysis.judge.outcome import outcome_of
 from txn_analysis.judge.records import OpenTransaction, PartitionView
 from txn_analysis.parallel import in_parallel
+from txn_analysis.reading.sections import GROUP_TOPIC
+from txn_analysis.reading.topic_config import read_topic_configs
 from txn_analysis.run import digest, parameters
 from txn_analysis.tables import (
     ABORT_PLAN,

@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 from txn_analysis.config import Settings
 from txn_analysis.errors import WarehouseError
 from txn_analysis.evidence import Evidence, evidence_of, evidence_of_run
-from txn_analysis.ingest.sections import STATE
 from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.judge.state_count import StateCount, state_count, sums_of_files
 from txn_analysis.judge.state_frames import id_sums
+from txn_analysis.reading.sections import STATE
 from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES
 from txn_analysis.warehouse import Warehouse
 

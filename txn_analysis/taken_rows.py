@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from txn_analysis.data_files import DataFile
-    from txn_analysis.ingest.line_form import Array
+    from txn_analysis.reading.line_form import Array
     from txn_analysis.tables import Table
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ VARIANTS = (
 
 def run_audit(spark: SparkSession, warehouse: str, paths: list[str], **settings: Any) -> AuditReport:
     """Audit some paths with the captures' parameters, each in a cluster of its own unless one is named."""
-    return audit.audit(spark, paths, Settings.model_validate({"warehouse": warehouse} | PARAMETERS | settings))
+    return pipeline.audit(spark, paths, Settings.model_validate({"warehouse": warehouse} | PARAMETERS | settings))
 
 
 def rows_of(report: AuditReport) -> list[dict[str, Any]]:

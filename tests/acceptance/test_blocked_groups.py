@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, run_audit
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.config import Settings
 from txn_analysis.tables import FINDINGS, GROUP_OFFSETS
 from txn_analysis.warehouse import Warehouse
@@ -38,8 +38,8 @@ class Audited:
     def judged_again(self) -> list[Row]:
         """The findings after the same run was made again."""
         settings = Settings.model_validate(PARAMETERS | {"warehouse": self.root, "capture": self.capture})
-        audit.reconstruct(self.spark, settings)
-        assert audit.find_hanging(self.spark, settings).run_id == self.run_id
+        pipeline.reconstruct(self.spark, settings)
+        assert pipeline.find_hanging(self.spark, settings).run_id == self.run_id
         return stored(self.spark, self.root)
 
 
@@ -73,7 +73,7 @@ def test_content_that_is_given_twice_is_stored_once(audited: Audited, spark: Spa
     table = Warehouse(spark, audited.root).read_uncommitted(GROUP_OFFSETS)
     before = sorted(map(tuple, table.collect()), key=repr)
     settings = Settings.model_validate(PARAMETERS | {"warehouse": audited.root, "cluster": "another"})
-    audit.ingest(spark, [str(CAPTURE / part) for part in PARTS], settings)
+    pipeline.ingest(spark, [str(CAPTURE / part) for part in PARTS], settings)
     after = Warehouse(spark, audited.root).read_uncommitted(GROUP_OFFSETS)
     assert sorted(map(tuple, after.collect()), key=repr) == before
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.oracle.model import StateRecord, StateValue
 from tests.oracle.state_writer import console_text
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.config import Settings
 from txn_analysis.evidence import evidence_of
 from txn_analysis.judge.state_frames import current_states
@@ -34,7 +34,7 @@ def test_of_two_exports_in_one_capture_the_later_one_counts(
     (tmp_path / "a-later.txt").write_text(console_text([record("Ongoing", 5)]))
     (tmp_path / "b-earlier.txt").write_text(console_text(earlier))
     settings = Settings(warehouse=warehouse, cluster="two exports")
-    audit.ingest(spark, [str(tmp_path)], settings)
+    pipeline.ingest(spark, [str(tmp_path)], settings)
     states = evidence_of(Warehouse(spark, warehouse), "two exports").states(4)
     current = current_states(states).where("transactional_id = 'orders-tx'").collect()
     assert [row["state"] for row in current] == ["Ongoing"]

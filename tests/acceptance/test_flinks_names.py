@@ -9,7 +9,7 @@ import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS, run_audit
 from txn_analysis import queries
-from txn_analysis.ingest.java_hash import java_hash, state_partition
+from txn_analysis.reading.java_hash import java_hash, state_partition
 from txn_analysis.report.text_report import text_report
 from txn_analysis.warehouse import Warehouse
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.acceptance.captures import CASES
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.config import Settings
 from txn_analysis.errors import InputError
 from txn_analysis.tables import ABORTED_TRANSACTIONS, INPUTS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
@@ -50,7 +50,7 @@ def inputs(spark: SparkSession, warehouse: str) -> dict[str, str]:
         for file in sorted((GRAMMAR / version).iterdir())
         if (version, file.name) not in {("2.1.1", "orders-0.deep.txt"), ("2.1.1", "orders-0.payload.txt")}
     ]
-    audit.ingest(spark, [str(file) for file in files], Settings(warehouse=warehouse, cluster="grammar"))
+    pipeline.ingest(spark, [str(file) for file in files], Settings(warehouse=warehouse, cluster="grammar"))
     rows = Warehouse(spark, warehouse).listed(INPUTS, "path", "input_id", cluster=["grammar"])
     by_content = {Path(row["path"]).read_bytes(): row["input_id"] for row in rows}
     return {f"{file.parent.name}/{file.name}": by_content[file.read_bytes()] for file in files}
@@ -113,4 +113,4 @@ def test_snapshots_and_aborted_transactions(stored: Stored, version: str) -> Non
 @pytest.mark.parametrize("name", ["orders-0.deep.txt", "orders-0.payload.txt"])
 def test_a_deep_dump_of_2_1_is_refused_with_the_remedy(spark: SparkSession, warehouse: str, name: str) -> None:
     with pytest.raises(InputError, match=r"without --deep-iteration/--print-data-log, or with kafka-dump-log 2\.2"):
-        audit.ingest(spark, [str(GRAMMAR / "2.1.1" / name)], Settings(warehouse=warehouse, cluster="refused"))
+        pipeline.ingest(spark, [str(GRAMMAR / "2.1.1" / name)], Settings(warehouse=warehouse, cluster="refused"))

@@ -13,7 +13,7 @@ from tests.acceptance.captures import PARAMETERS, VARIANTS, Variant, rows_of, ru
 from tests.torture.harness import Answer, audit_files
 from tests.torture.mutations import Given, Mutator
 from tests.torture.subjects import real_cases, simulated
-from txn_analysis import audit, coordinator_side
+from txn_analysis import coordinator_side, pipeline
 from txn_analysis.config import Settings
 from txn_analysis.judge import state_frames
 from txn_analysis.judging import judge
@@ -77,7 +77,7 @@ def test_what_is_too_large_for_memory_is_judged_alike_in_tasks(
     audit_of(variant)
     settings = PARAMETERS | dict(variant.settings) | {"transaction_state_partitions": stated}
     named = {"warehouse": warehouse, "cluster": variant.name}
-    run = audit.reconstruct(spark, Settings.model_validate(settings | named))
+    run = pipeline.reconstruct(spark, Settings.model_validate(settings | named))
     in_memory = judge(run)
     text_bytes = sum(item["text_bytes"] for item in run.evidence.inputs)
     for at_hand_bytes in (text_bytes - 1, -1):  # the state alone fits, and nothing does
@@ -102,7 +102,7 @@ def test_mutated_captures(
             file.write_bytes(data)
         if name != judged:
             of_night = PARAMETERS | settings | {"warehouse": warehouse, "capture": name}
-            audit.ingest(spark, [str(tmp_path / name)], Settings.model_validate(of_night))
+            pipeline.ingest(spark, [str(tmp_path / name)], Settings.model_validate(of_night))
     report = run_audit(spark, warehouse, [str(tmp_path / judged)], capture=judged, **settings)
     answer = audit_files(reader, given.captures, Settings.model_validate(given.settings), judged=judged)
     assert_alike(report, answer)

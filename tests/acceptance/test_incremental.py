@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tests.acceptance.captures import PARAMETERS, VARIANTS, run_audit
 from tests.oracle.dump_writer import Tool, log_files
 from tests.oracle.model import Batch, History, Segment
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.config import Settings
 from txn_analysis.tables import INPUTS
 from txn_analysis.warehouse import Warehouse
@@ -38,7 +38,7 @@ def test_a_capture_that_arrives_in_several_calls_equals_the_whole(
     parts = (files[:third], files[third : 2 * third], files[2 * third :])
     settings = PARAMETERS | {"warehouse": warehouse, "cluster": "bit by bit", "capture": "tonight"}
     for part in parts[:2]:
-        audit.ingest(spark, part, Settings.model_validate(settings))
+        pipeline.ingest(spark, part, Settings.model_validate(settings))
     report = run_audit(spark, warehouse, parts[2], cluster="bit by bit", capture="tonight")
     whole = audit_of(VARIANT)
     assert [f.model_dump(exclude={"finding_id"}) for f in report.findings] == [
@@ -54,7 +54,7 @@ def test_content_that_is_known_is_not_read_again(
     known = sorted(file for path in VARIANT.paths for file in Path(path).rglob("*") if file.is_file())
     (tmp_path / "another-name.txt").write_bytes(known[0].read_bytes())
     settings = Settings.model_validate(PARAMETERS | {"warehouse": warehouse, "cluster": "known"})
-    ingested = audit.ingest(spark, [str(tmp_path)], settings)
+    ingested = pipeline.ingest(spark, [str(tmp_path)], settings)
     assert (ingested.input_count, ingested.new_input_count) == (1, 0)
 
 
@@ -122,7 +122,7 @@ def audited_nights(
         for name, text in log_files(histories, Tool(deep=True)).items():
             (folder / night / name).write_bytes(text)
     common = {"warehouse": warehouse, "cluster": folder.name} | settings
-    audit.ingest(
+    pipeline.ingest(
         spark, [str(folder / "yesterday")], Settings.model_validate(PARAMETERS | common | {"capture": "yesterday"})
     )
     return run_audit(spark, warehouse, [str(folder / "today")], cluster=folder.name, capture="today", **settings)

@@ -9,7 +9,7 @@ from tests.acceptance.captures import VARIANTS, Variant, by_place, rows_of, run_
 from tests.log_dir.encoder import encoded
 from tests.log_dir.scenes import PARTITIONS, live_log_dir
 from tests.log_dir.test_segments import data
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def test_a_broker_that_runs(spark: SparkSession, warehouse: str, tmp_path: Path)
         last.write_bytes(last.read_bytes()[:100])
 
     settings = Settings.model_validate({"warehouse": warehouse, "cluster": "live"})
-    report = audit.audit(spark, [str(log_dir)], settings, WhileScanning(happen))
+    report = pipeline.audit(spark, [str(log_dir)], settings, WhileScanning(happen))
     oldest_gone, last_gone, grown, snapshot_gone, last_cut = report.partitions  # and none that is only named
     assert (oldest_gone.first_offset, oldest_gone.end_offset, problems(oldest_gone)) == (3, 7, [])
     for lost in (last_gone, last_cut):

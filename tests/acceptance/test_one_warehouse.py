@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.acceptance.captures import CASES, by_place, rows_of, run_audit
-from txn_analysis import audit, queries, repairs
+from txn_analysis import pipeline, queries, repairs
 from txn_analysis.config import Settings
 from txn_analysis.errors import WarehouseError
 from txn_analysis.filters import Filters
@@ -67,7 +67,7 @@ def test_each_night_has_its_answer_and_keeps_it(
     report = reports[capture]
     found = {place: (row["verdict"], row["rule"]) for place, row in by_place(rows_of(report)).items()}
     assert found == expected_of(capture)
-    again = audit.load_report(spark, Settings(warehouse=warehouse, cluster=CLUSTER), report.run.run_id)
+    again = pipeline.load_report(spark, Settings(warehouse=warehouse, cluster=CLUSTER), report.run.run_id)
     assert again == report
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.acceptance.captures import PARAMETERS, SEGMENTS, Variant
 from tests.browser.chromium import opened_in
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.config import Settings
 from txn_analysis.report.html.page import html_report
 
@@ -35,7 +35,7 @@ def pictures(
     spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport], report: AuditReport
 ) -> Pictures:
     settings = Settings.model_validate({"warehouse": warehouse, "cluster": DEMO.name} | PARAMETERS)
-    return audit.pictures(spark, settings, report)
+    return pipeline.pictures(spark, settings, report)
 
 
 def test_pictures_end_where_the_report_ends(report: AuditReport, pictures: Pictures) -> None:

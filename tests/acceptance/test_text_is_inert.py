@@ -6,7 +6,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from tests.acceptance.captures import CASES, VARIANTS, Variant, rows_of, run_audit
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.config import Settings
 from txn_analysis.tables import INPUTS, LOG_BATCHES
 from txn_analysis.warehouse import Warehouse
@@ -24,7 +24,7 @@ FORGED_PRODUCER = 666  # exists only in keys and values that imitate dump lines
 
 def test_lines_forged_in_payloads_are_payload(spark: SparkSession, warehouse: str) -> None:
     folder = str(CASES / "forged-payload")
-    ingested = audit.ingest(spark, [folder], Settings(warehouse=warehouse, cluster="forged"))
+    ingested = pipeline.ingest(spark, [folder], Settings(warehouse=warehouse, cluster="forged"))
     ids = [row["input_id"] for row in Warehouse(spark, warehouse).listed(INPUTS, "input_id", cluster=["forged"])]
     batches = Warehouse(spark, warehouse).read(LOG_BATCHES).where(f"input_id IN ('{ids[0]}', '{ids[1]}')")
     rows = batches.select("input_id", "producer_id", "is_contested").collect()

@@ -25,7 +25,7 @@ class Library:
             monkeypatch.setattr(f"txn_analysis.cli.{module}.check_warehouse", lambda _: None)
         # `import` looks a submodule up in its package first, where the real one may be already.
         self.module("txn_analysis.warehouse", Warehouse=lambda _, root: ("warehouse", root))
-        self.module("txn_analysis.audit")
+        self.module("txn_analysis.pipeline")
 
     def module(self, name: str, **functions: Any) -> None:
         """Puts a module of these functions in the place of a real one."""
@@ -37,7 +37,7 @@ class Library:
         self._monkeypatch.setattr(sys.modules[package], leaf, module, raising=False)
 
     def returns(self, name: str, result: Any) -> None:
-        """`txn_analysis.audit.<name>` notes its arguments, and returns the result or raises it."""
+        """`txn_analysis.pipeline.<name>` notes its arguments, and returns the result or raises it."""
 
         def called(*arguments: Any) -> Any:
             self.calls.append(arguments)
@@ -45,7 +45,7 @@ class Library:
                 raise result
             return result
 
-        self._monkeypatch.setattr(sys.modules["txn_analysis.audit"], name, called, raising=False)
+        self._monkeypatch.setattr(sys.modules["txn_analysis.pipeline"], name, called, raising=False)
 
     @contextmanager
     def _no_session(self, settings: Any, input_bytes: int | None = 0) -> Iterator[str]:  # noqa: ARG002 as the real one

@@ -8,7 +8,7 @@ import pytest
 
 from tests.report import rows
 from txn_analysis.errors import AuditError, InputError, WarehouseError
-from txn_analysis.ingest.ingest import Ingested
+from txn_analysis.reading.ingest import Ingested
 from txn_analysis.report.build import build_report
 from txn_analysis.report.html.page import MOST_FINDINGS
 from txn_analysis.report.pictures import Pictures

@@ -12,10 +12,10 @@ import numpy as np
 
 from txn_analysis.config import Settings
 from txn_analysis.core.history import History
-from txn_analysis.ingest.batches import Batches
-from txn_analysis.ingest.grammar import TIMES
-from txn_analysis.ingest.java_hash import java_hash, state_partition
-from txn_analysis.ingest.line_form import ABSENT
+from txn_analysis.reading.batches import Batches
+from txn_analysis.reading.grammar import TIMES
+from txn_analysis.reading.java_hash import java_hash, state_partition
+from txn_analysis.reading.line_form import ABSENT
 
 Row = dict[str, Any]
 

@@ -7,7 +7,7 @@ import tempfile
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
 from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
 from tests.docs.pages import made_pages, with_tables
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.config import Settings
 from txn_analysis.queries import run_tables
 from txn_analysis.session import RunLength, session
@@ -26,7 +26,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings.model_validate({"warehouse": folder} | PARAMETERS)
         paths = [str(CASES / "kafka-4.2/capture-1" / part) for part in SEGMENTS]
-        report = audit.audit(spark, paths, settings)
+        report = pipeline.audit(spark, paths, settings)
         tables = run_tables(Warehouse(spark, folder), settings.cluster)
         found = outputs(report, tables)
     spark.stop()

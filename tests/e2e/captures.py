@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS
 from tests.e2e.kafka_jars import dump_tool
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Audits:
     def of(self, path: Path, form: str, **settings: Any) -> AuditReport:
         """Audit the copies of one moment."""
         named = {"warehouse": self.warehouse, "cluster": self.cluster(form)} | ASSURANCES
-        return audit.audit(self.spark, [str(path)], Settings.model_validate(PARAMETERS | named | settings))
+        return pipeline.audit(self.spark, [str(path)], Settings.model_validate(PARAMETERS | named | settings))
 
 
 def take_capture(scene: Scene, folder: Path) -> Capture:

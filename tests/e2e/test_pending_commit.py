@@ -11,7 +11,7 @@ from tests.e2e.captures import PARAMETERS
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, now_ms
 from tests.faults.processes import wait_until
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def test_pending_commit_is_never_planned_and_completes_when_the_node_is_back(
     for node in (1, 0):  # the first node has the state, which is copied last
         cluster.copy_logs(tmp_path / "copy" / f"node-{node + 1}", node)
     settings = {"warehouse": warehouse, "cluster": "pending commit", "state_copied_last": True}
-    report = audit.audit(spark, [str(tmp_path / "copy")], Settings.model_validate(PARAMETERS | settings))
+    report = pipeline.audit(spark, [str(tmp_path / "copy")], Settings.model_validate(PARAMETERS | settings))
     found = {(f.topic, f.partition): (f.verdict.value, f.rule) for f in report.findings}
     assert found == {PLACE: ("coordinated", "marker_pending_commit")}
     cluster.nodes[1].go_on()

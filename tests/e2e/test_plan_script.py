@@ -20,7 +20,7 @@ from tests.e2e.executor import put_tool
 from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
 from tests.e2e.raw_client import Producer, RawClient
 from tests.faults.processes import wait_until
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.advise.script import commands
 from txn_analysis.config import Settings
 from txn_analysis.queries import run_tables
@@ -132,7 +132,7 @@ def _open_in(driver: Driver) -> dict[int, list[int]]:
 def _plan(cluster: Cluster, spark: SparkSession, folder: Path) -> dict[int, AbortRecord]:
     warehouse, copy = str(folder / "warehouse"), cluster.copy_logs(folder / "copy")
     settings: dict[str, Any] = {**PARAMETERS, **ASSURANCES, "warehouse": warehouse}
-    report = audit.audit(spark, [str(copy)], Settings.model_validate(settings))
+    report = pipeline.audit(spark, [str(copy)], Settings.model_validate(settings))
     tables = run_tables(Warehouse(spark, warehouse), "default", report.run.run_id)
     return {record.partition: record for record in tables.abort_plan()}
 

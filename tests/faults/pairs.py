@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tests.faults.processes import start_audit, wait_until
 from tests.faults.scene import EARLIER, LATER, WORDS, differences, duplicates, scene_for, settings
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.tables import INPUTS, LOG_BATCHES, RUNS
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def two_processes(scene: Scene, warehouse: Path, delay_s: float = 0) -> list[str
     other = start_audit(EARLIER, warehouse, "--cluster", "other", *WORDS)
     wait_until(lambda: (warehouse / ".locks").exists() or other.poll() is not None, "the other audit's first table")
     time.sleep(delay_s)
-    audit.audit(scene.spark, LATER, settings(warehouse))
+    pipeline.audit(scene.spark, LATER, settings(warehouse))
     _, errors = other.communicate()
     if other.returncode:
         return [f"the other audit failed: {errors[-2000:]}"]

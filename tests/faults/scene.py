@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.config import Settings
 from txn_analysis.local_tables import LocalTables
 from txn_analysis.session import RunLength, session
@@ -147,7 +147,7 @@ class Scene:
         self._base = folder / "base"
         if empty:
             shutil.copytree(empty, self._base)
-        audit.audit(spark, EARLIER, settings(self._base, cluster="earlier"))
+        pipeline.audit(spark, EARLIER, settings(self._base, cluster="earlier"))
         self.before = self.rows(self._base)
         complete = self.warehouse("complete")
         files_before = len(list(complete.rglob("*")))
@@ -170,7 +170,7 @@ class Scene:
 
     def audit(self, warehouse: Path) -> AuditReport:
         """The later audit, uninterrupted."""
-        return audit.audit(self.spark, LATER, settings(warehouse))
+        return pipeline.audit(self.spark, LATER, settings(warehouse))
 
     def remove(self, warehouse: Path) -> None:
         """The warehouse, and what Delta remembers of its tables: of many warehouses that fills the driver's memory."""

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txn_analysis.ingest.java_hash import java_hash, state_partition
 from txn_analysis.judge.state_count import (
     DEFAULT,
     DERIVED,
@@ -21,6 +20,7 @@ from txn_analysis.judge.state_count import (
     sums_of_files,
     sums_of_rows,
 )
+from txn_analysis.reading.java_hash import java_hash, state_partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,8 +11,8 @@ from tests.torture.harness import Item, history_of
 from tests.torture.inputs import ReadInput
 from txn_analysis.config import Settings
 from txn_analysis.core.answer import answers_of
-from txn_analysis.ingest.broker_files import BrokerFile, PassedOver
-from txn_analysis.ingest.sections import LOG, SNAPSHOT
+from txn_analysis.reading.broker_files import BrokerFile, PassedOver
+from txn_analysis.reading.sections import LOG, SNAPSHOT
 from txn_analysis.reconstruct.segments import HOLES
 from txn_analysis.tables import PRODUCER_SNAPSHOTS
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.kafka_log.requests import Story
     from txn_analysis.core.answer import Answer
     from txn_analysis.core.history import History
-    from txn_analysis.ingest.plan import PlannedInput
+    from txn_analysis.reading.plan import PlannedInput
 
 Row = dict[str, Any]
 

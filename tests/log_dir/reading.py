@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from txn_analysis.ingest.batch_headers import PEEK_BYTES
-from txn_analysis.ingest.body import Reject
-from txn_analysis.ingest.broker_files import BrokerFile, sort_out
-from txn_analysis.ingest.broker_survey import survey_broker_file, survey_content
-from txn_analysis.ingest.planning import plan_broker_file
-from txn_analysis.ingest.producer_files import read_snapshot_file, read_txnindex_file
-from txn_analysis.ingest.sections import LOG, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
-from txn_analysis.ingest.segment_scan import scan_segment
-from txn_analysis.ingest.sources import SourceFile, find_files
-from txn_analysis.ingest.split import split_ranges
-from txn_analysis.ingest.state_segment import read_state_segment
-from txn_analysis.ingest.text import Text, open_text
+from txn_analysis.reading.batch_headers import PEEK_BYTES
+from txn_analysis.reading.body import Reject
+from txn_analysis.reading.broker_files import BrokerFile, sort_out
+from txn_analysis.reading.broker_survey import survey_broker_file, survey_content
+from txn_analysis.reading.planning import plan_broker_file
+from txn_analysis.reading.producer_files import read_snapshot_file, read_txnindex_file
+from txn_analysis.reading.sections import LOG, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
+from txn_analysis.reading.segment_scan import scan_segment
+from txn_analysis.reading.sources import SourceFile, find_files
+from txn_analysis.reading.split import split_ranges
+from txn_analysis.reading.state_segment import read_state_segment
+from txn_analysis.reading.text import Text, open_text
 from txn_analysis.tables import LOG_BATCHES
 
 if TYPE_CHECKING:
-    from txn_analysis.ingest.batches import Batches
-    from txn_analysis.ingest.broker_files import Sorted
-    from txn_analysis.ingest.plan import PlannedInput
+    from txn_analysis.reading.batches import Batches
+    from txn_analysis.reading.broker_files import Sorted
+    from txn_analysis.reading.plan import PlannedInput
 
 Row = dict[str, Any]
 CASES = Path(__file__).parents[2] / "data" / "cases"

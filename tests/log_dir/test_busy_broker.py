@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.log_dir.busy_broker import BATCHES_PER_SEGMENT, NEVER_ENDED, BusyBroker
-from txn_analysis.audit import audit
 from txn_analysis.config import Settings
-from txn_analysis.ingest.plan import check_inputs
-from txn_analysis.ingest.planning import plan_inputs
-from txn_analysis.ingest.sources import find_files
+from txn_analysis.pipeline import audit
+from txn_analysis.reading.plan import check_inputs
+from txn_analysis.reading.planning import plan_inputs
+from txn_analysis.reading.sources import find_files
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ingest.bodies import Body
-from tests.ingest.texts import plan as plan_of_text
 from tests.log_dir.encoder import encoded, snapshot_bytes
 from tests.log_dir.reading import plans
 from tests.log_dir.test_segments import data
 from tests.oracle.broker import replay
 from tests.oracle.dump_writer import Tool, snapshot_section
 from tests.oracle.history import histories
+from tests.reading.bodies import Body
+from tests.reading.texts import plan as plan_of_text
 from tests.reconstruct.evidence import MemoryText
-from txn_analysis.ingest.body import Reject
-from txn_analysis.ingest.line_records import read_snapshot_section
-from txn_analysis.ingest.producer_files import read_snapshot_file, read_txnindex_file, snapshot_problem
+from txn_analysis.reading.body import Reject
+from txn_analysis.reading.line_records import read_snapshot_section
+from txn_analysis.reading.producer_files import read_snapshot_file, read_txnindex_file, snapshot_problem
 
 if TYPE_CHECKING:
     from pathlib import Path

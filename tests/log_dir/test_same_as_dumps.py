@@ -8,24 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ingest.texts import plan as plan_of_text
 from tests.log_dir.encoder import as_written, segment_bytes
 from tests.log_dir.reading import CASES, Segment, batches_of, plans, rows_of
 from tests.oracle.dump_writer import Tool, log_section
 from tests.oracle.history import histories
+from tests.reading.texts import plan as plan_of_text
 from tests.reconstruct.evidence import MemoryText
-from txn_analysis.ingest.body import Reject
-from txn_analysis.ingest.line_records import read_snapshot_section, read_txnindex_section
-from txn_analysis.ingest.plan import ScanRange
-from txn_analysis.ingest.scan_batches import scan_range
-from txn_analysis.ingest.sections import LOG_KINDS
-from txn_analysis.ingest.state_records import read_state_section
+from txn_analysis.reading.body import Reject
+from txn_analysis.reading.line_records import read_snapshot_section, read_txnindex_section
+from txn_analysis.reading.plan import ScanRange
+from txn_analysis.reading.scan_batches import scan_range
+from txn_analysis.reading.sections import LOG_KINDS
+from txn_analysis.reading.state_records import read_state_section
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.oracle.model import History
-    from txn_analysis.ingest.plan import PlannedInput, Section
+    from txn_analysis.reading.plan import PlannedInput, Section
 
 Row = dict[str, Any]
 CAPTURES = ("kafka-4.2/capture-1", "kafka-4.2-edge/capture-1", "kafka-4.2-edge/capture-2")

@@ -13,16 +13,16 @@ from tests.log_dir.test_segments import data, file_of, marker
 from tests.oracle.model import History
 from tests.oracle.model import Segment as OracleSegment
 from tests.reconstruct.evidence import linked, section_row, snapshot_evidence
-from txn_analysis.ingest.broker_files import BrokerFile
-from txn_analysis.ingest.broker_survey import survey_broker_file
-from txn_analysis.ingest.planning import plan_broker_file
 from txn_analysis.judge.fit import MarkerSums, fit_of
+from txn_analysis.reading.broker_files import BrokerFile
+from txn_analysis.reading.broker_survey import survey_broker_file
+from txn_analysis.reading.planning import plan_broker_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.oracle.model import Batch
-    from txn_analysis.ingest.plan import PlannedInput
+    from txn_analysis.reading.plan import PlannedInput
     from txn_analysis.reconstruct.link import LinkedPartition
 
 Row = dict[str, Any]

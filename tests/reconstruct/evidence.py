@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from tests.oracle.broker import ProducerEntry, replay
 from tests.oracle.dump_writer import Tool, log_section
-from txn_analysis.ingest.plan import ScanRange, Section
-from txn_analysis.ingest.scan_batches import scan_range
-from txn_analysis.ingest.text import Text
+from txn_analysis.reading.plan import ScanRange, Section
+from txn_analysis.reading.scan_batches import scan_range
+from txn_analysis.reading.text import Text
 from txn_analysis.reconstruct.copies import compare, cuts_of, pairs_to_compare
 from txn_analysis.reconstruct.fold import fold
 from txn_analysis.reconstruct.link import LinkedPartition, link_partition
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tests.oracle.model import History
-    from txn_analysis.ingest.batches import Batches
+    from txn_analysis.reading.batches import Batches
 
 Row = dict[str, Any]
 INPUT = "input"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.oracle.dump_writer import Tool
     from tests.oracle.model import Batch, History
-    from txn_analysis.ingest.batches import Batches
+    from txn_analysis.reading.batches import Batches
     from txn_analysis.reconstruct.link import LinkedPartition
 
 Row = dict[str, Any]

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from tests.ingest.texts import plan
+from tests.reading.texts import plan
 from tests.reconstruct.evidence import batches_of as scanned
-from txn_analysis.ingest.batches import batches_of
-from txn_analysis.ingest.sections import LOG_KINDS
+from txn_analysis.reading.batches import batches_of
+from txn_analysis.reading.sections import LOG_KINDS
 from txn_analysis.reconstruct.fold import FOLD_COLUMNS, fold
 from txn_analysis.reconstruct.rivals import Cuts
 
 if TYPE_CHECKING:
-    from txn_analysis.ingest.batches import Batches
+    from txn_analysis.reading.batches import Batches
     from txn_analysis.reconstruct.fold import Folded
 
 CASES = Path(__file__).parents[2] / "data/cases"

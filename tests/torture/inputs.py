@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.ingest.accounting import RejectedSpan, rejected_in_log, rejected_outside, unproven_spans
-from txn_analysis.ingest.body import Reject
-from txn_analysis.ingest.console import read_console_json, read_console_text
-from txn_analysis.ingest.line_records import read_snapshot_section, read_txnindex_section
-from txn_analysis.ingest.plan import PlannedInput, Section, plan_text
-from txn_analysis.ingest.scan_batches import scan_range
-from txn_analysis.ingest.sections import LOG_KINDS
-from txn_analysis.ingest.sources import SourceFile
-from txn_analysis.ingest.split import split_ranges
-from txn_analysis.ingest.state_records import read_state_section
-from txn_analysis.ingest.survey_job import FileSurvey, ReadFailure, _compression, _head, _Piece, survey_piece
-from txn_analysis.ingest.text import Text, open_text
+from txn_analysis.reading.accounting import RejectedSpan, rejected_in_log, rejected_outside, unproven_spans
+from txn_analysis.reading.body import Reject
+from txn_analysis.reading.console import read_console_json, read_console_text
+from txn_analysis.reading.line_records import read_snapshot_section, read_txnindex_section
+from txn_analysis.reading.plan import PlannedInput, Section, plan_text
+from txn_analysis.reading.scan_batches import scan_range
+from txn_analysis.reading.sections import LOG_KINDS
+from txn_analysis.reading.sources import SourceFile
+from txn_analysis.reading.split import split_ranges
+from txn_analysis.reading.state_records import read_state_section
+from txn_analysis.reading.survey_job import FileSurvey, ReadFailure, _compression, _head, _Piece, survey_piece
+from txn_analysis.reading.text import Text, open_text
 from txn_analysis.reconstruct.fold import fold
 from txn_analysis.reconstruct.rivals import UNCUT
 from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
@@ -35,8 +35,8 @@ from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSA
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from txn_analysis.ingest.batches import Batches
-    from txn_analysis.ingest.survey import ChunkFacts
+    from txn_analysis.reading.batches import Batches
+    from txn_analysis.reading.survey import ChunkFacts
     from txn_analysis.reconstruct.rivals import Cuts
     from txn_analysis.reconstruct.segments import SectionKey
 

@@ -14,7 +14,7 @@ from tests.acceptance.captures import PARAMETERS
 from tests.advise.test_plan_versions import TomorrowsRecord
 from tests.table_rows import row_of
 from tests.versions.captures import COMPACTED, EAST, FIRST, LATER, parts_of
-from txn_analysis import audit, queries, repairs
+from txn_analysis import pipeline, queries, repairs
 from txn_analysis.advise import plan_versions
 from txn_analysis.config import Settings
 from txn_analysis.errors import WarehouseError
@@ -47,7 +47,7 @@ def settings(warehouse: Warehouse, cluster: str = EAST, capture: str | None = No
 
 def audited(warehouse: Warehouse, capture: Path) -> str:
     """The run that today's code makes of a capture of the cluster."""
-    report = audit.audit(warehouse.spark, parts_of(capture), settings(warehouse, capture=capture.name))
+    report = pipeline.audit(warehouse.spark, parts_of(capture), settings(warehouse, capture=capture.name))
     return report.run.run_id
 
 
@@ -108,7 +108,7 @@ def test_new_runs_are_those_of_a_new_warehouse(
 
 def report(warehouse: Warehouse) -> AuditReport:
     """The old run of the cluster that was not audited again."""
-    return audit.load_report(warehouse.spark, settings(warehouse, COMPACTED))
+    return pipeline.load_report(warehouse.spark, settings(warehouse, COMPACTED))
 
 
 def answers(warehouse: Warehouse) -> tuple[AuditReport, str, list[str]]:
@@ -187,7 +187,7 @@ def test_what_an_earlier_version_reconstructed_is_not_judged(upgraded: Warehouse
     of_old_run = settings(upgraded, COMPACTED, COMPACTED)
     what = r"/warehouse: run-\w+ was reconstructed by an earlier version: reconstruct again \(jobs/reconstruct.py\)"
     with pytest.raises(WarehouseError, match=what):
-        audit.find_hanging(upgraded.spark, of_old_run)
+        pipeline.find_hanging(upgraded.spark, of_old_run)
     with pytest.raises(WarehouseError, match=what):
         explain(queries.run_tables(upgraded, COMPACTED).finished(), Filters())
 
@@ -199,8 +199,8 @@ def test_reconstructed_again_it_is_judged_by_kinds(spark: SparkSession, tmp_path
     """
     warehouse = made_earlier(spark, tmp_path)
     steps = settings(warehouse, COMPACTED, COMPACTED).model_copy(update={"no_records_lost": True})
-    audit.reconstruct(spark, steps)
-    run = audit.find_hanging(spark, steps)
-    found = audit.load_report(spark, steps, run.run_id)
+    pipeline.reconstruct(spark, steps)
+    run = pipeline.find_hanging(spark, steps)
+    found = pipeline.load_report(spark, steps, run.run_id)
     assert [f.topic_partition for f in found.hanging] == HANGING
     assert {p.kind for item in found.partitions for p in item.problems} == {ProblemKind.HOLE_IN_FILE}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks.batches import Partition
 from benchmarks.dumps import SHALLOW, write_segment
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def audited(spark: SparkSession, empty: Path, folder: Path, text_bytes: int, seg
     written = [write_segment(dumps, log, text_bytes // segments, is_deep=False) for _ in range(segments)]
     warehouse = str(shutil.copytree(empty, folder / "warehouse"))
     before = max(collected_bytes(spark), default=-1)
-    report = audit.audit(spark, [str(dumps)], Settings(warehouse=warehouse))
+    report = pipeline.audit(spark, [str(dumps)], Settings(warehouse=warehouse))
     batches = sum(one.batches for one in written)
     # Spark forgets stages of long ago, so that sums over all of them cannot be compared.
     collected = sum(size_bytes for stage, size_bytes in collected_bytes(spark).items() if stage > before)

@@ -6,7 +6,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from tests.faults.scene import EARLIER, LATER, differences, settings
-from txn_analysis import audit
+from txn_analysis import pipeline
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -26,6 +26,6 @@ def test_the_tables_are_those_of_a_disk(
     for paths, cluster, rows in zip((EARLIER, LATER), ("earlier", "default"), expected, strict=True):
         with monkeypatch.context() as patched:
             patched.setattr(Warehouse, "_local", None)
-            audit.audit(scene.spark, paths, settings(store, cluster=cluster))
+            pipeline.audit(scene.spark, paths, settings(store, cluster=cluster))
         assert all(rows[name] for name in ("log_batches", "log_pieces", "transaction_states", "transactions"))
         assert differences(scene.rows(store), rows) == []

@@ -61,7 +61,7 @@ def audit(
     check_output(prometheus, "--prometheus")
     check_output(html, "--html")
     with spark_session(settings, _input_bytes(paths)) as spark:
-        from txn_analysis.audit import audit as run_audit
+        from txn_analysis.pipeline import audit as run_audit
 
         report = run_audit(spark, paths, settings, progress())
         pictures = _pictures(spark, settings, report) if html or format is ReportFormat.HTML else None
@@ -76,7 +76,7 @@ def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> 
     """Fill the input tables of the warehouse from files, without judging."""
     settings = request.settings()
     with spark_session(settings, _input_bytes(paths)) as spark:
-        from txn_analysis.audit import ingest as run_ingest
+        from txn_analysis.pipeline import ingest as run_ingest
 
         ingested = run_ingest(spark, paths, settings, progress())
     if format is TextOrJson.JSON:
@@ -104,7 +104,7 @@ def report(
     settings = request.settings()
     check_warehouse(settings)
     with spark_session(settings) as spark:
-        from txn_analysis.audit import load_report
+        from txn_analysis.pipeline import load_report
 
         loaded = load_report(spark, settings, run_id)
         pictures = _pictures(spark, settings, loaded) if format is ReportFormat.HTML else None
@@ -120,7 +120,7 @@ def add_to(app: typer.Typer) -> None:
 
 def _input_bytes(paths: list[str]) -> int:
     """Bytes of all files; paths that do not exist are refused here, before Spark starts."""
-    from txn_analysis.ingest.sources import find_files
+    from txn_analysis.reading.sources import find_files
 
     if "-" in paths:
         raise InputError([_NO_STANDARD_INPUT])
@@ -129,7 +129,7 @@ def _input_bytes(paths: list[str]) -> int:
 
 def _pictures(spark: SparkSession, settings: Settings, report: AuditReport) -> Pictures:
     with progress().stage("pictures"):
-        from txn_analysis.audit import pictures
+        from txn_analysis.pipeline import pictures
 
         return pictures(spark, settings, report)
 

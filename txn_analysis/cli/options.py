@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.ingest.depth import Depth  # noqa: TC001 typer reads the annotations
 from txn_analysis.judge.verdicts import Verdict  # noqa: TC001 typer reads the annotations
+from txn_analysis.reading.depth import Depth  # noqa: TC001 typer reads the annotations
 
 if TYPE_CHECKING:
     from txn_analysis.config import Settings

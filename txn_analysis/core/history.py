@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.core.state_records import StateRecords
-from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION
+from txn_analysis.reading.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION
 from txn_analysis.reconstruct.copies import cuts_of
 from txn_analysis.reconstruct.rivals import rival_positions
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from txn_analysis.config import Settings
-    from txn_analysis.ingest.batches import Batches
-    from txn_analysis.ingest.line_form import Array
+    from txn_analysis.reading.batches import Batches
+    from txn_analysis.reading.line_form import Array
     from txn_analysis.reconstruct.rivals import Cuts
     from txn_analysis.reconstruct.segments import SectionKey
 

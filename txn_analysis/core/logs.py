@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.core.history import by
-from txn_analysis.ingest.sections import LOG_KINDS
 from txn_analysis.judge.end_markers import ENDED_COLUMNS, markers_of
 from txn_analysis.judge.records import OpenTransaction
+from txn_analysis.reading.sections import LOG_KINDS
 from txn_analysis.reconstruct.copies import Comparison, Pair, compare, pairs_to_compare
 from txn_analysis.reconstruct.fold import fold_all
 from txn_analysis.reconstruct.link import link_partition
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from txn_analysis.core.history import History
-    from txn_analysis.ingest.batches import Batches
     from txn_analysis.judge.end_markers import EndMarker
     from txn_analysis.judge.records import TopicPartition
+    from txn_analysis.reading.batches import Batches
 
 Row = dict[str, Any]
 

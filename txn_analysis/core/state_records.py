@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.ingest.java_hash import state_partition
-from txn_analysis.ingest.sections import CLUSTER_ID, STATE
 from txn_analysis.judge.records import StateRecord
 from txn_analysis.judge.state_chain import StateRows
 from txn_analysis.judge.state_count import StateCount, state_count, sums_of_files, sums_of_rows
 from txn_analysis.judge.state_sections import SectionRecord
+from txn_analysis.reading.java_hash import state_partition
+from txn_analysis.reading.sections import CLUSTER_ID, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

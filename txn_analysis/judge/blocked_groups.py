@@ -9,7 +9,7 @@ from collections import defaultdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.ingest.sections import GROUP_TOPIC, LOG
+from txn_analysis.reading.sections import GROUP_TOPIC, LOG
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

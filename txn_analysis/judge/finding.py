@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from txn_analysis.config import Settings
-    from txn_analysis.ingest.topic_config import TopicConfig
     from txn_analysis.judge.causes.cause import FoundCause
     from txn_analysis.judge.impact import Impact
     from txn_analysis.judge.judgement import Judgement
     from txn_analysis.judge.records import TopicPartition
+    from txn_analysis.reading.topic_config import TopicConfig
 
 Place = tuple["TopicPartition", int, int]
 """Partition, producer id and start offset: what tells findings of one run apart."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from txn_analysis.ingest.sections import STATE_TOPIC
 from txn_analysis.judge.assurances import disproved_by_loss, disproved_by_state, given, without
 from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.fact_finding import facts_of
 from txn_analysis.judge.records import TopicPartition
 from txn_analysis.judge.rules import first_rule
+from txn_analysis.reading.sections import STATE_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from txn_analysis.ingest.java_hash import positive_hash
 from txn_analysis.judge.words import ranges
+from txn_analysis.reading.java_hash import positive_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from txn_analysis.ingest.line_form import Array
+    from txn_analysis.reading.line_form import Array
 
 DEFAULT_COUNT = 50
 """Kafka's default of `transaction.state.log.num.partitions`."""

@@ -14,7 +14,6 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from txn_analysis.frames import collected
-from txn_analysis.ingest.sections import CLUSTER_ID, STATE
 from txn_analysis.judge.records import STATE_COLUMNS, StateRecord
 from txn_analysis.judge.state_chain import StateChain, StateRows
 from txn_analysis.judge.state_count import IdSums, sums_of_columns, sums_of_rows
@@ -28,6 +27,7 @@ from txn_analysis.judge.state_sections import (
     sums_of,
 )
 from txn_analysis.parallel import in_parallel
+from txn_analysis.reading.sections import CLUSTER_ID, STATE
 from txn_analysis.tables._schema import BINARY, struct
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.ingest.line_form import ABSENT
+from txn_analysis.reading.line_form import ABSENT
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

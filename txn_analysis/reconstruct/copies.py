@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT
+from txn_analysis.reading.sections import LOG_KINDS, SNAPSHOT
 from txn_analysis.reconstruct.arrays import NONE, Array
 from txn_analysis.reconstruct.rivals import UNCUT, Cuts
 from txn_analysis.reconstruct.segments import SectionKey, is_doubted

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.ingest.grammar import END_MARKERS, TIMES
-from txn_analysis.ingest.sections import BROKER_WRITTEN_TOPICS
+from txn_analysis.reading.grammar import END_MARKERS, TIMES
+from txn_analysis.reading.sections import BROKER_WRITTEN_TOPICS
 from txn_analysis.reconstruct.arrays import NONE, Array, Nearest, at, lists, max_of, nullable
 from txn_analysis.reconstruct.fragments import Rows, fragments_of, producers_of
 from txn_analysis.reconstruct.rivals import UNCUT, Cuts
@@ -23,7 +23,7 @@ from txn_analysis.tables import LOG_PIECES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from txn_analysis.ingest.batches import Batches
+    from txn_analysis.reading.batches import Batches
 
 _MAY_END = np.array([None, *END_MARKERS], object)  # a shallow dump does not say what a control batch is
 _BEYOND = np.iinfo(np.int64).max  # no batch begins there

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT
+from txn_analysis.reading.sections import LOG_KINDS, SNAPSHOT
 from txn_analysis.reconstruct.other_copies import high_watermarks
 from txn_analysis.reconstruct.partition_log import Comparisons, partition_log
 from txn_analysis.reconstruct.producer_state import ProducerState

@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.ingest.sections import HIGH_WATERMARK
+from txn_analysis.reading.sections import HIGH_WATERMARK
 from txn_analysis.reconstruct.segments import is_doubted
 
 if TYPE_CHECKING:

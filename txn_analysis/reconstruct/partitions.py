@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from txn_analysis.ingest.batches import batches_of
-from txn_analysis.ingest.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION, TOPIC_ID
 from txn_analysis.parallel import in_parallel
+from txn_analysis.reading.batches import batches_of
+from txn_analysis.reading.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION, TOPIC_ID
 from txn_analysis.reconstruct.copies import (
     COMPARED_COLUMNS,
     Comparison,

@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.ingest.sections import LOG_KINDS, TOPIC_ID
+from txn_analysis.reading.sections import LOG_KINDS, TOPIC_ID
 from txn_analysis.reconstruct.rivals import without_rivals
 
 if TYPE_CHECKING:

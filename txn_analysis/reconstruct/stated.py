@@ -12,7 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from txn_analysis.ingest.sections import (
+from txn_analysis.reading.sections import (
     BINARY_GRAMMARS,
     CLEAN_SHUTDOWN,
     HIGH_WATERMARK,

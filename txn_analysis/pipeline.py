@@ -1,0 +1,132 @@
+"""The audit as its steps: ingest, reconstruct, judge, plan, report. Every verb and every job calls these functions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from txn_analysis.errors import WarehouseError
+from txn_analysis.frames import collected
+from txn_analysis.judging import judge, plan_of
+from txn_analysis.parallel import in_parallel
+from txn_analysis.queries import run_tables
+from txn_analysis.reading.ingest import Ingested
+from txn_analysis.reading.ingest import ingest as read_inputs
+from txn_analysis.reading.topic_config import read_topic_configs
+from txn_analysis.reconstruct.partitions import linked_partitions, partition_health, write_transactions
+from txn_analysis.report.build import build_report
+from txn_analysis.report.progress import silent
+from txn_analysis.run import Run, start_run
+from txn_analysis.tables import ABORT_PLAN, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
+from txn_analysis.timelines import pictures_of
+from txn_analysis.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.config import Settings
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.report.pictures import Pictures
+    from txn_analysis.report.progress import Progress
+
+
+def ingest(spark: SparkSession, paths: Sequence[str], settings: Settings, progress: Progress | None = None) -> Ingested:
+    """Read files into the input tables; see `txn_analysis.reading.ingest.ingest`."""
+    return read_inputs(Warehouse(spark, settings.warehouse), paths, settings, progress or silent())
+
+
+def audit(
+    spark: SparkSession, paths: Sequence[str], settings: Settings, progress: Progress | None = None
+) -> AuditReport:
+    """Ingest, reconstruct, judge, write findings and plan; returns the report of the run.
+
+    Raises:
+        InputError: an input was not understood; nothing is judged then.
+        ConfigError: the file of `topic_config` was not understood.
+    """
+    progress = progress or silent()
+    if settings.topic_config is not None:
+        read_topic_configs(settings.topic_config)  # refused now, not after hours of reading
+    ingested = ingest(spark, paths, settings, progress)
+    settings = settings.model_copy(update={"capture": ingested.capture})
+    with progress.stage("reconstruct"):
+        run = _reconstructed(start_run(spark, settings))  # the ingest has prepared the tables
+    with progress.stage("judge"):
+        judged = judge(run)
+    with progress.stage("write"):
+        judged.write()
+    own = [item for item in run.evidence.inputs if item["capture_rank"] == 0]
+    return build_report(judged.run_row, own, judged.health, judged.findings)
+
+
+def reconstruct(spark: SparkSession, settings: Settings) -> Run:
+    """Write `transactions` and `partition_health` of the run for a capture."""
+    return _reconstructed(_run_to_write(spark, settings))
+
+
+def _run_to_write(spark: SparkSession, settings: Settings) -> Run:
+    """The run for a capture, with its tables prepared: for steps that are called by themselves."""
+    run = start_run(spark, settings)
+    run.warehouse.create()
+    return run
+
+
+def _reconstructed(run: Run) -> Run:
+    linked = linked_partitions(run.evidence, run.as_of_ms)
+    in_parallel(
+        lambda: run.replace(partition_health(linked, run.run_id), PARTITION_HEALTH),
+        lambda: write_transactions(linked, run),
+    )
+    linked.unpersist()
+    return run
+
+
+def find_hanging(spark: SparkSession, settings: Settings) -> Run:
+    """Write `findings` and `abort_plan` of a reconstructed run, and complete it with its row of `runs`.
+
+    Raises:
+        WarehouseError: the capture was not reconstructed with these settings; nothing open would look like all is well.
+    """
+    run = _run_to_write(spark, settings)
+    judged = judge(run)
+    if not judged.health and any(s["kind"] == "log" for item in run.evidence.inputs for s in item["sections"] or ()):
+        raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not reconstructed. Run jobs/reconstruct.py first.")
+    judged.write()
+    return run
+
+
+def plan_aborts(spark: SparkSession, settings: Settings) -> Run:
+    """Write `abort_plan` of a complete run anew: one row per hanging transaction, and nothing else.
+
+    Raises:
+        WarehouseError: the capture was not judged with these settings.
+    """
+    run = _run_to_write(spark, settings)
+    if not run.warehouse.listed(RUNS, "run_id", run_id=[run.run_id]):
+        raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/find_hanging.py first.")
+    run.replace_rows(plan_of(run, collected(run.rows(FINDINGS))), ABORT_PLAN)
+    return run
+
+
+def load_report(spark: SparkSession, settings: Settings, run_id: str | None = None) -> AuditReport:
+    """The report of a run, from the tables; of the cluster's last run where none is named."""
+    warehouse = Warehouse(spark, settings.warehouse)
+    wanted = run_id or warehouse.latest_run(settings.cluster)
+    runs = warehouse.listed(RUNS, run_id=[wanted])
+    if not runs:
+        raise WarehouseError(f"{settings.warehouse}: no run {wanted}; without --run the last one is shown")
+    own = warehouse.listed(INPUTS, cluster=[runs[0]["cluster"]], capture=[runs[0]["capture"]])
+    of_health = [name for name in PARTITION_HEALTH.schema.names if name != "producers"]
+    health, findings = in_parallel(
+        partial(warehouse.listed, PARTITION_HEALTH, *of_health, run_id=[wanted]),
+        partial(warehouse.listed, FINDINGS, run_id=[wanted]),
+    )
+    return build_report(runs[0], own, health, findings)
+
+
+def pictures(spark: SparkSession, settings: Settings, report: AuditReport) -> Pictures:
+    """The series behind the pictures of a report whose run is in the tables; see `timelines.pictures_of`."""
+    tables = run_tables(Warehouse(spark, settings.warehouse), report.run.cluster, report.run.run_id)
+    return pictures_of(report, tables)
