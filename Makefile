@@ -27,9 +27,12 @@ test: $(READY) ## Run the tests
 cluster: $(READY) ## Run the tests that start clusters of their own: executors, a master with workers, spark-submit
 	@$(BIN)/python -m pytest -m cluster
 
+# E2E=--brief: the oldest and the newest of the brokers, and nothing twenty times.
+E2E ?=
+
 e2e: $(READY) ## Repair real brokers of four versions, end to end (15 min; fetches Kafka into .kafka/ on first use)
 	@$(BIN)/python -m tests.e2e.kafka_jars
-	@$(BIN)/python -m pytest -m e2e tests/e2e tests/kafka_log
+	@$(BIN)/python -m pytest -m e2e $(E2E) tests/e2e tests/kafka_log
 
 # The whole is kept in docs/proofs.md; PROOF=--sample takes minutes, PROOF='--minutes 20' about so many.
 PROOF ?= --write

@@ -39,6 +39,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-golden", action="store_true", help="write the golden files instead of comparing with them"
     )
     parser.addoption(
+        "--brief", action="store_true", help="of end-to-end tests: the oldest and the newest brokers, nothing long"
+    )
+    parser.addoption(
         "--times", type=int, default=0, help="so many times the examples of each property, from `--hypothesis-seed`"
     )
 

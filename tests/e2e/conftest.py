@@ -22,13 +22,31 @@ if TYPE_CHECKING:
 _told: dict[str, Story] = {}
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--brief` some tests are left out."""
+    if not config.getoption("--brief"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("lengthy") or _version_of(item) in VERSIONS[1:-1]]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _version_of(item: pytest.Item) -> str | None:
+    """Of whose brokers a test is, where it is of a story."""
+    return item.callspec.params.get("story") if hasattr(item, "callspec") else None
+
+
 @pytest.fixture(scope="session")
-def first_nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, FirstNight]]:
+def first_nights(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, FirstNight]]:
     """All brokers, which hang from now on: what may be repaired only after eight minutes ripens during other tests."""
     folder = tmp_path_factory.mktemp("brokers")
-    with ThreadPoolExecutor(len(VERSIONS)) as pool, ExitStack() as running:
-        list(pool.map(kafka_jars, VERSIONS))
-        starting = {version: pool.submit(first_night, version, folder / version) for version in VERSIONS}
+    asked = {_version_of(item) for item in request.session.items}
+    versions = [version for version in VERSIONS if version in asked]
+    with ThreadPoolExecutor(len(versions)) as pool, ExitStack() as running:
+        list(pool.map(kafka_jars, versions))
+        starting = {version: pool.submit(first_night, version, folder / version) for version in versions}
         for night in starting.values():
             if night.exception() is None:
                 running.callback(night.result().scene.close)

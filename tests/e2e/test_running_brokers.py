@@ -68,6 +68,7 @@ def audited(spark: SparkSession, warehouse: Path, *folders: Path) -> AuditReport
     return audit(spark, [str(folder) for folder in folders], settings)
 
 
+@pytest.mark.lengthy
 def test_one_running_broker_is_audited_twenty_times_in_a_row(
     spark: SparkSession, tmp_path: Path, busy: Cluster
 ) -> None:
