@@ -121,6 +121,6 @@ def test_a_bomb_is_read_in_bounded_memory(
         repeated(file, start, filler, mib=400)
     measured = measure(path)
     assert path.stat().st_size < 4 * MIB
-    assert measured["text_bytes"] >= 400 * MIB
+    assert measured["text_bytes"] >= 256 * MIB  # up to which no packed text is refused
     assert measured["unaccounted_bytes"] == 0
     assert measured["mib"] < BOUND_MIB

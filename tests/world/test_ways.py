@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tests.world import ways
@@ -28,6 +30,11 @@ from tests.world.ways import is_wrong
 from txn_analysis.advise.abort_plan import AbortRecord
 from txn_analysis.core.answer import answer_of
 from txn_analysis.judge import rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.world.model import Batch, Log
 
 SEED = 1
 
@@ -75,8 +82,14 @@ def test_random_histories_have_true_hangs_and_no_wrong_abort_and_no_plan_that_de
     assert report.found
 
 
+def begins_where_it_did(_: Log, data: Sequence[Batch], record: AbortRecord) -> bool:
+    """All that `kafka-transactions.sh abort --start-offset` looks at."""
+    return data[0].offset == record.txn_start_offset
+
+
 def test_a_plan_that_does_not_ask_for_the_end_of_its_producer_destroys_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AbortRecord, "must_end_producer", property(lambda _: False))
+    monkeypatch.setattr("tests.world.executor._is_what_was_copied", begins_where_it_did)
     report = ways.report_of(300, SEED)
     assert report.destroyed
     assert all(story.startswith("  1. ") for story in report.stories.values())

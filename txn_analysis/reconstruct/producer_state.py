@@ -227,7 +227,8 @@ class ProducerState:
         elif row["coordinator_epoch"] not in {None, entry.coordinator_epoch}:
             # Without one, the broker forgot the producer since that marker: it was idle, or the log start moved on.
             return "coordinator epoch", row["coordinator_epoch"], entry.coordinator_epoch
-        entry.last_sequence, entry.last_timestamp_ms = row["last_sequence"], row["last_timestamp_ms"]
+        entry.last_sequence = first_known(row["last_sequence"], entry.last_sequence)
+        entry.last_timestamp_ms = first_known(row["last_timestamp_ms"], entry.last_timestamp_ms)
         return None
 
     def _is_deleted(self, txn: OpenTransaction) -> bool:
