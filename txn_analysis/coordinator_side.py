@@ -60,7 +60,7 @@ def coordinator_side(run: Run, opened: Sequence[Row], health: list[Row], states:
         states: the records of the coordinator that are evidence in the run.
     """
     if is_at_hand(run):
-        return _in_memory(run, opened, health)
+        return side_at_hand(run, opened, health)
     markers = end_markers(run.rows(TRANSACTIONS), run.rows(PARTITION_HEALTH))
     state_bytes = sum(item["text_bytes"] for item in run.evidence.inputs if _holds_state(item))
     if state_bytes <= AT_HAND_BYTES:
@@ -79,13 +79,13 @@ def _holds_state(item: Row) -> bool:
     return any(kind == STATE or kind.startswith("console") for kind in kinds)
 
 
-def _in_memory(run: Run, opened: Sequence[Row], health: list[Row]) -> CoordinatorSide:
-    rows, linked, bare = in_parallel(
-        lambda: run.evidence.listed(TRANSACTION_STATES),
+def side_at_hand(run: Run, opened: Sequence[Row], health: list[Row]) -> CoordinatorSide:
+    """The same, of a run that is at hand."""
+    records, linked, bare = in_parallel(
+        lambda: run.state_records,
         lambda: run.listed(TRANSACTIONS, *ENDED_COLUMNS),
         lambda: run.listed(PARTITION_HEALTH, "topic", "partition", "bare_markers"),
     )
-    records = StateRecords(run.settings, run.evidence.section_rows, rows)
     transactions = [OpenTransaction.of(row) for row in opened]
     found = markers_of([row for row in linked if row["outcome"] != "open"], bare)
     state, known = state_seen(records, health), histories_of(records, found, transactions)

@@ -6,20 +6,22 @@ import json
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import functions as F
 
 from txn_analysis.advise.abort_plan import abort_plan
 from txn_analysis.blocked_groups import blocked_groups
 from txn_analysis.commits import commit_run
-from txn_analysis.coordinator_side import coordinator_side, is_at_hand
+from txn_analysis.coordinator_side import CoordinatorSide, coordinator_side, is_at_hand, side_at_hand
+from txn_analysis.core.warnings import id_warnings_of
 from txn_analysis.frames import collected
-from txn_analysis.judge.early_warning import id_warnings, open_warnings
+from txn_analysis.judge.early_warning import open_warnings
 from txn_analysis.judge.finding import Finding, Place, finding_of, impacts_of, place_of
 from txn_analysis.judge.judgement import Judgement, Judgements, judgements_of
 from txn_analysis.judge.outcome import outcome_of
 from txn_analysis.judge.records import OpenTransaction, PartitionView
+from txn_analysis.judge.warning_frames import id_warnings
 from txn_analysis.parallel import in_parallel
 from txn_analysis.reading.sections import GROUP_TOPIC
 from txn_analysis.reading.topic_config import read_topic_configs
@@ -74,8 +76,32 @@ class Judged:
 
 def judge(run: Run) -> Judged:
     """The verdict on every open transaction of a reconstructed run, and the plan for those that hang."""
+    seen = _seen_at_hand(run) if is_at_hand(run) else _seen_in_tasks(run)
+    warnings = [*open_warnings(seen.judged.of_open, run.settings), *seen.of_ids]
+    findings = [finding.row() for finding in _findings(run, seen.judged.of_open)]
+    run_row = _run_row(run, seen.state, seen.judged, findings, warnings)
+    return Judged(run, seen.health, findings, plan_of(run, findings), run_row)
+
+
+class _Seen(NamedTuple):
+    """What was judged, by rows of `partition_health` and by what was seen of the state, and what it says of ids."""
+
+    health: list[Row]
+    state: StateEvidence
+    judged: Judgements
+    of_ids: list[Row]
+
+
+def _seen_at_hand(run: Run) -> _Seen:
+    opened, health = in_parallel(partial(run.listed, TRANSACTIONS, outcome=["open"]), run.health)
+    side = side_at_hand(run, opened, health)
+    judged = _judged(run, opened, health, side)
+    return _Seen(health, side.state, judged, id_warnings_of(run.state_records, run.as_of_ms))
+
+
+def _seen_in_tasks(run: Run) -> _Seen:
     opened, health, states = in_parallel(
-        partial(_opened, run),
+        lambda: collected(run.rows(TRANSACTIONS).where(F.col("outcome") == "open")),
         run.health,
         run.states,  # may look how many partitions there are
     )
@@ -84,16 +110,7 @@ def judge(run: Run) -> Judged:
         lambda: judgements(run, opened, health, states), lambda: id_warnings(states, run.settings, run.as_of_ms)
     )
     states.unpersist()
-    warnings = [*open_warnings(judged.of_open, run.settings), *of_ids]
-    findings = [finding.row() for finding in _findings(run, judged.of_open)]
-    run_row = _run_row(run, state, judged, findings, warnings)
-    return Judged(run, health, findings, plan_of(run, findings), run_row)
-
-
-def _opened(run: Run) -> list[Row]:
-    if is_at_hand(run):
-        return run.listed(TRANSACTIONS, outcome=["open"])
-    return collected(run.rows(TRANSACTIONS).where(F.col("outcome") == "open"))
+    return _Seen(health, state, judged, of_ids)
 
 
 def judgements(run: Run, opened: list[Row], health: list[Row], states: DataFrame) -> tuple[StateEvidence, Judgements]:
@@ -106,9 +123,13 @@ def judgements(run: Run, opened: list[Row], health: list[Row], states: DataFrame
         states: the records of the coordinator that are evidence in the run.
     """
     side = coordinator_side(run, opened, health, states)
+    return side.state, _judged(run, opened, health, side)
+
+
+def _judged(run: Run, opened: list[Row], health: list[Row], side: CoordinatorSide) -> Judgements:
     partitions = {view.topic_partition: view for view in map(PartitionView.of, health)}
     transactions = [OpenTransaction.of(row) for row in opened]
-    return side.state, judgements_of(transactions, partitions, side.views, side.state, run.settings, run.moments)
+    return judgements_of(transactions, partitions, side.views, side.state, run.settings, run.moments)
 
 
 def plan_of(run: Run, findings: list[Row]) -> list[Row]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from txn_analysis.config import Settings
+from txn_analysis.core.state_records import StateRecords
 from txn_analysis.errors import WarehouseError
 from txn_analysis.evidence import Evidence, evidence_of, evidence_of_run
 from txn_analysis.judge.fact_finding import Moments
@@ -89,6 +90,11 @@ class Run:
         """The records of the coordinator that are evidence in the run."""
         said = self.settings.transaction_state_partitions
         return self.evidence.states(self.state_count.used if said is None else said)
+
+    @cached_property
+    def state_records(self) -> StateRecords:
+        """The same in memory, where they are few enough to be held."""
+        return StateRecords(self.settings, self.evidence.section_rows, self.evidence.listed(TRANSACTION_STATES))
 
     @cached_property
     def state_count(self) -> StateCount:

@@ -86,6 +86,7 @@ def test_what_is_too_large_for_memory_is_judged_alike_in_tasks(
         in_tasks = judge(replace(run))  # what was counted in memory is counted again
         assert in_tasks.findings == in_memory.findings
         assert in_tasks.run_row["state_coverage"] == in_memory.run_row["state_coverage"]
+        assert in_tasks.run_row["warnings"] == in_memory.run_row["warnings"]
 
 
 @pytest.mark.parametrize(("kind", "number"), MUTATED)

@@ -9,7 +9,10 @@ import pytest
 
 from tests.judge.cases import LATE_MS, Case
 from txn_analysis.config import Settings
-from txn_analysis.judge.early_warning import id_warnings, open_warnings
+from txn_analysis.core.state_records import StateRecords
+from txn_analysis.core.warnings import id_warnings_of
+from txn_analysis.judge.early_warning import open_warnings
+from txn_analysis.judge.warning_frames import id_warnings
 from txn_analysis.judge.warnings import WARNINGS
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, array, struct
 
@@ -71,31 +74,41 @@ def aborted(transactional_id: str, number: int, *, at_ms: int, taken_over: bool 
     return [*rows, after] if taken_over else rows
 
 
+HISTORY = [
+    record("quiet"),
+    record("running-at-74", "Ongoing", start_ms=NOW_MS - 44_999),
+    record("running-at-75", "Ongoing", start_ms=NOW_MS - 45_000),
+    record("long", timeout_ms=900_001),
+    record("longest-allowed", timeout_ms=900_000),
+    record("two-phase", timeout_ms=2**31 - 1),
+    record("epochs-left", producer_epoch=31_765),
+    record("epochs-used", producer_epoch=31_766),
+    record("used-lately", last_update_ms=NOW_MS - WEEK_MS + DAY_MS),
+    record("unused", last_update_ms=NOW_MS - WEEK_MS + DAY_MS - 1),
+    record("gone", producer_epoch=32_000, is_tombstone=True),
+    *(record(f"many-{n}-{n}", last_update_ms=NOW_MS - WEEK_MS) for n in range(3)),
+    *(row for n in range(3) for row in aborted("slow", n, at_ms=60_000)),
+    *(row for n in range(2) for row in aborted("slow-twice", n, at_ms=60_000)),
+    *(row for n in range(3) for row in aborted("restarted", n, at_ms=59_999, taken_over=True)),
+    *(row for n in range(3) for row in aborted("gave-up", n, at_ms=59_999)),
+]
+
+
+def in_memory(rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[Row]:
+    of_dump = {"state_partition": 0, "capture_rank": 0}
+    known = [dict.fromkeys(STATES.names) | row | of_dump | {"offset": row["record_order"][0]} for row in rows]
+    return id_warnings_of(StateRecords(Settings(), [], known), as_of_ms)
+
+
+def in_tasks(spark: SparkSession, rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[Row]:
+    frame = spark.createDataFrame([tuple(row.get(name) for name in STATES.names) for row in rows], STATES)
+    return id_warnings(frame, Settings(), as_of_ms)
+
+
 @pytest.fixture(scope="module")
-def warned(spark: SparkSession) -> dict[tuple[str, str], Row]:
+def warned() -> dict[tuple[str, str], Row]:
     """One history of many ids; the warnings by kind and application."""
-    rows = [
-        record("quiet"),
-        record("running-at-74", "Ongoing", start_ms=NOW_MS - 44_999),
-        record("running-at-75", "Ongoing", start_ms=NOW_MS - 45_000),
-        record("long", timeout_ms=900_001),
-        record("longest-allowed", timeout_ms=900_000),
-        record("two-phase", timeout_ms=2**31 - 1),
-        record("epochs-left", producer_epoch=31_765),
-        record("epochs-used", producer_epoch=31_766),
-        record("used-lately", last_update_ms=NOW_MS - WEEK_MS + DAY_MS),
-        record("unused", last_update_ms=NOW_MS - WEEK_MS + DAY_MS - 1),
-        record("gone", producer_epoch=32_000, is_tombstone=True),
-        *(record(f"many-{n}-{n}", last_update_ms=NOW_MS - WEEK_MS) for n in range(3)),
-        *(row for n in range(3) for row in aborted("slow", n, at_ms=60_000)),
-        *(row for n in range(2) for row in aborted("slow-twice", n, at_ms=60_000)),
-        *(row for n in range(3) for row in aborted("restarted", n, at_ms=59_999, taken_over=True)),
-        *(row for n in range(3) for row in aborted("gave-up", n, at_ms=59_999)),
-    ]
-    names = STATES.names
-    frame = spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows], STATES)
-    found = id_warnings(frame, Settings(), NOW_MS)
-    return {(row["kind"], row["subject"]): row for row in found}
+    return {(row["kind"], row["subject"]): row for row in in_memory(HISTORY)}
 
 
 @pytest.mark.parametrize(
@@ -120,6 +133,41 @@ def test_ids_of_one_application_are_one_line(warned: dict[tuple[str, str], Row])
     assert many["text"].endswith("(Flink)")
     assert warned["about_to_expire", "unused"]["count"] == 1
     assert ("about_to_expire", "used-lately") not in warned
+
+
+# Applications beyond the ten that are named, equal ones, records that two copies hold, another producer of the same id.
+MANY = [
+    *(record(f"{name}-{n}", producer_epoch=32_000 + n % 4) for n in range(4) for name in "abcdefghijkl"),
+    *(record(f"even-{n}-{n}", timeout_ms=1_000_000) for n in range(2)),
+    *(record(name, timeout_ms=1_000_000) for name in ("even", "odd", "odd-1")),
+    *(row for n in range(4) for row in aborted("slow", n, at_ms=60_000)),
+    *(row | {"producer_id": 1 + row["producer_epoch"]} for n in range(4) for row in aborted("other", n, at_ms=60_000)),
+]
+UNDECODED = [
+    row | {"transactional_id": f"no {name} of {row['transactional_id']}", name: None}
+    for name in ("state", "producer_epoch", "timeout_ms", "last_update_ms", "start_ms")
+    for row in HISTORY
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "as_of_ms"),
+    [
+        pytest.param(HISTORY, NOW_MS, id="each kind"),
+        pytest.param(HISTORY, None, id="no clock"),
+        pytest.param([*MANY, *reversed(MANY)], NOW_MS, id="many"),
+        pytest.param(UNDECODED, NOW_MS, id="undecoded"),
+        pytest.param([], NOW_MS, id="none"),
+    ],
+)
+def test_tasks_warn_as_memory_does(spark: SparkSession, rows: list[Row], as_of_ms: int | None) -> None:
+    assert in_tasks(spark, rows, as_of_ms) == in_memory(rows, as_of_ms)
+
+
+def test_of_many_applications_the_worst_are_named() -> None:
+    epochs = [row for row in in_memory(MANY) if row["kind"] == "epoch_near_exhaustion"]
+    assert [row["subject"] for row in epochs] == [*"abcdefghij"]
+    assert {(row["example"], row["count"]) for row in epochs} == {(f"{name}-3", 4) for name in "abcdefghij"}
 
 
 @pytest.mark.parametrize(("late_by_ms", "is_near"), [(-300_000, False), (-299_999, True), (0, True), (1, False)])

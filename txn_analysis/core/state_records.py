@@ -65,6 +65,14 @@ class StateRecords:
                 found[name].append(StateRecord.of(row, *self._place(row)))
         return found
 
+    def in_order(self) -> dict[str, list[Row]]:
+        """By transactional id its records in order; copies and captures hold the same record, which is here once."""
+        found: defaultdict[str, dict[tuple[Any, ...], Row]] = defaultdict(dict)
+        for row in self.rows:
+            if row["transactional_id"] is not None:
+                found[row["transactional_id"]][self._place(row)[1]] = row
+        return {name: [own[order] for order in sorted(own)] for name, own in found.items()}
+
     def state_rows(self) -> dict[int, StateRows]:
         """All records of each partition of the state."""
         found: defaultdict[int, StateRows] = defaultdict(StateRows)

@@ -1,56 +1,131 @@
 """Early warning: what does not hang yet and will, and whose; from the open transactions and the coordinator's state.
 
-Counted by application (`judge.applications`), so that a thousand ids of one job are one line. What is collected is
-bounded: of each kind the worst applications, and how many ids there are in all.
+Counted by application (`judge.applications`), so that a thousand ids of one job are one line. What is kept is bounded:
+of each kind the worst applications, and how many ids there are in all. Pure functions: records in memory and Spark's
+tasks (`judge.warning_frames`) are asked alike.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-from pyspark.sql import Window
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
-
-from txn_analysis.frames import collected
 from txn_analysis.judge.applications import application_of
-from txn_analysis.judge.state_frames import current_states
+from txn_analysis.judge.records import ONGOING
 from txn_analysis.judge.warnings import OF_ABORTS, OF_LAST_RECORDS, WARNINGS
 from txn_analysis.judge.warnings.open_transaction_near_bound import OPEN_TRANSACTION_NEAR_BOUND, is_near
-from txn_analysis.judge.warnings.warning import Known
-from txn_analysis.tables._schema import BIGINT, STRING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyspark.sql import DataFrame
-
     from txn_analysis.config import Settings
     from txn_analysis.judge.judgement import Judgement
+    from txn_analysis.judge.warnings.warning import Abort, Known, LastRecord
 
 Row = dict[str, Any]
 
 MOST_APPLICATIONS = 10
-_MANY = 3
+MANY = 3
+"""From so many aborts of one kind on an id is warned of."""
 _BY_KIND = {warning.kind: warning for warning in WARNINGS}
 _ORDER = {warning.kind: number for number, warning in enumerate(WARNINGS)}
-_FLAGGED = StructType(
-    [StructField("kind", STRING), StructField("transactional_id", STRING), StructField("score", BIGINT)]
-)
-_GROUPED = StructType([*_FLAGGED.fields, StructField("application", STRING), StructField("framework", STRING)])
 
 
-def id_warnings(states: DataFrame, settings: Settings, as_of_ms: int | None) -> list[Row]:
-    """What the records of transactional ids warn of, as plain data in the order of `WARNINGS`.
+class Flagged(NamedTuple):
+    """One warning about one id, with the application that the id seems to belong to; a higher score is worse."""
 
-    In: `states`, the records that are evidence.
-    """
-    known = Known(settings, F.lit(as_of_ms).cast("bigint"))
-    flagged = _flagged(current_states(states), known).unionByName(_repeated(states))
-    rows = sorted(collected(_worst(flagged)), key=lambda row: (_ORDER[row["kind"]], -row["score"], row["application"]))
-    return [_warning(row) for row in rows]
+    kind: str
+    application: str
+    framework: str | None
+    transactional_id: str
+    score: int
+
+
+class Warned(NamedTuple):
+    """One kind of warning about the ids of one application: the worst of them, and how many there are."""
+
+    kind: str
+    application: str
+    framework: str | None
+    worst_id: str
+    score: int
+    id_count: int
+
+
+class RaisedFrom(NamedTuple):
+    """What the record before a PrepareAbort of the same id says of whether the coordinator raised its epoch."""
+
+    state: str | None
+    producer_id: int | None
+    producer_epoch: int | None
+
+    def is_raised_to(self, producer_id: int | None, producer_epoch: int | None) -> bool:
+        """Its transaction was going on, and its producer got a newer epoch."""
+        if self.state != ONGOING or self.producer_epoch is None or producer_epoch is None:
+            return False
+        return producer_id is not None and self.producer_id == producer_id and producer_epoch > self.producer_epoch
+
+
+def flagged(kind: str, transactional_id: str, score: int) -> Flagged:
+    """A warning about an id, with whose it seems to be."""
+    owner = application_of(transactional_id)
+    return Flagged(kind, owner.name, owner.framework, transactional_id, score)
+
+
+def of_last_record(transactional_id: str, last: LastRecord, known: Known) -> Iterator[Flagged]:
+    """What the last record of an id that is not gone warns of."""
+    for warning in OF_LAST_RECORDS:
+        if warning.when(last, known) and (score := warning.score(last, known)) is not None:
+            yield flagged(warning.kind, transactional_id, score)
+
+
+def kind_of(abort: Abort) -> str | None:
+    """What kind of abort it is, if it is one to be warned of: the first kind that holds."""
+    return next((warning.kind for warning in OF_ABORTS if warning.when(abort)), None)
+
+
+def median_of(timeouts_ms: Iterable[int | None]) -> int | None:
+    """The median, of two in the middle the lower one, as Spark's `percentile_approx`; None where none is known."""
+    known = sorted(ms for ms in timeouts_ms if ms is not None)
+    return known[(len(known) - 1) // 2] if known else None
+
+
+def by_application(found: Iterable[Flagged]) -> list[Warned]:
+    """All warnings about the ids of some applications, as one of each kind for each application."""
+    groups: defaultdict[tuple[str, str, str | None], list[tuple[int, str]]] = defaultdict(list)
+    for kind, application, framework, transactional_id, score in found:
+        groups[kind, application, framework].append((-score, transactional_id))
+    worst = {group: min(ids) for group, ids in groups.items()}
+    return [Warned(*group, worst[group][1], -worst[group][0], len(ids)) for group, ids in groups.items()]
+
+
+def worst_of(found: Iterable[Warned]) -> list[Warned]:
+    """Of each kind the applications that are worst, in no order."""
+    of_kind: defaultdict[str, list[Warned]] = defaultdict(list)
+    for warned in found:
+        of_kind[warned.kind].append(warned)
+    return [w for own in of_kind.values() for w in sorted(own, key=_badness)[:MOST_APPLICATIONS]]
+
+
+def _badness(warned: Warned) -> tuple[int, int, str, str]:
+    return -warned.score, -warned.id_count, warned.application, warned.framework or ""
+
+
+def warnings_of(found: Iterable[Warned]) -> list[Row]:
+    """The worst of all that was found, as plain data in the order of `WARNINGS`."""
+    in_order = sorted(worst_of(found), key=lambda w: (_ORDER[w.kind], -w.score, w.application, w.framework or ""))
+    return [_warning(warned) for warned in in_order]
+
+
+def _warning(warned: Warned) -> Row:
+    whose = "" if warned.framework is None else f" ({warned.framework})"
+    return {
+        "kind": warned.kind,
+        "subject": warned.application,
+        "example": warned.worst_id,
+        "text": _BY_KIND[warned.kind].text.format(score=warned.score) + whose,
+        "count": warned.id_count,
+    }
 
 
 def open_warnings(judged: Iterable[Judgement], settings: Settings) -> list[Row]:
@@ -66,68 +141,3 @@ def open_warnings(judged: Iterable[Judgement], settings: Settings) -> list[Row]:
         }
         for left_ms, facts in sorted(near, key=lambda found: found[0])[:MOST_APPLICATIONS]
     ]
-
-
-def _warning(row: Row) -> Row:
-    whose = "" if row["framework"] is None else f" ({row['framework']})"
-    return {
-        "kind": row["kind"],
-        "subject": row["application"],
-        "example": row["worst_id"],
-        "text": _BY_KIND[row["kind"]].text.format(score=row["score"]) + whose,
-        "count": row["id_count"],
-    }
-
-
-def _flagged(current: DataFrame, known: Known) -> DataFrame:
-    """One row per warning about an id's last record; a higher score is worse."""
-    live = current.where(~F.col("is_tombstone"))
-    median = live.agg(F.percentile_approx("timeout_ms", 0.5).alias("median_ms"))
-    found = [
-        F.when(w.when(known), F.struct(F.lit(w.kind).alias("kind"), w.score(known).cast("bigint").alias("score")))
-        for w in OF_LAST_RECORDS
-    ]
-    rows = live.crossJoin(F.broadcast(median))
-    exploded = rows.select("transactional_id", F.explode(F.array_compact(F.array(*found))).alias("w"))
-    return exploded.select("w.kind", "transactional_id", "w.score")
-
-
-def _repeated(states: DataFrame) -> DataFrame:
-    """One row per id that was timed out, or fenced in the middle of a transaction, many times; see `judge.endings`."""
-    known = states.where(F.col("transactional_id").isNotNull())
-    aborts = known.where("state = 'PrepareAbort'").groupBy("transactional_id").agg(F.count("*").alias("abort_count"))
-    often = F.broadcast(aborts.where(F.col("abort_count") >= _MANY).select("transactional_id"))
-    in_order = Window.partitionBy("transactional_id").orderBy("record_order")
-    before = F.lag(F.struct("state", "producer_epoch", "producer_id")).over(in_order)
-    after = F.lead(F.struct("state", "last_update_ms"), 2).over(in_order)
-    # Copies and captures hold the same record.
-    once = known.join(often, "transactional_id", "left_semi").dropDuplicates(["transactional_id", "record_order"])
-    rows = once.withColumn("before", before).withColumn("after", after).where("state = 'PrepareAbort'")
-    was_raised = F.expr(
-        "before.state = 'Ongoing' AND before.producer_id = producer_id AND producer_epoch > before.producer_epoch"
-    )
-    kind = F.coalesce(*[F.when(warning.when(), F.lit(warning.kind)) for warning in OF_ABORTS])
-    counted = rows.where(was_raised).withColumn("kind", kind).where("kind IS NOT NULL")
-    return counted.groupBy("kind", "transactional_id").agg(F.count("*").alias("score")).where(F.col("score") >= _MANY)
-
-
-def _worst(flagged: DataFrame) -> DataFrame:
-    """Of each kind the applications that are worst, with their worst id and how many ids they have."""
-    named = flagged.select(*_FLAGGED.names).mapInArrow(_with_application, _GROUPED)
-    grouped = named.groupBy("kind", "application", "framework").agg(
-        F.count("*").alias("id_count"),
-        F.max("score").alias("score"),
-        F.min_by("transactional_id", F.struct(-F.col("score"), "transactional_id")).alias("worst_id"),
-    )
-    rank = F.row_number().over(Window.partitionBy("kind").orderBy(F.desc("score"), F.desc("id_count"), "application"))
-    return grouped.withColumn("rank", rank).where(F.col("rank") <= MOST_APPLICATIONS)
-
-
-def _with_application(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    schema = to_arrow_schema(_GROUPED)
-    for part in parts:
-        rows = part.to_pylist()
-        for row in rows:
-            owner = application_of(row["transactional_id"])
-            row |= {"application": owner.name, "framework": owner.framework}
-        yield pa.RecordBatch.from_pylist(rows, schema=schema)

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
-from txn_analysis.judge.records import COMPLETED
+from txn_analysis.judge.logic import minus
+from txn_analysis.judge.records import COMPLETED, EMPTY
 from txn_analysis.judge.warnings.warning import IdWarning
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-    from txn_analysis.judge.warnings.warning import Known
+    from txn_analysis.judge.warnings.warning import Known, LastRecord
 
 _EXPIRES_WITHIN_MS = 86_400_000
 
 
-def when(known: Known) -> Column:
+def when(last: LastRecord, known: Known) -> bool:
     """Nothing is in progress, and it was last used long ago."""
-    is_idle = F.col("state").isin("Empty", *COMPLETED)
-    return is_idle & (score(known) > known.settings.transactional_id_expiration_ms - _EXPIRES_WITHIN_MS)
+    unused_ms = score(last, known)
+    if unused_ms is None or last.state not in {EMPTY, *COMPLETED}:
+        return False
+    return unused_ms > known.settings.transactional_id_expiration_ms - _EXPIRES_WITHIN_MS
 
 
-def score(known: Known) -> Column:
+def score(last: LastRecord, known: Known) -> int | None:
     """For how long it was not used."""
-    return known.as_of - F.col("last_update_ms")
+    return minus(known.as_of_ms, last.last_update_ms)
 
 
 ABOUT_TO_EXPIRE = IdWarning(

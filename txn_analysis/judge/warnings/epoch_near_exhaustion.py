@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
 from txn_analysis.judge.records import EXHAUSTED_EPOCH
 from txn_analysis.judge.warnings.warning import IdWarning
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-    from txn_analysis.judge.warnings.warning import Known
+    from txn_analysis.judge.warnings.warning import Known, LastRecord
 
 _EPOCHS_LEFT = 1_000
 
 
-def when(_: Known) -> Column:
+def when(last: LastRecord, _: Known) -> bool:
     """Few epochs are left."""
-    return F.col("producer_epoch") >= EXHAUSTED_EPOCH - _EPOCHS_LEFT
+    return last.producer_epoch is not None and last.producer_epoch >= EXHAUSTED_EPOCH - _EPOCHS_LEFT
 
 
-def score(_: Known) -> Column:
+def score(last: LastRecord, _: Known) -> int | None:
     """The epoch."""
-    return F.col("producer_epoch").cast("bigint")
+    return last.producer_epoch
 
 
 EPOCH_NEAR_EXHAUSTION = IdWarning(

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
 from txn_analysis.judge.endings import TAKEN_OVER_WITHIN_MS
+from txn_analysis.judge.logic import minus
+from txn_analysis.judge.records import EMPTY
 from txn_analysis.judge.warnings.warning import AbortWarning
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from txn_analysis.judge.warnings.warning import Abort
 
 
-def when() -> Column:
+def when(abort: Abort) -> bool:
     """A new instance began right after it."""
-    passed_ms = F.col("after.last_update_ms") - F.col("last_update_ms")
-    return (F.col("after.state") == "Empty") & (passed_ms <= TAKEN_OVER_WITHIN_MS)
+    passed_ms = minus(abort.after_update_ms, abort.last_update_ms)
+    return abort.after_state == EMPTY and passed_ms is not None and passed_ms <= TAKEN_OVER_WITHIN_MS
 
 
 MANY_FENCINGS = AbortWarning(

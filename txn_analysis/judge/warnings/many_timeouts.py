@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
+from txn_analysis.judge.logic import plus
 from txn_analysis.judge.warnings.warning import AbortWarning
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from txn_analysis.judge.warnings.warning import Abort
 
 
-def when() -> Column:
+def when(abort: Abort) -> bool:
     """The time of the transaction was over."""
-    due_ms = F.col("start_ms") + F.col("timeout_ms")
-    return F.coalesce(F.col("last_update_ms") >= due_ms, F.lit(False))
+    due_ms = plus(abort.start_ms, abort.timeout_ms)
+    return abort.last_update_ms is not None and due_ms is not None and abort.last_update_ms >= due_ms
 
 
 MANY_TIMEOUTS = AbortWarning(

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
 from txn_analysis.judge.records import NEVER_TIMES_OUT_MS
 from txn_analysis.judge.warnings.warning import IdWarning
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-    from txn_analysis.judge.warnings.warning import Known
+    from txn_analysis.judge.warnings.warning import Known, LastRecord
 
 
-def when(_: Known) -> Column:
+def when(last: LastRecord, _: Known) -> bool:
     """It has the timeout that is none."""
-    return F.col("timeout_ms") == NEVER_TIMES_OUT_MS
+    return last.timeout_ms == NEVER_TIMES_OUT_MS
 
 
-def score(_: Known) -> Column:
+def score(last: LastRecord, _: Known) -> int | None:
     """The timeout; all have the same."""
-    return F.col("timeout_ms")
+    return last.timeout_ms
 
 
 NEVER_TIMES_OUT = IdWarning(

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
 from txn_analysis.judge.records import NEVER_TIMES_OUT_MS
 from txn_analysis.judge.warnings.warning import IdWarning
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-    from txn_analysis.judge.warnings.warning import Known
+    from txn_analysis.judge.warnings.warning import Known, LastRecord
 
 
-def when(known: Known) -> Column:
+def when(last: LastRecord, known: Known) -> bool:
     """Above the brokers' maximum."""
-    timeout_ms = F.col("timeout_ms")
-    return (timeout_ms != NEVER_TIMES_OUT_MS) & (timeout_ms > known.settings.transaction_max_timeout_ms)
+    if last.timeout_ms is None or last.timeout_ms == NEVER_TIMES_OUT_MS:
+        return False
+    return last.timeout_ms > known.settings.transaction_max_timeout_ms
 
 
-def score(_: Known) -> Column:
+def score(last: LastRecord, _: Known) -> int | None:
     """The timeout."""
-    return F.col("timeout_ms")
+    return last.timeout_ms
 
 
 TIMEOUT_ABOVE_MAXIMUM = IdWarning(

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
 from txn_analysis.judge.records import NEVER_TIMES_OUT_MS
 from txn_analysis.judge.warnings.warning import IdWarning
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-    from txn_analysis.judge.warnings.warning import Known
+    from txn_analysis.judge.warnings.warning import Known, LastRecord
 
 _TIMES_THE_MEDIAN = 10
 
 
-def when(known: Known) -> Column:
+def when(last: LastRecord, known: Known) -> bool:
     """Far above the median, and not above the brokers' maximum, which has a warning of its own."""
-    timeout_ms = F.col("timeout_ms")
-    is_timed = timeout_ms != NEVER_TIMES_OUT_MS
-    is_allowed = timeout_ms <= known.settings.transaction_max_timeout_ms
-    return is_timed & is_allowed & (timeout_ms > F.col("median_ms") * _TIMES_THE_MEDIAN)
+    if last.timeout_ms is None or last.timeout_ms == NEVER_TIMES_OUT_MS or known.median_ms is None:
+        return False
+    return known.median_ms * _TIMES_THE_MEDIAN < last.timeout_ms <= known.settings.transaction_max_timeout_ms
 
 
-def score(_: Known) -> Column:
+def score(last: LastRecord, _: Known) -> int | None:
     """The timeout."""
-    return F.col("timeout_ms")
+    return last.timeout_ms
 
 
 TIMEOUT_OUTLIER = IdWarning(

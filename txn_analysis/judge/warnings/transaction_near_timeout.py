@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
+from txn_analysis.judge.logic import minus
 from txn_analysis.judge.records import NEVER_TIMES_OUT_MS, ONGOING
 from txn_analysis.judge.warnings.warning import NEAR, IdWarning
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-    from txn_analysis.judge.warnings.warning import Known
+    from txn_analysis.judge.warnings.warning import Known, LastRecord
 
 
-def when(known: Known) -> Column:
+def when(last: LastRecord, known: Known) -> bool:
     """It is running, and most of its time is over."""
-    share = score(known)
-    is_timed = F.col("timeout_ms") != NEVER_TIMES_OUT_MS
-    return (F.col("state") == ONGOING) & is_timed & (share >= int(NEAR * 100)) & (share < 100)
+    share = score(last, known)
+    if share is None or last.timeout_ms == NEVER_TIMES_OUT_MS:
+        return False
+    return last.state == ONGOING and NEAR * 100 <= share < 100
 
 
-def score(known: Known) -> Column:
+def score(last: LastRecord, known: Known) -> int | None:
     """The share of its time that is over, in per cent."""
-    return F.floor((known.as_of - F.col("start_ms")) * 100 / F.col("timeout_ms"))
+    over_ms = minus(known.as_of_ms, last.start_ms)
+    return over_ms * 100 // last.timeout_ms if over_ms is not None and last.timeout_ms else None
 
 
 TRANSACTION_NEAR_TIMEOUT = IdWarning(
