@@ -1,3 +1,26 @@
-"""Audit of Kafka transaction health from files copied off the brokers."""
+"""Audit of Kafka transaction health from files copied off the brokers.
+
+These names are the library, and are kept stable; all others are the program's own. See docs/python.md.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+__all__ = ["AuditError", "Settings", "Verdict", "abort_plan", "audit", "findings", "ingest", "load_report"]
+
+if TYPE_CHECKING:
+    from txn_analysis.config import Settings
+    from txn_analysis.errors import AuditError
+    from txn_analysis.judge.verdicts import Verdict
+    from txn_analysis.library import abort_plan, audit, findings, ingest, load_report
+else:
+    _HOMES = {"AuditError": "errors", "Settings": "config", "Verdict": "judge.verdicts"}
+
+    def __getattr__(name: str) -> object:
+        # Spark takes a second to import, which `txn-analysis --help` must not. No module beside this file may have one
+        # of these names: once imported, it would take the place of the function.
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'library')}"), name)

@@ -106,10 +106,12 @@ def _seen_in_tasks(run: Run) -> _Seen:
         run.states,  # may look how many partitions there are
     )
     states.persist()
-    (state, judged), of_ids = in_parallel(
-        lambda: judgements(run, opened, health, states), lambda: id_warnings(states, run.settings, run.as_of_ms)
-    )
-    states.unpersist()
+    try:
+        (state, judged), of_ids = in_parallel(
+            lambda: judgements(run, opened, health, states), lambda: id_warnings(states, run.settings, run.as_of_ms)
+        )
+    finally:
+        states.unpersist()
     return _Seen(health, state, judged, of_ids)
 
 

@@ -75,11 +75,13 @@ def _run_to_write(spark: SparkSession, settings: Settings) -> Run:
 
 def _reconstructed(run: Run) -> Run:
     linked = linked_partitions(run.evidence, run.as_of_ms)
-    in_parallel(
-        lambda: run.replace(partition_health(linked, run.run_id), PARTITION_HEALTH),
-        lambda: write_transactions(linked, run),
-    )
-    linked.unpersist()
+    try:
+        in_parallel(
+            lambda: run.replace(partition_health(linked, run.run_id), PARTITION_HEALTH),
+            lambda: write_transactions(linked, run),
+        )
+    finally:
+        linked.unpersist()
     return run
 
 

@@ -29,24 +29,30 @@ CLASS_ARCHIVE = "classes.jsa"  # beside the Delta jars; made by `txn_analysis.cl
 SILENT_ARCHIVE = "-Xlog:cds*=off"
 _JVM_NOISE = b"WARNING: Using incubator modules:"  # Java says it at every start of Spark, and has no switch for it
 
-_OPTIONS = {
-    "spark.sql.extensions": _DELTA_EXTENSION,
+# What any session needs that an audit works in, and that can be set while Spark runs.
+_WORK_OPTIONS = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.sql.catalogImplementation": "in-memory",  # tables are addressed by path; no Hive metastore in the cwd
-    "spark.sql.warehouse.dir": tempfile.gettempdir(),  # never used, but made where it is missing: by default in the cwd
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.python.worker.reuse": "true",
+    "spark.databricks.delta.snapshotPartitions": "1",  # 50 by default: 50 tasks to read a log of a few files
+}
+WORKER_ENVIRONMENT = {
     # Else a worker gives its memory back after each array, and page faults take up to half of its time: glibc maps
     # large arrays by themselves, and trims its heap whenever one at its end is freed.
-    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(1 << 30),
-    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+}
+_OPTIONS = _WORK_OPTIONS | {
+    "spark.sql.extensions": _DELTA_EXTENSION,
+    "spark.sql.catalogImplementation": "in-memory",  # tables are addressed by path; no Hive metastore in the cwd
+    "spark.sql.warehouse.dir": tempfile.gettempdir(),  # never used, but made where it is missing: by default in the cwd
+    "spark.python.worker.reuse": "true",
+    **{f"spark.executorEnv.{name}": value for name, value in WORKER_ENVIRONMENT.items()},
     # Off, building a plan takes a sixth of the time: otherwise every Column call also looks up its line of Python.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
-    "spark.databricks.delta.snapshotPartitions": "1",  # 50 by default: 50 tasks to read a log of a few files
     "spark.ui.showConsoleProgress": "false",
     "spark.ui.enabled": "false",
 }
@@ -54,8 +60,8 @@ _LOCAL_OPTIONS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
-    "spark.sql.shuffle.partitions": "4",  # what is shuffled grows with producers, not with batches
 }
+_LOCAL_WORK_OPTIONS = {"spark.sql.shuffle.partitions": "4"}  # what is shuffled grows with producers, not with batches
 # What PySpark, Delta and we name again and again. Py4J asks Java for each part of a name, each time, and Java looks for
 # a class in all jars before it takes a part for a package: a tenth of a small audit.
 _NAMED_OFTEN = (
@@ -74,10 +80,10 @@ _STARTED_FAST = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "2",
-    # 64 MiB by default: each sort, join and aggregation takes one, and after three audits of a few kilobytes 400 MiB of
-    # the driver's memory held them. A larger row gets a page of its own size.
-    "spark.buffer.pageSize": "1m",
 }
+# 64 MiB by default: each sort, join and aggregation takes one, and after three audits of a few kilobytes 400 MiB of the
+# driver's memory held them. A larger row gets a page of its own size.
+_SMALL_PAGES = {"spark.buffer.pageSize": "1m"}
 # Without Java's optimising compiler the code cache is 48 MiB by default, which Spark and Delta fill.
 _SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 
@@ -99,7 +105,8 @@ class RunLength(Enum):
         return cls.LONG if input_bytes is None else next(length for length in cls if input_bytes < length.value)
 
 
-_SQL_OPTIONS = {RunLength.SHORT: _STARTED_FAST, RunLength.LONG: {}}
+_SQL_OPTIONS: dict[RunLength, dict[str, str]] = {RunLength.SHORT: _STARTED_FAST, RunLength.LONG: {}}
+_CORE_OPTIONS: dict[RunLength, dict[str, str]] = {RunLength.SHORT: _SMALL_PAGES, RunLength.LONG: {}}
 
 
 def session(
@@ -123,7 +130,7 @@ def session(
     """
     _allow_arrow_without_pandas()
     if SparkContext._active_spark_context is not None:
-        return _with_delta(SparkSession.builder.getOrCreate())
+        return with_delta(SparkSession.builder.getOrCreate())
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     options = _OPTIONS | {"spark.app.name": app_name}
     if not is_submitted:
@@ -138,7 +145,7 @@ def session(
     _check_delta_is_loadable()
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     close_spark_folders(spark)
-    return _with_delta(spark)
+    return with_delta(spark)
 
 
 def _allow_arrow_without_pandas() -> None:
@@ -154,7 +161,7 @@ def _launch_options(master: str, length: RunLength, java_options: str | None) ->
     jars = [str(jar) for jar in _jars(folder)]
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
     more = _archive_options(folder) if java_options is None else java_options
-    is_local = master == "local" or master.startswith("local[")
+    is_local = _is_local(master)
     java = _SMALL_JAVA if is_local else ""
     return {
         "spark.master": master,
@@ -162,8 +169,18 @@ def _launch_options(master: str, length: RunLength, java_options: str | None) ->
         "spark.driver.extraClassPath": os.pathsep.join(jars),  # only what Java's own class path has can be archived
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j} {java} {more}",
         **(_LOCAL_OPTIONS if is_local else {}),
-        **_SQL_OPTIONS[length],
+        **work_options(master, length),
+        **_CORE_OPTIONS[length],
     }
+
+
+def work_options(master: str, length: RunLength) -> dict[str, str]:
+    """Of the options of a session of our own, those that can be set while Spark runs."""
+    return {**_WORK_OPTIONS, **(_LOCAL_WORK_OPTIONS if _is_local(master) else {}), **_SQL_OPTIONS[length]}
+
+
+def _is_local(master: str) -> bool:
+    return master == "local" or master.startswith("local[")
 
 
 def _archive_options(folder: Path) -> str:
@@ -215,13 +232,18 @@ def _pass_on(read_end: int) -> None:
 
 def _check_delta_is_loadable() -> None:
     # Spark only warns about an extension that it cannot load, and fails much later, at the first table.
-    jvm = SparkContext._jvm
-    if jvm is None or not jvm.org.apache.spark.util.Utils.classIsLoadable(_DELTA_EXTENSION):
+    if not _is_delta_loadable():
         raise MissingToolError(f"spark-submit was started without Delta: add --packages {DELTA_COORDINATES}")
 
 
-def _with_delta(spark: SparkSession) -> SparkSession:
-    if _DELTA_EXTENSION not in (spark.conf.get("spark.sql.extensions", "") or ""):
+def _is_delta_loadable() -> bool:
+    jvm: Any = SparkContext._jvm
+    return jvm is not None and bool(jvm.org.apache.spark.util.Utils.classIsLoadable(_DELTA_EXTENSION))
+
+
+def with_delta(spark: SparkSession) -> SparkSession:
+    """The session, if Delta is in it; names that Java is asked for are kept in its gateway, which changes no answer."""
+    if _DELTA_EXTENSION not in (spark.conf.get("spark.sql.extensions", "") or "") or not _is_delta_loadable():
         raise MissingToolError(
             "the running Spark session has no Delta: start it with"
             f" spark.sql.extensions={_DELTA_EXTENSION} and {DELTA_COORDINATES}, or let txn-analysis start it"

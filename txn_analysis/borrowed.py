@@ -1,0 +1,121 @@
+"""Working in a Spark session that somebody else made, as fast as in one of our own, and leaving it as it was.
+
+The work is done in a session beside theirs, a clone with its files, its credentials and its executors, so that none of
+their settings is touched. What Python or a SparkContext has only one of is changed for the call and put back.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pyspark.core.rdd import RDD
+from pyspark.errors import utils as debugging
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas import functions as arrow_functions
+
+from txn_analysis.errors import MissingToolError
+from txn_analysis.session import WORKER_ENVIRONMENT, with_delta, work_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.session import RunLength
+
+# Settings under these names go back to Spark's and Delta's defaults in the clone: with some of them Arrow hands over
+# other types, a missing or damaged file is passed over without a word, a table is made otherwise than it is declared,
+# or is read as it was minutes ago.
+_NOT_TAKEN_OVER = (
+    "spark.databricks.delta.",
+    "spark.sql.execution.arrow.",
+    "spark.sql.files.ignore",
+    "spark.sql.legacy.",
+    "spark.sql.pyspark.udf.profiler",
+)
+
+
+@contextmanager
+def borrowed(spark: SparkSession, length: RunLength) -> Iterator[SparkSession]:
+    """A session for one call, beside one that somebody else made; theirs is afterwards as it was, also on errors.
+
+    Raises:
+        MissingToolError: the session has no Delta, or it is one of Spark Connect, whose Java cannot be reached.
+    """
+    if not hasattr(spark, "_jsparkSession"):
+        raise MissingToolError(
+            "this is a session of Spark Connect, which leaves its Java out of reach: audit where the driver runs"
+        )
+    with_delta(spark)
+    with _PROCESS.prepared(spark), _active_session_kept(spark):
+        yield _clone(spark, length)
+
+
+def _clone(spark: SparkSession, length: RunLength) -> SparkSession:
+    own = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    for name in own.conf.getAll:
+        if name.startswith(_NOT_TAKEN_OVER) and own.conf.isModifiable(name):
+            own.conf.unset(name)
+    for name, value in work_options(str(spark.sparkContext.master), length).items():
+        own.conf.set(name, value)
+    return own
+
+
+@contextmanager
+def _active_session_kept(spark: SparkSession) -> Iterator[None]:
+    """Whatever makes a frame makes its session the active one of the thread."""
+    java: Any = SparkSession._get_j_spark_session_class(spark._sc._jvm)
+    active = java.getActiveSession()
+    try:
+        yield
+    finally:
+        if active.isDefined():
+            java.setActiveSession(active.get())
+        else:
+            java.clearActiveSession()
+
+
+class _Process:
+    """What a process has one of: changed by the first call that needs it, put back by the last of several at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls = 0
+        self._changes = ExitStack()
+
+    @contextmanager
+    def prepared(self, spark: SparkSession) -> Iterator[None]:
+        with self._lock:
+            self._calls += 1
+            if self._calls == 1:
+                self._change(spark)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._calls -= 1
+                if self._calls == 0:
+                    self._changes.close()
+
+    def _change(self, spark: SparkSession) -> None:
+        changed = self._changes.enter_context
+        # PySpark 4.2 asks for pandas where only Arrow is used; see `session`.
+        changed(_with(arrow_functions, "require_minimum_pandas_version", lambda: None))
+        changed(_with(debugging, "_enable_debugging_cache", False))
+        changed(_with(SparkSession, "_activeSession", SparkSession._activeSession))
+        changed(_with(RDD, "toDF", RDD.toDF))  # each new session binds it to itself
+        environment = spark.sparkContext.environment
+        changed(_with(spark.sparkContext, "environment", WORKER_ENVIRONMENT | environment))
+
+
+@contextmanager
+def _with(place: Any, name: str, value: Any) -> Iterator[None]:
+    before = getattr(place, name)
+    setattr(place, name, value)
+    try:
+        yield
+    finally:
+        setattr(place, name, before)
+
+
+_PROCESS = _Process()

@@ -1,0 +1,144 @@
+"""The library: what `from txn_analysis import …` gives, for notebooks and schedulers with a Spark session of their own.
+
+Each function works in any session that has Delta, and changes nothing in it that outlives the call; see `borrowed`.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from txn_analysis import pipeline
+from txn_analysis.borrowed import borrowed
+from txn_analysis.errors import AuditError
+from txn_analysis.queries import run_tables
+from txn_analysis.reading.sources import find_files
+from txn_analysis.session import RunLength
+from txn_analysis.storage_errors import storage_error
+from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS
+from txn_analysis.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from txn_analysis.config import Settings
+    from txn_analysis.reading.ingest import Ingested
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Table
+
+    Path = str | os.PathLike[str]
+
+
+def audit(spark: SparkSession, paths: Path | Iterable[Path], settings: Settings) -> AuditReport:
+    """Read files, judge every open transaction, write findings and abort plan into the warehouse.
+
+    Args:
+        spark: any session that has Delta.
+        paths: files, folders, globs or `file://` URIs; one, or several.
+        settings: of the run; `Settings(warehouse=…)` at least.
+
+    Returns:
+        The report of the run: its `findings`, worst first, and all that they rest on.
+
+    Raises:
+        InputError: an input was not found or not understood; nothing is judged then.
+        ConfigError: the file of `topic_config` was not understood.
+        WarehouseError: the warehouse cannot be written.
+        MissingToolError: the session has no Delta.
+    """
+    given = _listed(paths)
+    with _at_work(spark, settings.warehouse, _input_bytes(given)) as own:
+        return pipeline.audit(own, given, settings)
+
+
+def ingest(spark: SparkSession, paths: Path | Iterable[Path], settings: Settings) -> Ingested:
+    """Only fill the input tables of the warehouse; arguments and errors as of `audit`."""
+    given = _listed(paths)
+    with _at_work(spark, settings.warehouse, _input_bytes(given)) as own:
+        return pipeline.ingest(own, given, settings)
+
+
+def load_report(spark: SparkSession, settings: Settings, run_id: str | None = None) -> AuditReport:
+    """The report of a finished run again; of the last one of `settings.cluster` where none is named.
+
+    Raises:
+        WarehouseError: there is no such warehouse, or no such run.
+    """
+    with _at_work(spark, settings.warehouse) as own:
+        return pipeline.load_report(own, settings, run_id)
+
+
+def findings(
+    spark: SparkSession,
+    warehouse: Path,
+    *,
+    cluster: str = "default",
+    run_id: str | None = None,
+    every_run: bool = False,
+) -> DataFrame:
+    """The table `findings`: one row per open transaction of the last run of a cluster, with its verdict.
+
+    Args:
+        spark: any session that has Delta; the frame belongs to it.
+        warehouse: the folder, or URI, of the Delta tables.
+        cluster: whose last run is meant.
+        run_id: another run, in place of the last one.
+        every_run: the rows of all finished runs of the cluster, each with its `run_id`.
+
+    Raises:
+        WarehouseError: there is no such warehouse, or no such run.
+    """
+    return _rows(spark, os.fspath(warehouse), FINDINGS, cluster, run_id, every_run=every_run)
+
+
+def abort_plan(
+    spark: SparkSession,
+    warehouse: Path,
+    *,
+    cluster: str = "default",
+    run_id: str | None = None,
+    every_run: bool = False,
+) -> DataFrame:
+    """The table `abort_plan`: one row per hanging transaction, with what would end it; arguments as of `findings`."""
+    return _rows(spark, os.fspath(warehouse), ABORT_PLAN, cluster, run_id, every_run=every_run)
+
+
+def _rows(
+    spark: SparkSession, root: str, table: Table, cluster: str, run_id: str | None, *, every_run: bool
+) -> DataFrame:
+    with _at_work(spark, root) as own:
+        run = run_tables(Warehouse(own, root), cluster, run_id).run
+    theirs = Warehouse(spark, root)  # a frame of the clone could not become a view of theirs
+    rows = theirs.read(table)
+    if not every_run:
+        return rows.where(F.col("run_id") == run["run_id"])
+    of_cluster = theirs.read(RUNS).where(F.col("cluster") == run["cluster"]).select("run_id")
+    return rows.join(of_cluster, "run_id", "left_semi")
+
+
+@contextmanager
+def _at_work(spark: SparkSession, warehouse: str, input_bytes: int = 0) -> Iterator[SparkSession]:
+    with borrowed(spark, RunLength.of(input_bytes)) as own:
+        try:
+            yield own
+        except AuditError:
+            raise
+        except Exception as error:
+            known = storage_error(error, warehouse)
+            if known is None:
+                raise
+            raise known from error
+
+
+def _listed(paths: Path | Iterable[Path]) -> list[str]:
+    """One path is no list of characters."""
+    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+
+
+def _input_bytes(paths: list[str]) -> int:
+    return sum(file.size_bytes for file in find_files(paths))
