@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from txn_analysis.core.coordinator import fit_with, histories_of, state_seen, sums_of_all, views_with
 from txn_analysis.core.state_records import StateRecords
-from txn_analysis.frames import collected
+from txn_analysis.frames import collected, is_at_hand
 from txn_analysis.judge.coordinator import coordinator_views
 from txn_analysis.judge.decisions import decisions_of
 from txn_analysis.judge.end_markers import ENDED_COLUMNS, markers_of
@@ -22,7 +22,7 @@ from txn_analysis.judge.fit import MarkerSums, fit_of, state_at_hand
 from txn_analysis.judge.marker_frames import PLACE, end_markers, is_foreign, marker_sums, markers_in, with_markers
 from txn_analysis.judge.marker_look import Look, looker
 from txn_analysis.judge.records import OpenTransaction, TopicPartition
-from txn_analysis.judge.state_frames import AT_HAND_BYTES, PICKLED, cluster_ids, state_evidence, told
+from txn_analysis.judge.state_frames import PICKLED, cluster_ids, state_evidence, told
 from txn_analysis.parallel import in_parallel
 from txn_analysis.reading.sections import STATE
 from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
@@ -59,19 +59,13 @@ def coordinator_side(run: Run, opened: Sequence[Row], health: list[Row], states:
         health: all rows of `partition_health` of the run.
         states: the records of the coordinator that are evidence in the run.
     """
-    if is_at_hand(run):
+    if run.evidence.is_at_hand:
         return side_at_hand(run, opened, health)
     markers = end_markers(run.rows(TRANSACTIONS), run.rows(PARTITION_HEALTH))
     state_bytes = sum(item["text_bytes"] for item in run.evidence.inputs if _holds_state(item))
-    if state_bytes <= AT_HAND_BYTES:
+    if is_at_hand(state_bytes):
         return _state_in_memory(run, opened, health, markers)
     return _on_spark(run, opened, health, markers, states)
-
-
-def is_at_hand(run: Run) -> bool:
-    """All that a run rests on is so little that it is read into memory, past Spark."""
-    size_bytes: int = sum(item["text_bytes"] for item in run.evidence.inputs)
-    return size_bytes <= AT_HAND_BYTES
 
 
 def _holds_state(item: Row) -> bool:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.errors import WarehouseError
+from txn_analysis.frames import is_at_hand
 from txn_analysis.reading.sections import BINARY_GRAMMARS
 from txn_analysis.reconstruct.copies import cuts_of
 from txn_analysis.tables import INPUTS, LOG_PIECES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
@@ -73,6 +75,11 @@ class Evidence:
         """The capture that is judged."""
         return self.captures[0]
 
+    @property
+    def is_at_hand(self) -> bool:
+        """All of it is so little that it is read into memory, past Spark."""
+        return is_at_hand(sum(item["text_bytes"] for item in self.inputs))
+
     @cached_property
     def cuts(self) -> dict[SectionKey, Cuts]:
         """Where the pieces of a section must end, by section; those without batches cannot be cut."""
@@ -113,6 +120,15 @@ class Evidence:
         """The same rows as plain data, where there are few; see `Warehouse.listed`."""
         rows, ranked = self.warehouse.listed(table, ingest_id=self._ingests), self._ranked
         return [row | ranked[key] for row in rows if (key := (row["input_id"], row["ingest_id"])) in ranked]
+
+    def held(self, table: Table, *names: str) -> pa.Table:
+        """Some columns of the same rows as Arrow, where there are few; without rank and moment.
+
+        `names` has `input_id` and `ingest_id`.
+        """
+        found = self.warehouse.held(table, *names, ingest_id=self._ingests)
+        keys = zip(*(found[name].to_pylist() for name in ("input_id", "ingest_id")), strict=True)
+        return found.filter(pa.array((key in self._ranked for key in keys), pa.bool_()))
 
     @cached_property
     def _ranked(self) -> dict[tuple[str, str], Row]:

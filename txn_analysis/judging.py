@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from txn_analysis.advise.abort_plan import abort_plan
 from txn_analysis.blocked_groups import blocked_groups
 from txn_analysis.commits import commit_run
-from txn_analysis.coordinator_side import CoordinatorSide, coordinator_side, is_at_hand, side_at_hand
+from txn_analysis.coordinator_side import CoordinatorSide, coordinator_side, side_at_hand
 from txn_analysis.core.warnings import id_warnings_of
 from txn_analysis.frames import collected
 from txn_analysis.judge.early_warning import open_warnings
@@ -76,7 +76,7 @@ class Judged:
 
 def judge(run: Run) -> Judged:
     """The verdict on every open transaction of a reconstructed run, and the plan for those that hang."""
-    seen = _seen_at_hand(run) if is_at_hand(run) else _seen_in_tasks(run)
+    seen = _seen_at_hand(run) if run.evidence.is_at_hand else _seen_in_tasks(run)
     warnings = [*open_warnings(seen.judged.of_open, run.settings), *seen.of_ids]
     findings = [finding.row() for finding in _findings(run, seen.judged.of_open)]
     run_row = _run_row(run, seen.state, seen.judged, findings, warnings)

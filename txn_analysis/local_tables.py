@@ -18,6 +18,7 @@ from txn_analysis.alike import unlike
 from txn_analysis.data_files import write_data_files
 from txn_analysis.delta_log import DeltaLog
 from txn_analysis.delta_snapshot import DeltaSnapshot
+from txn_analysis.taken_rows import take_file
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from txn_analysis.alike import Alike
     from txn_analysis.data_files import DataFile
     from txn_analysis.tables import Table
+    from txn_analysis.taken_rows import Wanted
 
     Row = dict[str, Any]
 
@@ -44,7 +46,12 @@ class LocalTables:
     root: Path
 
     def rows(self, table: Table, names: Sequence[str], one_of: Mapping[str, Collection[str]]) -> list[Row] | None:
-        """Rows of a table as plain data; structs and maps are dictionaries. None where only Spark can read them.
+        """Rows of a table as plain data; structs and maps are dictionaries. As `held` otherwise."""
+        found = self.held(table, names, one_of)
+        return None if found is None else found.to_pylist(maps_as_pydicts="strict")
+
+    def held(self, table: Table, names: Sequence[str], one_of: Mapping[str, Collection[str]]) -> pa.Table | None:
+        """Rows of a table in memory, as Arrow. None where only Spark can read them.
 
         Args:
             table: a small one, or one of which some slices are wanted.
@@ -61,14 +68,16 @@ class LocalTables:
         for name in one_of.keys() - {column}:
             wanted &= pc.field(name).isin([*one_of[name]])
         files: defaultdict[str | None, list[str]] = defaultdict(list)
+        slices: list[str | None] = []
         for slice_, path in snapshot.files(column, sorted(one_of[column])) if column else snapshot.files():
             files[slice_].append(f"{self._path(table)}/{path}")
-        rows: list[Row] = []
+        parts = [schema.empty_table().select(own)]
+        is_asked = column is not None and (not names or column in names)
         for slice_, paths in files.items():
-            found = ds.dataset(paths, schema).to_table(own, filter=wanted).to_pylist(maps_as_pydicts="strict")
-            is_asked = column is not None and (not names or column in names)
-            rows += [row | {column: slice_} for row in found] if is_asked else found
-        return rows
+            parts.append(ds.dataset(paths, schema).to_table(own, filter=wanted))
+            slices += [slice_] * len(parts[-1])
+        found = pa.concat_tables(parts)
+        return found.append_column(column, pa.array(slices, pa.string())) if is_asked else found
 
     def files(self, table: Table, slices: Iterable[str]) -> list[tuple[str, str]]:
         """Of each file of some slices, sorted: which slice, and where it lies below the table's folder."""
@@ -78,6 +87,16 @@ class LocalTables:
     def written(self, rows: Sequence[Row], table: Table, slice_of: Mapping[str, str]) -> list[DataFile]:
         """Rows made on the driver as a data file that no commit names yet; absent columns are NULL."""
         return write_data_files([(table, pa.RecordBatch.from_pylist(rows, table.arrow_schema))], self.root, slice_of)
+
+    def held_files(
+        self, rows: Sequence[pa.RecordBatch], table: Table, taken: Wanted, slice_of: Mapping[str, str]
+    ) -> list[DataFile]:
+        """The same with rows in memory, and what is taken over of another table's files; see `take_file`."""
+        files = write_data_files([(table, batch) for batch in rows], self.root, slice_of)
+        for slice_, path in sorted(taken.files):
+            file = self.root / taken.table.name / path
+            files += take_file(file, taken.key, taken.keys[slice_], table, self.root, slice_of)
+        return files
 
     def replace(self, table: Table, files: Sequence[DataFile], slice_of: Mapping[str, str], condition: str) -> None:
         """Make files the whole content of a slice; `condition` says in SQL which it is."""

@@ -13,6 +13,7 @@ from txn_analysis.queries import run_tables
 from txn_analysis.reading.ingest import Ingested
 from txn_analysis.reading.ingest import ingest as read_inputs
 from txn_analysis.reading.topic_config import read_topic_configs
+from txn_analysis.reconstruct.at_hand import linked_logs, write_linked
 from txn_analysis.reconstruct.partitions import linked_partitions, partition_health, write_transactions
 from txn_analysis.report.build import build_report
 from txn_analysis.report.progress import silent
@@ -74,6 +75,9 @@ def _run_to_write(spark: SparkSession, settings: Settings) -> Run:
 
 
 def _reconstructed(run: Run) -> Run:
+    if run.evidence.is_at_hand:
+        write_linked(linked_logs(run.evidence, run.as_of_ms), run)
+        return run
     linked = linked_partitions(run.evidence, run.as_of_ms)
     try:
         in_parallel(

@@ -36,7 +36,7 @@ from txn_analysis.table_versions import as_declared, bring_up_to_date, differenc
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -149,11 +149,22 @@ class Warehouse:
             found = self._mapped(table, partial(self._local.rows, table, names, one_of))
             if found is not None:
                 return found
+        return collected(self._wanted(table, names, one_of))
+
+    def held(self, table: Table, *names: str, **one_of: Collection[str]) -> pa.Table:
+        """The same rows as Arrow."""
+        if self._local:
+            found = self._mapped(table, partial(self._local.held, table, names, one_of))
+            if found is not None:
+                return found
+        return self._wanted(table, names, one_of).toArrow()
+
+    def _wanted(self, table: Table, names: Sequence[str], one_of: Mapping[str, Collection[str]]) -> DataFrame:
         rows = self.read_uncommitted(table)
         for column, values in one_of.items():
             wanted = self.spark.createDataFrame([(value,) for value in values], f"{column} string")
             rows = rows.join(F.broadcast(wanted), column, "left_semi")
-        return collected(rows.select(*names) if names else rows)
+        return rows.select(*names) if names else rows
 
     def versions(self, tables: Sequence[Table]) -> dict[str, int]:
         """The newest version of some tables, by name."""
@@ -221,6 +232,19 @@ class Warehouse:
             self._commit(self._local, table, files, slice_of)
         else:
             self.replace(self.rows(rows, table), table, **slice_of)
+
+    def replace_held(self, rows: Sequence[pa.RecordBatch], table: Table, taken: Wanted, **slice_of: str) -> None:
+        """The same with few rows in memory, and `taken` ones.
+
+        Raises:
+            WarehouseError: as with `replace`.
+        """
+        if self._local and _is_partition(table, slice_of):
+            files = self._mapped(table, partial(self._local.held_files, rows, table, taken, slice_of))
+            self._commit(self._local, table, files, slice_of)
+        else:
+            frame = self.rows((row for batch in rows for row in batch.to_pylist()), table)
+            self.replace_by(frame, None, table, taken, **slice_of)
 
     def fill(self, tasks: RowTasks, **slice_of: str) -> dict[str, pa.Table]:
         """Make what tasks produce the whole content of a slice, in each of the tables that they fill.

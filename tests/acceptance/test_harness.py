@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -9,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.acceptance.captures import PARAMETERS, VARIANTS, Variant, rows_of, run_audit
+from tests.acceptance.captures import PARAMETERS, SEGMENTS, VARIANTS, Variant, rows_of, run_audit
 from tests.torture.harness import Answer, audit_files
 from tests.torture.mutations import Given, Mutator
 from tests.torture.subjects import real_cases, simulated
-from txn_analysis import coordinator_side, pipeline
+from txn_analysis import frames, pipeline
 from txn_analysis.config import Settings
-from txn_analysis.judge import state_frames
 from txn_analysis.judging import judge
 from txn_analysis.report.model import FindingItem, PartitionItem
+from txn_analysis.run import start_run
+from txn_analysis.tables import PARTITION_HEALTH, TRANSACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from tests.torture.inputs import InputReader
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.run import Run
 
 # The harness reads texts; brokers' own files give the rows of dumps (tests/log_dir).
 OF_DUMPS = [v for v in VARIANTS if "log-dirs" not in v.parts]
@@ -81,12 +84,40 @@ def test_what_is_too_large_for_memory_is_judged_alike_in_tasks(
     in_memory = judge(run)
     text_bytes = sum(item["text_bytes"] for item in run.evidence.inputs)
     for at_hand_bytes in (text_bytes - 1, -1):  # the state alone fits, and nothing does
-        monkeypatch.setattr(coordinator_side, "AT_HAND_BYTES", at_hand_bytes)
-        monkeypatch.setattr(state_frames, "AT_HAND_BYTES", at_hand_bytes)
+        monkeypatch.setattr(frames, "AT_HAND_BYTES", at_hand_bytes)
         in_tasks = judge(replace(run))  # what was counted in memory is counted again
         assert in_tasks.findings == in_memory.findings
         assert in_tasks.run_row["state_coverage"] == in_memory.run_row["state_coverage"]
         assert in_tasks.run_row["warnings"] == in_memory.run_row["warnings"]
+
+
+# All of one night beside the night before it: copies of several brokers, and logs that are cut at snapshots.
+LINKED = (*VARIANTS, Variant("kafka-4.2/capture-2", ("../capture-1/segments", *SEGMENTS, "producer-snapshots")))
+
+
+@pytest.mark.parametrize("variant", LINKED, ids=lambda v: v.name)
+def test_what_is_too_large_for_memory_is_linked_alike_in_tasks(
+    spark: SparkSession,
+    warehouse: str,
+    audit_of: Callable[[Variant], AuditReport],
+    monkeypatch: pytest.MonkeyPatch,
+    variant: Variant,
+) -> None:
+    audit_of(variant)
+    named = {"warehouse": warehouse, "cluster": variant.name}
+    run = start_run(spark, Settings.model_validate(PARAMETERS | dict(variant.settings) | named))
+    in_memory = linked_rows(run)
+    monkeypatch.setattr(frames, "AT_HAND_BYTES", -1)
+    assert pipeline.reconstruct(spark, run.settings).run_id == run.run_id
+    assert linked_rows(run) == in_memory
+    assert all(in_memory)
+
+
+def linked_rows(run: Run) -> list[list[str]]:
+    return [
+        sorted(json.dumps(row, sort_keys=True, default=repr) for row in run.listed(table))
+        for table in (TRANSACTIONS, PARTITION_HEALTH)
+    ]
 
 
 @pytest.mark.parametrize(("kind", "number"), MUTATED)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from txn_analysis.frames import collected
+from txn_analysis.frames import collected, is_at_hand
 from txn_analysis.judge.records import STATE_COLUMNS, StateRecord
 from txn_analysis.judge.state_chain import StateChain, StateRows
 from txn_analysis.judge.state_count import IdSums, sums_of_columns, sums_of_rows
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from txn_analysis.judge.state_count import StateCount
 
 Row = dict[str, Any]
-
-# Of all inputs of a run, earlier captures included; some ten thousand records of the state at most.
-AT_HAND_BYTES = 16 * 2**20
 
 PICKLED = struct(pickled=BINARY)
 """What tasks tell the driver of themselves: little, and made by our own code."""
@@ -107,7 +104,7 @@ def records_in(history: pa.Table) -> list[StateRecord]:
 def id_sums(rows: DataFrame, size_bytes: int) -> IdSums:
     """What rows of `transaction_states` say of the count of partitions; few are looked at here, many where they are."""
     known = rows.select("transactional_id_hash", "state_partition").dropna()
-    if size_bytes <= AT_HAND_BYTES:
+    if is_at_hand(size_bytes):
         return sums_of_rows(collected(known))
     return reduce(IdSums.plus, told(known.mapInArrow(_sum_up_ids, PICKLED)), IdSums())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import asdict, dataclass
 from functools import partial, reduce
 from itertools import chain
@@ -15,9 +14,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from txn_analysis.parallel import in_parallel
 from txn_analysis.reading.batches import batches_of
 from txn_analysis.reading.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION, TOPIC_ID
+from txn_analysis.reconstruct.at_hand import wanted_of
 from txn_analysis.reconstruct.copies import (
     COMPARED_COLUMNS,
     Comparison,
@@ -33,7 +32,6 @@ from txn_analysis.reconstruct.transaction_rows import PIECE_KEY, PieceKey, packe
 from txn_analysis.row_tasks import named_rows_of, rows_named
 from txn_analysis.tables import ENDED_TRANSACTIONS, LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, TRANSACTIONS
 from txn_analysis.tables._schema import BIGINT, BINARY, INT, STRING, array, struct
-from txn_analysis.taken_rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -213,21 +211,12 @@ def partition_health(linked: Linked, run_id: str) -> DataFrame:
 
 def write_transactions(linked: Linked, run: Run) -> None:
     """Fill the transactions table of a run: what linking decided, and what is whole inside a piece that was used."""
-    ingest_of = {item["input_id"]: item["ingest_id"] for item in run.evidence.inputs}
-    used, files = in_parallel(
-        partial(_used_pieces, linked),
-        partial(run.warehouse.files_of, ENDED_TRANSACTIONS, set(filter(None, ingest_of.values()))),
-    )
-    cut = {key for key in used if key[:2] in linked.cut}
-    whole = defaultdict(set)
-    for key in used - cut:
-        whole[ingest_of[key[0]]].add(key)
+    wanted, cut = wanted_of(run, _used_pieces(linked), linked.cut)
     packed = linked.partitions.select("transactions")
     if linked.folded is not None:
         packed = packed.union(linked.folded.where(F.col("name") == ENDED_TRANSACTIONS.name).select("rows"))
-    taken = Wanted(ENDED_TRANSACTIONS, PIECE_KEY, whole, [file for file in files if file[0] in whole])
     rows_of = transaction_rows(run.run_id, cut)
-    run.warehouse.replace_by(packed, rows_of, TRANSACTIONS, taken, run_id=run.run_id)
+    run.warehouse.replace_by(packed, rows_of, TRANSACTIONS, wanted, run_id=run.run_id)
 
 
 def _used_pieces(linked: Linked) -> set[PieceKey]:

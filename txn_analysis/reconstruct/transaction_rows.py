@@ -55,6 +55,20 @@ def ended_rows(place: Mapping[str, pa.Array], fragments: Mapping[str, pa.Array])
     return _rows({**place, **columns}, len(epoch), ENDED_TRANSACTIONS.arrow_schema)
 
 
+def linked_rows(rows: Iterable[Mapping[str, Any]], run_id: str) -> pa.RecordBatch:
+    """Transactions that linking decided, as rows of `transactions` of a run."""
+    return pa.RecordBatch.from_pylist([{**row, "run_id": run_id} for row in rows], schema=TRANSACTIONS.arrow_schema)
+
+
+def own_rows(batch: pa.RecordBatch, run_id: str, used: Collection[PieceKey]) -> pa.RecordBatch:
+    """Packed transactions as rows of `transactions` of a run; what is whole in a piece only where that is `used`."""
+    is_used = pa.array(is_in(batch, PIECE_KEY, used))
+    own = batch.filter(pc.or_(is_used, pc.is_null(batch["input_id"])))
+    columns = {name: own[name] for name in _SCHEMA.names}
+    columns["run_id"] = pa.repeat(run_id, own.num_rows)
+    return _rows(columns, own.num_rows, TRANSACTIONS.arrow_schema)
+
+
 def packed_transactions(rows: Iterable[Mapping[str, Any]]) -> bytes | None:
     """Transactions of one partition, as rows of `transactions` without their run; None where there are none."""
     batch = pa.RecordBatch.from_pylist(list(rows), schema=_SCHEMA)
@@ -70,11 +84,7 @@ def transaction_rows(run_id: str, used: Collection[PieceKey]) -> RowMaker:
     def rows_of(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for stream in (stream for part in parts for stream in part.column(0) if stream.is_valid):
             for batch in unpacked(stream).to_batches():
-                is_used = pa.array(is_in(batch, PIECE_KEY, used))
-                own = batch.filter(pc.or_(is_used, pc.is_null(batch["input_id"])))
-                columns = {name: own[name] for name in _SCHEMA.names}
-                columns["run_id"] = pa.repeat(run_id, own.num_rows)
-                yield _rows(columns, own.num_rows, TRANSACTIONS.arrow_schema)
+                yield own_rows(batch, run_id, used)
 
     return rows_of
 
