@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.core.rdd import RDD
@@ -16,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas import functions as arrow_functions
 
 from txn_analysis.errors import MissingToolError
+from txn_analysis.parallel import threads_begin_with
 from txn_analysis.session import WORKER_ENVIRONMENT, with_delta, work_options
 
 if TYPE_CHECKING:
@@ -48,7 +50,11 @@ def borrowed(spark: SparkSession, length: RunLength) -> Iterator[SparkSession]:
         )
     with_delta(spark)
     with _PROCESS.prepared(spark), _active_session_kept(spark):
-        yield _clone(spark, length)
+        own = _clone(spark, length)
+        # Delta asks for the active session of a thread, and takes the user's own where there is none.
+        with threads_begin_with(partial(_make_active, own)):
+            _make_active(own)
+            yield own
 
 
 def _clone(spark: SparkSession, length: RunLength) -> SparkSession:
@@ -61,18 +67,25 @@ def _clone(spark: SparkSession, length: RunLength) -> SparkSession:
     return own
 
 
+def _make_active(spark: SparkSession) -> None:
+    _java_sessions(spark).setActiveSession(spark._jsparkSession)
+
+
+def _java_sessions(spark: SparkSession) -> Any:
+    return SparkSession._get_j_spark_session_class(spark._jvm)
+
+
 @contextmanager
 def _active_session_kept(spark: SparkSession) -> Iterator[None]:
     """Whatever makes a frame makes its session the active one of the thread."""
-    java: Any = SparkSession._get_j_spark_session_class(spark._sc._jvm)
-    active = java.getActiveSession()
+    active = _java_sessions(spark).getActiveSession()
     try:
         yield
     finally:
         if active.isDefined():
-            java.setActiveSession(active.get())
+            _java_sessions(spark).setActiveSession(active.get())
         else:
-            java.clearActiveSession()
+            _java_sessions(spark).clearActiveSession()
 
 
 class _Process:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from txn_analysis.config import Settings
+    from txn_analysis.queries import RunTables
     from txn_analysis.reading.ingest import Ingested
     from txn_analysis.report.model import AuditReport
     from txn_analysis.tables import Table
@@ -112,13 +113,20 @@ def _rows(
     spark: SparkSession, root: str, table: Table, cluster: str, run_id: str | None, *, every_run: bool
 ) -> DataFrame:
     with _at_work(spark, root) as own:
-        run = run_tables(Warehouse(own, root), cluster, run_id).run
-    theirs = Warehouse(spark, root)  # a frame of the clone could not become a view of theirs
-    rows = theirs.read(table)
-    if not every_run:
-        return rows.where(F.col("run_id") == run["run_id"])
-    of_cluster = theirs.read(RUNS).where(F.col("cluster") == run["cluster"]).select("run_id")
-    return rows.join(of_cluster, "run_id", "left_semi")
+        tables = run_tables(Warehouse(own, root), cluster, run_id)
+        ids = _runs_of(tables) if every_run else [tables.run["run_id"]]
+        # Delta keeps what it finds in a table's log for all sessions: here in one task, there in 50.
+        _of_runs(Warehouse(own, root), table, ids)._jdf.queryExecution().optimizedPlan()
+    return _of_runs(Warehouse(spark, root), table, ids)  # a frame of another session could not become a view of theirs
+
+
+def _runs_of(tables: RunTables) -> list[str]:
+    """All finished runs of the cluster."""
+    return [run["run_id"] for run in tables.warehouse.listed(RUNS, "run_id", cluster=[tables.run["cluster"]])]
+
+
+def _of_runs(warehouse: Warehouse, table: Table, ids: list[str]) -> DataFrame:
+    return warehouse.read_uncommitted(table).where(F.col("run_id").isin(ids))  # the runs are finished: these rows count
 
 
 @contextmanager
