@@ -59,8 +59,11 @@ def borrowed(spark: SparkSession, length: RunLength) -> Iterator[SparkSession]:
 
 def _clone(spark: SparkSession, length: RunLength) -> SparkSession:
     own = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    java: Any = own._jvm
+    known = java.org.apache.spark.sql.internal.SQLConf
     for name in own.conf.getAll:
-        if name.startswith(_NOT_TAKEN_OVER) and own.conf.isModifiable(name):
+        # `isModifiable` is false of names that Delta has not registered, such as its defaults for new tables.
+        if name.startswith(_NOT_TAKEN_OVER) and not known.isStaticConfigKey(name):
             own.conf.unset(name)
     for name, value in work_options(str(spark.sparkContext.master), length).items():
         own.conf.set(name, value)

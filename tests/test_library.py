@@ -1,0 +1,181 @@
+"""The library in a session that somebody else made: same answers, and nothing of it is left there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from chispa import assert_df_equality
+from pyspark.core.rdd import RDD
+from pyspark.sql import SparkSession
+
+import txn_analysis
+from tests.docs.examples import ROOT
+from txn_analysis import AuditError, Settings, abort_plan, audit, findings, ingest, load_report, pipeline
+from txn_analysis.borrowed import borrowed
+from txn_analysis.parallel import in_parallel
+from txn_analysis.session import RunLength
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from txn_analysis.report.model import AuditReport
+
+CAPTURE = ROOT / "data/cases/kafka-4.2/capture-1"
+PARTS = [CAPTURE / "segments", CAPTURE / "transaction-state"]
+# Taken over, some of these make an audit fail, some read less than there is, some make it take minutes.
+OWN_WAYS = {
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.session.timeZone": "America/New_York",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.shuffle.partitions": "200",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "3",
+    "spark.sql.execution.arrow.useLargeVarTypes": "true",
+    "spark.sql.files.ignoreCorruptFiles": "true",
+    "spark.databricks.delta.snapshotPartitions": "50",
+    "spark.databricks.delta.properties.defaults.columnMapping.mode": "name",
+    "spark.databricks.delta.properties.defaults.enableDeletionVectors": "true",
+}
+
+
+def asks_for_pandas() -> object:
+    return vars(sys.modules["pyspark.sql.pandas.functions"])["require_minimum_pandas_version"]
+
+
+def settings(folder: Path) -> Settings:
+    return Settings(warehouse=str(folder), transaction_state_partitions=4, max_clock_skew_ms=0)
+
+
+@pytest.fixture(scope="module")
+def theirs(spark: SparkSession) -> SparkSession:
+    """A session with settings of its own, which has run something before."""
+    session = spark.newSession()
+    for name, value in OWN_WAYS.items():
+        session.conf.set(name, value)
+    session.sql("SELECT 1").collect()
+    return session
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("library") / "warehouse"
+
+
+@pytest.fixture(scope="module")
+def report(theirs: SparkSession, folder: Path) -> AuditReport:
+    before = left_in(theirs)
+    report = audit(theirs, PARTS, settings(folder))
+    assert left_in(theirs) == before
+    return report
+
+
+def left_in(spark: SparkSession) -> dict[str, Any]:
+    """All that a call could leave behind."""
+    java: Any = spark._jvm
+    return {
+        "settings": dict(spark.conf.getAll),
+        "views": [table.name for table in spark.catalog.listTables()],
+        "active": SparkSession._activeSession,
+        "active in Java": java.org.apache.spark.sql.classic.SparkSession.getActiveSession().toString(),
+        "environment": dict(spark.sparkContext.environment),
+        "asks for pandas": asks_for_pandas(),
+        "toDF": RDD.toDF,
+    }
+
+
+@pytest.mark.parametrize("name", txn_analysis.__all__)
+@pytest.mark.parametrize(
+    "before", ["", "import txn_analysis.pipeline, txn_analysis.reading.ingest, txn_analysis.advise.abort_plan; "]
+)
+def test_a_public_name_is_no_module_whatever_was_imported_before(name: str, before: str) -> None:
+    program = f"{before}from txn_analysis import {name}; print(type({name}).__name__)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout in {"function\n", "type\n", "EnumType\n", "ModelMetaclass\n"}
+
+
+def test_nothing_heavy_is_imported_before_it_is_asked_for() -> None:
+    program = "import sys, txn_analysis; print({'pyspark', 'pydantic', 'numba'} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def test_a_name_that_is_not_there_is_refused_as_python_does() -> None:
+    with pytest.raises(AttributeError, match="module 'txn_analysis' has no attribute 'nosuch'"):
+        txn_analysis.nosuch  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_types_are_shipped() -> None:
+    assert (ROOT / "txn_analysis/py.typed").exists()
+
+
+def test_a_session_with_ways_of_its_own_gets_the_same_answer(
+    spark: SparkSession, theirs: SparkSession, report: AuditReport, folder: Path, tmp_path: Path
+) -> None:
+    usual = audit(spark, PARTS, settings(tmp_path / "warehouse"))
+    assert usual.findings
+    assert report.findings == usual.findings
+    assert_df_equality(findings(spark, folder), findings(spark, tmp_path / "warehouse"), ignore_row_order=True)
+
+
+def test_frames_belong_to_the_session_that_asked(theirs: SparkSession, report: AuditReport, folder: Path) -> None:
+    found = findings(theirs, folder)
+    found.createOrReplaceTempView("found_now")
+    assert theirs.sql("SELECT count(*) AS n FROM found_now").collect()[0]["n"] == len(report.findings)
+    theirs.catalog.dropTempView("found_now")
+
+
+def test_the_latest_run_is_meant_unless_another_is_named(
+    theirs: SparkSession, report: AuditReport, folder: Path
+) -> None:
+    run_id, count = report.run.run_id, len(report.findings)
+    assert findings(theirs, folder, run_id=run_id).count() == findings(theirs, folder, every_run=True).count() == count
+    assert abort_plan(theirs, folder).count() == sum(f.verdict == "hanging" for f in report.findings)
+    assert load_report(theirs, settings(folder)) == report
+    with pytest.raises(AuditError, match="no run nosuch in this warehouse"):
+        findings(theirs, folder, run_id="nosuch")
+    with pytest.raises(AuditError, match="no run of cluster nosuch yet"):
+        abort_plan(theirs, folder, cluster="nosuch")
+
+
+def test_one_path_is_one_path(spark: SparkSession, tmp_path: Path) -> None:
+    assert ingest(spark, str(PARTS[1]), settings(tmp_path / "text")).input_count > 0
+    assert ingest(spark, PARTS[1], settings(tmp_path / "path")).input_count > 0
+    with pytest.raises(AuditError, match=r"^/nosuch: no such file or folder"):
+        audit(spark, "/nosuch", settings(tmp_path / "none"))
+
+
+def test_after_an_error_the_session_is_as_it_was(
+    theirs: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(spark: SparkSession, *_: object) -> None:
+        in_parallel(lambda: spark.createDataFrame([(1,)], "a INT").collect())
+        raise OSError("it failed in between")
+
+    monkeypatch.setattr(pipeline, "audit", fail)
+    before = left_in(theirs)
+    with pytest.raises(Exception, match="it failed in between"):
+        audit(theirs, PARTS, settings(tmp_path))
+    assert left_in(theirs) == before
+
+
+def test_two_calls_at_once_put_back_what_the_first_one_found(theirs: SparkSession) -> None:
+    before = left_in(theirs)
+    with borrowed(theirs, RunLength.SHORT) as first:
+        with borrowed(theirs, RunLength.SHORT) as second:
+            assert (
+                first.conf.get("spark.sql.session.timeZone") == second.conf.get("spark.sql.session.timeZone") == "UTC"
+            )
+        assert asks_for_pandas() is not before["asks for pandas"]
+    assert left_in(theirs) == before
+
+
+def test_a_session_of_spark_connect_is_refused_in_one_line(tmp_path: Path) -> None:
+    class Connect:
+        """Has no Java."""
+
+    with pytest.raises(AuditError, match="a session of Spark Connect"):
+        findings(Connect(), os.fspath(tmp_path))  # type: ignore[arg-type]
