@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.acceptance.captures import PARAMETERS, SEGMENTS, VARIANTS, Variant, rows_of, run_audit
+from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS, VARIANTS, Variant, rows_of, run_audit
 from tests.torture.harness import Answer, audit_files
 from tests.torture.mutations import Given, Mutator
 from tests.torture.subjects import real_cases, simulated
 from txn_analysis import frames, pipeline
 from txn_analysis.config import Settings
 from txn_analysis.judging import judge
+from txn_analysis.reconstruct.segments import ProblemKind
 from txn_analysis.report.model import FindingItem, PartitionItem
 from txn_analysis.run import start_run
 from txn_analysis.tables import PARTITION_HEALTH, TRANSACTIONS
@@ -106,9 +108,29 @@ def test_what_is_too_large_for_memory_is_linked_alike_in_tasks(
     audit_of(variant)
     named = {"warehouse": warehouse, "cluster": variant.name}
     run = start_run(spark, Settings.model_validate(PARAMETERS | dict(variant.settings) | named))
+    assert_linked_alike_in_tasks(run, monkeypatch)
+
+
+def test_copies_that_contradict_each_other_are_compared_alike_in_tasks(
+    spark: SparkSession, warehouse: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two copies of one log: one batch is another one, and the last one is not there yet."""
+    of_log = CASES / OF_DUMPS[2].capture / "segments/n1.orders-0.txt"
+    own, other = of_log.read_text(encoding="utf-8"), tmp_path / of_log.name
+    shorter = own.rpartition("\nbaseOffset: ")[0]
+    other.write_text(re.sub(r"crc: \d+", "crc: 1", shorter, count=1) + "\n", encoding="utf-8")
+    run_audit(spark, warehouse, [str(of_log), str(other)], cluster=tmp_path.name)
+    named = {"warehouse": warehouse, "cluster": tmp_path.name}
+    run = start_run(spark, Settings.model_validate(PARAMETERS | named))
+    (health,) = run.health()
+    assert {problem["kind"] for problem in health["problems"]} == {ProblemKind.COPIES_DIFFER}
+    assert_linked_alike_in_tasks(run, monkeypatch)
+
+
+def assert_linked_alike_in_tasks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     in_memory = linked_rows(run)
     monkeypatch.setattr(frames, "AT_HAND_BYTES", -1)
-    assert pipeline.reconstruct(spark, run.settings).run_id == run.run_id
+    assert pipeline.reconstruct(run.warehouse.spark, run.settings).run_id == run.run_id
     assert linked_rows(run) == in_memory
     assert all(in_memory)
 
