@@ -77,7 +77,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -m txn_analysis.jdk
 	@echo 'Setting up .venv and .jars, once; this takes a minute or two' >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lint]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,browser,lint]'
 	@$(BIN)/python -m txn_analysis.delta_jars
 	@$(BIN)/python -m txn_analysis.class_archive
 	@touch $@

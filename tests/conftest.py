@@ -122,6 +122,8 @@ def reader() -> Iterator[InputReader]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium, started once."""
+    pytest.importorskip("playwright", reason="needs the extra `browser`")
+    pytest.importorskip("axe_playwright_python", reason="needs the extra `browser`")
     from playwright.sync_api import sync_playwright
 
     from tests.browser.chromium import CHROMIUM

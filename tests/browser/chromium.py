@@ -6,8 +6,6 @@ import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from axe_playwright_python.sync_playwright import Axe
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -29,6 +27,8 @@ class Opened:
 
     def violations(self) -> str:
         """What axe-core finds wrong with everything opened that can be; empty where nothing is."""
+        from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415 of the extra `browser`
+
         self.page.evaluate("document.querySelectorAll('details').forEach((details) => (details.open = true))")
         results = Axe().run(self.page)
         return str(results.generate_report()) if results.violations_count else ""
