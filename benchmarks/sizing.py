@@ -55,7 +55,8 @@ and keeps only what is new.
 
 Memory: {memory} The driver holds a row for each file and each open transaction.
 
-Disk of every node, beside Spark and Arrow: numba with llvmlite takes 208 MB ([why](decisions/0011-long-loops-are-compiled.md)).
+Disk of every node, beside Spark and Arrow: numba with llvmlite takes 208 MB
+([why](decisions/0011-long-loops-are-compiled.md)).
 
 ## Checked
 
