@@ -254,7 +254,7 @@ PARTS = (
         "python -m tests.faults.kills --count {size} --seed {seed}",
         kills,
         size=50,
-        sample=2,
+        sample=5,
     ),
     Part(
         "disks",
