@@ -66,11 +66,19 @@ def test_real_captures(reader: InputReader, audit_of: Callable[[Variant], AuditR
     assert_alike(audit_of(variant), audit_files(reader, {"capture": files}, settings))
 
 
-# Dumps and an export; with the right count of partitions of the state, and with wrong ones, which the logs contradict.
-IN_TASKS = ((OF_DUMPS[2], None), (OF_DUMPS[2], 4), (OF_DUMPS[1], 4), (OF_DUMPS[2], 3), (OF_DUMPS[-1], 1))
+# Dumps and an export; with the right count of partitions of the state, and with wrong ones, which the logs contradict;
+# where the state alone fits into memory, and where nothing does.
+IN_TASKS = (
+    (OF_DUMPS[2], None, "nothing"),
+    (OF_DUMPS[2], 4, "state"),
+    (OF_DUMPS[1], 4, "nothing"),
+    (OF_DUMPS[1], 4, "state"),
+    (OF_DUMPS[2], 3, "nothing"),
+    (OF_DUMPS[-1], 1, "nothing"),
+)
 
 
-@pytest.mark.parametrize(("variant", "stated"), IN_TASKS, ids=lambda v: getattr(v, "name", f"{v}-stated"))
+@pytest.mark.parametrize(("variant", "stated", "fits"), IN_TASKS, ids=lambda v: getattr(v, "name", str(v)))
 def test_what_is_too_large_for_memory_is_judged_alike_in_tasks(
     spark: SparkSession,
     warehouse: str,
@@ -78,6 +86,7 @@ def test_what_is_too_large_for_memory_is_judged_alike_in_tasks(
     monkeypatch: pytest.MonkeyPatch,
     variant: Variant,
     stated: int | None,
+    fits: str,
 ) -> None:
     audit_of(variant)
     settings = PARAMETERS | dict(variant.settings) | {"transaction_state_partitions": stated}
@@ -85,16 +94,19 @@ def test_what_is_too_large_for_memory_is_judged_alike_in_tasks(
     run = pipeline.reconstruct(spark, Settings.model_validate(settings | named))
     in_memory = judge(run)
     text_bytes = sum(item["text_bytes"] for item in run.evidence.inputs)
-    for at_hand_bytes in (text_bytes - 1, -1):  # the state alone fits, and nothing does
-        monkeypatch.setattr(frames, "AT_HAND_BYTES", at_hand_bytes)
-        in_tasks = judge(replace(run))  # what was counted in memory is counted again
-        assert in_tasks.findings == in_memory.findings
-        assert in_tasks.run_row["state_coverage"] == in_memory.run_row["state_coverage"]
-        assert in_tasks.run_row["warnings"] == in_memory.run_row["warnings"]
+    monkeypatch.setattr(frames, "AT_HAND_BYTES", text_bytes - 1 if fits == "state" else -1)
+    in_tasks = judge(replace(run))  # what was counted in memory is counted again
+    assert in_tasks.findings == in_memory.findings
+    assert in_tasks.run_row["state_coverage"] == in_memory.run_row["state_coverage"]
+    assert in_tasks.run_row["warnings"] == in_memory.run_row["warnings"]
 
 
-# All of one night beside the night before it: copies of several brokers, and logs that are cut at snapshots.
-LINKED = (*VARIANTS, Variant("kafka-4.2/capture-2", ("../capture-1/segments", *SEGMENTS, "producer-snapshots")))
+# By what linking looks at, which is not the state: dumps with their payloads and without, logs that are cut at
+# snapshots, folders of brokers, both together; and one night beside the night before it, as copies of several brokers.
+LINKED = (
+    *(VARIANTS[k] for k in (0, 3, 7, 10, 11, 12)),
+    Variant("kafka-4.2/capture-2", ("../capture-1/segments", *SEGMENTS, "producer-snapshots")),
+)
 
 
 @pytest.mark.parametrize("variant", LINKED, ids=lambda v: v.name)

@@ -9,6 +9,8 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.docs.examples import ROOT
 from txn_analysis.delta_jars import delta_jars, jars_folder
 
@@ -50,6 +52,7 @@ def cells() -> list[str]:
     return _CELL.findall(PAGE.read_text(encoding="utf-8"))
 
 
+@pytest.mark.cluster
 def test_every_line_of_the_page_runs_in_a_session_of_ones_own(tmp_path: Path) -> None:
     first, *others = [
         cell

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from tests.hostile.canary import CanaryReport, Secrets, _search, run_canary
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 SEED = 4
 
 
+@pytest.mark.cluster
 def test_no_key_payload_or_header_leaves_the_text(tmp_path: Path) -> None:
     # Other verbs print what is in the tables, which are searched here; `make proof` asks them all.
     report = run_canary(tmp_path, SEED, verbs=())
