@@ -6,6 +6,8 @@ their settings is touched. What Python or a SparkContext has only one of is chan
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -18,7 +20,7 @@ from pyspark.sql.pandas import functions as arrow_functions
 
 from txn_analysis.errors import MissingToolError
 from txn_analysis.parallel import threads_begin_with
-from txn_analysis.session import WORKER_ENVIRONMENT, with_delta, work_options
+from txn_analysis.session import WORKER_ENVIRONMENT, is_local, with_delta, work_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,8 +122,15 @@ class _Process:
         changed(_with(debugging, "_enable_debugging_cache", False))
         changed(_with(SparkSession, "_activeSession", SparkSession._activeSession))
         changed(_with(RDD, "toDF", RDD.toDF))  # each new session binds it to itself
-        environment = spark.sparkContext.environment
-        changed(_with(spark.sparkContext, "environment", WORKER_ENVIRONMENT | environment))
+        context = spark.sparkContext
+        changed(_with(context, "environment", WORKER_ENVIRONMENT | context.environment))
+        if is_local(str(context.master)) and not _names_a_python(spark):
+            # Spark takes the first `python3` on PATH, which is another one in a notebook whose kernel names its own.
+            changed(_with(context, "pythonExec", sys.executable))
+
+
+def _names_a_python(spark: SparkSession) -> bool:
+    return "PYSPARK_PYTHON" in os.environ or bool(spark.conf.get("spark.pyspark.python", ""))
 
 
 @contextmanager

@@ -161,14 +161,14 @@ def _launch_options(master: str, length: RunLength, java_options: str | None) ->
     jars = [str(jar) for jar in _jars(folder)]
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
     more = _archive_options(folder) if java_options is None else java_options
-    is_local = _is_local(master)
-    java = _SMALL_JAVA if is_local else ""
+    on_this_machine = is_local(master)
+    java = _SMALL_JAVA if on_this_machine else ""
     return {
         "spark.master": master,
         "spark.jars": ",".join(jars),
         "spark.driver.extraClassPath": os.pathsep.join(jars),  # only what Java's own class path has can be archived
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j} {java} {more}",
-        **(_LOCAL_OPTIONS if is_local else {}),
+        **(_LOCAL_OPTIONS if on_this_machine else {}),
         **work_options(master, length),
         **_CORE_OPTIONS[length],
     }
@@ -176,10 +176,11 @@ def _launch_options(master: str, length: RunLength, java_options: str | None) ->
 
 def work_options(master: str, length: RunLength) -> dict[str, str]:
     """Of the options of a session of our own, those that can be set while Spark runs."""
-    return {**_WORK_OPTIONS, **(_LOCAL_WORK_OPTIONS if _is_local(master) else {}), **_SQL_OPTIONS[length]}
+    return {**_WORK_OPTIONS, **(_LOCAL_WORK_OPTIONS if is_local(master) else {}), **_SQL_OPTIONS[length]}
 
 
-def _is_local(master: str) -> bool:
+def is_local(master: str) -> bool:
+    """Whether driver and executors are one process, in one environment."""
     return master == "local" or master.startswith("local[")
 
 

@@ -25,7 +25,7 @@ from txn_analysis.delta_log import DeltaLog
 from txn_analysis.errors import WarehouseError
 from txn_analysis.frames import collected
 from txn_analysis.local_tables import LocalTables
-from txn_analysis.new_tables import check_writable, create_table
+from txn_analysis.new_tables import check_writable, create_table, create_table_here
 from txn_analysis.one_writer import one_writer
 from txn_analysis.parallel import in_parallel
 from txn_analysis.private_folders import make_private, make_private_in_store
@@ -94,11 +94,17 @@ class Warehouse:
 
     def _prepare(self, table: Table) -> None:
         if not self._mapped(table, lambda: DeltaTable.isDeltaTable(self.spark, self.path(table))):
-            return self._write(table, partial(create_table, self.spark, self.path(table), table))
+            return self._write(table, partial(self._create_table, table))
         if self._mapped(table, partial(differences, self.spark, self.path(table), table)):
             # Looked at once more there, as the only writer: another audit may have come first.
             self._write(table, partial(bring_up_to_date, self.spark, self.path(table), table))
         return None
+
+    def _create_table(self, table: Table) -> None:
+        if self._local:
+            create_table_here(self._local.root / table.name, table)
+        else:
+            create_table(self.spark, self.path(table), table)
 
     def read(self, table: Table) -> DataFrame:
         """The committed rows of the table as it is now: what every verb and report may see.
