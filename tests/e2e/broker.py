@@ -13,7 +13,7 @@ from tests.e2e.kafka_jars import class_path
 from tests.faults.processes import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 TRANSACTION_MAX_TIMEOUT_MS = 180_000
@@ -106,6 +106,7 @@ class Cluster:
         nodes: int = 1,
         has_guests: bool = False,
         properties: Mapping[str, object] | None = None,
+        features: Sequence[str] = (),
     ) -> None:
         """A cluster that is not started yet.
 
@@ -115,7 +116,9 @@ class Cluster:
             nodes: how many.
             has_guests: a second listener is for somebody without any right.
             properties: more of them, of all brokers.
+            features: with which the cluster is formatted, as `name=level`; by default the newest of its version.
         """
+        self._features = features
         self._more = dict(properties or {})
         self.version = version
         self._guest_port = free_port() if has_guests else None
@@ -246,7 +249,7 @@ class Cluster:
     def _format(self, conf: Path) -> None:
         # Any 16 bytes in Kafka's base 64 are a cluster id.
         words = ("format", "--cluster-id", "dHhuLWFuYWx5c2lzLWUyZQ", "--config", str(conf))
-        self.run("kafka.tools.StorageTool", *words)
+        self.run("kafka.tools.StorageTool", *words, *(w for each in self._features for w in ("--feature", each)))
 
     def copy_logs(self, target: Path, node: int = 0) -> Path:
         """Copy a node's log directory as the README says: logs first, `__transaction_state` last."""

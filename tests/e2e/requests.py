@@ -157,6 +157,14 @@ class Requests(Connection):
         _, code, _, offset = answer.to_only_place().numbers("ihqq")
         return offset if code == 0 else refuse(f"ListOffsets {topic}-{partition}", code)
 
+    def is_led(self, place: Place) -> bool:
+        """Whether the broker knows that it leads a partition."""
+        try:
+            self.offset(place, LATEST)
+        except RefusedError:
+            return False
+        return True
+
     def producers(self, place: Place) -> list[ActiveProducer]:
         """What the leader of a partition knows of its producers."""
         body = _compact_one(place) + NO_TAGS

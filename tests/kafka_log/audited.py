@@ -6,25 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tests.kafka_log.program import NONE, Producer
-from tests.log_dir.reading import plans, rows_of, scans_of, sorted_files
+from tests.log_dir.at_hand import inputs_of
 from tests.torture.harness import Item, history_of
-from tests.torture.inputs import ReadInput
 from txn_analysis.config import Settings
 from txn_analysis.core.answer import answers_of
-from txn_analysis.reading.broker_files import BrokerFile, PassedOver
-from txn_analysis.reading.sections import LOG, SNAPSHOT
+from txn_analysis.reading.sections import LOG
 from txn_analysis.reconstruct.segments import HOLES
-from txn_analysis.tables import PRODUCER_SNAPSHOTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from tests.kafka_log.program import Told
     from tests.kafka_log.requests import Story
     from txn_analysis.core.answer import Answer
     from txn_analysis.core.history import History
-    from txn_analysis.reading.plan import PlannedInput
 
 Row = dict[str, Any]
 
@@ -52,33 +47,7 @@ def audit(stories: Sequence[Story], told: Sequence[Told]) -> list[Audited]:
 
 def _history(story: Story, told: Told) -> History:
     settings = Settings(as_of_ms=told.living.now_ms, transaction_max_timeout_ms=story.max_timeout_ms)
-    return history_of([Item(item, 0) for item in _inputs(told.folder)], settings)
-
-
-def _inputs(folder: Path) -> list[ReadInput]:
-    """Every file that is evidence; each other one is known to be none.
-
-    Raises:
-        AssertionError: a file that Kafka wrote is not understood.
-    """
-    unknown = {file.path: what for file, what in sorted_files(folder).items() if not _is_known(what)}
-    assert not unknown, unknown
-    found = [_read(plan) for plan in plans(folder)]
-    refused = {item.planned.path: item.planned.problem for item in found if item.planned.problem}
-    assert not refused, refused
-    return found
-
-
-def _is_known(what: object) -> bool:
-    return isinstance(what, BrokerFile | PassedOver)
-
-
-def _read(plan: PlannedInput) -> ReadInput:
-    kind = plan.sections[0].kind if plan.sections else None
-    absent = dict.fromkeys(PRODUCER_SNAPSHOTS.schema.names)
-    place = {"input_id": plan.input_id, "section_index": 0}
-    records = [absent | row | place for row in rows_of(plan)] if kind == SNAPSHOT else []
-    return ReadInput(plan, scans_of(plan) if kind == LOG else [], records)
+    return history_of([Item(item, 0) for item in inputs_of(told.folder)], settings)
 
 
 def _audited(history: History, answer: Answer) -> Audited:
@@ -90,20 +59,24 @@ def _audited(history: History, answer: Answer) -> Audited:
         health["end_offset"],
         health["last_stable_offset"],
         idle_ms is not None and idle_ms > history.settings.late_after_ms,
-        {row["producer_id"]: _producer(row) for row in health["producers"]},
-        frozenset(_doubts(health, answer)),
+        {row["producer_id"]: producer_of(row) for row in health["producers"]},
+        frozenset(doubts_of(health, answer)),
     )
 
 
-def _doubts(health: Row, answer: Answer) -> Iterator[str]:
+def doubts_of(health: Row, answer: Answer) -> Iterator[str]:
+    """Why the evidence of one partition is not whole, but for what compaction leaves."""
     for problem in health["problems"]:
         if problem["kind"] not in HOLES:
             yield problem["reason"]
+    place = health["topic"], health["partition"]
     for judgement in answer.judgements:
-        yield from judgement.facts.open.evidence_gaps
+        if judgement.facts.open.topic_partition == place:
+            yield from judgement.facts.open.evidence_gaps
 
 
-def _producer(row: Row) -> Producer:
+def producer_of(row: Row) -> Producer:
+    """One producer of `partition_health`."""
     fields = ("producer_id", "producer_epoch", "coordinator_epoch", "last_sequence", "last_timestamp_ms")
     known = [row[name] for name in (*fields, "txn_start_offset")]
     return Producer(*(NONE if value is None else value for value in known))

@@ -9,10 +9,8 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from tests.e2e.kafka_jars import FetchError
 from tests.faults.disks import may_mount, run_disks
 from tests.faults.kills import run_kills
 from tests.faults.pairs import run_pairs
@@ -20,17 +18,11 @@ from tests.faults.scene import Scene, tables_by_spark
 from tests.hostile.canary import VERBS, run_canary
 from tests.hostile.corpus import run_corpus
 from tests.hostile.fuzz import run_fuzz
-from tests.kafka_log.compare import FORGOTTEN, LIVING, LOADED
-from tests.kafka_log.program import VERSIONS
-from tests.kafka_log.report import KafkaLogReport, random_stories, report_of
-from tests.kafka_log.scenarios import SCENARIOS
+from tests.proof.by_kafka import kafka_log, kafka_requests
 from tests.proof.part import Figure, Found, Part, none_of
 from tests.torture.safety import run_safety
 from tests.world import small, ways
 from txn_analysis.session import RunLength, session
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def corpus(percent: int, _: int) -> Found:
@@ -108,28 +100,6 @@ def small_histories(steps: int, _: int) -> Found:
         _found_of("with both assurances, which are true", report.found_said, report.hanging_said),
     )
     return Found(figures)
-
-
-def kafka_log(logs: int, seed: int) -> Found:
-    """Kafka's own log code, of each version."""
-    stories = [*SCENARIOS, *random_stories(logs, seed)]
-    reports = {}
-    for version in VERSIONS:
-        try:
-            reports[version] = report_of(version, stories)
-        except FetchError as error:
-            return Found((Figure("logs tried (Kafka's jars are not to be had here)", 0),), [str(error)])
-    figures = [figure for version, report in reports.items() for figure in _of_version(version, report)]
-    return Found(figures, [difference for report in reports.values() for difference in report.differences])
-
-
-def _of_version(version: str, report: KafkaLogReport) -> Iterator[Figure]:
-    yield Figure(f"logs of Kafka {version}", report.logs)
-    yield Figure(f"requests that {version} carried out", report.requests)
-    yield Figure(f"transactions that {version} left open", report.opened, least=1)
-    for way in (LIVING, LOADED, FORGOTTEN):
-        yield Figure(f"producers of {version} {way}", report.alike[way])
-    yield none_of(f"differences from {version}", len(report.differences))
 
 
 def _found_of(which: str, found: int, hanging: int) -> Figure:
@@ -239,6 +209,14 @@ PARTS = (
         kafka_log,
         size=2000,
         sample=60,
+    ),
+    Part(
+        "requests",
+        "of the files of brokers that get random requests, the audit says what these brokers say",
+        "python -m tests.kafka_requests.report --requests {size} --seed {seed}",
+        kafka_requests,
+        size=20_000,
+        sample=300,
     ),
     Part(
         "canary",

@@ -1,0 +1,46 @@
+"""Faults of the audit, made on purpose: whatever compares it with Kafka must find them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from txn_analysis.reconstruct.producer_state import ProducerState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A method of `ProducerState` that does something else."""
+
+    name: str
+    method: str
+    instead: Callable[..., None]
+
+    def put_in(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """From now on, and as long as the test runs."""
+        monkeypatch.setattr(ProducerState, self.method, self.instead)
+
+
+def _without_markers(state: ProducerState, *_: Any) -> None:
+    """An end marker ends nothing."""
+
+
+def _with_first_epoch(apply: Callable[..., None]) -> Callable[..., None]:
+    """The epoch of a producer is that of its first batch, not of its last."""
+
+    def applied(state: ProducerState, piece: dict[str, Any]) -> None:
+        wrong = [producer | {"producer_epoch": producer["first_batch_epoch"]} for producer in piece["producers"]]
+        apply(state, piece | {"producers": wrong})
+
+    return applied
+
+
+FAULTS = (
+    Fault("a-marker-is-ignored", "_end", _without_markers),
+    Fault("an-epoch-of-the-wrong-batch", "apply", _with_first_epoch(ProducerState.apply)),
+)

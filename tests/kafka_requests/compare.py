@@ -1,0 +1,145 @@
+"""The broker's word against the audit's, at one checkpoint."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS
+from tests.e2e.requests import ActiveProducer, Transaction
+from tests.kafka_log.audited import doubts_of, producer_of
+from tests.log_dir.at_hand import inputs_of
+from tests.torture.harness import Item, history_of
+from txn_analysis.config import Settings
+from txn_analysis.core.answer import answer_of
+from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.reading.sections import LOG
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tests.kafka_requests.checkpoint import Checkpoint, Partition, Said
+    from tests.log_dir.at_hand import Kept
+    from txn_analysis.core.answer import Answer
+    from txn_analysis.core.history import History
+    from txn_analysis.judge.finding import Finding
+
+Row = dict[str, Any]
+
+NONE = -1
+_DECIDED = {"PrepareCommit", "PrepareAbort"}
+# Markers of nobody's contradict the coordinator; data of an epoch that it never gave is newer than what it knows; and
+# a client's time that lies in the future says nothing. The audit does not judge then.
+_NO_ANSWER = {"state_does_not_fit", "state_older_than_log", "clock_not_credible"}
+# What is true of these brokers: the state is copied last, no record was ever lost, and there is one clock.
+_SETTINGS = {
+    "transaction_state_partitions": STATE_PARTITIONS,
+    "transaction_max_timeout_ms": TRANSACTION_MAX_TIMEOUT_MS,
+    "max_clock_skew_ms": 0,
+    "state_copied_last": True,
+    "no_records_lost": True,
+}
+
+
+@dataclass
+class Comparison:
+    """What was compared at one checkpoint, and in words each thing that was not alike."""
+
+    producers: int = 0
+    opened: int = 0
+    ids: int = 0
+    verdicts: Counter[str] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+
+def compare(checkpoint: Checkpoint, kept: Kept) -> Comparison:
+    """Whether the audit says of the copied files what the broker said, and takes them for whole."""
+    settings = Settings.model_validate(_SETTINGS | {"as_of_ms": checkpoint.as_of_ms})
+    history = history_of([Item(item, 0) for item in inputs_of(checkpoint.folder, kept)], settings)
+    answer = answer_of(history)
+    found = Comparison()
+    health = {(row["topic"], row["partition"]): row for row in answer.health}
+    for place, partition in checkpoint.said.partitions.items():
+        words = [*_of_log(partition, health[place], history), *_producers(partition, health[place], found)]
+        words += [f"the audit doubts: {why}" for why in doubts_of(health[place], answer)]
+        found.differences += [f"{place}: {each}" for each in words]
+    found.differences += _ids(checkpoint.said, history, found)
+    found.differences += _verdicts(checkpoint.said, answer, found)
+    return found
+
+
+def _of_log(partition: Partition, row: Row, history: History) -> Iterator[str]:
+    place = row["topic"], row["partition"]
+    first_file = min(s["file_base_offset"] for s in history.linkable()[place] if s["kind"] == LOG)
+    for name, ours in (
+        ("log_start_offset", max(row["log_start_offset"] or 0, first_file)),
+        ("log_end_offset", row["end_offset"]),
+        ("last_stable_offset", row["last_stable_offset"]),
+    ):
+        # Where the log start is inside a batch that is open, Kafka 4.2 and newer answer with the start of that batch.
+        theirs = max(getattr(partition, name), partition.log_start_offset)
+        if ours != theirs:
+            yield f"{name} is {theirs} at the broker and {ours} in the audit"
+
+
+def _producers(partition: Partition, row: Row, found: Comparison) -> Iterator[str]:
+    known = {entry["producer_id"]: ActiveProducer(**asdict(producer_of(entry))) for entry in row["producers"]}
+    for producer_id in sorted(known.keys() | partition.producers.keys()):
+        ours, theirs = known.get(producer_id), partition.producers.get(producer_id)
+        found.producers += 1
+        found.opened += theirs is not None and theirs.txn_start_offset != NONE
+        if ours != theirs:
+            yield f"{theirs} at the broker, {ours} in the audit"
+
+
+def _ids(said: Said, history: History, found: Comparison) -> Iterator[str]:
+    """What `DescribeTransactions` and the newest record of an id say otherwise."""
+    newest = {name: rows[-1] for name, rows in history.state.in_order().items()}
+    for name, theirs in (said.transactions or {}).items():
+        found.ids += 1
+        ours = _transaction(newest[name]) if name in newest else None
+        if ours is None or _recorded(theirs, ours) != ours:
+            yield f"{name}: {theirs} at the broker, {ours} in the audit"
+
+
+def _transaction(row: Row) -> Transaction:
+    """The newest record of an id."""
+    return Transaction(
+        row["transactional_id"],
+        row["state"],
+        row["timeout_ms"],
+        NONE if row["start_ms"] is None else row["start_ms"],
+        row["producer_id"],
+        row["producer_epoch"],
+        frozenset((place["topic"], place["partition"]) for place in row["topic_partitions"] or ()),
+    )
+
+
+def _recorded(theirs: Transaction, ours: Transaction) -> Transaction:
+    """What a broker holds in memory, as it has written it down.
+
+    Of a decision it forgets each partition whose marker has arrived. And of an id that is Empty again it still knows
+    when the transaction before began (`TransactionMetadata.completeTransitionTo`).
+    """
+    if theirs.state in _DECIDED and theirs.places <= ours.places:
+        return replace(theirs, places=ours.places)
+    return replace(theirs, start_ms=NONE) if theirs.state == "Empty" else theirs
+
+
+def _verdicts(said: Said, answer: Answer, found: Comparison) -> Iterator[str]:
+    """What is late hangs where `find-hanging` would say so, and nowhere else."""
+    for finding in answer.findings:
+        found.verdicts[f"{finding.verdict.value} ({finding.rule})"] += 1
+        is_hanging = finding.verdict is Verdict.HANGING
+        if finding.verdict is Verdict.IN_PROGRESS or finding.rule in _NO_ANSWER or said.transactions is None:
+            continue
+        if is_hanging == _is_listed(said.transactions.values(), finding):
+            listed = "does not list" if not is_hanging else "lists"
+            where = f"{finding.topic}-{finding.partition}, producer id {finding.producer_id}"
+            yield f"{where}: {finding.verdict.value} by {finding.rule}, and the coordinator {listed} it"
+
+
+def _is_listed(transactions: Iterable[Transaction], finding: Finding) -> bool:
+    place = finding.topic, finding.partition
+    return any(found.producer_id == finding.producer_id and place in found.places for found in transactions)

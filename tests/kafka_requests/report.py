@@ -1,0 +1,263 @@
+"""Random requests to real brokers, and the audit of their files against what the brokers say.
+
+`python -m tests.kafka_requests.report --requests 20000 --seed 1` sends so many to each version of Kafka; `--only N`
+repeats a single list of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.e2e.broker import Cluster
+from tests.e2e.hangs import HOUR_MS
+from tests.e2e.kafka_jars import VERSIONS, kafka_jars
+from tests.e2e.requests import Requests
+from tests.faults.processes import wait_until
+from tests.kafka_requests.checkpoint import GROUPS as GROUP_TOPIC
+from tests.kafka_requests.checkpoint import Asked, take
+from tests.kafka_requests.compare import compare
+from tests.kafka_requests.librdkafka import IS_INSTALLED, LibrdkafkaRequests
+from tests.kafka_requests.random_requests import RandomRequests
+from tests.kafka_requests.writers import GROUPS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tests.e2e.wire import Place
+    from tests.kafka_requests.compare import Comparison
+    from tests.log_dir.at_hand import Kept
+
+CHECKPOINTS = 2
+PARTITIONS = 3
+LIBRDKAFKA_EVERY = 8
+RUDENESS = (1.0, 0.0, 0.3)
+
+# What a running broker writes down every 5 s or 60 s, it writes down at once; it cleans while it is written to.
+_PROPERTIES = {
+    "replica.high.watermark.checkpoint.interval.ms": 50,
+    "log.flush.start.offset.checkpoint.interval.ms": 50,
+    "log.initial.task.delay.ms": 100,
+    "log.cleaner.backoff.ms": 500,
+    "log.cleaner.dedupe.buffer.size": 2_000_000,
+    "transaction.state.log.segment.bytes": 1_048_576,
+}
+
+
+@dataclass(frozen=True)
+class Broker:
+    """One broker to ask: its version, and the newest transaction version that it takes."""
+
+    version: str
+    transaction_version: int
+
+    @property
+    def name(self) -> str:
+        """As a report calls it."""
+        return f"Kafka {self.version}, transaction version {self.transaction_version}"
+
+    @property
+    def knows_transactions(self) -> bool:
+        """Whether it can be asked for transactions (KIP-664)."""
+        return not self.version.startswith("2.")
+
+
+def brokers_of(version: str) -> list[Broker]:
+    """Of 4.x one that takes clients of version 2, and one that does not."""
+    return [Broker(version, 1)] + ([Broker(version, 2)] if version >= "4" else [])
+
+
+@dataclass
+class RequestsReport:
+    """What came of some requests; `differences` must be empty."""
+
+    requests: int = 0
+    checkpoints: int = 0
+    again: int = 0
+    producers: int = 0
+    opened: int = 0
+    ids: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+    @property
+    def by_librdkafka(self) -> int:
+        """How many requests were those of librdkafka."""
+        return sum(count for what, count in self.answers.items() if "librdkafka" in what)
+
+    @property
+    def refused(self) -> int:
+        """How many requests the broker refused."""
+        return sum(count for what, count in self.answers.items() if "refused" in what)
+
+    def add(self, found: Comparison, where: str) -> None:
+        """Count what was found at one checkpoint."""
+        self.checkpoints += 1
+        self.producers += found.producers
+        self.opened += found.opened
+        self.ids += found.ids
+        self.verdicts += found.verdicts
+        self.differences += [f"{where}: {words}" for words in found.differences]
+
+    def join(self, other: RequestsReport) -> None:
+        """Count what another one counted."""
+        for part in fields(self):
+            setattr(self, part.name, getattr(self, part.name) + getattr(other, part.name))
+
+
+@dataclass
+class _Running:
+    """A broker that runs; `kept` is what was read of its files."""
+
+    kind: Broker
+    cluster: Cluster
+    client: Requests
+    kept: Kept = field(default_factory=dict)
+
+    def sender(
+        self, source: random.Random, places: list[Place], topic: str, number: int
+    ) -> RandomRequests | LibrdkafkaRequests:
+        """Who sends the requests of a list: librdkafka sends each eighth, where it is installed."""
+        behind_ms = source.choice((0, 3 * HOUR_MS, 3 * HOUR_MS))
+        if IS_INSTALLED and number % LIBRDKAFKA_EVERY == LIBRDKAFKA_EVERY - 1:
+            return LibrdkafkaRequests(source, self.cluster.bootstrap, places, topic, behind_ms)
+        rudeness = RUDENESS[number % len(RUDENESS)]
+        may_speak_2 = self.kind.transaction_version == 2
+        return RandomRequests(source, self.client, places, topic, rudeness, may_speak_2, behind_ms=behind_ms)
+
+    def forget(self, topic: str) -> None:
+        """What was read of a topic that is gone."""
+        for key in [key for key in self.kept if key[0].startswith(f"{topic}-")]:
+            del self.kept[key]
+
+
+def report_of(kind: Broker, requests: int, seed: int, only: int | None = None) -> RequestsReport:
+    """Send requests to one broker, list by list, and compare at checkpoints.
+
+    Raises:
+        FetchError: the jars of that version are not to be had.
+    """
+    report = RequestsReport()
+    with _running(kind) as broker:
+        if only is not None:
+            _one_list(broker, str(seed), only, report)
+        number = 0
+        while only is None and report.requests < requests:
+            _one_list(broker, str(seed), number, report)
+            number += 1
+    return report
+
+
+def version_report(version: str, requests: int, seed: int, only: int | None = None) -> RequestsReport:
+    """The same for a version: of 4.x each half of the requests goes to a broker of its own.
+
+    Raises:
+        FetchError: the jars of that version are not to be had.
+    """
+    kinds, report = brokers_of(version), RequestsReport()
+    for kind in kinds:
+        report.join(report_of(kind, requests // len(kinds), seed, only))
+    return report
+
+
+@contextmanager
+def _running(kind: Broker) -> Iterator[_Running]:
+    kafka_jars(kind.version)
+    features = ("transaction.version=1",) if kind.transaction_version == 1 and kind.version >= "4" else ()
+    with tempfile.TemporaryDirectory(prefix="kafka-requests-", dir=_memory()) as root, ExitStack() as on_exit:
+        cluster = Cluster(kind.version, Path(root) / "broker", properties=_PROPERTIES, features=features)
+        on_exit.callback(cluster.stop)
+        cluster.start()
+        client = Requests(cluster.ports[0])
+        on_exit.callback(client.close)
+        _make_internal_topics(client)
+        yield _Running(kind, cluster, client)
+
+
+def _one_list(broker: _Running, seed: str, number: int, report: RequestsReport) -> None:
+    """A topic of its own, some requests, and a look at broker and files in the middle and at the end."""
+    source = random.Random(f"{seed}/{number}")
+    topic = f"r{seed}-{number}"
+    broker.client.create_topic(topic, PARTITIONS, _config(source, broker.kind.version))
+    places: list[Place] = [(topic, partition) for partition in range(PARTITIONS)]
+    wait_until(lambda: all(broker.client.is_led(place) for place in places), topic)
+    sender = broker.sender(source, places, topic, number)
+    groups: list[Place] = [(GROUP_TOPIC, partition) for partition in range(3)]
+    for checkpoint in range(CHECKPOINTS):
+        while sender.count < sender.at_once * (checkpoint + 1) // CHECKPOINTS:
+            sender.step()
+        asked = Asked(places + groups, sender.ids, sender.stuck, knows_transactions=broker.kind.knows_transactions)
+        taken = take(broker.client, broker.cluster.log_dir(), broker.cluster.folder / "copy", asked)
+        report.again += taken.again
+        report.add(compare(taken, broker.kept), f"{broker.kind.name}, {seed}/{number}, checkpoint {checkpoint}")
+    sender.close()
+    broker.client.delete_topic(topic)
+    broker.forget(topic)
+    report.requests += sender.count
+    report.answers += sender.answers
+
+
+def _config(source: random.Random, version: str) -> dict[str, str]:
+    """Of a topic; its segments are small."""
+    size = "internal.segment.bytes" if version >= "4" else "segment.bytes"
+    config = {size: str(source.choice((300, 1000, 3000))), "segment.index.bytes": "4096", "file.delete.delay.ms": "0"}
+    if source.random() < 0.3:
+        config["segment.ms"] = str(source.choice((100, 10_000)))
+    if source.random() < 0.2:
+        config |= {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "0"}
+    if source.random() < 0.15:
+        config["message.timestamp.type"] = "LogAppendTime"
+    return config
+
+
+def _make_internal_topics(client: Requests) -> None:
+    wait_until(lambda: client.find_coordinator("any") == 0, "the coordinator of transactions")
+    wait_until(lambda: client.find_coordinator(GROUPS[0], of_group=True) == 0, "the coordinator of groups")
+    wait_until(lambda: client.init_producer_id("any", 60_000)[0] == 0, "the coordinator of transactions")
+    wait_until(lambda: all(client.is_led((GROUP_TOPIC, n)) for n in range(3)), "the leader of groups")
+
+
+def _memory() -> str | None:
+    """A folder in memory, where the system has one: many small files are written."""
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def main(words: Sequence[str]) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.kafka_requests.report", description=__doc__)
+    parser.add_argument("--requests", type=int, default=20_000, help="to each version of Kafka")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, help="repeat the list of this number")
+    parser.add_argument("--version", choices=VERSIONS, action="append", help="of Kafka; by default each")
+    given = parser.parse_args(words)
+    is_wrong = False
+    for version in given.version or VERSIONS:
+        began = time.monotonic()
+        report = version_report(version, given.requests, given.seed, given.only)
+        is_wrong = is_wrong or bool(report.differences)
+        print("".join(f"{difference}\n" for difference in report.differences[:50]), end="")
+        print("\n".join(_said(version, report, given.seed, time.monotonic() - began)), flush=True)
+    return int(is_wrong)
+
+
+def _said(version: str, report: RequestsReport, seed: int, seconds: float) -> Iterator[str]:
+    yield (
+        f"Kafka {version}, seed {seed}: {report.requests} requests in {seconds:.0f} s, {report.checkpoints} "
+        f"checkpoints ({report.again} times again): {report.producers} producers, {report.opened} open transactions, "
+        f"{report.ids} ids; {len(report.differences)} differences"
+    )
+    yield f"  verdicts {dict(report.verdicts.most_common())}"
+    yield f"  answers {dict(report.answers.most_common())}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,34 @@
+"""Real brokers and the audit of their files agree; and where the audit had a fault, they would not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.kafka_jars import VERSIONS
+from tests.kafka_log.faults import FAULTS, Fault
+from tests.kafka_requests.librdkafka import IS_INSTALLED
+from tests.kafka_requests.report import LIBRDKAFKA_EVERY, Broker, brokers_of, report_of
+
+pytestmark = pytest.mark.e2e
+BROKERS = [broker for version in VERSIONS for broker in brokers_of(version)]
+
+
+@pytest.mark.parametrize("broker", BROKERS, ids=lambda broker: broker.name)
+def test_random_requests(broker: Broker) -> None:
+    report = report_of(broker, requests=500, seed=1)
+    assert report.differences == []
+    assert report.opened > 20
+
+
+@pytest.mark.skipif(not IS_INSTALLED, reason="confluent-kafka is not installed: pip install -e '.[kafka]'")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_random_transactions_of_librdkafka(version: str) -> None:
+    report = report_of(brokers_of(version)[-1], requests=1, seed=1, only=LIBRDKAFKA_EVERY - 1)
+    assert report.differences == []
+    assert report.answers["commit_transaction by librdkafka"] > 3
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_of_the_audit_is_found(monkeypatch: pytest.MonkeyPatch, fault: Fault) -> None:
+    fault.put_in(monkeypatch)
+    assert len(report_of(BROKERS[-1], requests=300, seed=1).differences) > 5

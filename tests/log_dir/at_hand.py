@@ -1,0 +1,54 @@
+"""A copied log directory, whole: each file that is evidence, read for the audit in memory."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from tests.log_dir.reading import plans, rows_of, scans_of, sorted_files
+from tests.torture.inputs import ReadInput
+from txn_analysis.reading.broker_files import BrokerFile, PassedOver
+from txn_analysis.reading.sections import LOG_KINDS, SNAPSHOT, STATE
+from txn_analysis.tables import PRODUCER_SNAPSHOTS, TRANSACTION_STATES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from txn_analysis.reading.plan import PlannedInput
+
+Kept = dict[tuple[str, str], ReadInput]
+"""What was read, by its place in a log directory and its content: most files of a copy are those of the one before."""
+
+_TABLES = {SNAPSHOT: PRODUCER_SNAPSHOTS, STATE: TRANSACTION_STATES}
+
+
+def inputs_of(folder: Path, kept: Kept | None = None) -> list[ReadInput]:
+    """Every file that is evidence; each other one is known to be none.
+
+    Raises:
+        AssertionError: a file that Kafka wrote is not understood.
+    """
+    unknown = {file.path: what for file, what in sorted_files(folder).items() if not _is_known(what)}
+    assert not unknown, unknown
+    found = [_read(plan, {} if kept is None else kept) for plan in plans(folder)]
+    refused = {item.planned.path: item.planned.problem for item in found if item.planned.problem}
+    assert not refused, refused
+    return found
+
+
+def _is_known(what: object) -> bool:
+    return isinstance(what, BrokerFile | PassedOver)
+
+
+def _read(plan: PlannedInput, kept: Kept) -> ReadInput:
+    key = "/".join(PurePath(plan.path).parts[-2:]), plan.input_id
+    if key not in kept:
+        kind = plan.sections[0].kind if plan.sections else None
+        batches = scans_of(plan) if kind in LOG_KINDS else []
+        kept[key] = ReadInput(plan, batches, _rows(plan, kind) if kind in _TABLES else [])
+    return kept[key]
+
+
+def _rows(plan: PlannedInput, kind: str) -> list[dict[str, Any]]:
+    absent = dict.fromkeys(_TABLES[kind].schema.names)
+    return [absent | row | {"input_id": plan.input_id, "section_index": 0} for row in rows_of(plan)]
