@@ -75,6 +75,11 @@ class Java:
         wait_until(lambda: self.process.poll() is not None or _listens(port), f"{self._log}: port {port}")
         assert self.process.poll() is None, self._log.read_text()[-4000:]
 
+    def kill(self) -> None:
+        """As a power failure would: `kill -9`."""
+        self.process.kill()
+        self.process.wait()
+
     def stop(self) -> None:
         """A clean shutdown."""
         self.process.send_signal(signal.SIGCONT)
@@ -172,11 +177,28 @@ class Cluster:
             conf.write_text(_lines(self._properties(node)))
             if not self.has_zookeeper:
                 self._format(conf)
-            self.nodes.append(Java(self.version, self.folder / f"node-{node + 1}.log", "kafka.Kafka", str(conf)))
+            self.nodes.append(self._node(node))
             self.nodes[-1].wait_for(port)
             if first_topic is not None and node == 0:
                 first_topic(self)
         return self
+
+    def restart(self, node: int) -> None:
+        """Start a node again that was killed or stopped."""
+        self.nodes[node] = self._node(node)
+        self.nodes[node].wait_for(self.ports[node])
+
+    def _node(self, node: int) -> Java:
+        conf = self.folder / f"node-{node + 1}.properties"
+        return Java(self.version, self.folder / f"node-{node + 1}.log", "kafka.Kafka", str(conf))
+
+    def create_topic(self, topic: str, replicas: Sequence[Sequence[int]], **configs: object) -> None:
+        """A topic whose partitions have replicas on these nodes, from 0 on, the leader first."""
+        assigned = ",".join(":".join(str(node + 1) for node in nodes) for nodes in replicas)
+        words = ["--bootstrap-server", self.bootstrap, "--create", "--topic", topic, "--replica-assignment", assigned]
+        for name, value in configs.items():
+            words += ["--config", f"{name.replace('_', '.')}={value}"]
+        self.run("org.apache.kafka.tools.TopicCommand", *words)
 
     def stop(self) -> None:
         """End all processes, the controller last."""
@@ -190,11 +212,11 @@ class Cluster:
         assert may_fail or done.returncode == 0, (words, done.stdout[-2000:], done.stderr[-2000:])
         return done.stdout
 
-    def find_hanging(self) -> str:
+    def find_hanging(self, broker_id: int = 1) -> str:
         """What `kafka-transactions.sh find-hanging` prints, with the brokers' own maximum timeout, in minutes."""
         minutes = str(TRANSACTION_MAX_TIMEOUT_MS // 60_000)
         tool = "org.apache.kafka.tools.TransactionsCommand"
-        words = ("--bootstrap-server", self.bootstrap, "find-hanging", "--broker-id", "1")
+        words = ("--bootstrap-server", self.bootstrap, "find-hanging", "--broker-id", str(broker_id))
         return self.run(tool, *words, "--max-transaction-timeout", minutes)
 
     def _start_zookeeper(self) -> None:

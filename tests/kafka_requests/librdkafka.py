@@ -95,7 +95,7 @@ class LibrdkafkaRequests:
     def _client(self, **config: Any) -> Any:
         from confluent_kafka import Producer  # noqa: PLC0415 where it is installed
 
-        common = {"bootstrap.servers": self.bootstrap, "linger.ms": 0}
+        common = {"bootstrap.servers": self.bootstrap, "linger.ms": 0, "error_cb": lambda _: None}
         return Producer(common | {name.replace("_", "."): value for name, value in config.items()}, logger=_SILENT)
 
     def _new(self) -> None:

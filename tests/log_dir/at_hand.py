@@ -6,7 +6,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from tests.log_dir.reading import plans, rows_of, scans_of, sorted_files
+from tests.torture.harness import Item, history_of
 from tests.torture.inputs import ReadInput
+from txn_analysis.core.answer import answer_of
 from txn_analysis.reading.broker_files import BrokerFile, PassedOver
 from txn_analysis.reading.sections import LOG_KINDS, SNAPSHOT, STATE
 from txn_analysis.tables import PRODUCER_SNAPSHOTS, TRANSACTION_STATES
@@ -14,12 +16,19 @@ from txn_analysis.tables import PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from txn_analysis.config import Settings
+    from txn_analysis.core.answer import Answer
     from txn_analysis.reading.plan import PlannedInput
 
 Kept = dict[tuple[str, str], ReadInput]
 """What was read, by its place in a log directory and its content: most files of a copy are those of the one before."""
 
 _TABLES = {SNAPSHOT: PRODUCER_SNAPSHOTS, STATE: TRANSACTION_STATES}
+
+
+def answer_for(folder: Path, settings: Settings) -> Answer:
+    """What an audit of a folder says, without what other captures would add; see `inputs_of`."""
+    return answer_of(history_of([Item(found, 0) for found in inputs_of(folder)], settings))
 
 
 def inputs_of(folder: Path, kept: Kept | None = None) -> list[ReadInput]:

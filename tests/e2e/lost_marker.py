@@ -1,0 +1,152 @@
+"""An unclean election loses the end markers of a commit and of an abort that were both acknowledged.
+
+`python -m tests.e2e.lost_marker data/cases/kafka-4.2-lost-marker` makes the capture anew, in about a minute.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.broker import STATE_PARTITIONS, Cluster
+from tests.e2e.driver import Driver
+from tests.e2e.hangs import HOUR_MS, now_ms
+from tests.faults.processes import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VERSION = "4.2.0"
+STATE = "__transaction_state"
+COMMITTED, ABORTED = ("payouts", 0), ("payouts", 1)
+PAYER, CANCELLER, WITNESSES = "payout-batch-9", "cancelled-batch-9", tuple(f"witness-{n}" for n in range(12))
+COORDINATOR, LEADER, FOLLOWER = 0, 1, 2
+
+_PROPERTIES = {
+    "broker.session.timeout.ms": 3000,
+    "broker.heartbeat.interval.ms": 500,
+    "replica.lag.time.max.ms": 3000,
+    "transaction.max.timeout.ms": 900_000,
+    "replica.high.watermark.checkpoint.interval.ms": 500,
+}
+_OF_LOG_DIR = ("replication-offset-checkpoint", "log-start-offset-checkpoint", "meta.properties")
+_EVIDENCE = {".log", ".snapshot", ".txnindex"}
+_OF_PARTITION = {"leader-epoch-checkpoint", "partition.metadata"}
+
+
+def lose_markers(folder: Path, target: Path) -> dict[str, Any]:
+    """Let it happen on three nodes in `folder`, and copy them into `target`.
+
+    The leader of two partitions takes both end markers while its only follower is down, and dies; the follower, which
+    has the data and not the markers, becomes the leader. `capture-1` is copied then, with the log directory that the
+    dead leader left; `capture-2` once it is back, and has cut its log to the new leader's.
+
+    Returns:
+        what the clients were answered, and what the new leader says is open.
+    """
+    with ExitStack() as running:
+        cluster = Cluster(VERSION, folder, nodes=3, properties=_PROPERTIES)
+        running.callback(cluster.stop)
+        cluster.start()
+        everywhere = [(COORDINATOR, LEADER, FOLLOWER)] * STATE_PARTITIONS
+        cluster.create_topic(STATE, everywhere, cleanup_policy="compact", min_insync_replicas=1)
+        unclean = {"unclean_leader_election_enable": "true", "min_insync_replicas": 1}
+        cluster.create_topic("payouts", [(LEADER, FOLLOWER)] * 2, **unclean)
+        driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
+        running.callback(driver.close)
+        answers = _written_and_ended(cluster, driver)
+        cluster.nodes[LEADER].kill()
+        cluster.restart(FOLLOWER)
+        _witnessed(driver, 12)
+        wait_until(lambda: len(_open(driver)) == 2, "the new leader, which has no markers")
+        answers["open"] = _open(driver)
+        (target / "capture-1/oracle").mkdir(parents=True)
+        (target / "capture-1/oracle/find-hanging.txt").write_text(cluster.find_hanging(broker_id=FOLLOWER + 1))
+        time.sleep(2)  # the brokers write their high watermarks down
+        _copy(cluster, target / "capture-1")
+        cluster.restart(LEADER)
+        _witnessed(driver, 4)
+        wait_until(lambda: _sizes(cluster, LEADER) == _sizes(cluster, FOLLOWER), "the old leader's log is cut")
+        time.sleep(2)
+        _copy(cluster, target / "capture-2")
+        return answers
+
+
+def _written_and_ended(cluster: Cluster, driver: Driver) -> dict[str, Any]:
+    """Both transactions have their data on both replicas, and their end markers on the leader alone."""
+    _witnessed(driver, 12)
+    answers: dict[str, Any] = {}
+    for name, place in ((PAYER, COMMITTED), (CANCELLER, ABORTED)):
+        driver.begin(name)
+        answers[name] = {"offsets": driver.send(name, place, at_ms=now_ms() - 3 * HOUR_MS)}
+    wait_until(lambda: _sizes(cluster, LEADER) == _sizes(cluster, FOLLOWER), "the follower has all data")
+    _witnessed(driver, 12)
+    wait_until(lambda: _sizes(cluster, LEADER) == _sizes(cluster, FOLLOWER), "the follower has all data")
+    cluster.nodes[FOLLOWER].kill()
+    driver.commit(PAYER)
+    driver.abort(CANCELLER)
+    for name, state in ((PAYER, "CompleteCommit"), (CANCELLER, "CompleteAbort")):
+        answers[name]["state"] = state
+        wait_until(partial(_is_in, driver, name, state), state)
+    return answers
+
+
+def _is_in(driver: Driver, transactional_id: str, state: str) -> bool:
+    return bool(driver.call("describe_transaction", id=transactional_id)["state"] == state)
+
+
+def _witnessed(driver: Driver, count: int) -> None:
+    """Transactions of others: the brokers' clocks in their markers, and in all partitions of the state."""
+    for name in WITNESSES[:count]:
+        driver.begin(name)
+        for place in (COMMITTED, ABORTED):
+            driver.send(name, place, 1)
+        driver.commit(name)
+
+
+def _open(driver: Driver) -> list[dict[str, Any]]:
+    found = []
+    for topic, partition in (COMMITTED, ABORTED):
+        rows = driver.call("describe_producers", topic=topic, partition=partition)
+        found += [{"partition": partition, **row} for row in rows if row["txn_start_offset"] is not None]
+    return found
+
+
+def _sizes(cluster: Cluster, node: int) -> list[int]:
+    """Of the segments of a node."""
+    return [file.stat().st_size for file in sorted(cluster.log_dir(node).glob("payouts-*/*.log"))]
+
+
+def _copy(cluster: Cluster, target: Path) -> None:
+    """Each node's files that are evidence; the coordinator, which has the state, last."""
+    for node in (FOLLOWER, LEADER, COORDINATOR):
+        source, copied = cluster.log_dir(node), target / "log-dirs" / f"n{node + 1}"
+        copied.mkdir(parents=True)
+        for name in _OF_LOG_DIR:
+            shutil.copy2(source / name, copied / name)
+        for file in sorted(source.glob("*/*")):
+            is_known = file.suffix in _EVIDENCE or file.name in _OF_PARTITION
+            if is_known and not file.parent.name.startswith("__cluster_metadata"):
+                (copied / file.parent.name).mkdir(exist_ok=True)
+                shutil.copy2(file, copied / file.parent.name / file.name)
+
+
+def main(words: Sequence[str]) -> None:
+    """The command line: where the case is kept."""
+    case = Path(words[0])
+    for part in case.glob("capture-*/*/"):
+        shutil.rmtree(part)
+    with tempfile.TemporaryDirectory(prefix="lost-marker-") as folder:
+        answers = lose_markers(Path(folder), case)
+    (case / "scenario.json").write_text(json.dumps(answers, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
