@@ -11,7 +11,6 @@ from tests.e2e.requests import EARLIEST, LATEST, READ_COMMITTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from tests.e2e.requests import ActiveProducer, Requests, Transaction
@@ -28,7 +27,7 @@ _OF_LOG_DIR = {
 _NO_EVIDENCE = {".index", ".timeindex"}
 _ATTEMPTS = 2000
 _PAUSE_S = 0.03
-_PATIENCE_S = 3.0
+_PATIENCE_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -57,13 +56,13 @@ class Asked:
     Attributes:
         places: partitions.
         ids: transactional ids.
-        stuck: ids whose markers never arrive, so that nobody waits for them.
+        stuck: ids whose markers never arrive, so that nobody waits for them; those that were waited for are added.
         knows_transactions: brokers before 3.0 cannot be asked for them.
     """
 
     places: Sequence[Place]
     ids: Sequence[str]
-    stuck: AbstractSet[str]
+    stuck: set[str]
     knows_transactions: bool
 
 
@@ -126,12 +125,15 @@ def _settled(broker: Requests, asked: Asked) -> Said:
     """What it says once no marker is on its way."""
     until = time.monotonic() + _PATIENCE_S
     said = ask(broker, asked)
+    at_work: set[str] = set()
     while time.monotonic() < until:
         time.sleep(_PAUSE_S)
         before, said = said, ask(broker, asked)
         known = said.transactions or {}
-        if said == before and not any(known[n].state in _AT_WORK for n in known.keys() - asked.stuck):
+        at_work = {name for name in known.keys() - asked.stuck if known[name].state in _AT_WORK}
+        if said == before and not at_work:
             break
+    asked.stuck.update(at_work)
     return said
 
 

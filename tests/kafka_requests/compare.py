@@ -15,6 +15,7 @@ from txn_analysis.config import Settings
 from txn_analysis.core.answer import answer_of
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.reading.sections import LOG
+from txn_analysis.reconstruct.segments import HOLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,9 +45,19 @@ _SETTINGS = {
 
 @dataclass
 class Comparison:
-    """What was compared at one checkpoint, and in words each thing that was not alike."""
+    """What was compared at one checkpoint, and in words each thing that was not alike.
+
+    Attributes:
+        producers: how many; `opened` of them had something open, and of `cleaned` ones the cleaner took what was last.
+        ids: transactional ids.
+        compacted: partitions in which the cleaner has left holes.
+        verdicts: of open transactions, with their rules.
+        differences: in words.
+    """
 
     producers: int = 0
+    cleaned: int = 0
+    compacted: int = 0
     opened: int = 0
     ids: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -84,13 +95,30 @@ def _of_log(partition: Partition, row: Row, history: History) -> Iterator[str]:
 
 
 def _producers(partition: Partition, row: Row, found: Comparison) -> Iterator[str]:
+    is_compacted = any(problem["kind"] in HOLES for problem in row["problems"])
+    found.compacted += is_compacted
     known = {entry["producer_id"]: ActiveProducer(**asdict(producer_of(entry))) for entry in row["producers"]}
     for producer_id in sorted(known.keys() | partition.producers.keys()):
         ours, theirs = known.get(producer_id), partition.producers.get(producer_id)
         found.producers += 1
         found.opened += theirs is not None and theirs.txn_start_offset != NONE
-        if ours != theirs:
+        if is_compacted and _is_cleaned(theirs, ours):
+            found.cleaned += 1
+        elif ours != theirs:
             yield f"{theirs} at the broker, {ours} in the audit"
+
+
+def _is_cleaned(theirs: ActiveProducer | None, ours: ActiveProducer | None) -> bool:
+    """The broker still knows in memory what the cleaner took from its files, which has ended.
+
+    It leaves an end marker as a batch without records, which Kafka itself passes over when it loads the log
+    (`ProducerAppendInfo.append`), and later takes the batch as well.
+    """
+    if theirs is None or ours == theirs or theirs.txn_start_offset != NONE:
+        return False
+    if ours is None:
+        return True
+    return ours.txn_start_offset == NONE and ours.last_timestamp_ms <= theirs.last_timestamp_ms
 
 
 def _ids(said: Said, history: History, found: Comparison) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import logging
+import os
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from tests.kafka_requests.writers import GROUPS
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tests.e2e.wire import Place
 
@@ -25,9 +26,17 @@ _PATIENCE_S = 20.0
 _TIMEOUT_MS = 60_000
 
 
-_SILENT = logging.getLogger("librdkafka")  # what it complains of is what it raises
-_SILENT.addHandler(logging.NullHandler())
-_SILENT.propagate = False
+@contextmanager
+def _silent() -> Iterator[None]:
+    """It prints what it raises as well, and its logger cannot be called while something is raised."""
+    stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        os.close(nowhere)
 
 
 @dataclass
@@ -85,7 +94,8 @@ class LibrdkafkaRequests:
         from confluent_kafka import KafkaException  # noqa: PLC0415 where it is installed
 
         try:
-            call()
+            with _silent():
+                call()
             self.answers[f"{what} by librdkafka"] += 1
         except KafkaException as refused:
             self.answers[f"{what} by librdkafka refused: {refused.args[0].name()}"] += 1
@@ -95,8 +105,8 @@ class LibrdkafkaRequests:
     def _client(self, **config: Any) -> Any:
         from confluent_kafka import Producer  # noqa: PLC0415 where it is installed
 
-        common = {"bootstrap.servers": self.bootstrap, "linger.ms": 0, "error_cb": lambda _: None}
-        return Producer(common | {name.replace("_", "."): value for name, value in config.items()}, logger=_SILENT)
+        common = {"bootstrap.servers": self.bootstrap, "linger.ms": 0}
+        return Producer(common | {name.replace("_", "."): value for name, value in config.items()})
 
     def _new(self) -> None:
         if len(self.clients) >= _MOST_CLIENTS:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tests.e2e.hangs import HOUR_MS, now_ms
 from tests.e2e.requests import EARLIEST, LATEST, Producer
 from tests.e2e.wire import NO_ID, batch
-from tests.kafka_requests.writers import GROUPS, NOBODY, Writer
+from tests.kafka_requests.writers import GROUPS, NOBODY, Writer, with_epoch
 
 if TYPE_CHECKING:
     import random
@@ -36,10 +36,10 @@ _WEIGHTS = {
     "delete": 2,
 }
 _MOST_WRITERS = 8
-_LAST_EPOCH = 32_767
 _PAUSE_S = 0.002
 _ATTEMPTS = 150
 _TRY_AGAIN = {14, 15, 16, 51}  # coordinator loading, not available, moved; concurrent transactions
+_IN_VAIN = 1000  # none of Kafka's codes: the coordinator was waited for, and still writes its markers
 # After these a client begins anew: its sequence, epoch or state is not what the broker knows.
 _LOST = {45, 47, 48, 49, 59, 67, 90}
 
@@ -93,27 +93,32 @@ class RandomRequests:
         }
         steps[kind]()
 
-    def close(self) -> None:
-        """Nothing to close: the connection is the caller's."""
-
     @property
     def count(self) -> int:
         """How many requests were answered."""
         return self.answers.total()
+
+    def close(self) -> None:
+        """Nothing to close: the connection is the caller's."""
+
+    def _give_up(self, writer: Writer) -> None:
+        """Its coordinator cannot end what it has open: a marker of nobody's was newer than the coordinator's own."""
+        if writer.name is not None:
+            self.stuck.add(writer.name)
+            self.writers = [other for other in self.writers if other.name != writer.name]
 
     def _is_rude(self, share: float) -> bool:
         return self.source.random() < share * self.rudeness
 
     def _ask(self, what: str, call: Callable[[], int]) -> int:
         """A request, repeated while the coordinator is at work; a rude client does not wait for it."""
-        attempts = 1 if self._is_rude(0.3) else _ATTEMPTS
-        for attempt in range(attempts):
-            code = call()
-            if code not in _TRY_AGAIN:
-                break
-            time.sleep(_PAUSE_S if attempt < attempts - 1 else 0)
+        code, attempts = call(), 0
+        most = 0 if self._is_rude(0.3) else _ATTEMPTS
+        while code in _TRY_AGAIN and attempts < most:
+            time.sleep(_PAUSE_S)
+            code, attempts = call(), attempts + 1
         self.answers[what if code == 0 else f"{what} refused by {code}"] += 1
-        return code
+        return _IN_VAIN if attempts == _ATTEMPTS else code
 
     def _transactional(self) -> Writer:
         found = [writer for writer in self.writers if writer.name is not None]
@@ -158,8 +163,7 @@ class RandomRequests:
             zombie = replace(writer, sequences=dict(writer.sequences), added=set(writer.added))
             self.writers.append(zombie)
         known = writer.producer if self.source.random() < 0.3 else NOBODY
-        if self._begin_anew(writer, known) in _LOST:
-            self._begin_anew(writer)
+        self._recover(writer, self._begin_anew(writer, known))
 
     def _write(self) -> None:
         writer, place = self.source.choice(self.writers), self.source.choice(self.places)
@@ -183,8 +187,7 @@ class RandomRequests:
         """Epoch and sequence, which are wrong now and then."""
         producer, sequence = writer.producer, writer.sequences.get(place, 0)
         if self._is_rude(0.08):
-            epoch = producer.producer_epoch + self.source.choice((-1, 1, 1, 5))
-            producer = replace(producer, producer_epoch=min(max(epoch, 0), _LAST_EPOCH))
+            producer = with_epoch(producer, self.source.choice((-1, 1, 1, 5)))
             sequence = self.source.choice((0, sequence))
         if self._is_rude(0.08):
             sequence = self.source.choice((0, sequence + 5, max(0, sequence - 1)))
@@ -212,6 +215,8 @@ class RandomRequests:
         return now + self.source.choice((-3 * HOUR_MS, -HOUR_MS, -5000, -1, 1, HOUR_MS // 2))
 
     def _recover(self, writer: Writer, code: int) -> None:
+        if code == _IN_VAIN:
+            self._give_up(writer)
         if code in _LOST and not self._is_rude(0.5):
             self._begin_anew(writer)
 
@@ -221,16 +226,15 @@ class RandomRequests:
             return  # nothing to end
         producer = writer.producer
         if self._is_rude(0.1):
-            wrong = min(max(producer.producer_epoch + self.source.choice((-1, 1)), 0), _LAST_EPOCH)
-            producer = replace(producer, producer_epoch=wrong)
-        code = self._end_2(writer, producer, commit=commit) if writer.speaks_2 else self._end_1(producer, commit=commit)
+            producer = with_epoch(producer, self.source.choice((-1, 1)))
+        if writer.speaks_2:
+            code = self._end_2(writer, producer, commit=commit)
+        else:
+            code = self._ask("EndTxn", lambda: self.broker.end(producer, commit=commit))
         if code == 0:
             writer.end()
         else:
             self._recover(writer, code)
-
-    def _end_1(self, producer: Producer, *, commit: bool) -> int:
-        return self._ask("EndTxn", lambda: self.broker.end(producer, commit=commit))
 
     def _end_2(self, writer: Writer, producer: Producer, *, commit: bool) -> int:
         given = producer
@@ -268,12 +272,10 @@ class RandomRequests:
         if not self._is_rude(1):
             return
         writer, place = self._transactional(), self.source.choice(self.places)
-        epoch = min(max(writer.producer.producer_epoch + self.source.choice((0, 0, 0, 1, -1)), 0), _LAST_EPOCH)
-        producer = replace(writer.producer, producer_epoch=epoch)
+        producer = with_epoch(writer.producer, self.source.choice((0, 0, 0, 1, -1)))
         coordinator_epoch = self.source.choice((0, 0, 0, 0, 0, 0, 1, 3))
-        if coordinator_epoch and writer.name is not None:
-            self.stuck.add(writer.name)
-            self.writers = [other for other in self.writers if other.name != writer.name]
+        if coordinator_epoch:
+            self._give_up(writer)
         commit = self.source.random() < 0.4
         self._ask(
             "WriteTxnMarkers",

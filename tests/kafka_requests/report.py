@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 CHECKPOINTS = 2
 PARTITIONS = 3
 LIBRDKAFKA_EVERY = 8
+CLEANING_S = 1.0
 RUDENESS = (1.0, 0.0, 0.3)
 
 # What a running broker writes down every 5 s or 60 s, it writes down at once; it cleans while it is written to.
@@ -83,6 +84,8 @@ class RequestsReport:
     checkpoints: int = 0
     again: int = 0
     producers: int = 0
+    cleaned: int = 0
+    compacted: int = 0
     opened: int = 0
     ids: int = 0
     answers: Counter[str] = field(default_factory=Counter)
@@ -103,6 +106,8 @@ class RequestsReport:
         """Count what was found at one checkpoint."""
         self.checkpoints += 1
         self.producers += found.producers
+        self.cleaned += found.cleaned
+        self.compacted += found.compacted
         self.opened += found.opened
         self.ids += found.ids
         self.verdicts += found.verdicts
@@ -186,8 +191,8 @@ def _running(kind: Broker) -> Iterator[_Running]:
 def _one_list(broker: _Running, seed: str, number: int, report: RequestsReport) -> None:
     """A topic of its own, some requests, and a look at broker and files in the middle and at the end."""
     source = random.Random(f"{seed}/{number}")
-    topic = f"r{seed}-{number}"
-    broker.client.create_topic(topic, PARTITIONS, _config(source, broker.kind.version))
+    topic, config = f"r{seed}-{number}", _config(source, broker.kind.version)
+    broker.client.create_topic(topic, PARTITIONS, config)
     places: list[Place] = [(topic, partition) for partition in range(PARTITIONS)]
     wait_until(lambda: all(broker.client.is_led(place) for place in places), topic)
     sender = broker.sender(source, places, topic, number)
@@ -195,6 +200,8 @@ def _one_list(broker: _Running, seed: str, number: int, report: RequestsReport) 
     for checkpoint in range(CHECKPOINTS):
         while sender.count < sender.at_once * (checkpoint + 1) // CHECKPOINTS:
             sender.step()
+        if "cleanup.policy" in config:
+            time.sleep(CLEANING_S)
         asked = Asked(places + groups, sender.ids, sender.stuck, knows_transactions=broker.kind.knows_transactions)
         taken = take(broker.client, broker.cluster.log_dir(), broker.cluster.folder / "copy", asked)
         report.again += taken.again
@@ -252,7 +259,8 @@ def main(words: Sequence[str]) -> int:
 def _said(version: str, report: RequestsReport, seed: int, seconds: float) -> Iterator[str]:
     yield (
         f"Kafka {version}, seed {seed}: {report.requests} requests in {seconds:.0f} s, {report.checkpoints} "
-        f"checkpoints ({report.again} times again): {report.producers} producers, {report.opened} open transactions, "
+        f"checkpoints ({report.again} times again): {report.producers} producers, {report.cleaned} of them cleaned "
+        f"({report.compacted} times a partition with holes), {report.opened} open transactions, "
         f"{report.ids} ids; {len(report.differences)} differences"
     )
     yield f"  verdicts {dict(report.verdicts.most_common())}"

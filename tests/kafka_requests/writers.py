@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tests.e2e.requests import Producer
@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 
 GROUPS = ("readers", "writers")
 NOBODY = Producer(None, NO_ID, NO_ID)
+
+_LAST_EPOCH = 32_767
+
+
+def with_epoch(producer: Producer, change: int) -> Producer:
+    """The same at an epoch that is higher or lower."""
+    return replace(producer, producer_epoch=min(max(producer.producer_epoch + change, 0), _LAST_EPOCH))
 
 
 @dataclass
