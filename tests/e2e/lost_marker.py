@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.broker import STATE_PARTITIONS, Cluster
+from tests.e2e.copying import copy_nodes
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, now_ms
 from tests.faults.processes import wait_until
@@ -36,9 +37,6 @@ _PROPERTIES = {
     "transaction.max.timeout.ms": 900_000,
     "replica.high.watermark.checkpoint.interval.ms": 500,
 }
-_OF_LOG_DIR = ("replication-offset-checkpoint", "log-start-offset-checkpoint", "meta.properties")
-_EVIDENCE = {".log", ".snapshot", ".txnindex"}
-_OF_PARTITION = {"leader-epoch-checkpoint", "partition.metadata"}
 
 
 def lose_markers(folder: Path, target: Path) -> dict[str, Any]:
@@ -70,12 +68,12 @@ def lose_markers(folder: Path, target: Path) -> dict[str, Any]:
         (target / "capture-1/oracle").mkdir(parents=True)
         (target / "capture-1/oracle/find-hanging.txt").write_text(cluster.find_hanging(broker_id=FOLLOWER + 1))
         time.sleep(2)  # the brokers write their high watermarks down
-        _copy(cluster, target / "capture-1")
+        copy_nodes(cluster, target / "capture-1/log-dirs", (FOLLOWER, LEADER, COORDINATOR))
         cluster.restart(LEADER)
         _witnessed(driver, 4)
         wait_until(lambda: _sizes(cluster, LEADER) == _sizes(cluster, FOLLOWER), "the old leader's log is cut")
         time.sleep(2)
-        _copy(cluster, target / "capture-2")
+        copy_nodes(cluster, target / "capture-2/log-dirs", (FOLLOWER, LEADER, COORDINATOR))
         return answers
 
 
@@ -122,20 +120,6 @@ def _open(driver: Driver) -> list[dict[str, Any]]:
 def _sizes(cluster: Cluster, node: int) -> list[int]:
     """Of the segments of a node."""
     return [file.stat().st_size for file in sorted(cluster.log_dir(node).glob("payouts-*/*.log"))]
-
-
-def _copy(cluster: Cluster, target: Path) -> None:
-    """Each node's files that are evidence; the coordinator, which has the state, last."""
-    for node in (FOLLOWER, LEADER, COORDINATOR):
-        source, copied = cluster.log_dir(node), target / "log-dirs" / f"n{node + 1}"
-        copied.mkdir(parents=True)
-        for name in _OF_LOG_DIR:
-            shutil.copy2(source / name, copied / name)
-        for file in sorted(source.glob("*/*")):
-            is_known = file.suffix in _EVIDENCE or file.name in _OF_PARTITION
-            if is_known and not file.parent.name.startswith("__cluster_metadata"):
-                (copied / file.parent.name).mkdir(exist_ok=True)
-                shutil.copy2(file, copied / file.parent.name / file.name)
 
 
 def main(words: Sequence[str]) -> None:

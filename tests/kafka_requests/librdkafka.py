@@ -105,7 +105,7 @@ class LibrdkafkaRequests:
     def _client(self, **config: Any) -> Any:
         from confluent_kafka import Producer  # noqa: PLC0415 where it is installed
 
-        common = {"bootstrap.servers": self.bootstrap, "linger.ms": 0}
+        common = {"bootstrap.servers": self.bootstrap, "linger.ms": 0, "log_level": 0}
         return Producer(common | {name.replace("_", "."): value for name, value in config.items()})
 
     def _new(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tests.e2e.hangs import HOUR_MS, now_ms
@@ -169,19 +170,24 @@ class RandomRequests:
         writer, place = self.source.choice(self.writers), self.source.choice(self.places)
         is_added = writer.name is None or writer.speaks_2 or place in writer.added
         if not is_added and not self._is_rude(0.2):
-            code = self._ask("AddPartitionsToTxn", lambda: self.broker.add_partition(writer.producer, place))
-            if code:
-                self._recover(writer, code)
-                return
-            writer.added.add(place)
-            writer.is_in_transaction = True
-            if self.source.random() < 0.05:
+            add = partial(self.broker.add_partition, writer.producer, place)
+            if not self._add(writer, place, "AddPartitionsToTxn", add):
                 return
         producer, sequence = self._twisted(writer, place)
         is_transactional = (writer.name is None) == self._is_rude(0.02)
         code = self._produce(writer, producer, place, sequence, is_transactional=is_transactional)
         if code:
             self._recover(writer, code)
+
+    def _add(self, writer: Writer, part: Place | str, what: str, call: Callable[[], int]) -> bool:
+        """Whether a partition or a group is part of the transaction now."""
+        code = self._ask(what, call)
+        if code:
+            self._recover(writer, code)
+            return False
+        writer.added.add(part)
+        writer.is_in_transaction = True
+        return True
 
     def _twisted(self, writer: Writer, place: Place) -> tuple[Producer, int]:
         """Epoch and sequence, which are wrong now and then."""
@@ -255,17 +261,12 @@ class RandomRequests:
         if writer.speaks_2:
             return
         if group not in writer.added and not self._is_rude(0.3):
-            code = self._ask("AddOffsetsToTxn", lambda: self.broker.add_group(writer.producer, group))
-            if code:
-                self._recover(writer, code)
+            add = partial(self.broker.add_group, writer.producer, group)
+            if not self._add(writer, group, "AddOffsetsToTxn", add):
                 return
-            writer.added.add(group)
-            writer.is_in_transaction = True
         place, offset = self.source.choice(self.places), self.source.randrange(100)
-        code = self._ask(
-            "TxnOffsetCommit", lambda: self.broker.commit_group_offset(writer.producer, group, place, offset)
-        )
-        self._recover(writer, code)
+        commit = partial(self.broker.commit_group_offset, writer.producer, group, place, offset)
+        self._recover(writer, self._ask("TxnOffsetCommit", commit))
 
     def _marker(self) -> None:
         """A marker of nobody's: an administrator's, or of a coordinator that was deposed."""
@@ -277,10 +278,8 @@ class RandomRequests:
         if coordinator_epoch:
             self._give_up(writer)
         commit = self.source.random() < 0.4
-        self._ask(
-            "WriteTxnMarkers",
-            lambda: self.broker.write_marker(producer, place, commit=commit, coordinator_epoch=coordinator_epoch),
-        )
+        write = partial(self.broker.write_marker, producer, place, commit=commit, coordinator_epoch=coordinator_epoch)
+        self._ask("WriteTxnMarkers", write)
 
     def _unknown(self) -> None:
         """Data of a producer id that no coordinator gave."""

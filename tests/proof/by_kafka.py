@@ -59,6 +59,7 @@ def _of_broker(version: str, report: RequestsReport) -> Iterator[Figure]:
     yield Figure(f"of these refused by {version}", report.refused)
     yield Figure(f"times that {version} was asked and its files audited", report.checkpoints)
     yield Figure(f"producers compared with {version}", report.producers)
+    yield Figure(f"producers of which the cleaner of {version} took what the broker still knows", report.cleaned)
     yield Figure(f"open transactions among them, {version}", report.opened, least=1)
     yield Figure(f"transactional ids compared with {version}", report.ids)
     yield none_of(f"differences from brokers of {version}", len(report.differences))

@@ -1,0 +1,55 @@
+"""Nodes that are killed lose nothing that was acknowledged, and no copy of any of them accuses what was ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.captures import PARAMETERS
+from tests.e2e.three_nodes import NODES, Copy, ThreeNodes, kill_and_copy
+from tests.log_dir.at_hand import answer_for
+from txn_analysis.config import Settings
+
+if TYPE_CHECKING:
+    from txn_analysis.core.answer import Answer
+
+pytestmark = pytest.mark.e2e
+ROUNDS = 4
+SEED = 28
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[ThreeNodes, list[Copy]]:
+    return kill_and_copy("4.2.0", tmp_path_factory.mktemp("three-nodes"), rounds=ROUNDS, seed=SEED)
+
+
+def audited(copy: Copy, node: str = "") -> Answer:
+    return answer_for(copy.folder / node, Settings.model_validate(PARAMETERS))
+
+
+def test_of_all_nodes_together_the_verdicts_are_what_clients_were_answered(
+    killed: tuple[ThreeNodes, list[Copy]],
+) -> None:
+    scene, copies = killed
+    assert scene.transactions > 10 * ROUNDS
+    assert sum(len(copy.still_open) for copy in copies) > ROUNDS
+    for copy in copies:
+        found = {
+            (f.transactional_id, (f.topic, f.partition)): f.verdict.value
+            for f in audited(copy).findings
+            if f.transactional_id not in copy.unknown
+        }
+        hang = scene.hang
+        expected = {(name, place): "coordinated" for name, places in copy.still_open.items() for place in places}
+        assert found == expected | {(None, (hang.topic, hang.partition)): "hanging"}
+
+
+def test_of_each_node_alone_only_the_one_that_hangs_is_ever_said_to_hang(
+    killed: tuple[ThreeNodes, list[Copy]],
+) -> None:
+    scene, copies = killed
+    for copy in copies:
+        for node in range(NODES):
+            hanging = {(f.topic, f.partition, f.producer_id) for f in audited(copy, f"n{node + 1}").hanging}
+            assert hanging <= {scene.hang.place}

@@ -1,0 +1,177 @@
+"""Three nodes that are killed at random moments of transactions, and what the clients were answered."""
+
+from __future__ import annotations
+
+import random
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from threading import Timer
+from typing import TYPE_CHECKING
+
+from tests.e2e.broker import STATE_PARTITIONS, Cluster
+from tests.e2e.copying import copy_nodes
+from tests.e2e.driver import Driver, KafkaError
+from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
+from tests.e2e.raw_client import RawClient
+from tests.faults.processes import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    Place = tuple[str, int]
+
+NODES = 3
+TOPIC = "orders"
+PARTITIONS = 6
+HANGS_AT: Place = (TOPIC, 0)
+COMPLETED = {"CompleteCommit", "CompleteAbort", "Empty"}
+
+_PROPERTIES = {
+    "broker.session.timeout.ms": 3000,
+    "broker.heartbeat.interval.ms": 500,
+    "replica.lag.time.max.ms": 3000,
+    "replica.high.watermark.checkpoint.interval.ms": 200,
+}
+
+
+@dataclass
+class Told:
+    """One transactional id, and what its client was answered last.
+
+    Attributes:
+        places: what its newest transaction has written.
+        answer: `commit` and `abort` that were acknowledged, `open` where nobody asked for an end, `unknown` where the
+            client got an error.
+    """
+
+    name: str
+    places: set[Place] = field(default_factory=set)
+    answer: str = "open"
+
+
+@dataclass(frozen=True)
+class Copy:
+    """The folders of all nodes at one moment, and what clients knew then.
+
+    Attributes:
+        folder: with a folder for each node.
+        dead: the node that was dead then; None where all were there.
+        still_open: places of transactional ids whose transactions nobody had ended.
+        unknown: ids whose clients do not know what came of their transactions.
+    """
+
+    folder: Path
+    dead: int | None
+    still_open: dict[str, set[Place]]
+    unknown: set[str]
+
+
+@dataclass
+class ThreeNodes:
+    """A cluster, its clients, and what they were answered."""
+
+    cluster: Cluster
+    driver: Driver
+    dice: random.Random
+    hang: Hang
+    told: dict[str, Told] = field(default_factory=dict)
+    transactions: int = 0
+
+    def transact(self, count: int) -> None:
+        """Some transactions, one after another: most are ended, some stay open."""
+        for _ in range(count):
+            open_ids = [told for told in self.told.values() if told.answer == "open"]
+            if len(open_ids) > 3 or (open_ids and self.dice.random() < 0.3):
+                self._end(self.dice.choice(open_ids))
+            else:
+                self._write()
+
+    def _write(self) -> None:
+        ended = [told for told in self.told.values() if told.answer in {"commit", "abort"}]
+        is_new = len(self.told) < 5 or not ended
+        told = Told(f"shop-{len(self.told)}") if is_new else self.dice.choice(ended)
+        self.told[told.name] = told
+        told.places, told.answer = set(), "open"
+        self.transactions += 1
+        try:
+            self.driver.begin(told.name)
+            for _ in range(self.dice.randrange(1, 4)):
+                place = TOPIC, self.dice.randrange(PARTITIONS)
+                told.places.add(place)
+                self.driver.send(told.name, place, at_ms=now_ms() - 3 * HOUR_MS)
+        except KafkaError:
+            told.answer = "unknown"
+        if told.answer == "open" and self.dice.random() < 0.8:
+            self._end(told)
+
+    def _end(self, told: Told) -> None:
+        commit = self.dice.random() < 0.6
+        try:
+            (self.driver.commit if commit else self.driver.abort)(told.name)
+            told.answer = "commit" if commit else "abort"
+        except KafkaError:
+            told.answer = "unknown"
+
+    def copy(self, target: Path, dead: int | None = None) -> Copy:
+        """Copy all folders once every decision has reached its partitions."""
+        for told in self.told.values():
+            if told.answer in {"commit", "abort"}:
+                wait_until(lambda name=told.name: self._is_completed(name), told.name)  # type: ignore[misc]
+        copy_nodes(self.cluster, target, range(NODES))
+        still_open = {told.name: set(told.places) for told in self.told.values() if told.answer == "open"}
+        return Copy(target, dead, still_open, {told.name for told in self.told.values() if told.answer == "unknown"})
+
+    def _is_completed(self, name: str) -> bool:
+        return self.driver.call("describe_transaction", id=name)["state"] in COMPLETED
+
+
+def kill_and_copy(version: str, folder: Path, *, rounds: int, seed: int) -> tuple[ThreeNodes, list[Copy]]:
+    """Kill one node a round, at a random moment, let clients go on, and copy while it is dead and when it is back.
+
+    The first node stays: it is the controller.
+    """
+    copies = []
+    with ExitStack() as running:
+        scene = _set_scene(version, folder, seed, running)
+        for number in range(rounds):
+            victim = scene.dice.choice((1, 2))
+            scene.transact(scene.dice.randrange(3, 12))
+            killer = Timer(scene.dice.random(), scene.cluster.nodes[victim].kill)
+            killer.start()
+            scene.transact(scene.dice.randrange(3, 12))
+            killer.join()
+            copies.append(scene.copy(folder / f"copy-{number}-dead", victim))
+            scene.cluster.restart(victim)
+            scene.transact(scene.dice.randrange(3, 12))
+            wait_until(lambda: _are_alike(scene.cluster), "all replicas")
+            copies.append(scene.copy(folder / f"copy-{number}-back"))
+        return scene, copies
+
+
+def _set_scene(version: str, folder: Path, seed: int, running: ExitStack) -> ThreeNodes:
+    cluster = Cluster(version, folder / "cluster", nodes=NODES, properties=_PROPERTIES)
+    running.callback(cluster.stop)
+    cluster.start()
+    leaders = [(node % NODES, (node + 1) % NODES, (node + 2) % NODES) for node in range(PARTITIONS)]
+    cluster.create_topic(
+        "__transaction_state", leaders[:STATE_PARTITIONS], cleanup_policy="compact", min_insync_replicas=2
+    )
+    cluster.create_topic(TOPIC, leaders, min_insync_replicas=2)
+    driver = Driver(version, cluster.bootstrap, folder / "driver.log")
+    running.callback(driver.close)
+    raw = RawClient(cluster.ports[0])
+    running.callback(raw.close)
+    hang = Hanger(raw, driver, now_ms() - 3 * HOUR_MS).unknown_producer(HANGS_AT)
+    scene = ThreeNodes(cluster, driver, random.Random(seed), hang)
+    scene.transact(10)
+    return scene
+
+
+def _are_alike(cluster: Cluster) -> bool:
+    """Whether every replica of every log is as long as the others."""
+    sizes = [
+        {f"{file.parent.name}/{file.name}": file.stat().st_size for file in cluster.log_dir(node).glob("[_o]*-*/*.log")}
+        for node in range(NODES)
+    ]
+    known = [{name: size for name, size in own.items() if "__cluster" not in name} for own in sizes]
+    return all(own == known[0] for own in known)
