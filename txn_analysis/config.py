@@ -215,9 +215,9 @@ def _file_entries(config_file: str | None) -> Iterator[tuple[str, str, object]]:
     try:
         entries = tomllib.loads(Path(config_file).read_text(encoding="utf-8"))
     except OSError as problem:
-        raise ConfigError(f"{config_file}: cannot be read: {problem.strerror}") from problem
+        raise ConfigError(f"--config {config_file}: cannot be read: {problem.strerror}; check the path") from problem
     except ValueError as problem:  # also a number that is too long to be read, and bytes that are no UTF-8
-        raise ConfigError(f"{config_file}: is not TOML: {problem}") from problem
+        raise ConfigError(f"{config_file}: is not TOML, lines of `name = value`: {problem}") from problem
     for field, value in entries.items():
         yield field, f"{config_file}: {field}", value
 

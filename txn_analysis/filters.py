@@ -57,12 +57,15 @@ class Filters:
             ConfigError: a partition without its topic, or a pattern that is no regular expression.
         """
         if self.partitions and not self.topics:
-            raise ConfigError("--partition needs --topic")
+            raise ConfigError("--partition needs --topic: say of which topic")
         for pattern in self.transactional_id_patterns:
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise ConfigError(f"--transactional-id-pattern is not a regular expression: {error}") from error
+                raise ConfigError(
+                    f"--transactional-id-pattern {clip(pattern, _NAME_WIDTH)}: is not a regular expression: {error}; a "
+                    "backslash before a sign makes it stand for itself"
+                ) from error
 
     def has_id(self, transactional_id: str | None) -> bool:
         """Whether the id is wanted; an unknown id matches no pattern."""

@@ -30,7 +30,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Library:
 @pytest.fixture
 def dump(tmp_path: Path) -> str:
     path = tmp_path / "orders-0.txt"
-    path.write_text("Dumping /var/kafka/orders-0/00000000000000000000.log\n")
+    path.write_text("Dumping /var/kafka/orders-0/00000000000000000000.log\nLog starting offset: 0\n")
     return str(path)
 
 

@@ -38,7 +38,7 @@ class Part:
             AuditError: a bare number names a partition of every topic.
         """
         if self.partition is not None and self.topic is None:
-            raise AuditError("--partition needs --topic")
+            raise AuditError("--partition needs --topic: say of which topic")
 
     def of(self, records: Iterable[AbortRecord]) -> tuple[AbortRecord, ...]:
         """The wanted records, the first ones in the order of the plan, as a plan with a fingerprint of its own."""

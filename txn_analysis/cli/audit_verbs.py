@@ -21,7 +21,7 @@ from txn_analysis.cli.options import (
 )
 from txn_analysis.cli.output import check_output, emit, emit_styled, is_terminal
 from txn_analysis.cli.page import emit_page, run_options
-from txn_analysis.cli.spark import check_warehouse, progress, spark_session
+from txn_analysis.cli.spark import check_new_warehouse, check_warehouse, progress, spark_session
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import InputError
 from txn_analysis.report.words import count
@@ -60,7 +60,7 @@ def audit(
     settings = request.settings()
     check_output(prometheus, "--prometheus")
     check_output(html, "--html")
-    with spark_session(settings, _input_bytes(paths)) as spark:
+    with spark_session(settings, _input_bytes(paths, settings)) as spark:
         from txn_analysis.pipeline import audit as run_audit
 
         report = run_audit(spark, paths, settings, progress())
@@ -75,7 +75,7 @@ def audit(
 def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> int:  # noqa: A002 the flag's own name
     """Fill the input tables of the warehouse from files, without judging."""
     settings = request.settings()
-    with spark_session(settings, _input_bytes(paths)) as spark:
+    with spark_session(settings, _input_bytes(paths, settings)) as spark:
         from txn_analysis.pipeline import ingest as run_ingest
 
         ingested = run_ingest(spark, paths, settings, progress())
@@ -118,13 +118,21 @@ def add_to(app: typer.Typer) -> None:
     verb(app, "report", "txn-analysis report --format html -o report.html")(report)
 
 
-def _input_bytes(paths: list[str]) -> int:
-    """Bytes of all files; paths that do not exist are refused here, before Spark starts."""
+def _input_bytes(paths: list[str], settings: Settings) -> int:
+    """Bytes of all files; what cannot be found or, by a first look, not be read is refused before Spark starts."""
+    from txn_analysis.reading.first_look import check_at_first_sight
     from txn_analysis.reading.sources import find_files
+    from txn_analysis.reading.topic_config import read_topic_configs
 
     if "-" in paths:
         raise InputError([_NO_STANDARD_INPUT])
-    return sum(file.size_bytes for file in find_files(paths))
+    files = find_files(paths)
+    if not settings.skip_unrecognised:
+        check_at_first_sight(files)
+    if settings.topic_config is not None:
+        read_topic_configs(settings.topic_config)
+    check_new_warehouse(settings)
+    return sum(file.size_bytes for file in files)
 
 
 def _pictures(spark: SparkSession, settings: Settings, report: AuditReport) -> Pictures:

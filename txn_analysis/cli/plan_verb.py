@@ -127,7 +127,7 @@ def _checked(file: str, settings: Settings, *, is_warehouse_given: bool) -> str:
         # Newlines as they are: the file is compared byte by byte.
         text = Path(file).read_bytes().decode("ascii")
     except OSError as error:
-        raise AuditError(f"{file}: cannot be read: {error.strerror or error}") from error
+        raise AuditError(f"--check {file}: cannot be read: {error.strerror or error}; check the path") from error
     except UnicodeDecodeError as error:
         raise AuditError(f"{file}: is not ASCII, which `--format ndjson` always is") from error
     records = read_plan(text, file)

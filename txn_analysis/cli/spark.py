@@ -40,6 +40,24 @@ def check_warehouse(settings: Settings) -> None:
         )
 
 
+def check_new_warehouse(settings: Settings) -> None:
+    """Refuses a warehouse that cannot be made or written here, before Spark starts and files are read.
+
+    Raises:
+        WarehouseError: a part of its path is a file, or a folder that is not ours to write.
+    """
+    if "://" in settings.warehouse:
+        return
+    path = Path(settings.warehouse).absolute()
+    place = next(folder for folder in (path, *path.parents) if folder.exists())
+    if not place.is_dir():
+        raise WarehouseError(f"--warehouse {settings.warehouse}: {place} is a file, not a folder: give another one")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise WarehouseError(
+            f"--warehouse {settings.warehouse}: {place} cannot be written: give yourself permission, or another one"
+        )
+
+
 @contextmanager
 def spark_session(settings: Settings, input_bytes: int | None = 0) -> Iterator[SparkSession]:
     """A session for the length of the command, stopped on every way out.

@@ -226,5 +226,6 @@ def _without_metadata() -> Refusal:
 
 def _unknown_line(what: str) -> Refusal:
     return Refusal(
-        f"the first line of this {what} is not one that kafka-dump-log 2.1 to 4.3 prints", "Dump the file again"
+        f"the first line of this {what} is not one that kafka-dump-log 2.1 to 4.3 prints",
+        "Dump the file again, with the tool of such a version: it reads the files of older brokers",
     )

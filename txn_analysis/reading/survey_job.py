@@ -111,6 +111,18 @@ def survey_files(spark: SparkSession, files: Sequence[SourceFile], *, is_verifie
     return Survey(surveys, dict(Counter(what.what for what in found if isinstance(what, PassedOver))))
 
 
+def survey_texts(files: Sequence[SourceFile], most_bytes: int | None) -> Iterator[tuple[FileSurvey, bool]]:
+    """The first chunk of each text among `files`, or its first `most_bytes`, without Spark; and whether that is all."""
+    heads = [_head(file) for file in files]
+    found = sort_out(files, [head if isinstance(head, bytes) else b"" for head in heads])
+    for file, head in (seen for *seen, what in zip(files, heads, found, strict=True) if what is None):
+        compression = _compression(head)
+        end = min(file.size_bytes, most_bytes or CHUNK_BYTES)
+        piece = _Piece(0, file.path, compression, 0, None if compression else end)
+        facts = [] if isinstance(head, ReadFailure) else [fact for _, fact in islice(survey_piece(piece), 1)]
+        yield _file_survey(file, head, None, facts), compression is None and end == file.size_bytes
+
+
 def _file_survey(file: SourceFile, head: bytes | ReadFailure, what: Sorted, facts: list[Facts]) -> FileSurvey:
     of_text = [head] if what is None and isinstance(head, ReadFailure) else []
     return FileSurvey(

@@ -15,6 +15,7 @@ _HEADING = re.compile(rf"(?:Dynamic|All) configs for topic '?({_TOPIC})'? are:")
 _ONE_LINE = re.compile(rf"Configs for topic '?({_TOPIC})'? are ?(.*)")
 _SETTING = re.compile(r"\s+([a-z.]+)=(.*?) sensitive=(?:true|false) synonyms=\{.*\}")
 _PAIR = re.compile(r"(cleanup\.policy|retention\.ms|retention\.bytes)=((?:compact|delete|,)+|-?[0-9]{1,19})")
+_SAVE = "save what `kafka-configs.sh --bootstrap-server HOST:9092 --describe --all --entity-type topics` prints"
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 
 
@@ -35,14 +36,14 @@ def read_topic_configs(path: str) -> dict[str, TopicConfig]:
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--topic-config {path}: cannot be read: {error}") from error
+    except OSError as error:
+        why = error.strerror or error
+        raise ConfigError(f"--topic-config {path}: cannot be read: {why}; check the path") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"--topic-config {path}: cannot be read as text; {_SAVE}") from error
     found = topic_configs(text)
     if not found:
-        raise ConfigError(
-            f"--topic-config {path}: no topic in it. Save what "
-            "`kafka-configs.sh --bootstrap-server HOST:9092 --describe --all --entity-type topics` prints"
-        )
+        raise ConfigError(f"--topic-config {path}: no topic in it; {_SAVE}")
     return found
 
 
