@@ -141,6 +141,22 @@ def check_seen(tables: RunTables, filters: Filters, *, of_coordinator: bool = Fa
             raise ConfigError(f"--producer-id {unseen[0]}: this run saw no such producer; {_LOOK}")
 
 
+def check_ids_seen(tables: RunTables, transactional_ids: Collection[str]) -> None:
+    """Refuse transactional ids that a run has never seen: neither its coordinators' records nor its findings have them.
+
+    Raises:
+        ConfigError: it names the id.
+    """
+    if not transactional_ids:
+        return
+    ids = tables.current_states().select("transactional_id").unionByName(tables.findings().select("transactional_id"))
+    found = collected(ids.where(F.col("transactional_id").isin(*transactional_ids)).distinct())
+    unseen = sorted(set(transactional_ids) - {row["transactional_id"] for row in found})
+    if unseen:
+        named = clip(unseen[0], _NAME_WIDTH)
+        raise ConfigError(f"--transactional-id {named}: this run saw no such id; the verb `list` shows all ids")
+
+
 _LOOK = "the verbs `list` and `describe-producers` show those that it saw"
 
 

@@ -128,6 +128,7 @@ def verify(known: Nights, since: str | None = None) -> list[Outcome]:
     if since == known.last["run_id"]:
         return []  # no capture is later
     if since is not None and since not in {run["run_id"] for run in known.earlier}:
+        run_tables(known.warehouse, known.last["cluster"], since)  # one that is not there at all is refused as such
         raise WarehouseError(
             f"run {escape(since)} is not behind run {known.last['run_id']}: a plan is verified by a later capture"
         )

@@ -221,7 +221,9 @@ def test_output_that_cannot_be_written_is_named_by_its_flag(
     library.returns("pictures", Pictures())
     done = command("audit", dump, flag, "/dev/full")
     assert done.code == 2
-    assert done.err.endswith(f"error: {flag} /dev/full: cannot be written: No space left on device\n")
+    assert done.err.endswith(
+        f"error: {flag} /dev/full: cannot be written: No space left on device; mend that, or give another FILE\n"
+    )
 
 
 def test_page_is_written_beside_the_text(

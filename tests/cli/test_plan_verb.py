@@ -25,7 +25,7 @@ PLAN = list(
 
 @pytest.fixture(autouse=True)
 def plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    def records(settings: Settings, run_id: str | None) -> list[AbortRecord]:
+    def records(settings: Settings, run_id: str | None, *_: object) -> list[AbortRecord]:
         return [] if run_id == "clean" else PLAN
 
     monkeypatch.setattr("txn_analysis.cli.plan_verb._records", records)

@@ -39,6 +39,17 @@ def test_sizes_are_told(folder: Path) -> None:
     assert [found.size_bytes for found in find_files([f"{folder}/z.txt"])] == [5]
 
 
+def test_a_relative_path_is_shown_as_given_and_opened_wherever_a_task_runs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder / "a")
+    (found,) = find_files(["../z.txt"])
+    place = found.place
+    monkeypatch.chdir("/")
+    assert found.path == "../z.txt"
+    assert Path(place).read_text() == "z.txt"
+
+
 @pytest.mark.parametrize(
     ("given", "what"),
     [("nowhere", "no such file"), ("*.log", "no such file"), ("s3://bucket/x", "only local files")],

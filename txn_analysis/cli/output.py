@@ -49,7 +49,8 @@ def emit(text: str, output: str | None, flag: str = "-o") -> None:
     try:
         _write_whole(Path(output), text)
     except OSError as error:
-        raise AuditError(f"{flag} {output}: cannot be written: {error.strerror or error}") from error
+        why = error.strerror or error
+        raise AuditError(f"{flag} {output}: cannot be written: {why}; mend that, or give another FILE") from error
 
 
 def emit_styled(show: Callable[[TextIO], None]) -> None:

@@ -6,7 +6,7 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from txn_analysis.advise.abort_plan import AbortRecord
     from txn_analysis.advise.plan_file import Part
     from txn_analysis.config import Settings
+
+
+_Value = TypeVar("_Value")
 
 
 class Rendering(StrEnum):
@@ -99,7 +102,7 @@ def abort_plan(
             raise AuditError("--check takes the file as it is: leave out what narrows a plan")
         emit(_checked(check, settings, is_warehouse_given=request.warehouse is not None), request.output)
         return 0
-    records = _wanted(_records(settings, run_id), part)
+    records = _wanted(_records(settings, run_id, part), part)
     if not yes_many:
         plan_file.check_size(records, settings.plan_max_partitions)
     for line in (*plan_file.expired(records, now_ms()), *plan_file.producers_to_end(records)):
@@ -121,7 +124,7 @@ def _wanted(records: list[AbortRecord], part: Part) -> list[AbortRecord]:
 
 
 def _checked(file: str, settings: Settings, *, is_warehouse_given: bool) -> str:
-    from txn_analysis.advise.plan_file import check_against, check_time, read_plan, what_was_checked
+    from txn_analysis.advise import plan_file
 
     try:
         # Newlines as they are: the file is compared byte by byte.
@@ -130,23 +133,32 @@ def _checked(file: str, settings: Settings, *, is_warehouse_given: bool) -> str:
         raise AuditError(f"--check {file}: cannot be read: {error.strerror or error}; check the path") from error
     except UnicodeDecodeError as error:
         raise AuditError(f"{file}: is not ASCII, which `--format ndjson` always is") from error
-    records = read_plan(text, file)
+    records = plan_file.read_plan(text, file)
     # What is executed is executed now.
     executed_ms = now_ms()
-    check_time(records, executed_ms, file)
+    plan_file.check_time(records, executed_ms, file)
     if is_warehouse_given:
-        check_against(records, _records(settings, records[0].run_id), file)
-    return what_was_checked(records, executed_ms)
+        plan_file.check_against(records, _records(settings, records[0].run_id, plan_file.Part()), file)
+    return plan_file.what_was_checked(records, executed_ms)
 
 
-def _records(settings: Settings, run_id: str | None) -> list[AbortRecord]:
+def _records(settings: Settings, run_id: str | None, part: Part) -> list[AbortRecord]:
+    """The plan of a run; a part of it that names what the run never saw is refused, as it would look like no plan."""
     check_warehouse(settings)
     with spark_session(settings) as spark:
         # Spark takes a second to import.
+        from txn_analysis import filters as asked
         from txn_analysis.queries import run_tables
         from txn_analysis.warehouse import Warehouse
 
-        return run_tables(Warehouse(spark, settings.warehouse), settings.cluster, run_id).abort_plan()
+        tables = run_tables(Warehouse(spark, settings.warehouse), settings.cluster, run_id)
+        asked.check_seen(tables, asked.Filters(_given(part.topic), _given(part.partition)))
+        asked.check_ids_seen(tables, part.transactional_ids)
+        return tables.abort_plan()
+
+
+def _given(value: _Value | None) -> tuple[_Value, ...]:
+    return () if value is None else (value,)
 
 
 def _rendered(records: list[AbortRecord], rendering: Rendering, api_version: int) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from txn_analysis.errors import AuditError, WarehouseError
+from txn_analysis.errors import AuditError, ConfigError, WarehouseError
 from txn_analysis.report.progress import progress_on
 
 if TYPE_CHECKING:
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from txn_analysis.config import Settings
     from txn_analysis.report.progress import Progress
 
+_COUNT = r"\s*[0-9]+\s*"
+_MASTER = re.compile(
+    rf"local|local\[(?:[0-9]+|\*)(?:\s*,{_COUNT})?\]|local-cluster\[{_COUNT},{_COUNT},{_COUNT}\]"
+    r"|spark://[^\s:]+:[0-9]+(?:,[^\s:]+:[0-9]+)*|yarn|k8s://\S+"
+)
 RUNS_FOLDER = "runs"
 """The table without which there is nothing to read; its schema takes a second to import."""
 
@@ -58,6 +64,19 @@ def check_new_warehouse(settings: Settings) -> None:
         )
 
 
+def check_master(master: str | None) -> None:
+    """Refuses what Spark would not take for a master, before its Java starts and ends with a stack trace.
+
+    Raises:
+        ConfigError: it is none of the forms that Spark knows.
+    """
+    if master is not None and not _MASTER.fullmatch(master):
+        raise ConfigError(
+            f"--master {master}: not a master of Spark; give local[*], local[N], spark://HOST:7077, yarn or "
+            "k8s://https://HOST:443"
+        )
+
+
 @contextmanager
 def spark_session(settings: Settings, input_bytes: int | None = 0) -> Iterator[SparkSession]:
     """A session for the length of the command, stopped on every way out.
@@ -67,8 +86,10 @@ def spark_session(settings: Settings, input_bytes: int | None = 0) -> Iterator[S
         input_bytes: what it will read beside the warehouse; None where nobody knows how much there is to do.
 
     Raises:
+        ConfigError: the master is none.
         WarehouseError: the disk was full, the warehouse damaged, a process of Spark killed, or the like.
     """
+    check_master(settings.master)
     # Spark takes a second to import; --help must not.
     from py4j.protocol import Py4JError
 

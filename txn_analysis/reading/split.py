@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.reading.plan import ScanRange
 from txn_analysis.reading.sections import BINARY_GRAMMARS, LOG, STATE
+from txn_analysis.reading.sources import place_of
 from txn_analysis.reading.survey_job import group_count, pack
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def split_ranges(
     units: list[list[ScanRange]] = []
     for plan in inputs:
         ranges = [
-            ScanRange(plan.path, plan.compression, plan.input_id, section, start, end)
+            ScanRange(place_of(plan.path), plan.compression, plan.input_id, section, start, end)
             for section in plan.sections
             if section.kind in kinds
             for start, end in _cut(section, range_bytes if section.kind in cut_kinds else None)

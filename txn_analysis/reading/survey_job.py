@@ -115,11 +115,13 @@ def survey_texts(files: Sequence[SourceFile], most_bytes: int | None) -> Iterato
     """The first chunk of each text among `files`, or its first `most_bytes`, without Spark; and whether that is all."""
     heads = [_head(file) for file in files]
     found = sort_out(files, [head if isinstance(head, bytes) else b"" for head in heads])
-    for file, head in (seen for *seen, what in zip(files, heads, found, strict=True) if what is None):
+    texts = [k for k, what in enumerate(found) if what is None]
+    for file, head in ((files[k], heads[k]) for k in texts):
         compression = _compression(head)
         end = min(file.size_bytes, most_bytes or CHUNK_BYTES)
-        piece = _Piece(0, file.path, compression, 0, None if compression else end)
-        facts = [] if isinstance(head, ReadFailure) else [fact for _, fact in islice(survey_piece(piece), 1)]
+        piece = _Piece(0, file.place, compression, 0, None if compression else end)
+        found_here = () if isinstance(head, ReadFailure) else islice(survey_piece(piece), 1)
+        facts: list[Facts] = [fact for _, fact in found_here]
         yield _file_survey(file, head, None, facts), compression is None and end == file.size_bytes
 
 
@@ -180,15 +182,15 @@ def _pieces(
     """One file's work; nothing of a file that cannot be read, or is refused."""
     if isinstance(broker, BrokerFile):
         weight = max(file.size_bytes, _SMALL_FILE_WEIGHT_BYTES)
-        return [_Piece(number, file.path, None, 0, file.size_bytes, broker, is_verified, weight)]
+        return [_Piece(number, file.place, None, 0, file.size_bytes, broker, is_verified, weight)]
     if broker is not None or isinstance(head, ReadFailure):
         return []
     compression = _compression(head)
     if compression is not None:
         weight = file.size_bytes * _TEXT_PER_COMPRESSED_BYTE
-        return [_Piece(number, file.path, compression, 0, None, weight_bytes=weight)]
+        return [_Piece(number, file.place, compression, 0, None, weight_bytes=weight)]
     ends = [(at, min(at + CHUNK_BYTES, file.size_bytes)) for at in range(0, file.size_bytes, CHUNK_BYTES)]
-    return [_Piece(number, file.path, None, start, end, weight_bytes=end - start) for start, end in ends]
+    return [_Piece(number, file.place, None, start, end, weight_bytes=end - start) for start, end in ends]
 
 
 def _tasks(pieces: list[_Piece], parallelism: int) -> list[list[_Piece]]:

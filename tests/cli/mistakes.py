@@ -1,0 +1,506 @@
+"""What people get wrong, and what they are answered: docs/mistakes.md is made of it, and a test runs every line.
+
+At most three of a kind. The commands run in the folder that `tests.cli.mistaken` fills; in answers it is `{folder}`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class When(StrEnum):
+    """When the answer comes."""
+
+    BEFORE = "before Spark starts"
+    AFTER = "by Spark"
+    ALONE = "before Spark starts, of a machine"  # asked of a process of its own
+
+
+class Mistake(NamedTuple):
+    """One slip: the command behind `txn-analysis`, and the whole answer but for progress and usage."""
+
+    wrong: str
+    command: str
+    answer: str
+    exit_code: int = 2
+    when: When = When.BEFORE
+
+    def answer_in(self, folder: Path) -> str:
+        """The answer where the command runs in a folder."""
+        return self.answer.replace("{folder}", str(folder))
+
+
+# fmt: off  # a table: what is wrong and the command on one line, the answer below
+KINDS: dict[str, tuple[Mistake, ...]] = {
+    "Paths": (
+        Mistake(
+            "a slip in a path",
+            "audit segmnts",
+            "error: segmnts: no such file or folder. Check the path; quote a glob so that the shell does not change it",
+        ),
+        Mistake("a folder without files", "audit empty", "error: empty: no files in this folder. Check the path"),
+        Mistake(
+            "a path with a space, not quoted",
+            "audit broker 1/segments state",
+            "error: 1/segments: no such file or folder. Check the path; quote a glob so that the shell does"
+            " not change it\n"
+            "error: broker: no such file or folder. Check the path; quote a glob so that the shell does not"
+            " change it",
+        ),
+    ),
+    "What cannot be read twice, or not from here": (
+        Mistake(
+            "a dump by a pipe",
+            "audit - state",
+            "error: -: standard input is not read, since tasks read a dump in parts: write it to a file "
+            "first, with > orders-0.txt in place of the pipe, and give that file",
+        ),
+        Mistake(
+            "a store that only Spark could read",
+            "audit s3a://copies/orders",
+            "error: s3a://copies/orders: only local files can be read. Copy it here first",
+        ),
+        Mistake(
+            "a named pipe",
+            "audit pipe",
+            "error: pipe: not a regular file. Save the text to a file first, it is read more than once",
+        ),
+    ),
+    "Names that lead elsewhere": (
+        Mistake(
+            "a glob that matches nothing",
+            "audit 'copies/*.txt'",
+            "error: copies/*.txt: no such file or folder. Check the path; quote a glob so that the shell "
+            "does not change it",
+        ),
+        Mistake(
+            "a link to a file that is gone",
+            "audit gone.txt",
+            "error: gone.txt: cannot be read (No such file or directory). Copy the file again",
+        ),
+        Mistake(
+            "a folder with a link out of it",
+            "audit linked",
+            "error: linked/orders-0.txt: a link out of the given folder, or to a folder. Name its target instead",
+        ),
+    ),
+    "Texts": (
+        Mistake(
+            "an empty file",
+            "audit empty.txt",
+            "error: empty.txt: byte 0: the file is empty. Copy it again, or leave it out",
+        ),
+        Mistake(
+            "a file of something else",
+            "audit segments notes.txt",
+            "error: notes.txt: byte 0: not a text that this version knows. Give it the text of "
+            "kafka-dump-log, or an export of __transaction_state, or leave the file out",
+        ),
+        Mistake(
+            "a copy that was cut",
+            "ingest cut.txt",
+            "error: cut.txt: byte 29656: the text ends inside this line. Copy the file again, or pass "
+            "--skip-unrecognised",
+        ),
+    ),
+    "Texts as another program left them": (
+        Mistake(
+            "a cut gzip file",
+            "audit cut.txt.gz",
+            "error: cut.txt.gz: byte 0: the gzip stream is cut or damaged (Compressed file ended before the"
+            " end-of-stream marker was reached). Copy the file again, or pass --skip-unrecognised",
+        ),
+        Mistake(
+            "line ends of Windows",
+            "audit crlf.txt",
+            "error: crlf.txt: byte 0: lines end in CR LF, as Windows writes them. Change them to LF: tr -d "
+            "'\\r' < FILE > NEW_FILE",
+        ),
+        Mistake(
+            "UTF-16, as PowerShell writes it",
+            "audit utf16.txt",
+            "error: utf16.txt: byte 0: UTF-16 text, as PowerShell's redirection writes it. Dump again from "
+            "cmd.exe, or change it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE",
+        ),
+    ),
+    "Texts that hold no answer": (
+        Mistake(
+            "a dump by a tool that is too old",
+            "audit old.txt",
+            "error: old.txt: byte 0: the first line of this log segment is not one that kafka-dump-log 2.1 "
+            "to 4.3 prints. Dump the file again, with the tool of such a version: it reads the files of "
+            "older brokers",
+        ),
+        Mistake(
+            "a dump without its first line",
+            "audit tail.txt",
+            "error: tail.txt: byte 0: it begins inside a dump, after the `Dumping` line that says which "
+            "partition it is of. Give it the whole text of kafka-dump-log, from its first line on",
+        ),
+        Mistake(
+            "an export by the wrong formatter",
+            "audit consumer.txt",
+            "error: consumer.txt: byte 0: an export of the default formatter, which prints the records of "
+            "__transaction_state as raw bytes. Export again with --formatter "
+            "kafka.coordinator.transaction.TransactionLog$TransactionLogMessageFormatter (0.11 to 3.9) or "
+            "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter (3.9 and newer)",
+        ),
+    ),
+    "Verbs and options": (
+        Mistake(
+            "a verb that does not exist", "audits segments", "Error: No such command 'audits'. Did you mean 'audit'?"
+        ),
+        Mistake(
+            "an option that does not exist",
+            "audit segments --formt json",
+            "Error: No such option: --formt (Possible options: --format)",
+        ),
+        Mistake("an option without its value", "verify --since", "Error: Option '--since' requires an argument."),
+    ),
+    "Words to choose from": (
+        Mistake(
+            "a format that a verb does not have",
+            "audit segments --format csv",
+            "Error: Invalid value for '--format': Value error, 'csv' is not one of 'text', 'json', 'html'.",
+        ),
+        Mistake(
+            "a verdict that does not exist",
+            "audit segments --fail-on hangs",
+            "Error: Invalid value for '--fail-on': Value error, 'hangs' is not one of 'in_progress', "
+            "'coordinated', 'inconclusive', 'suspect', 'hanging'.",
+        ),
+        Mistake(
+            "a state that does not exist",
+            "list --state ongoin",
+            "error: --state ongoin: unknown; the states are Empty, Ongoing, PrepareCommit, PrepareAbort, "
+            "CompleteCommit, CompleteAbort, PrepareEpochFence",
+        ),
+    ),
+    "Numbers and times": (
+        Mistake(
+            "a moment in words",
+            "audit segments --as-of yesterday",
+            "error: --as-of is neither epoch milliseconds nor ISO-8601 (like 2026-11-21T03:15:00Z), got "
+            "'yesterday'; the default is not set (when the files were copied: epoch ms or ISO-8601; by "
+            "default the newest broker time in them)",
+        ),
+        Mistake(
+            "more partitions of the state than Kafka can have",
+            "audit segments --transaction-state-partitions 2000000",
+            "error: --transaction-state-partitions should be less than or equal to 1000000, got 2000000; "
+            "Kafka's default is not set (the brokers' `transaction.state.log.num.partitions`: partitions of"
+            " `__transaction_state`; by default the only count that fits every id in a dump or folder, else"
+            " 50)",
+        ),
+        Mistake(
+            "a text that is too narrow",
+            "report --width 20",
+            "Error: Invalid value for '--width': Input should be greater than or equal to 40",
+        ),
+    ),
+    "The file of --config": (
+        Mistake(
+            "it is not there",
+            "audit segments --config none.toml",
+            "error: --config none.toml: cannot be read: No such file or directory; check the path",
+        ),
+        Mistake(
+            "it is no TOML",
+            "audit segments --config text.toml",
+            "error: text.toml: is not TOML, lines of `name = value`: Expected '=' after a key in a "
+            "key/value pair (at line 1, column 9)",
+        ),
+        Mistake(
+            "it has a name with a slip",
+            "audit segments --config wrong.toml",
+            "error: wrong.toml: clustr is not a setting; did you mean cluster?",
+        ),
+    ),
+    "The environment": (
+        Mistake(
+            "a variable with a slip",
+            "TXN_ANALYSIS_CLUSTR=east audit segments",
+            "error: environment: TXN_ANALYSIS_CLUSTR is not a setting; did you mean cluster?",
+        ),
+        Mistake(
+            "a variable with a bad value",
+            "TXN_ANALYSIS_FAIL_ON=hangs audit segments",
+            "error: environment: TXN_ANALYSIS_FAIL_ON should be 'in_progress', 'coordinated', "
+            "'inconclusive', 'suspect' or 'hanging', got 'hangs'; the default is hanging (the most harmless"
+            " verdict that makes the exit code 1)",
+        ),
+    ),
+    "Other files that an audit takes": (
+        Mistake(
+            "a --topic-config that is not there",
+            "audit segments --topic-config none.txt",
+            "error: --topic-config none.txt: cannot be read: No such file or directory; check the path",
+        ),
+        Mistake(
+            "a --topic-config of something else",
+            "audit segments --topic-config notes.txt",
+            "error: --topic-config notes.txt: no topic in it; save what `kafka-configs.sh "
+            "--bootstrap-server HOST:9092 --describe --all --entity-type topics` prints",
+        ),
+        Mistake(
+            "a size with a unit",
+            "audit segments --free-bytes 10GB",
+            "Error: Invalid value for '--free-bytes': Input should be a valid integer, unable to parse "
+            "string as an integer",
+        ),
+    ),
+    "Outputs": (
+        Mistake(
+            "a folder that does not exist",
+            "audit segments -o reports/night.txt",
+            "error: -o reports/night.txt: the folder does not exist; create it first",
+        ),
+        Mistake(
+            "a folder in place of a file",
+            "audit segments --html empty",
+            "error: --html empty: this is a folder; give a file in it",
+        ),
+        Mistake(
+            "a disk that is full",
+            "report --warehouse w --cluster east -o /dev/full",
+            "error: -o /dev/full: cannot be written: No space left on device; mend that, or give another FILE",
+            when=When.AFTER,
+        ),
+    ),
+    "Warehouses that are not there": (
+        Mistake(
+            "none was made yet, or in another folder",
+            "report",
+            "error: txn-warehouse: no warehouse here: give the --warehouse of an audit, or audit first",
+        ),
+        Mistake(
+            "a slip in its path",
+            "find-hanging --warehouse nowhere",
+            "error: nowhere: no warehouse here: give the --warehouse of an audit, or audit first",
+        ),
+        Mistake(
+            "a part of its path is a file",
+            "audit segments --warehouse notes.txt/w",
+            "error: --warehouse notes.txt/w: {folder}/notes.txt is a file, not a folder: give another one",
+        ),
+    ),
+    "What a warehouse does not hold": (
+        Mistake(
+            "runs of another cluster only",
+            "verify --warehouse w",
+            "error: {folder}/w: no run of cluster default yet: give --cluster east",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "a cluster with a slip",
+            "report --warehouse w --cluster est",
+            "error: {folder}/w: no run of cluster est yet: give --cluster east",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "a table, which somebody removed",
+            "report --warehouse damaged --cluster east",
+            "error: {folder}/damaged: no warehouse here (partition_health is missing): give the --warehouse"
+            " of an audit, or audit first",
+            when=When.AFTER,
+        ),
+    ),
+    "Runs": (
+        Mistake(
+            "a run that does not exist",
+            "report --warehouse w --cluster east --run run-1",
+            "error: w: no run run-1; without --run the last one is shown",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "the same, to compare with",
+            "find-hanging --warehouse w --cluster east --since run-1",
+            "error: no run run-1 in this warehouse; without --run the last one is used",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "the same, to verify",
+            "verify --warehouse w --cluster east --since run-1",
+            "error: no run run-1 in this warehouse; without --run the last one is used",
+            when=When.AFTER,
+        ),
+    ),
+    "Topics and partitions": (
+        Mistake(
+            "a topic with a slip",
+            "find-hanging --warehouse w --cluster east --topic order",
+            "error: --topic order: this run saw no such topic; did you mean orders?",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "a partition that the run did not see",
+            "describe-producers --warehouse w --cluster east --topic orders --partition 9",
+            "error: --partition 9: this run saw no such partition; of orders it saw 0 to 2",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "a number that is no partition's",
+            "find-hanging --topic orders --partition -1",
+            "Error: Invalid value for '--partition': Input should be greater than or equal to 0",
+        ),
+    ),
+    "Producers and coordinators": (
+        Mistake(
+            "a producer that the run did not see",
+            "find-hanging --warehouse w --cluster east --producer-id 77",
+            "error: --producer-id 77: this run saw no such producer; the verbs `list` and "
+            "`describe-producers` show those that it saw",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "a transactional id that it did not see",
+            "describe --warehouse w --cluster east --transactional-id nobody",
+            "error: transactional id nobody is in no record that this run saw; the verb `list` shows all ids",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "a coordinator by the number of its broker",
+            "list --coordinator 3",
+            "error: --coordinator 3: dumps do not say which broker coordinates an id; give a partition, "
+            "such as __transaction_state-3",
+        ),
+    ),
+    "Filters": (
+        Mistake(
+            "a partition of no topic", "explain --partition 0", "error: --partition needs --topic: say of which topic"
+        ),
+        Mistake(
+            "a pattern that is none",
+            "ended --transactional-id-pattern 'billing('",
+            "error: --transactional-id-pattern billing(: is not a regular expression: missing ), "
+            "unterminated subpattern at position 7; a backslash before a sign makes it stand for itself",
+        ),
+        Mistake(
+            "a broker, of which files say nothing",
+            "find-hanging --broker 1",
+            "error: --broker: dumps do not say which broker leads a partition; use --topic and --partition",
+        ),
+    ),
+    "Ended and explained transactions": (
+        Mistake(
+            "a cause that does not exist",
+            "ended --cause timeout",
+            "error: --cause timeout: unknown; the causes of an end are client_commit, client_abort, "
+            "coordinator_timeout, fenced_by_new_instance, administrator_marker, unexplained",
+        ),
+        Mistake(
+            "at most none",
+            "ended --limit 0",
+            "Error: Invalid value for '--limit': Input should be greater than or equal to 1",
+        ),
+        Mistake(
+            "an offset at which nothing open begins",
+            "explain --warehouse w --cluster east --start-offset 7",
+            "error: no open transaction of this run fits; the verb `report` lists them",
+            when=When.AFTER,
+        ),
+    ),
+    "Parts of a plan": (
+        Mistake(
+            "a topic with a slip",
+            "abort-plan --warehouse w --cluster east --topic order",
+            "error: --topic order: this run saw no such topic; did you mean orders?",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "a transactional id that the run did not see",
+            "abort-plan --warehouse w --cluster east --transactional-id nobody",
+            "error: --transactional-id nobody: this run saw no such id; the verb `list` shows all ids",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "more partitions than the operator allows",
+            "TXN_ANALYSIS_PLAN_MAX_PARTITIONS=3 abort-plan --warehouse w --cluster east",
+            "error: the plan is for 4 partitions, more than plan_max_partitions (3): so many at once are "
+            "rather a wrong setting or an incomplete copy. Look at the findings, then send a part (--topic,"
+            " --transactional-id, --max-records), or say --yes-many",
+            when=When.AFTER,
+        ),
+    ),
+    "Files of a plan": (
+        Mistake(
+            "a file that is not there",
+            "abort-plan --check none.ndjson",
+            "error: --check none.ndjson: cannot be read: No such file or directory; check the path",
+        ),
+        Mistake(
+            "a file of something else",
+            "abort-plan --check notes.txt",
+            "error: notes.txt, line 1: is no record of a plan (it: Invalid JSON: expected value at line 1 "
+            "column 1). Only what `abort-plan --format ndjson` prints can be checked",
+        ),
+        Mistake(
+            "only a part of a file",
+            "abort-plan --check plan.ndjson --topic orders",
+            "error: --check takes the file as it is: leave out what narrows a plan",
+        ),
+    ),
+    "The machine": (
+        Mistake(
+            "a master that Spark does not know",
+            "audit segments --master sparkk://host",
+            "error: --master sparkk://host: not a master of Spark; give local[*], local[N], "
+            "spark://HOST:7077, yarn or k8s://https://HOST:443",
+        ),
+        Mistake(
+            "no JDK where JAVA_HOME says",
+            "JAVA_HOME=/nowhere audit segments",
+            "error: Spark needs a JDK 17 or 21, but JAVA_HOME is /nowhere, which has no bin/java: install "
+            "one (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless) and set JAVA_HOME to its folder",
+            when=When.ALONE,
+        ),
+        Mistake(
+            "jars of another Delta",
+            "TXN_ANALYSIS_JARS=jars audit segments",
+            "error: {folder}/jars holds io.delta_delta-spark_4.2_2.13-9.9.9.jar, not "
+            "io.delta:delta-spark_4.2_2.13:4.4.0: empty the folder",
+            when=When.ALONE,
+        ),
+    ),
+    "What could not be told": (
+        Mistake(
+            "the state was not copied",
+            "audit segments --warehouse w --cluster west",
+            "COULD NOT TELL: 9 transactions on 7 partitions: ledger.events-0, ledger.events-1, orders-0, "
+            "orders-1, orders-2 and 2 more\n"
+            "Nothing is known to hang, but no partition of `__transaction_state` was given. What would "
+            "settle it: audit\n"
+            "them again with `__transaction_state`: all its partitions, copied after the logs, from their "
+            "leaders.",
+            3,
+            When.AFTER,
+        ),
+        Mistake(
+            "a wrong number of partitions of the state",
+            "audit segments state --transaction-state-partitions 3 --warehouse w --cluster north",
+            "COULD NOT TELL: 7 transactions on 7 partitions: ledger.events-0, ledger.events-1, orders-0, "
+            "orders-1, orders-2 and 2 more\n"
+            "Nothing is known to hang, but ids in `__transaction_state` do not lie where they would among 3"
+            " partitions.\n"
+            "What would settle it: `--transaction-state-partitions 4`, the only count that fits the ids in "
+            "it.",
+            3,
+            When.AFTER,
+        ),
+        Mistake(
+            "nothing was copied again since the plan",
+            "verify --warehouse w --cluster east",
+            "could not tell what became of 4 aborts: no capture is later than that of run "
+            "run-8b89e5ca7a6c28bb, which recommends them. Copy the files again, audit them, then verify",
+            3,
+            When.AFTER,
+        ),
+    ),
+}
+# fmt: on
+
+MISTAKES = tuple(mistake for kind in KINDS.values() for mistake in kind)

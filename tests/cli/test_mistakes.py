@@ -1,0 +1,77 @@
+"""Every mistake of the table is answered as the table says: never by 0, and in words that say what to do."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.acceptance.captures import PARAMETERS
+from tests.cli.mistaken import answer_alone, answer_here, fill
+from tests.cli.mistakes import MISTAKES, When
+from txn_analysis import pipeline
+from txn_analysis.config import Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.mistakes import Mistake
+
+
+def those(when: When) -> pytest.MarkDecorator:
+    found = [mistake for mistake in MISTAKES if mistake.when is when]
+    return pytest.mark.parametrize("mistake", found, ids=lambda mistake: mistake.command)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mistakes")
+    fill(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def audited(folder: Path, spark: SparkSession, empty_warehouse: Path) -> Path:
+    """The folder with a warehouse `w`, in which four transactions of the cluster east hang; and a damaged copy."""
+    shutil.copytree(empty_warehouse, folder / "w")
+    settings = Settings.model_validate({"warehouse": str(folder / "w"), "cluster": "east"} | PARAMETERS)
+    report = pipeline.audit(spark, [str(folder / "segments"), str(folder / "state")], settings)
+    assert len(report.hanging) == 4
+    shutil.copytree(folder / "w", folder / "damaged")
+    shutil.rmtree(folder / "damaged" / "partition_health")
+    return folder
+
+
+@pytest.fixture
+def there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@those(When.BEFORE)
+def test_what_is_refused_before_spark_starts(
+    mistake: Mistake, there: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def start(*_: Any, **__: Any) -> None:
+        pytest.fail("Spark was started")
+
+    monkeypatch.setattr("txn_analysis.session.session", start)
+    answer = answer_here(mistake.command, monkeypatch, capsys)
+    assert (answer.code, answer.text) == (mistake.exit_code, mistake.answer_in(there))
+
+
+@those(When.AFTER)
+def test_what_the_tables_or_the_files_must_tell(
+    mistake: Mistake, audited: Path, there: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # it is that of all tests
+    answer = answer_here(mistake.command, monkeypatch, capsys)
+    assert (answer.code, answer.text) == (mistake.exit_code, mistake.answer_in(there))
+
+
+@those(When.ALONE)
+def test_what_is_wrong_with_the_machine(mistake: Mistake, there: Path) -> None:
+    answer = answer_alone(mistake.command, there)
+    assert (answer.code, answer.text) == (mistake.exit_code, mistake.answer_in(there))
