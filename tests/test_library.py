@@ -135,7 +135,7 @@ def test_the_latest_run_is_meant_unless_another_is_named(
     assert findings(theirs, folder, run_id=run_id).count() == findings(theirs, folder, every_run=True).count() == count
     assert abort_plan(theirs, folder).count() == sum(f.verdict == "hanging" for f in report.findings)
     assert load_report(theirs, settings(folder)) == report
-    with pytest.raises(AuditError, match="no run nosuch in this warehouse"):
+    with pytest.raises(AuditError, match="no run nosuch here: the last ones are"):
         findings(theirs, folder, run_id="nosuch")
     with pytest.raises(AuditError, match="no run of cluster nosuch yet"):
         abort_plan(theirs, folder, cluster="nosuch")

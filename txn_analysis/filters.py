@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 8
 _NAME_WIDTH = 80
+_NOTHING = "''"  # as a shell would have it
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ def _check_places(filters: Filters, seen: Collection[tuple[str, int]]) -> None:
         if topic not in topics:
             close = difflib.get_close_matches(topic, topics, n=1)
             there = f"did you mean {escape(close[0])}?" if close else f"it saw {_names(topics)}"
-            raise ConfigError(f"--topic {clip(topic, _NAME_WIDTH)}: this run saw no such topic; {there}")
+            raise ConfigError(f"--topic {clip(topic, _NAME_WIDTH) or _NOTHING}: this run saw no such topic; {there}")
     for number in filters.partitions:
         if not any((topic, number) in seen for topic in filters.topics):
             present = sorted(partition for topic, partition in seen if topic in filters.topics)

@@ -20,6 +20,7 @@ from txn_analysis.report.progress import silent
 from txn_analysis.run import Run, start_run
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
 from txn_analysis.timelines import pictures_of
+from txn_analysis.wanted_run import wanted_run
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -119,17 +120,14 @@ def plan_aborts(spark: SparkSession, settings: Settings) -> Run:
 def load_report(spark: SparkSession, settings: Settings, run_id: str | None = None) -> AuditReport:
     """The report of a run, from the tables; of the cluster's last run where none is named."""
     warehouse = Warehouse(spark, settings.warehouse)
-    wanted = run_id or warehouse.latest_run(settings.cluster)
-    runs = warehouse.listed(RUNS, run_id=[wanted])
-    if not runs:
-        raise WarehouseError(f"{settings.warehouse}: no run {wanted}; without --run the last one is shown")
-    own = warehouse.listed(INPUTS, cluster=[runs[0]["cluster"]], capture=[runs[0]["capture"]])
+    run = wanted_run(warehouse, settings.cluster, run_id)
+    own = warehouse.listed(INPUTS, cluster=[run["cluster"]], capture=[run["capture"]])
     of_health = [name for name in PARTITION_HEALTH.schema.names if name != "producers"]
     health, findings = in_parallel(
-        partial(warehouse.listed, PARTITION_HEALTH, *of_health, run_id=[wanted]),
-        partial(warehouse.listed, FINDINGS, run_id=[wanted]),
+        partial(warehouse.listed, PARTITION_HEALTH, *of_health, run_id=[run["run_id"]]),
+        partial(warehouse.listed, FINDINGS, run_id=[run["run_id"]]),
     )
-    return build_report(runs[0], own, health, findings)
+    return build_report(run, own, health, findings)
 
 
 def pictures(spark: SparkSession, settings: Settings, report: AuditReport) -> Pictures:

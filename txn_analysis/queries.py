@@ -28,7 +28,8 @@ from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.answer import MINUS_ONE, Answer, Column
 from txn_analysis.report.escape import escape
 from txn_analysis.run import finished_run
-from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
+from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH
+from txn_analysis.wanted_run import wanted_run
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -160,11 +161,7 @@ def run_tables(warehouse: Warehouse, cluster: str, run_id: str | None = None) ->
     Raises:
         WarehouseError: there is no such run.
     """
-    wanted = run_id or warehouse.latest_run(cluster)
-    runs = warehouse.listed(RUNS, run_id=[wanted])
-    if not runs:
-        raise WarehouseError(f"no run {escape(wanted)} in this warehouse; without --run the last one is used")
-    return RunTables(warehouse, runs[0])
+    return RunTables(warehouse, wanted_run(warehouse, cluster, run_id))
 
 
 def find_hanging(findings: DataFrame, filters: Filters, since: DataFrame | None = None) -> Answer:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _INTACT = "What earlier runs wrote is intact"
+_S3_JARS = "org.apache.hadoop:hadoop-aws:VERSION"
 _AGAIN = "the same command can be run again, and starts over"
 
 # What Delta, Spark and Arrow say of a table that lost files, or whose files were changed by something else.
@@ -78,6 +79,11 @@ _PROBLEMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ),
         "a Python worker of Spark died: killed, or out of memory",
         f"{_INTACT}, and {_AGAIN}",
+    ),
+    (
+        ("UnsupportedFileSystemException", "FileSystem not found"),
+        "Spark knows no storage of this kind",
+        f"Check what stands before `://`; or give spark-submit its jars, such as --packages {_S3_JARS} for s3a",
     ),
     (("OutOfMemoryError",), "Spark ran out of memory", f"{_INTACT}. Raise spark.driver.memory: {_AGAIN}"),
 )

@@ -43,11 +43,13 @@ def places(records: tuple[AbortRecord, ...]) -> list[str]:
     ("part", "left"),
     [
         (Part(), ["orders-2", "orders-3", "payments-0"]),
-        (Part(topic="orders"), ["orders-2", "orders-3"]),
-        (Part(topic="orders", partition=3), ["orders-3"]),
+        (Part(topics=("orders",)), ["orders-2", "orders-3"]),
+        (Part(topics=("orders",), partitions=(3,)), ["orders-3"]),
+        (Part(topics=("orders", "payments")), ["orders-2", "orders-3", "payments-0"]),
+        (Part(topics=("orders",), partitions=(2, 3)), ["orders-2", "orders-3"]),
         (Part(transactional_ids=("inventory-sync", "nobody")), ["payments-0"]),
         (Part(max_records=2), ["orders-2", "orders-3"]),
-        (Part(topic="nowhere"), []),
+        (Part(topics=("nowhere",)), []),
     ],
 )
 def test_part_of_a_plan(part: Part, left: list[str]) -> None:
@@ -55,7 +57,7 @@ def test_part_of_a_plan(part: Part, left: list[str]) -> None:
 
 
 def test_part_of_a_plan_can_be_checked_like_a_plan() -> None:
-    part = Part(topic="orders").of(PLAN)
+    part = Part(topics=("orders",)).of(PLAN)
     assert part[0].plan_fingerprint != PLAN[0].plan_fingerprint
     assert read_plan(ndjson(part), "plan") == part
     check_against(part, PLAN, "plan")
@@ -63,7 +65,7 @@ def test_part_of_a_plan_can_be_checked_like_a_plan() -> None:
 
 def test_partition_alone_names_nothing() -> None:
     with pytest.raises(AuditError, match="--partition needs --topic"):
-        Part(partition=3)
+        Part(partitions=(3,))
 
 
 def test_plan_for_more_partitions_than_allowed_is_refused() -> None:

@@ -18,21 +18,28 @@ class When(StrEnum):
     BEFORE = "before Spark starts"
     AFTER = "by Spark"
     ALONE = "before Spark starts, of a machine"  # asked of a process of its own
+    INTERRUPTED = "when Ctrl-C is pressed"
 
 
 class Mistake(NamedTuple):
-    """One slip: the command behind `txn-analysis`, and the whole answer but for progress and usage."""
+    """One slip: the command behind `txn-analysis`, and the whole answer but for progress and usage.
+
+    `pressed_at` is the function at whose call somebody presses Ctrl-C.
+    """
 
     wrong: str
     command: str
     answer: str
     exit_code: int = 2
     when: When = When.BEFORE
+    pressed_at: str = ""
 
     def answer_in(self, folder: Path) -> str:
         """The answer where the command runs in a folder."""
         return self.answer.replace("{folder}", str(folder))
 
+
+_INTERRUPTED = "interrupted: what earlier runs wrote is intact; the same command can be run again, and starts over"
 
 # fmt: off  # a table: what is wrong and the command on one line, the answer below
 KINDS: dict[str, tuple[Mistake, ...]] = {
@@ -160,6 +167,51 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "Error: No such option: --formt (Possible options: --format)",
         ),
         Mistake("an option without its value", "verify --since", "Error: Option '--since' requires an argument."),
+    ),
+    "What is left out": (
+        Mistake("the files", "audit", "Error: Missing argument 'PATH'."),
+        Mistake("the id", "describe --warehouse w", "Error: Missing option '--transactional-id'."),
+        Mistake("the partition", "describe-producers --topic orders", "Error: Missing option '--partition'."),
+    ),
+    "What is given twice": (
+        Mistake(
+            "a cluster",
+            "report --cluster east --cluster west",
+            "Error: Option '--cluster' is given 2 times, but takes one value: give it once.",
+        ),
+        Mistake(
+            "the topic whose one partition is shown",
+            "describe-producers --topic orders --topic payments --partition 0",
+            "error: describe-producers shows one partition: give --topic and --partition once each",
+        ),
+        Mistake(
+            "a topic, once with a slip",
+            "find-hanging --warehouse w --cluster east --topic orders --topic nosuch",
+            "error: --topic nosuch: this run saw no such topic; it saw __transaction_state, ledger.events, "
+            "orders, payments",
+            when=When.AFTER,
+        ),
+    ),
+    "What is empty, as a variable that was never set": (
+        Mistake(
+            "a cluster",
+            "audit segments --cluster ''",
+            "error: --cluster string should have at least 1 character, got ''; the default is default (the "
+            "cluster that the files come from; one warehouse can hold several)",
+        ),
+        Mistake(
+            "a run",
+            "report --warehouse w --cluster east --run ''",
+            "error: {folder}/w: no run '' here: the last ones are run-8b89e5ca7a6c28bb of cluster east",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "a topic",
+            "list --warehouse w --cluster east --topic ''",
+            "error: --topic '': this run saw no such topic; it saw __consumer_offsets, __transaction_state, "
+            "ledger.events, orders, payments",
+            when=When.AFTER,
+        ),
     ),
     "Words to choose from": (
         Mistake(
@@ -309,23 +361,45 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             when=When.AFTER,
         ),
     ),
+    "Storage": (
+        Mistake(
+            "a table in place of a warehouse",
+            "ingest segments --warehouse table/runs",
+            "error: --warehouse table/runs: {folder}/table/runs is a Delta table: give the folder of a "
+            "warehouse, or a new one",
+        ),
+        Mistake(
+            "a kind of storage that Spark has no jars for",
+            "report --warehouse s3a://audits/kafka",
+            "error: s3a://audits/kafka: Spark knows no storage of this kind. Check what stands before `://`;"
+            " or give spark-submit its jars, such as --packages org.apache.hadoop:hadoop-aws:VERSION for s3a",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "a disk that lost a part of a file",
+            "list --warehouse torn --cluster east",
+            "error: {folder}/torn/runs/_delta_log/00000000000000000001.json: the warehouse is damaged here. "
+            "Restore this folder from a backup, or audit the files again into a new --warehouse",
+            when=When.AFTER,
+        ),
+    ),
     "Runs": (
         Mistake(
             "a run that does not exist",
             "report --warehouse w --cluster east --run run-1",
-            "error: w: no run run-1; without --run the last one is shown",
+            "error: {folder}/w: no run run-1 here: the last ones are run-8b89e5ca7a6c28bb of cluster east",
             when=When.AFTER,
         ),
         Mistake(
             "the same, to compare with",
             "find-hanging --warehouse w --cluster east --since run-1",
-            "error: no run run-1 in this warehouse; without --run the last one is used",
+            "error: {folder}/w: no run run-1 here: the last ones are run-8b89e5ca7a6c28bb of cluster east",
             when=When.AFTER,
         ),
         Mistake(
             "the same, to verify",
             "verify --warehouse w --cluster east --since run-1",
-            "error: no run run-1 in this warehouse; without --run the last one is used",
+            "error: {folder}/w: no run run-1 here: the last ones are run-8b89e5ca7a6c28bb of cluster east",
             when=When.AFTER,
         ),
     ),
@@ -466,10 +540,36 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             when=When.ALONE,
         ),
     ),
+    "Ctrl-C": (
+        Mistake(
+            "while Spark starts",
+            "verify --warehouse w --cluster east",
+            _INTERRUPTED,
+            130,
+            When.INTERRUPTED,
+            "txn_analysis.session.session",
+        ),
+        Mistake(
+            "while files are read",
+            "ingest segments --warehouse other",
+            _INTERRUPTED,
+            130,
+            When.INTERRUPTED,
+            "txn_analysis.pipeline.read_inputs",
+        ),
+        Mistake(
+            "while a page is made",
+            "report --warehouse w --cluster east --format html",
+            _INTERRUPTED,
+            130,
+            When.INTERRUPTED,
+            "txn_analysis.pipeline.pictures_of",
+        ),
+    ),
     "What could not be told": (
         Mistake(
             "the state was not copied",
-            "audit segments --warehouse w --cluster west",
+            "audit segments --warehouse other --cluster west",
             "COULD NOT TELL: 9 transactions on 7 partitions: ledger.events-0, ledger.events-1, orders-0, "
             "orders-1, orders-2 and 2 more\n"
             "Nothing is known to hang, but no partition of `__transaction_state` was given. What would "
@@ -481,7 +581,7 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         ),
         Mistake(
             "a wrong number of partitions of the state",
-            "audit segments state --transaction-state-partitions 3 --warehouse w --cluster north",
+            "audit segments state --transaction-state-partitions 3 --warehouse other --cluster north",
             "COULD NOT TELL: 7 transactions on 7 partitions: ledger.events-0, ledger.events-1, orders-0, "
             "orders-1, orders-2 and 2 more\n"
             "Nothing is known to hang, but ids in `__transaction_state` do not lie where they would among 3"

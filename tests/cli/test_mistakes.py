@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import typer.main
 from pyspark.sql import SparkSession
 
 from tests.acceptance.captures import PARAMETERS
 from tests.cli.mistaken import answer_alone, answer_here, fill
-from tests.cli.mistakes import MISTAKES, When
+from tests.cli.mistakes import KINDS, MISTAKES, When
 from txn_analysis import pipeline
+from txn_analysis.cli.main import app
 from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
@@ -34,13 +38,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def audited(folder: Path, spark: SparkSession, empty_warehouse: Path) -> Path:
-    """The folder with a warehouse `w`, in which four transactions of the cluster east hang; and a damaged copy."""
-    shutil.copytree(empty_warehouse, folder / "w")
+    """The folder with a warehouse `w`, in which four transactions of the cluster east hang; and damaged copies."""
+    for name in ("w", "other"):
+        shutil.copytree(empty_warehouse, folder / name)
     settings = Settings.model_validate({"warehouse": str(folder / "w"), "cluster": "east"} | PARAMETERS)
     report = pipeline.audit(spark, [str(folder / "segments"), str(folder / "state")], settings)
     assert len(report.hanging) == 4
-    shutil.copytree(folder / "w", folder / "damaged")
+    for name in ("damaged", "torn"):
+        shutil.copytree(folder / "w", folder / name)
     shutil.rmtree(folder / "damaged" / "partition_health")
+    for log in (folder / "torn" / "runs" / "_delta_log").glob("*1.json"):
+        log.write_bytes(log.read_bytes()[:50])
     return folder
 
 
@@ -71,7 +79,28 @@ def test_what_the_tables_or_the_files_must_tell(
     assert (answer.code, answer.text) == (mistake.exit_code, mistake.answer_in(there))
 
 
+@those(When.INTERRUPTED)
+def test_what_ctrl_c_leaves_behind(
+    mistake: Mistake, audited: Path, there: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(SparkSession, "stop", lambda _: None)
+    monkeypatch.setattr(mistake.pressed_at, lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    answer = answer_here(mistake.command, monkeypatch, capsys)
+    assert (answer.code, answer.text) == (mistake.exit_code, mistake.answer_in(there))
+
+
 @those(When.ALONE)
 def test_what_is_wrong_with_the_machine(mistake: Mistake, there: Path) -> None:
     answer = answer_alone(mistake.command, there)
     assert (answer.code, answer.text) == (mistake.exit_code, mistake.answer_in(there))
+
+
+def test_no_kind_of_mistake_fills_the_table() -> None:
+    assert len(MISTAKES) >= 40
+    assert [kind for kind, those in KINDS.items() if len(those) > 3] == []
+    assert [mistake.command for mistake in MISTAKES if mistake.exit_code == 0] == []
+
+
+def test_every_verb_has_its_mistakes() -> None:
+    verbs = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]  # typer gives a group
+    assert verbs - {word for mistake in MISTAKES for word in shlex.split(mistake.command)} == set()

@@ -1,4 +1,4 @@
-"""What is made in docs/: a page for each verdict and rule, and the tables of rules, causes and warnings.
+"""What is made in docs/: a page for each verdict and rule, that of mistakes, and the tables of rules and the like.
 
 Made of the objects of the judge (their words, and the first lines of their modules) and of the proof table.
 """
@@ -10,6 +10,7 @@ import textwrap
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tests.docs.mistakes_page import mistakes_page
 from tests.judge.test_proof_table import CASES
 from tests.report import rows
 from txn_analysis.judge.causes import CAUSES
@@ -35,7 +36,8 @@ _STORY = "Producer 7 last wrote to orders-0 at 07:00, and the files were copied 
 def made_pages() -> dict[str, str]:
     """The made pages by their path under docs/."""
     rules = {f"rules/{rule.name}.md": _rule_page(number, rule) for number, rule in enumerate(RULES, start=1)}
-    return rules | {f"verdicts/{verdict.value}.md": _verdict_page(verdict) for verdict in Verdict}
+    verdicts = {f"verdicts/{verdict.value}.md": _verdict_page(verdict) for verdict in Verdict}
+    return rules | verdicts | {"mistakes.md": mistakes_page()}
 
 
 def with_tables(text: str) -> str:

@@ -17,6 +17,7 @@ from txn_analysis.storage_errors import is_conflict, storage_error
         (NotADirectoryError(20, "Not a directory", "/w/.locks"), "a part of this path is a file"),
         (ConnectionRefusedError(111, "Connection refused"), "Spark's Java process ended in the middle"),
         (RuntimeError("Python worker exited unexpectedly (crashed)"), "a Python worker of Spark died"),
+        (RuntimeError('UnsupportedFileSystemException: No FileSystem for scheme "hfds"'), "no storage of this kind"),
     ],
 )
 def test_what_storage_did(error: Exception, words: str) -> None:

@@ -26,8 +26,8 @@ _MAY_DIFFER = {"plan_fingerprint"}  # a part of a plan has a fingerprint of its 
 class Part:
     """Which records of a plan are wanted; None, or an empty tuple, asks for all."""
 
-    topic: str | None = None
-    partition: int | None = None
+    topics: tuple[str, ...] = ()
+    partitions: tuple[int, ...] = ()
     transactional_ids: tuple[str, ...] = ()
     max_records: int | None = None
 
@@ -37,7 +37,7 @@ class Part:
         Raises:
             AuditError: a bare number names a partition of every topic.
         """
-        if self.partition is not None and self.topic is None:
+        if self.partitions and not self.topics:
             raise AuditError("--partition needs --topic: say of which topic")
 
     def of(self, records: Iterable[AbortRecord]) -> tuple[AbortRecord, ...]:
@@ -46,8 +46,8 @@ class Part:
 
     def _is_wanted(self, record: AbortRecord) -> bool:
         return (
-            self.topic in {None, record.topic}
-            and self.partition in {None, record.partition}
+            (not self.topics or record.topic in self.topics)
+            and (not self.partitions or record.partition in self.partitions)
             and (not self.transactional_ids or record.transactional_id in self.transactional_ids)
         )
 

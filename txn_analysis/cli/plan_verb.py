@@ -6,12 +6,13 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from txn_analysis.cli.options import Request, RunId  # noqa: TC001 typer reads the annotations
 from txn_analysis.cli.output import emit
+from txn_analysis.cli.query_verbs import Partitions, Topics  # noqa: TC001 typer reads the annotations
 from txn_analysis.cli.spark import check_warehouse, spark_session
 from txn_analysis.cli.verbs import verb
 from txn_analysis.errors import AuditError
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from txn_analysis.advise.abort_plan import AbortRecord
     from txn_analysis.advise.plan_file import Part
     from txn_analysis.config import Settings
-
-
-_Value = TypeVar("_Value")
 
 
 class Rendering(StrEnum):
@@ -52,11 +50,8 @@ def abort_plan(
             "--api-version", min=0, max=2, help="Of WriteTxnMarkers: 0 for brokers before 2.8, 2 from 4.2 on."
         ),
     ] = 1,
-    topic: Annotated[str | None, typer.Option("--topic", metavar="TOPIC", help="Only this topic.")] = None,
-    partition: Annotated[
-        int | None,
-        typer.Option("--partition", metavar="N", min=0, max=INT32_MAX, help="Only this partition of --topic."),
-    ] = None,
+    topic: Topics = None,
+    partition: Partitions = None,
     transactional_id: Annotated[
         list[str] | None,
         typer.Option("--transactional-id", metavar="ID", help="Only this id; may be repeated."),
@@ -95,7 +90,7 @@ def abort_plan(
     if schema:
         emit(json.dumps(plan_file.record_schema(), indent=2) + "\n", request.output)
         return 0
-    part = plan_file.Part(topic, partition, tuple(transactional_id or ()), max_records)
+    part = plan_file.Part(tuple(topic or ()), tuple(partition or ()), tuple(transactional_id or ()), max_records)
     settings = request.settings()
     if check is not None:
         if part != plan_file.Part():
@@ -152,13 +147,9 @@ def _records(settings: Settings, run_id: str | None, part: Part) -> list[AbortRe
         from txn_analysis.warehouse import Warehouse
 
         tables = run_tables(Warehouse(spark, settings.warehouse), settings.cluster, run_id)
-        asked.check_seen(tables, asked.Filters(_given(part.topic), _given(part.partition)))
+        asked.check_seen(tables, asked.Filters(part.topics, part.partitions))
         asked.check_ids_seen(tables, part.transactional_ids)
         return tables.abort_plan()
-
-
-def _given(value: _Value | None) -> tuple[_Value, ...]:
-    return () if value is None else (value,)
 
 
 def _rendered(records: list[AbortRecord], rendering: Rendering, api_version: int) -> str:

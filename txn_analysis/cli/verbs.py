@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from txn_analysis.cli.once import OnceEach
 from txn_analysis.cli.options import JUDGING, Request
 from txn_analysis.cli.output import check_output
 from txn_analysis.errors import AuditError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     Body = Callable[..., int]
 
 INTERRUPTED = 130
+_AFTER_CTRL_C = "what earlier runs wrote is intact; the same command can be run again, and starts over"
 
 
 def verb(app: typer.Typer, name: str, example: str, *, judges: bool = False) -> Callable[[Body], Body]:
@@ -57,7 +59,7 @@ def verb(app: typer.Typer, name: str, example: str, *, judges: bool = False) -> 
         command.__doc__ = body.__doc__
         command.__annotations__ = {p.name: p.annotation for p in (*own, *shared)}
         command.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]  # typer reads it
-        app.command(name, epilog=f"\b\nExample:\n  {example}", no_args_is_help=False)(command)
+        app.command(name, cls=OnceEach, epilog=f"\b\nExample:\n  {example}", no_args_is_help=False)(command)
         return body
 
     return add
@@ -80,7 +82,7 @@ def reported_errors(*, debug: bool) -> Iterator[None]:
             print(f"error: {escape(line)}", file=sys.stderr)
         raise typer.Exit(error.exit_code) from error
     except KeyboardInterrupt as error:
-        print("interrupted", file=sys.stderr)
+        print(f"interrupted: {_AFTER_CTRL_C}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from error
 
 

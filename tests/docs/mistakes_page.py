@@ -1,0 +1,51 @@
+"""The page docs/mistakes.md, made of the table of mistakes that the tests of the command line run."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+
+from tests.cli.mistakes import KINDS, MISTAKES, Mistake, When
+
+FOLDER = Path("/captures")
+_WHEN = {
+    When.BEFORE: "before Spark starts",
+    When.ALONE: "before Spark starts",
+    When.AFTER: "from the tables or the files",
+    When.INTERRUPTED: "at Ctrl-C",
+}
+_HEAD = """<!-- Made by `make docs` from tests/cli/mistakes.py, each line of which a test runs. -->
+
+# What goes wrong, and what is said then
+
+{count} mistakes in {kinds} kinds. Each command stands behind `txn-analysis`, in the folder `{folder}`; what is said goes to
+stderr (of a report, which goes to stdout, its first lines are shown). The exit code is 2 for what cannot be read or
+done, 3 for what could not be told, 130 for Ctrl-C; none of these ends with 0. What is said *before Spark starts* is
+there after about a second.
+
+In `w` four transactions of the cluster `east` hang. See also: [where it stops reading](limits.md#where-it-stops-reading),
+[what to do with a plan](runbook.md).
+"""
+
+
+def mistakes_page() -> str:
+    """The whole page."""
+    head = _HEAD.format(count=len(MISTAKES), kinds=len(KINDS), folder=FOLDER)
+    return head + "".join(chain.from_iterable(_kind(name, mistakes) for name, mistakes in KINDS.items()))
+
+
+def _kind(name: str, mistakes: tuple[Mistake, ...]) -> list[str]:
+    head = [f"\n## {name}\n\n", "| what is wrong | command | code | what is said | when |\n", "|---|---|---|---|---|\n"]
+    return head + [f"| {' | '.join(_cells(mistake))} |\n" for mistake in mistakes]
+
+
+def _cells(mistake: Mistake) -> tuple[str, ...]:
+    said = "<br>".join(map(_code, mistake.answer_in(FOLDER).splitlines()))
+    return mistake.wrong, _code(mistake.command), str(mistake.exit_code), said, _WHEN[mistake.when]
+
+
+def _code(text: str) -> str:
+    """Inline code of a table's cell: a bar would end the cell, and a backtick the code (CommonMark 0.31, 6.1)."""
+    fence = "``" if "`" in text else "`"
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}".replace("|", "\\|")
