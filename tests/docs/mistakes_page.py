@@ -18,13 +18,13 @@ _HEAD = """<!-- Made by `make docs` from tests/cli/mistakes.py, each line of whi
 
 # What goes wrong, and what is said then
 
-{count} mistakes in {kinds} kinds. Each command stands behind `txn-analysis`, in the folder `{folder}`; what is said goes to
-stderr (of a report, which goes to stdout, its first lines are shown). The exit code is 2 for what cannot be read or
-done, 3 for what could not be told, 130 for Ctrl-C; none of these ends with 0. What is said *before Spark starts* is
-there after about a second.
+{count} mistakes in {kinds} kinds. Each command stands behind `txn-analysis`, in the folder `{folder}`; what is said
+goes to stderr (of a report, which goes to stdout, its first lines are shown). The exit code is 2 for what cannot be
+read or done, 3 for what could not be told, 130 for Ctrl-C; none of these ends with 0. What is said *before Spark
+starts* is there after about a second.
 
-In `w` four transactions of the cluster `east` hang. See also: [where it stops reading](limits.md#where-it-stops-reading),
-[what to do with a plan](runbook.md).
+In `w` four transactions of the cluster `east` hang. See also:
+[where it stops reading](limits.md#where-it-stops-reading), [what to do with a plan](runbook.md).
 """
 
 

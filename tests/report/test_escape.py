@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from txn_analysis.report.csv_table import csv_table
 from txn_analysis.report.escape import (
     clip,
-    csv_cell,
     escape,
+    formula_guard,
     html_text,
     markdown_text,
     prometheus_label,
@@ -79,19 +80,18 @@ def test_shell_word_is_the_exact_text_for_a_shell(ids: list[str]) -> None:
 
 @given(st.lists(HOSTILE, min_size=1, max_size=4))
 def test_csv_cells_are_read_back_as_they_are_shown(texts: list[str]) -> None:
-    line = ",".join(map(csv_cell, texts))
-    (cells,) = csv.reader(io.StringIO(line, newline=""), strict=True)
+    _, cells = csv.reader(io.StringIO(csv_table(map(str, range(len(texts))), [texts]), newline=""), strict=True)
     assert [cell.removeprefix("'") for cell in cells] == [escape(text).removeprefix("'") for text in texts]
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", " =", "\uff1d"])
 def test_no_csv_cell_is_a_formula(start: str) -> None:
-    assert csv_cell(f"{start}cmd|' /C calc'!A0").startswith("\"'")
+    assert formula_guard(f"{start}cmd|' /C calc'!A0").startswith("'")
 
 
 @pytest.mark.parametrize("start", ["\t", "\r", "\n"])
 def test_white_space_that_hides_a_formula_is_shown(start: str) -> None:
-    assert csv_cell(f"{start}=1") == f'"{escape(start)}=1"'
+    assert formula_guard(f"{start}=1") == f"{escape(start)}=1"
 
 
 class Page(HTMLParser):

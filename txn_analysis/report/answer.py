@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from dataclasses import dataclass
 from typing import Any
 
-from txn_analysis.report.escape import escape, formula_guard
+from txn_analysis.report.csv_table import csv_table
+from txn_analysis.report.escape import escape
 
 NONE = "None"
 MINUS_ONE = "-1"
@@ -52,23 +51,11 @@ class Answer:
 
     def csv(self) -> str:
         """RFC 4180 under a header; unknown is an empty cell, and no spreadsheet takes a text for a formula."""
-        table = io.StringIO()
-        writer = csv.writer(table)
-        writer.writerow(column.name for column in self.columns)
-        writer.writerows([_csv_cell(value) for value in row] for row in self.rows)
-        return table.getvalue()
+        return csv_table([column.name for column in self.columns], self.rows)
 
     def _objects(self) -> list[dict[str, Any]]:
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
-
-
-def _csv_cell(value: Any) -> str | int | float:
-    if value is None:
-        return ""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value  # a negative number stays a number
-    return formula_guard(",".join(value) if isinstance(value, list) else str(value))
 
 
 def _cell(value: Any, column: Column) -> str:

@@ -57,17 +57,12 @@ def shell_option(name: str, value: str) -> str:
     return f"{name}{'=' if value.startswith('-') else ' '}{shell_word(value)}"
 
 
-def csv_cell(text: str) -> str:
-    """`text` as one quoted cell of a CSV file (RFC 4180, 2.5 to 2.7), which no spreadsheet takes for a formula.
+def formula_guard(text: str) -> str:
+    """`text` as a cell of a CSV file, not quoted yet, which no spreadsheet takes for a formula.
 
     What does not print is shown escaped. A cell that begins like a formula, also in full-width characters, gets an
     apostrophe in front, as OWASP's "CSV Injection" advises; spaces before do not hide the beginning.
     """
-    return '"' + formula_guard(text).replace('"', '""') + '"'
-
-
-def formula_guard(text: str) -> str:
-    """`text` escaped, behind an apostrophe where a spreadsheet would take it for a formula; not quoted."""
     shown = escape(text)
     return ("'" if shown.lstrip().startswith(_FORMULA_STARTS) else "") + shown
 

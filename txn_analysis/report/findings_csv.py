@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from txn_analysis.report.escape import csv_cell
+from txn_analysis.report.csv_table import csv_table
 
 if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
@@ -31,17 +31,6 @@ COLUMNS = (
 
 
 def findings_csv(report: AuditReport) -> str:
-    """One line a finding, worst first, under a header; RFC 4180. What is unknown is an empty cell."""
-    lines = [",".join(COLUMNS)]
-    lines += [",".join(_cell(getattr(finding, name)) for name in COLUMNS) for finding in report.findings]
-    return "".join(line + "\r\n" for line in lines)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int):
-        return str(value)  # a negative number stays a number
-    return csv_cell("; ".join(value) if isinstance(value, tuple) else str(value))
+    """One line a finding, worst first, under a header; see `csv_table`."""
+    rows = ([getattr(finding, name) for name in COLUMNS] for finding in report.findings)
+    return csv_table(COLUMNS, rows, separator="; ")
