@@ -10,6 +10,7 @@ from uuid import uuid4
 from delta.tables import DeltaTable
 
 from txn_analysis.errors import WarehouseError
+from txn_analysis.storage_errors import DAMAGED
 from txn_analysis.tables import INDEXED_COLUMNS
 from txn_analysis.wall_clock import now_ms
 
@@ -69,6 +70,7 @@ def create_table_here(folder: Path, table: Table) -> None:
     The caller is the only writer of the table meanwhile.
 
     Raises:
+        WarehouseError: there are data files here, and no log of what they are.
         OSError: the disk fails it; no half of a file is left under its name.
     """
     log = folder / "_delta_log"
@@ -76,6 +78,8 @@ def create_table_here(folder: Path, table: Table) -> None:
     commit = log / f"{0:020}.json"
     if commit.exists():
         return
+    if any(path != log for path in folder.iterdir()):
+        raise WarehouseError(f"{folder}: {DAMAGED}")
     now, transaction = now_ms(), str(uuid4())
     defined = {"metadata": _metadata(table, now), "protocol": _protocol(table)}
     made = {"timestamp": now, "operation": "CREATE TABLE", "operationParameters": {}, "txnId": transaction}

@@ -18,6 +18,7 @@ from pyspark.sql.pandas import functions as arrow_functions
 
 from txn_analysis.delta_jars import DELTA_COORDINATES, delta_jars, jars_folder, resolve_jars
 from txn_analysis.errors import MissingToolError
+from txn_analysis.interrupts import delete_when_interrupted
 from txn_analysis.jdk import check_jdk
 from txn_analysis.private_folders import close_spark_folders, delete_with_java, private_temp_folder
 
@@ -205,6 +206,7 @@ def _launch_jvm(options: dict[str, str]) -> None:
     check_jdk(os.environ)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     folder = private_temp_folder()
+    delete_when_interrupted(folder)
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(_with_temp_folder(options, folder).items()))
     read_end, write_end = os.pipe()

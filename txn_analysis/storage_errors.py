@@ -20,6 +20,10 @@ _INTACT = "What earlier runs wrote is intact"
 _S3_JARS = "org.apache.hadoop:hadoop-aws:VERSION"
 _AGAIN = "the same command can be run again, and starts over"
 
+_IS_DAMAGED = "the warehouse is damaged here"
+_RESTORE = "Restore this folder from a backup, or audit the files again into a new --warehouse"
+DAMAGED = f"{_IS_DAMAGED}. {_RESTORE}"
+
 # What Delta, Spark and Arrow say of a table that lost files, or whose files were changed by something else.
 _DAMAGE = (
     "Corrupt snappy",
@@ -68,8 +72,8 @@ _PROBLEMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
     (
         _DAMAGE,
-        "the warehouse is damaged here",
-        "Restore this folder from a backup, or audit the files again into a new --warehouse",
+        _IS_DAMAGED,
+        _RESTORE,
     ),
     (
         (

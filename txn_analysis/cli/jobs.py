@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from txn_analysis.cli.verbs import verb
+from txn_analysis.interrupts import ending_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from txn_analysis.cli.verbs import Body
+
+
+class _Script(typer.Typer):
+    """The only command of a script; an interrupted one ends as an interrupted `txn-analysis` does."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with ending_at_once():
+            return super().__call__(*args, **kwargs)
 
 
 def job(name: str, example: str) -> Callable[[Body], typer.Typer]:
@@ -26,7 +35,7 @@ def job(name: str, example: str) -> Callable[[Body], typer.Typer]:
     """
 
     def command(body: Body) -> typer.Typer:
-        app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+        app = _Script(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
         verb(app, name, f"spark-submit jobs/{name}.py {example}", judges=True)(body)
         return app
 

@@ -39,12 +39,3 @@ def txn_analysis(
 
 for _verbs in (audit_verbs, query_verbs, explain_verbs, plan_verb, verify_verb):
     _verbs.add_to(app)
-
-
-def main() -> None:
-    """The entry point; ends the process with the exit code of the verb."""
-    app(prog_name="txn-analysis")
-
-
-if __name__ == "__main__":
-    main()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import AuditError, ConfigError, WarehouseError
+from txn_analysis.interrupts import handle_signals
 from txn_analysis.report.progress import progress_on
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def spark_session(settings: Settings, input_bytes: int | None = 0) -> Iterator[S
 
     with progress().stage("start Spark"):
         spark = session(settings.master, length=RunLength.of(input_bytes))
+    handle_signals()
     try:
         yield spark
     except AuditError:

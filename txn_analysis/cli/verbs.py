@@ -17,6 +17,7 @@ from txn_analysis.cli.once import OnceEach
 from txn_analysis.cli.options import JUDGING, Request
 from txn_analysis.cli.output import check_output
 from txn_analysis.errors import AuditError
+from txn_analysis.interrupts import Interrupted, is_interrupted
 from txn_analysis.report.escape import escape
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from txn_analysis.judge.outcome import Outcome
 
     Body = Callable[..., int]
-
-INTERRUPTED = 130
-_AFTER_CTRL_C = "what earlier runs wrote is intact; the same command can be run again, and starts over"
 
 
 def verb(app: typer.Typer, name: str, example: str, *, judges: bool = False) -> Callable[[Body], Body]:
@@ -76,14 +74,15 @@ def reported_errors(*, debug: bool) -> Iterator[None]:
     try:
         yield
     except AuditError as error:
+        if is_interrupted():
+            raise
         if debug:
             traceback.print_exc()
         for line in str(error).splitlines() or [type(error).__name__]:
             print(f"error: {escape(line)}", file=sys.stderr)
         raise typer.Exit(error.exit_code) from error
     except KeyboardInterrupt as error:
-        print(f"interrupted: {_AFTER_CTRL_C}", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from error
+        raise Interrupted from error  # typer would make an error with exit code 1 of it
 
 
 def _own_parameters(body: Body) -> list[inspect.Parameter]:
