@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
+INTERRUPTED = "interrupted: what earlier runs wrote is intact; the same command can be run again, and starts over"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LONGEST_UNWINDING_S = 0.5  # for the main thread to remove what it was writing
 _LONGEST_KILLING_S = 0.5
@@ -115,7 +116,7 @@ def _end(number: int) -> NoReturn:
     for folder in _folders:
         shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):
-        _say("interrupted\n")
+        _say(f"{INTERRUPTED}\n")
     os._exit(128 + number)  # without Python's way out, which waits for threads and for readers of pipes
 
 

@@ -35,23 +35,6 @@ _OF_NO_FILES = {
 }
 
 
-def check_writable(root: Path) -> None:
-    """Refuse a folder that cannot be written before anything is read.
-
-    Raises:
-        WarehouseError: it is none, or cannot be written.
-    """
-    nearest = next(folder for folder in (root, *root.parents) if os.path.lexists(folder))
-    if not nearest.is_dir():
-        raise WarehouseError(f"{root}: {nearest} is not a folder. Give another --warehouse")
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        is_read_only = os.statvfs(nearest).f_flag & os.ST_RDONLY
-        what = "the file system is read-only" if is_read_only else "no permission to write here"
-        raise WarehouseError(
-            f"{nearest}: {what}. Earlier runs can still be read; give a --warehouse that can be written"
-        )
-
-
 def create_table(spark: SparkSession, path: str, table: Table) -> None:
     """Create a Delta table with its comments, NOT NULL columns and CHECK constraints, unless another was faster."""
     builder = DeltaTable.createIfNotExists(spark).location(path).comment(_description(table))

@@ -25,7 +25,7 @@ from txn_analysis.delta_log import DeltaLog
 from txn_analysis.errors import WarehouseError
 from txn_analysis.frames import collected
 from txn_analysis.local_tables import LocalTables
-from txn_analysis.new_tables import check_writable, create_table, create_table_here
+from txn_analysis.new_tables import create_table, create_table_here
 from txn_analysis.one_writer import one_writer
 from txn_analysis.parallel import in_parallel
 from txn_analysis.private_folders import make_private, make_private_in_store
@@ -34,6 +34,7 @@ from txn_analysis.row_tasks import named_rows, rows_named, told_rows, write_fram
 from txn_analysis.storage_errors import is_conflict, is_missing, storage_error
 from txn_analysis.table_versions import as_declared, bring_up_to_date, differences
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
+from txn_analysis.warehouse_place import check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tests.acceptance.captures import CASES
 from txn_analysis.cli.main import app
+from txn_analysis.interrupts import INTERRUPTED, Interrupted
 
 if TYPE_CHECKING:
     import pytest
@@ -85,6 +86,9 @@ def answer_here(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         app(words, prog_name="txn-analysis")
     except SystemExit as end:
         code = end.code
+    except Interrupted as signalled:  # whoever runs the process says so and ends it; see tests/faults/test_interrupts
+        code = 128 + signalled.number
+        print(INTERRUPTED, file=sys.stderr)
     out, err = capsys.readouterr()
     return Answer(code if isinstance(code, int) else int(code is not None), out, err)
 

@@ -337,7 +337,7 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "a part of its path is a file",
             "audit segments --warehouse notes.txt/w",
-            "error: --warehouse notes.txt/w: {folder}/notes.txt is a file, not a folder: give another one",
+            "error: {folder}/notes.txt/w: {folder}/notes.txt is not a folder. Give another --warehouse",
         ),
     ),
     "What a warehouse does not hold": (
@@ -365,8 +365,8 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "a table in place of a warehouse",
             "ingest segments --warehouse table/runs",
-            "error: --warehouse table/runs: {folder}/table/runs is a Delta table: give the folder of a "
-            "warehouse, or a new one",
+            "error: {folder}/table/runs: {folder}/table/runs is a Delta table. Give the folder of a warehouse"
+            " as --warehouse, or a new one",
         ),
         Mistake(
             "a kind of storage that Spark has no jars for",

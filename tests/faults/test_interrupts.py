@@ -13,6 +13,7 @@ import pytest
 
 from tests.faults.interrupts import python, txn_analysis
 from tests.faults.scene import LATER, WORDS
+from txn_analysis.interrupts import INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,12 +60,12 @@ def test_a_command_ends_whatever_holds_it_up(program: str, number: int, tmp_path
     command = python(program, tmp_path / "temp")
     command.until_it_says("ready")
     ended = command.interrupt(number)
-    assert (ended.code, ended.said) == (128 + number, ["ready", "interrupted"])
+    assert (ended.code, ended.said) == (128 + number, ["ready", INTERRUPTED])
 
 
 def test_a_command_ends_while_nobody_reads_its_report(tmp_path: Path) -> None:
     ended = interrupted_while_nobody_reads(lambda pipe: python("print('x' * 100_000)", tmp_path / "temp", pipe))
-    assert (ended.code, ended.said) == (130, ["interrupted"])
+    assert (ended.code, ended.said) == (130, [INTERRUPTED])
 
 
 def test_what_was_ignored_stays_so(tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_while_spark_starts(tmp_path: Path) -> None:
     command = txn_analysis(audit_into(tmp_path / "warehouse"), tmp_path / "temp")
     command.until(command.has_java, "Java to start")
     ended = command.interrupt()
-    assert (ended.code, ended.said[-1], ended.left_in_temp) == (130, "interrupted", [])
+    assert (ended.code, ended.said[-1], ended.left_in_temp) == (130, INTERRUPTED, [])
     assert not (tmp_path / "warehouse").exists()
 
 
@@ -120,7 +121,7 @@ def test_while_mail_does_not_read_the_report(scene: Scene, tmp_path: Path) -> No
     warehouse = scene.copied_to(tmp_path / "warehouse")
     asked = ["report", "--warehouse", str(warehouse), "--cluster", "earlier", "--format", "html"]
     ended = interrupted_while_nobody_reads(lambda pipe: txn_analysis(asked, tmp_path / "temp", pipe))
-    assert (ended.code, ended.said[-1], ended.left_in_temp) == (130, "interrupted", [])
+    assert (ended.code, ended.said[-1], ended.left_in_temp) == (130, INTERRUPTED, [])
 
 
 def audit_into(warehouse: Path) -> list[str]:
@@ -135,7 +136,7 @@ def interrupted_after(stage: str, words: list[str], temp: Path, number: int = si
 
 def assert_at_once(ended: Interrupted, code: int, stage: str) -> None:
     *stages, line = ended.said
-    assert (ended.code, line, ended.left_in_temp) == (code, "interrupted", [])
+    assert (ended.code, line, ended.left_in_temp) == (code, INTERRUPTED, [])
     assert stages[-1].startswith(f"txn-analysis: {stage}")
 
 

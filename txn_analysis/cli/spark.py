@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from txn_analysis.errors import AuditError, ConfigError, WarehouseError
 from txn_analysis.interrupts import handle_signals
 from txn_analysis.report.progress import progress_on
+from txn_analysis.warehouse_place import check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,6 @@ _MASTER = re.compile(
     rf"local|local\[(?:[0-9]+|\*)(?:\s*,{_COUNT})?\]|local-cluster\[{_COUNT},{_COUNT},{_COUNT}\]"
     r"|spark://[^\s:]+:[0-9]+(?:,[^\s:]+:[0-9]+)*|yarn|k8s://\S+"
 )
-_LOG_OF_TABLE = "_delta_log"
 RUNS_FOLDER = "runs"
 """The table without which there is nothing to read; its schema takes a second to import."""
 
@@ -52,23 +52,10 @@ def check_new_warehouse(settings: Settings) -> None:
     """Refuses a warehouse that cannot be made or written here, before Spark starts and files are read.
 
     Raises:
-        WarehouseError: a part of its path is a file, a table, or a folder that is not ours to write.
+        WarehouseError: a part of its path is a file or a table, or it cannot be written.
     """
-    if "://" in settings.warehouse:
-        return
-    path = Path(settings.warehouse).absolute()
-    place = next(folder for folder in (path, *path.parents) if folder.exists())
-    if not place.is_dir():
-        raise WarehouseError(f"--warehouse {settings.warehouse}: {place} is a file, not a folder: give another one")
-    table = next((folder for folder in (place, *place.parents) if (folder / _LOG_OF_TABLE).is_dir()), None)
-    if table is not None:
-        raise WarehouseError(
-            f"--warehouse {settings.warehouse}: {table} is a Delta table: give the folder of a warehouse, or a new one"
-        )
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise WarehouseError(
-            f"--warehouse {settings.warehouse}: {place} cannot be written: give yourself permission, or another one"
-        )
+    if "://" not in settings.warehouse:
+        check_writable(Path(settings.warehouse).absolute())
 
 
 def check_master(master: str | None) -> None:
