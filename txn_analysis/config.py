@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from txn_analysis.delta_jars import JARS_VARIABLE
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.kafka_tools import TOPIC_CONFIGS
 from txn_analysis.number_bounds import INT32_MAX, INT64_MAX, LAST_MOMENT_MS, MAX_STATE_PARTITIONS
 from txn_analysis.reading.depth import Depth
 
@@ -135,7 +136,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     )
     topic_config: Name | None = Field(
         default=None,
-        description="file with what `kafka-configs.sh --describe --all --entity-type topics` prints",
+        description=f"file with what `{TOPIC_CONFIGS}` prints",
     )
     free_bytes: SizeBytes | None = Field(
         default=None, description="free space that the blocked partitions can grow into; says how many days are left"

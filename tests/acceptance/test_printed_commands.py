@@ -1,17 +1,25 @@
-"""Every command that a report prints is run as it stands: another cluster, a relative warehouse with a space in it."""
+"""Every command that is printed works as it stands: another cluster, a relative warehouse with a space in it.
+
+Ours are run, one for each verb and set of options; of all others, and of Kafka's tools, the options are looked up.
+"""
 
 from __future__ import annotations
 
 import html
+import json
 import re
-import shlex
+import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.acceptance.captures import CASES
+from tests.cli.mistakes import MISTAKES
+from tests.docs.commands import commands_in, wrong_with
 from txn_analysis.cli.main import app
+from txn_analysis.judge.rules import RULES
+from txn_analysis.judge.verdicts import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,17 +27,31 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from tests.docs.commands import Command
+
+    Run = Callable[..., tuple[int, str, str]]
+
 CAPTURE = CASES / "kafka-4.2/capture-1"
 WORDS = ("--warehouse", "my audit/tables", "--cluster", "production")
 HANGING, IN_THE_DARK = ("segments", "transaction-state"), ("segments",)
-_COMMAND = re.compile(r"txn-analysis (?:abort-plan|verify|explain|report) [^`\n]*")
+_COMMAND = re.compile(r"(?:txn-analysis (?=[a-z])|kafka-[a-z-]+\.sh (?=[a-z-]))[^`\n]*")
+
+
+def printed_in(text: str) -> list[Command]:
+    """The commands that a text prints: on lines of their own, between backticks, or to the end of a line."""
+    return [command for found in sorted(set(_COMMAND.findall(text))) for command in commands_in(found)]
 
 
 @pytest.fixture
 def run(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[int, str, str]]:
+    spark: SparkSession,
+    empty_warehouse: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Run:
     """Runs a command in a folder of its own, on the one session of the tests."""
+    shutil.copytree(empty_warehouse, tmp_path / WORDS[1])
 
     @contextmanager
     def session(*_: Any, **__: Any) -> Iterator[SparkSession]:
@@ -48,41 +70,55 @@ def run(
     return done
 
 
-def commands_in(text: str) -> set[str]:
-    return {found.strip() for found in _COMMAND.findall(text)}
-
-
 @pytest.mark.parametrize(
-    ("parts", "code", "verbs"),
+    ("parts", "code", "programs"),
     [
-        pytest.param(HANGING, 1, {"abort-plan", "verify", "explain"}, id="hanging"),
-        pytest.param(IN_THE_DARK, 3, {"explain", "report"}, id="in-the-dark"),
+        pytest.param(
+            HANGING,
+            1,
+            {"txn-analysis abort-plan", "txn-analysis verify", "kafka-transactions.sh --bootstrap-server"},
+            id="hanging",
+        ),
+        pytest.param(IN_THE_DARK, 3, {"txn-analysis explain", "txn-analysis report"}, id="in-the-dark"),
     ],
 )
 def test_every_printed_command_works(
-    run: Callable[..., tuple[int, str, str]], tmp_path: Path, parts: tuple[str, ...], code: int, verbs: set[str]
+    run: Run, tmp_path: Path, parts: tuple[str, ...], code: int, programs: set[str]
 ) -> None:
-    paths = [str(CAPTURE / part) for part in parts]
-    page, mail = str(tmp_path / "page.html"), str(tmp_path / "mail.txt")
-    ended, text, _ = run("audit", *paths, *WORDS, "--max-clock-skew-ms", "0", "--html", page)
-    assert ended == code
-    again, _, _ = run("report", *WORDS, "--width", "76", "-o", mail)
-    _, _, notes = run("find-hanging", *WORDS)
-    shown = html.unescape((tmp_path / "page.html").read_text())
-    found = commands_in(text) | commands_in((tmp_path / "mail.txt").read_text()) | commands_in(notes)
-    found |= {command.partition("<")[0] for command in commands_in(shown)}
-    assert again == code
-    assert {shlex.split(command)[1] for command in found} >= verbs
-    one_of_each = {shlex.split(command)[1]: command for command in sorted(found)}
-    for command in one_of_each.values():
-        _, *words = shlex.split(command)
+    commands = printed_in(_printed(run, tmp_path, [str(CAPTURE / part) for part in parts], code))
+    assert list(filter(None, map(wrong_with, commands))) == []
+    assert {" ".join(command.words[:2]) for command in commands} >= programs
+    ours = [command.words[1:] for command in commands if command.words[0] == "txn-analysis"]
+    one_of_each = {tuple(word for word in words if word.startswith("--")) + words[:1]: words for words in ours}
+    for words in one_of_each.values():
         done, out, err = run(*words)
-        assert "error" not in err, command
-        assert done in {0, 1, 3}, command
-        assert out, command
+        assert "error" not in err, words
+        assert done in {0, 1, 3}, words
+        assert out, words
 
 
-def test_a_report_of_a_run_prints_the_inputs_as_the_audit_did(run: Callable[..., tuple[int, str, str]]) -> None:
+def _printed(run: Run, folder: Path, paths: list[str], code: int) -> str:
+    """What an audit and the verbs behind it print: text, page, mail, notes and plan."""
+    page, mail = folder / "page.html", folder / "mail.txt"
+    ended, text, _ = run("audit", *paths, *WORDS, "--max-clock-skew-ms", "0", "--html", str(page))
+    again, _, _ = run("report", *WORDS, "--width", "76", "-o", str(mail))
+    assert (ended, again) == (code, code)
+    _, _, notes = run("find-hanging", *WORDS)
+    _, plan, of_plan = run("abort-plan", *WORDS, "--format", "ndjson")
+    before = [json.loads(line)["precondition"] for line in plan.splitlines()]
+    shown = [html.unescape(code) for code in re.findall("<code>(.*?)</code>", page.read_text(), re.DOTALL)]
+    return "\n".join([text, mail.read_text(), notes, of_plan, *shown, *before])
+
+
+WORDS_OF_THE_JUDGE = [words for rule in RULES for words in (rule.reason, rule.remedy)] + [v.remedy for v in Verdict]
+
+
+def test_commands_in_remedies_and_errors_are_whole() -> None:
+    said = [*WORDS_OF_THE_JUDGE, *(mistake.answer for mistake in MISTAKES)]
+    assert [wrong for text in said for wrong in map(wrong_with, printed_in(text)) if wrong] == []
+
+
+def test_a_report_of_a_run_prints_the_inputs_as_the_audit_did(run: Run) -> None:
     paths = [str(CAPTURE / part) for part in HANGING]
     _, audited, _ = run("audit", *paths, *WORDS, "--max-clock-skew-ms", "0")
     (run_id,) = set(re.findall(r"--run (run-[0-9a-f]+)", audited))
@@ -91,7 +127,7 @@ def test_a_report_of_a_run_prints_the_inputs_as_the_audit_did(run: Callable[...,
     assert again == audited
 
 
-def test_a_verb_that_finds_no_run_names_the_clusters_that_have_one(run: Callable[..., tuple[int, str, str]]) -> None:
+def test_a_verb_that_finds_no_run_names_the_clusters_that_have_one(run: Run) -> None:
     run("audit", str(CAPTURE / "segments"), *WORDS)
     code, _, err = run("verify", "--warehouse", "my audit/tables")
     assert code == 2

@@ -295,8 +295,8 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "a --topic-config of something else",
             "audit segments --topic-config notes.txt",
-            "error: --topic-config notes.txt: no topic in it; save what `kafka-configs.sh "
-            "--bootstrap-server HOST:9092 --describe --all --entity-type topics` prints",
+            "error: --topic-config notes.txt: no topic in it; save what `kafka-configs.sh --bootstrap-server "
+            '"$BROKERS" --describe --all --entity-type topics` prints',
         ),
         Mistake(
             "a size with a unit",

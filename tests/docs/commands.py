@@ -6,6 +6,7 @@ import re
 import shlex
 import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer.main
@@ -27,9 +28,14 @@ KAFKA_OPTIONS = {
         "--bootstrap-server", "--broker-id", "--transactional-id", "--topic", "--partition", "--start-offset",
         "--max-transaction-timeout", "--producer-id", "--producer-epoch", "--coordinator-epoch",
     },
+    "kafka-topics.sh": {"--bootstrap-server", "--describe", "--topic"},
     "kafka-configs.sh": {"--bootstrap-server", "--describe", "--all", "--entity-type", "--entity-name"},
     "kafka-leader-election.sh": {"--bootstrap-server", "--election-type", "--all-topic-partitions"},
 }  # fmt: skip
+
+
+_BROKERS = "--bootstrap-server"
+_ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -50,15 +56,43 @@ def blocks_of(text: str) -> list[str]:
     return [textwrap.dedent(block) for block in _FENCED.findall(text)]
 
 
+def wrong_with(command: Command, *, is_whole: bool = True) -> str | None:
+    """What its program would refuse in it; None where nothing.
+
+    Args:
+        command: of a document, or of what the program prints.
+        is_whole: it is to be typed as it stands; in prose a tool may be named with an option and no more.
+    """
+    program, *rest = command.words
+    if program in KAFKA_OPTIONS:
+        known: set[str] | None = KAFKA_OPTIONS[program]
+    elif program.endswith(".py"):
+        known = verb_options("audit") if (_ROOT / "jobs" / Path(program).name).exists() else None
+    else:
+        # `txn-analysis VERB --help` speaks of all of them.
+        verbs = [word for word in rest if not word.startswith("-") and word != "VERB"]
+        known = verb_options(verbs[0]) if verbs else {"--help", "--version"}
+    if known is None:
+        return f"there is no such verb or job: {command.text}"
+    missing = ({_BROKERS} & KAFKA_OPTIONS.get(program, set())) - command.options if is_whole else set()
+    wrong = sorted((command.options - known) | missing)
+    return f"{', '.join(wrong)}: {command.text}" if wrong else None
+
+
 def commands_of(text: str) -> Iterator[Command]:
     """The commands in fenced blocks (a backslash continues a line) and between backticks."""
-    for line in (line for block in blocks_of(text) for line in block.replace("\\\n", " ").splitlines()):
-        yield from _commands_in(line)
+    yield from commands_in_blocks(text)
     for inline in _INLINE.findall(_FENCED.sub("", text)):
-        yield from _commands_in(inline)
+        yield from commands_in(inline)
 
 
-def _commands_in(line: str) -> Iterator[Command]:
+def commands_in_blocks(text: str) -> Iterator[Command]:
+    """Those in fenced blocks, which are to be typed as they stand."""
+    for line in (line for block in blocks_of(text) for line in block.replace("\\\n", " ").splitlines()):
+        yield from commands_in(line)
+
+
+def commands_in(line: str) -> Iterator[Command]:
     """A line may begin with a time (cron), spark-submit or podman; our command is what follows."""
     try:
         words = shlex.split(line, comments=True)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.docs.commands import KAFKA_OPTIONS, commands_of, verb_options
+from tests.docs.commands import commands_in_blocks, commands_of, wrong_with
 from tests.docs.examples import DOCUMENTS, ROOT
 from tests.docs.pages import made_pages, with_tables
 from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
 PATHS = [path for path in DOCUMENTS if path.parent.name != "decisions"]  # what was decided may name what was given up
 
@@ -26,22 +25,10 @@ def names(paths: list[Path]) -> list[str]:
 
 @pytest.mark.parametrize("path", PATHS, ids=names(PATHS))
 def test_every_command_has_the_verb_and_the_options_that_are_shown(path: Path) -> None:
-    assert list(_wrong_commands(path.read_text(encoding="utf-8"))) == []
-
-
-def _wrong_commands(text: str) -> Iterator[str]:
-    for command in commands_of(text):
-        program, *rest = command.words
-        if program in KAFKA_OPTIONS:
-            known: set[str] | None = KAFKA_OPTIONS[program]
-        elif program.endswith(".py"):
-            known = verb_options("audit") if (ROOT / "jobs" / Path(program).name).exists() else None
-        else:
-            # `txn-analysis VERB --help` speaks of all of them.
-            verbs = [word for word in rest if not word.startswith("-") and word != "VERB"]
-            known = verb_options(verbs[0]) if verbs else {"--help", "--version"}
-        if known is None or command.options - known:
-            yield command.text
+    text = path.read_text(encoding="utf-8")
+    to_type = {command.text for command in commands_in_blocks(text)}
+    wrong = (wrong_with(command, is_whole=command.text in to_type) for command in commands_of(text))
+    assert list(filter(None, wrong)) == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))

@@ -10,7 +10,7 @@ import pytest
 from tests.report import rows
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.build import build_report
-from txn_analysis.report.style import print_styled
+from txn_analysis.report.style import print_styled, wrapped
 from txn_analysis.report.text_report import report_lines, text_report
 
 if TYPE_CHECKING:
@@ -219,12 +219,20 @@ def test_colours_change_no_word() -> None:
     assert stream.getvalue() == text_report(report)
 
 
-def test_mail_has_no_long_line_and_loses_nothing() -> None:
+@pytest.mark.parametrize("width", range(20, 120, 9))
+def test_what_is_to_be_typed_is_never_broken_over_two_lines(width: int) -> None:
+    command = '`kafka-topics.sh --bootstrap-server "$BROKERS" --describe --topic __transaction_state`'
+    lines = wrapped(f"state their count with `--transaction-state-partitions 50`; {command} prints it", width, "  ")
+    assert [sum(part in line for line in lines) for part in ("`--transaction-state-partitions 50`", command)] == [1, 1]
+
+
+def test_mail_has_no_long_line_but_commands_and_loses_nothing() -> None:
     found = rows.inconclusive(
         topic="a-topic-with-a-rather-long-name", transactional_id="an-id-that-is-longer-than-a-column"
     )
     text = text_report(build_report(rows.run(), [rows.input_file()], [], [found, rows.live_finding()]), 76)
-    assert max(map(len, text.splitlines())) <= 76
+    long = [line.split()[1] for line in text.splitlines() if len(line) > 76]
+    assert long == ["kafka-transactions.sh"]
     assert "inconclusive: state_incomplete" in text
     assert "a-topic-with-a-rather-long-name-0 from 161, idle 3 h 0 min" in text
     assert "an-id-that-is-longer-than-a-column" in text

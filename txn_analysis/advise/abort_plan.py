@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from txn_analysis.errors import AuditError
 from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.kafka_tools import TRANSACTIONS
 from txn_analysis.report.escape import escape, shell_option
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ def _precondition(finding: Mapping[str, Any], *, must_end_producer: bool) -> str
     topic, partition, epoch = finding["topic"], finding["partition"], finding["producer_epoch"]
     start, last_ms = finding["txn_start_offset"], finding["last_timestamp_ms"]
     lookup = (
-        f"a fresh `kafka-transactions.sh describe-producers {shell_option('--topic', topic)} --partition {partition}` "
+        f"a fresh `{TRANSACTIONS} describe-producers {shell_option('--topic', topic)} --partition {partition}` "
         f"must show producer id {finding['producer_id']} with epoch {epoch} and CurrentTransactionStartOffset {start}"
         + ("" if last_ms is None else f", and no LastTimestamp after {last_ms}")
     )
@@ -226,7 +227,7 @@ def _precondition(finding: Mapping[str, Any], *, must_end_producer: bool) -> str
     describe = shell_option("--transactional-id", transactional_id)
     return (
         "first end the producer, which may come back and write into the open transaction: stop its application, and "
-        f"fence its id. Then a fresh `kafka-transactions.sh describe {describe}` must show an epoch above {epoch} and "
+        f"fence its id. Then a fresh `{TRANSACTIONS} describe {describe}` must show an epoch above {epoch} and "
         f"not list {escape(topic)}-{partition}, and {lookup}. Then abort with the recorded epochs, never by "
         "--start-offset, which takes whatever epoch it finds"
     )

@@ -12,7 +12,8 @@ from txn_analysis.advise.abort_plan import AbortRecord, fingerprinted, plan_fing
 from txn_analysis.advise.plan_versions import other_version
 from txn_analysis.advise.renderings import ndjson
 from txn_analysis.errors import AuditError
-from txn_analysis.report.escape import escape
+from txn_analysis.kafka_tools import TRANSACTIONS
+from txn_analysis.report.escape import escape, shell_option
 from txn_analysis.report.words import count, iso_utc
 
 if TYPE_CHECKING:
@@ -152,13 +153,17 @@ def what_was_checked(records: Sequence[AbortRecord], now_ms: int) -> str:
 
 def producers_to_end(records: Iterable[AbortRecord]) -> list[str]:
     """One line for each record whose producer must be ended before it is sent."""
-    return [
-        f"first end the producer of {record.topic_partition}, transactional id {escape(str(record.transactional_id))}: "
-        "what it writes there before the abort would be lost. Stop it and fence its id; a fresh "
-        f"`kafka-transactions.sh describe` must show an epoch above {record.producer_epoch} and not list the partition"
-        for record in records
-        if record.must_end_producer
-    ]
+    return [_producer_to_end(record) for record in records if record.must_end_producer]
+
+
+def _producer_to_end(record: AbortRecord) -> str:
+    transactional_id = str(record.transactional_id)
+    return (
+        f"first end the producer of {record.topic_partition}, transactional id {escape(transactional_id)}: what it "
+        "writes there before the abort would be lost. Stop it and fence its id; a fresh "
+        f"`{TRANSACTIONS} describe {shell_option('--transactional-id', transactional_id)}` must show an epoch above "
+        f"{record.producer_epoch} and not list the partition"
+    )
 
 
 def expired(records: Iterable[AbortRecord], now_ms: int) -> list[str]:

@@ -6,6 +6,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from txn_analysis.advise.renderings import why_not_by_epochs
+from txn_analysis.kafka_tools import TRANSACTIONS
 from txn_analysis.report.escape import escape, shell_option, shell_word
 from txn_analysis.report.words import count, iso_utc
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.advise.abort_plan import AbortRecord
 
-_TOOL = 'kafka-transactions.sh --bootstrap-server "$BROKERS"'
 _CONFIG = '${COMMAND_CONFIG:+--command-config "$COMMAND_CONFIG"}'
 
 
@@ -106,4 +106,6 @@ def _abort(record: AbortRecord, *, by_epochs: bool) -> str:
             f"--producer-id {record.producer_id} --producer-epoch {record.producer_epoch} "
             f"--coordinator-epoch {record.coordinator_epoch}"
         )
-    return f"{_TOOL} {_CONFIG} abort {shell_option('--topic', record.topic)} --partition {record.partition} {which}"
+    return (
+        f"{TRANSACTIONS} {_CONFIG} abort {shell_option('--topic', record.topic)} --partition {record.partition} {which}"
+    )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from txn_analysis.judge.verdicts import Verdict  # noqa: TC001 typer reads the annotations
+from txn_analysis.kafka_tools import TOPIC_CONFIGS
 from txn_analysis.reading.depth import Depth  # noqa: TC001 typer reads the annotations
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class Request:
         typer.Option(
             "--topic-config",
             metavar="FILE",
-            help="What kafka-configs.sh --describe --all --entity-type topics printed.",
+            help=f"What {TOPIC_CONFIGS} printed.",
         ),
     ] = None
     free_bytes: Annotated[

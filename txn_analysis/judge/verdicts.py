@@ -39,7 +39,7 @@ class _Words(TypedDict):
 _WORDS: dict[Verdict, _Words] = {
     Verdict.HANGING: {
         "meaning": "nobody will ever write the end marker",
-        "remedy": "Print the plan with `txn-analysis abort-plan --format commands`, check what stands above each "
+        "remedy": "Print the plan (the verb `abort-plan`, `--format commands`), check what stands above each "
         "command, send it, then copy the logs again and audit once more.",
     },
     Verdict.SUSPECT: {

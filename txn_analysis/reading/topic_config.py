@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from txn_analysis.errors import ConfigError
+from txn_analysis.kafka_tools import TOPIC_CONFIGS
 
 _TOPIC = r"[a-zA-Z0-9._-]{1,249}"
 # 2.5 and newer: a heading, then one line for each setting.
@@ -15,7 +16,7 @@ _HEADING = re.compile(rf"(?:Dynamic|All) configs for topic '?({_TOPIC})'? are:")
 _ONE_LINE = re.compile(rf"Configs for topic '?({_TOPIC})'? are ?(.*)")
 _SETTING = re.compile(r"\s+([a-z.]+)=(.*?) sensitive=(?:true|false) synonyms=\{.*\}")
 _PAIR = re.compile(r"(cleanup\.policy|retention\.ms|retention\.bytes)=((?:compact|delete|,)+|-?[0-9]{1,19})")
-_SAVE = "save what `kafka-configs.sh --bootstrap-server HOST:9092 --describe --all --entity-type topics` prints"
+_SAVE = f"save what `{TOPIC_CONFIGS}` prints"
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.kafka_tools import TRANSACTIONS
 from txn_analysis.report.clocks import idle_by_brokers, is_contradicted
 from txn_analysis.report.escape import clip, escape, shell_option, shell_word
 from txn_analysis.report.impact_text import blocks_sentence, cause_sentence
@@ -61,6 +62,8 @@ def paragraphs(report: AuditReport, finding: FindingItem, options: str) -> Itera
     if finding.verdict is Verdict.HANGING:
         command = f"txn-analysis abort-plan{_run_option(report)}{options} --format commands"
         yield Paragraph("do", _advice(finding), command=command)
+        if _must_end_first(finding):
+            yield _check(finding)
         return
     if rule is not None:
         yield Paragraph("do", rule.remedy)
@@ -107,15 +110,24 @@ def _since(report: AuditReport, finding: FindingItem) -> str:
 
 
 def _advice(finding: FindingItem) -> str:
-    if not finding.must_end_producer or finding.transactional_id is None:
+    if not _must_end_first(finding):
         return "the script looks at the clock, and the start up on the broker, and asks, before it sends anything"
     why = "has a transaction in progress" if finding.is_producer_live else "may come back"
-    describe = f"kafka-transactions.sh describe {shell_option('--transactional-id', finding.transactional_id)}"
     return (
         f"FIRST end the producer: it {why} under this producer id, and what it writes there would be aborted as well. "
-        f"Stop its application, and fence its id: a fresh `{describe}` must show an epoch above "
-        f"{finding.producer_epoch} and not list {escape(finding.topic_partition)}. The script checks that"
+        "Stop its application, and fence its id. The script checks that"
     )
+
+
+def _must_end_first(finding: FindingItem) -> bool:
+    return finding.must_end_producer and finding.transactional_id is not None
+
+
+def _check(finding: FindingItem) -> Paragraph:
+    """How one sees that the producer was ended."""
+    describe = shell_option("--transactional-id", str(finding.transactional_id))
+    must_show = f"an epoch above {finding.producer_epoch} and not list {escape(finding.topic_partition)}"
+    return Paragraph("check", f"must show {must_show}", command=f"{TRANSACTIONS} describe {describe}")
 
 
 def _look(finding: FindingItem) -> str:

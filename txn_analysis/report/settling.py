@@ -20,6 +20,7 @@ from txn_analysis.judge.rules.state_does_not_fit import STATE_DOES_NOT_FIT
 from txn_analysis.judge.rules.state_incomplete import STATE_INCOMPLETE
 from txn_analysis.judge.rules.state_older_than_log import STATE_OLDER_THAN_LOG
 from txn_analysis.judge.words import ranges
+from txn_analysis.kafka_tools import STATE_TOPIC_DESCRIPTION
 from txn_analysis.report.model import FindingItem, Remedy, RunItem
 from txn_analysis.report.words import iso_utc
 
@@ -64,10 +65,9 @@ class Asked(NamedTuple):
         """The option that says how many there are, in full where that is known."""
         if self.state["count"]["fitting_count"] == 1:
             return f"`--transaction-state-partitions {self.fitting}`, the only count that fits the ids in it"
-        asked_of_a_broker = 'kafka-topics.sh --bootstrap-server "$BROKERS" --describe --topic __transaction_state'
         return (
             f"`--transaction-state-partitions N` with the true count, of which {self.fitting} fit "
-            f"(`{asked_of_a_broker}` prints it), and the partitions that are missing"
+            f"(`{STATE_TOPIC_DESCRIPTION}` prints it), and the partitions that are missing"
         )
 
     @property

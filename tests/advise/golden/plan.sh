@@ -1,5 +1,5 @@
 #!/bin/sh
-# Abort plan 17df2c1c57d320a4ebfdf516b710f97f of run run-1: 4 transactions, not after 2026-11-22T03:00:00.000Z.
+# Abort plan 0376c2d869a5c1d41a41327b2cc8608a of run run-1: 4 transactions, not after 2026-11-22T03:00:00.000Z.
 # Before each abort it looks at the clock, asks, and looks at the brokers; what it could not check it does not send.
 #
 #   BROKERS=host:port[,host:port...] sh FILE [--yes] [--ended ID]... [--unchecked RECORD]...
@@ -179,7 +179,7 @@ if [ "$is_asking" = yes ] && [ ! -t 0 ]; then stop 'there is no terminal to ask 
 #   record f1
 #   transactional id: evil\nkafka-transactions.sh abort --everything\x1b[2J\u202e\u2028'"`$(rm -rf ~)`
 #   not before 2026-11-21T00:20:01.000Z, not after 2026-11-22T03:00:00.000Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh describe --transactional-id "$(printf 'evil\012kafka\055transactions.sh abort \055\055everything\033[2J\342\200\256\342\200\250\047"`$(rm \055rf ~)`')"` must show an epoch above 3 and not list -rf-2, and a fresh `kafka-transactions.sh describe-producers --topic=-rf --partition 2` must show producer id 987654321 with epoch 3 and CurrentTransactionStartOffset 155, and no LastTimestamp after 1795219200000. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id "$(printf 'evil\012kafka\055transactions.sh abort \055\055everything\033[2J\342\200\256\342\200\250\047"`$(rm \055rf ~)`')"` must show an epoch above 3 and not list -rf-2, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic=-rf --partition 2` must show producer id 987654321 with epoch 3 and CurrentTransactionStartOffset 155, and no LastTimestamp after 1795219200000. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin f1 '-rf-2 from offset 155, producer id 987654321' 1795220401 1795316400 "$@" &&
     is_said_to_be_ended "$(printf 'evil\012kafka\055transactions.sh abort \055\055everything\033[2J\342\200\256\342\200\250\047"`$(rm \055rf ~)`')" '--ended "$(printf '"'"'evil\012kafka\055transactions.sh abort \055\055everything\033[2J\342\200\256\342\200\250\047"`$(rm \055rf ~)`'"'"')"' "$@" &&
     is_open 987654321 3 155 1795219200000 --topic=-rf --partition 2 &&
@@ -192,7 +192,7 @@ fi
 #   record f0
 #   transactional id: evil\nkafka-transactions.sh abort --everything\x1b[2J\u202e\u2028'"`$(rm -rf ~)`
 #   not before 2026-11-21T00:20:01.000Z, not after 2026-11-22T03:00:00.000Z
-#   check first: a fresh `kafka-transactions.sh describe-producers --topic orders --partition 2` must show producer id 987654321 with epoch 3 and CurrentTransactionStartOffset 155, and no LastTimestamp after 1795219200000
+#   check first: a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic orders --partition 2` must show producer id 987654321 with epoch 3 and CurrentTransactionStartOffset 155, and no LastTimestamp after 1795219200000
 if begin f0 'orders-2 from offset 155, producer id 987654321' 1795220401 1795316400 "$@" &&
     is_open 987654321 3 155 1795219200000 --topic orders --partition 2; then
 kafka-transactions.sh --bootstrap-server "$BROKERS" ${COMMAND_CONFIG:+--command-config "$COMMAND_CONFIG"} abort --topic orders --partition 2 --start-offset 155
@@ -203,7 +203,7 @@ fi
 # orders-3 from offset 155 or below: producer id 987654321, epoch 3; unknown_producer
 #   record f0
 #   not before 2026-11-21T00:20:01.000Z, not after 2026-11-22T03:00:00.000Z
-#   check first: a fresh `kafka-transactions.sh describe-producers --topic orders --partition 3` must show producer id 987654321 with epoch 3 and CurrentTransactionStartOffset 155, and no LastTimestamp after 1795219200000
+#   check first: a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic orders --partition 3` must show producer id 987654321 with epoch 3 and CurrentTransactionStartOffset 155, and no LastTimestamp after 1795219200000
 if begin f0 'orders-3 from offset 155, producer id 987654321' 1795220401 1795316400 "$@" &&
     is_open 987654321 3 155 1795219200000 --topic orders --partition 3; then
 kafka-transactions.sh --bootstrap-server "$BROKERS" ${COMMAND_CONFIG:+--command-config "$COMMAND_CONFIG"} abort --topic orders --partition 3 --start-offset 155
@@ -214,7 +214,7 @@ fi
 #   record f1
 #   transactional id: inventory-sync
 #   not before 2026-11-21T00:20:01.000Z, not after 2026-11-22T03:00:00.000Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh describe --transactional-id inventory-sync` must show an epoch above 0 and not list payments-0, and a fresh `kafka-transactions.sh describe-producers --topic payments --partition 0` must show producer id 3 with epoch 0 and CurrentTransactionStartOffset 187, and no LastTimestamp after 1795219200000. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id inventory-sync` must show an epoch above 0 and not list payments-0, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic payments --partition 0` must show producer id 3 with epoch 0 and CurrentTransactionStartOffset 187, and no LastTimestamp after 1795219200000. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 record='payments-0 from offset 187, producer id 3'
 refuse 'no command: its coordinator epoch is unknown; audit a deep dump (--deep-iteration) or a producer snapshot' || :
 

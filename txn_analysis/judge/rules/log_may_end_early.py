@@ -11,6 +11,7 @@ from txn_analysis.judge.logic import UNBOUNDED_MS
 from txn_analysis.judge.rules.rule import Rule
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.judge.words import utc
+from txn_analysis.kafka_tools import TRANSACTIONS
 
 if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts
@@ -70,6 +71,6 @@ LOG_MAY_END_EARLY = Rule(
     "shows. The end marker may lie in the part of the log that was not copied.",
     remedy="Copy this partition's log again once another end marker, of whichever producer, is in it, and audit it "
     "with the state that you have. Where nothing is written there any more, or all records were deleted, a further "
-    "copy is the same: only the broker can tell (`kafka-transactions.sh describe-producers`). Nothing waives this "
-    "rule.",
+    "copy is the same: only the broker can tell: "
+    f"`{TRANSACTIONS} describe-producers --topic TOPIC --partition N`. Nothing waives this rule.",
 )

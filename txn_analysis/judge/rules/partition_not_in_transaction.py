@@ -48,6 +48,6 @@ PARTITION_NOT_IN_TRANSACTION = Rule(
     "of the producer in a later copy of the log",
     reason="The marker goes to the partitions that the coordinator's transaction lists, and this one is not among "
     "them: a write came before the partition was added, or after the transaction had ended (KIP-890).",
-    remedy="Abort it: `txn-analysis abort-plan --format commands` prints the command and what to check before. If the "
+    remedy="Abort it: the verb `abort-plan` prints the command and what to check before (`--format commands`). If the "
     "producer has a transaction in progress, end that producer first.",
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.judge.rules.rule import Rule
 from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.kafka_tools import STATE_TOPIC_DESCRIPTION
 
 if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts
@@ -47,6 +48,5 @@ STATE_DOES_NOT_FIT = Rule(
     reason="Producer ids are small numbers, and those of two clusters overlap. With another cluster's state, or with a "
     "part of it that passes for the whole, live transactions look as if nobody knew of them.",
     remedy="Copy `__transaction_state` of the cluster that the logs are from, all its partitions, and state their "
-    "count with `--transaction-state-partitions`. "
-    '`kafka-topics.sh --bootstrap-server "$BROKERS" --describe --topic __transaction_state` prints it.',
+    f"count with `--transaction-state-partitions`. `{STATE_TOPIC_DESCRIPTION}` prints it.",
 )

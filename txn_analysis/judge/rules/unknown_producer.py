@@ -39,5 +39,5 @@ UNKNOWN_PRODUCER = Rule(
     would_change="a record of __transaction_state with this producer id, or an end marker of it in a later copy",
     reason="The coordinator has forgotten the id (transactional.id.expiration.ms), or never heard of it. Nobody is "
     "left who would write the marker.",
-    remedy="Abort it: `txn-analysis abort-plan --format commands` prints the command and what to check before.",
+    remedy="Abort it: the verb `abort-plan` prints the command and what to check before (`--format commands`).",
 )
