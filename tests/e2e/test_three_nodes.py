@@ -32,7 +32,7 @@ def test_of_all_nodes_together_the_verdicts_are_what_clients_were_answered(
     killed: tuple[ThreeNodes, list[Copy]],
 ) -> None:
     scene, copies = killed
-    assert scene.transactions > 10 * ROUNDS
+    assert min(scene.answers["commit"], scene.answers["abort"]) > 2 * ROUNDS
     assert sum(len(copy.still_open) for copy in copies) > ROUNDS
     for copy in copies:
         found = {

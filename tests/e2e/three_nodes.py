@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from threading import Timer
@@ -24,6 +25,7 @@ NODES = 3
 TOPIC = "orders"
 PARTITIONS = 6
 HANGS_AT: Place = (TOPIC, 0)
+_IDS, _WITNESSES = 8, 16
 COMPLETED = {"CompleteCommit", "CompleteAbort", "Empty"}
 
 _PROPERTIES = {
@@ -75,7 +77,7 @@ class ThreeNodes:
     dice: random.Random
     hang: Hang
     told: dict[str, Told] = field(default_factory=dict)
-    transactions: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
 
     def transact(self, count: int) -> None:
         """Some transactions, one after another: most are ended, some stay open."""
@@ -86,13 +88,20 @@ class ThreeNodes:
             else:
                 self._write()
 
+    def witness(self) -> None:
+        """Transactions that put a broker's clock behind what hangs: in its partition, and in all of the state."""
+        for number in range(_WITNESSES):
+            name = f"witness-{number}"
+            self.driver.begin(name)
+            self.driver.send(name, HANGS_AT, 1)
+            self.driver.commit(name)
+
     def _write(self) -> None:
         ended = [told for told in self.told.values() if told.answer in {"commit", "abort"}]
-        is_new = len(self.told) < 5 or not ended
+        is_new = len(self.told) < _IDS or not ended
         told = Told(f"shop-{len(self.told)}") if is_new else self.dice.choice(ended)
         self.told[told.name] = told
         told.places, told.answer = set(), "open"
-        self.transactions += 1
         try:
             self.driver.begin(told.name)
             for _ in range(self.dice.randrange(1, 4)):
@@ -111,6 +120,7 @@ class ThreeNodes:
             told.answer = "commit" if commit else "abort"
         except KafkaError:
             told.answer = "unknown"
+        self.answers[told.answer] += 1
 
     def copy(self, target: Path, dead: int | None = None) -> Copy:
         """Copy all folders once every decision has reached its partitions."""
@@ -163,7 +173,7 @@ def _set_scene(version: str, folder: Path, seed: int, running: ExitStack) -> Thr
     running.callback(raw.close)
     hang = Hanger(raw, driver, now_ms() - 3 * HOUR_MS).unknown_producer(HANGS_AT)
     scene = ThreeNodes(cluster, driver, random.Random(seed), hang)
-    scene.transact(10)
+    scene.witness()
     return scene
 
 

@@ -136,6 +136,34 @@ def test_a_rise_may_touch_the_data(rise: Rise, first_ms: int | None, last_ms: in
         ),
         pytest.param([row(0, state="CompleteCommit"), row(4, state="CompleteAbort")], 40, id="the-newest-counts"),
         pytest.param(
+            [
+                row(0, state="PrepareCommit"),
+                row(1, state="CompleteCommit"),
+                row(1, name="ledger", leader_epoch=1, recorded_ms=90),
+                row(2, state="CompleteCommit", leader_epoch=1, recorded_ms=91),
+            ],
+            None,
+            id="completed-by-a-dead-leader-and-again-by-its-successor",
+        ),
+        pytest.param(
+            [
+                row(0, state="PrepareCommit"),
+                row(1, state="CompleteCommit"),
+                row(2, state="CompleteCommit", leader_epoch=1),
+            ],
+            20,
+            id="completed-twice-and-nothing-was-cut-off",
+        ),
+        pytest.param(
+            [
+                row(0, state="PrepareCommit"),
+                row(0, name="ledger", leader_epoch=1),
+                row(1, state="CompleteCommit", leader_epoch=1),
+            ],
+            10,
+            id="its-prepare-was-cut-off",
+        ),
+        pytest.param(
             [row(None, state="CompleteCommit", recorded_ms=None, last_update_ms=10)],
             UNBOUNDED_MS,
             id="an-export-does-not-say-when",

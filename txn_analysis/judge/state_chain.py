@@ -16,7 +16,7 @@ from txn_analysis.judge.logic import UNBOUNDED_MS, later_of, latest
 from txn_analysis.judge.records import COMPLETED, PREPARED_OF
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 class StateBatch(NamedTuple):
@@ -29,13 +29,18 @@ class StateBatch(NamedTuple):
 
 
 class StateStep(NamedTuple):
-    """One record of one id, as far as it says what came before it: `StateRecord` without what was decided."""
+    """One record of one id, as far as it says what came before it: `StateRecord` without what was decided.
+
+    `offset` and `leader_epoch` are those of its place in the log; None in an export, and where the dump has none.
+    """
 
     transactional_id: str
     order: tuple[Any, ...]
     state: str | None
     recorded_ms: int | None
     last_update_ms: int | None
+    offset: int | None
+    leader_epoch: int | None
 
     @property
     def moment_ms(self) -> int | None:
@@ -117,7 +122,7 @@ class StateRows:
         for listed in row["topic_partitions"] or ():
             self.topics.add(listed["topic"])
         if row["transactional_id"] is not None:
-            at = row["recorded_ms"], row["last_update_ms"]
+            at = row["recorded_ms"], row["last_update_ms"], row["offset"], row["leader_epoch"]
             self.steps.add(StateStep(row["transactional_id"], order, row["state"], *at))
 
     def chain(self) -> StateChain:
@@ -131,7 +136,7 @@ class StateRows:
             gap_end_ms=_gap_end_ms(ordered),
             rises=tuple(_rises(ordered)),
             leader_epoch=latest(*[b.leader_epoch for b in ordered]),
-            orphan_ms=_orphan_ms(self.steps),
+            orphan_ms=_orphan_ms(self.steps, _cuts(ordered)),
             topics=frozenset(self.topics),
         )
 
@@ -163,7 +168,21 @@ def _rises(ordered: Sequence[StateBatch]) -> Iterable[Rise]:
     return found if ordered[-1] is known[-1] else [*found, Rise(known[-1].recorded_ms, None)]
 
 
-def _orphan_ms(steps: Iterable[StateStep]) -> int | None:
+def _cuts(ordered: Sequence[StateBatch]) -> dict[int, int]:
+    """By leader epoch, where a later leader has cut its log, behind which the copy of a dead leader may go on."""
+    first: dict[int, int] = {}
+    for batch in ordered:
+        if batch.leader_epoch is not None:
+            first.setdefault(batch.leader_epoch, batch.base_offset)
+    found, cut = {}, None
+    for epoch in sorted(first, reverse=True):
+        if cut is not None:
+            found[epoch] = cut
+        cut = first[epoch] if cut is None else min(cut, first[epoch])
+    return found
+
+
+def _orphan_ms(steps: Iterable[StateStep], cuts: Mapping[int, int]) -> int | None:
     """When the newest Complete record was written whose Prepare is not there, as where a producer id rotated away."""
     found = None
     histories: defaultdict[str, list[StateStep]] = defaultdict(list)
@@ -171,14 +190,25 @@ def _orphan_ms(steps: Iterable[StateStep]) -> int | None:
         histories[step.transactional_id].append(step)
     for history in histories.values():
         history.sort(key=_by_order)
-        before = [None, *(step.state for step in history)]
-        orphans = [
-            n for n, step in enumerate(history) if step.state in COMPLETED and before[n] != PREPARED_OF[step.state]
-        ]
+        orphans = list(_orphans(history, cuts))
         if orphans:
             written_ms = written_by_ms(history)
             found = latest(found, *(written_ms[n] for n in orphans))
     return found
+
+
+def _orphans(history: Sequence[StateStep], cuts: Mapping[int, int]) -> Iterator[int]:
+    """The Complete records that follow no Prepare of their kind; what a later leader cut off is followed by nothing.
+
+    A coordinator that takes over completes a decision which the dead one may have completed as well.
+    """
+    before = None
+    for number, step in enumerate(history):
+        if step.state in COMPLETED and before != PREPARED_OF[step.state]:
+            yield number
+        cut = None if step.leader_epoch is None else cuts.get(step.leader_epoch)
+        if cut is None or step.offset is None or step.offset < cut:
+            before = step.state
 
 
 def _by_order(step: StateStep) -> tuple[Any, ...]:
