@@ -8,19 +8,22 @@ import tempfile
 import threading
 from enum import Enum
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas import functions as arrow_functions
 
+from txn_analysis import spark_log
 from txn_analysis.delta_jars import DELTA_COORDINATES, delta_jars, jars_folder, resolve_jars
 from txn_analysis.errors import MissingToolError
 from txn_analysis.interrupts import delete_when_interrupted
 from txn_analysis.jdk import check_jdk
 from txn_analysis.private_folders import close_spark_folders, delete_with_java, private_temp_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DEFAULT_MASTER = "local[*]"
 
@@ -138,6 +141,9 @@ def session(
         options |= _launch_options(master or DEFAULT_MASTER, length, java_options)
         _launch_jvm(options)
     SparkContext._ensure_initialized()
+    is_loud = is_submitted and spark_log.is_as_it_comes(SparkContext._jvm)
+    if is_loud:
+        options |= spark_log.UNTIL_IT_RUNS
     conf = SparkConf()
     for key, value in options.items():
         conf.setIfMissing(key, value)
@@ -145,6 +151,8 @@ def session(
         conf.setMaster(options["spark.master"])
     _check_delta_is_loadable()
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    if is_loud:
+        spark_log.replace(SparkContext._jvm)
     close_spark_folders(spark)
     return with_delta(spark)
 
@@ -160,7 +168,6 @@ def _launch_options(master: str, length: RunLength, java_options: str | None) ->
     """What can only be said when the JVM starts, and depends on where it runs."""
     folder = jars_folder(os.environ)
     jars = [str(jar) for jar in _jars(folder)]
-    log4j = Path(__file__).with_name("log4j2.properties").as_uri()
     more = _archive_options(folder) if java_options is None else java_options
     on_this_machine = is_local(master)
     java = _SMALL_JAVA if on_this_machine else ""
@@ -168,7 +175,7 @@ def _launch_options(master: str, length: RunLength, java_options: str | None) ->
         "spark.master": master,
         "spark.jars": ",".join(jars),
         "spark.driver.extraClassPath": os.pathsep.join(jars),  # only what Java's own class path has can be archived
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j} {java} {more}",
+        "spark.driver.extraJavaOptions": f"{spark_log.java_option()} {java} {more}",
         **(_LOCAL_OPTIONS if on_this_machine else {}),
         **work_options(master, length),
         **_CORE_OPTIONS[length],

@@ -88,7 +88,7 @@ class Command:
         _, rest = self._process.communicate()
         assert alive == [], f"{len(alive)} processes lived {LONGEST_S} s later: {''.join(self._said)}{rest}"
         left = [path.name for path in self._temp.iterdir()]
-        return Interrupted(self._process.returncode, [line.rstrip() for line in [*self._said, rest] if line], left)
+        return Interrupted(self._process.returncode, "".join([*self._said, rest]).splitlines(), left)
 
 
 def python(program: str, temp: Path, stdout: int = subprocess.DEVNULL) -> Command:

@@ -60,14 +60,14 @@ class Installed:
             "SPARK_DAEMON_JAVA_OPTS": _FAST_START,
         }
 
-    def audit(self, master: str, words: Sequence[str]) -> None:
-        """Run the installed command `txn-analysis audit`."""
+    def audit(self, master: str, words: Sequence[str]) -> str:
+        """Run the installed command `txn-analysis audit`; what it wrote to stderr."""
         command = [str(self.folder / "bin/txn-analysis"), "audit", "--master", master, *words]
         options = {"PYSPARK_SUBMIT_ARGS": shlex.join([*_as_words(_OF_EXECUTORS), "pyspark-shell"])}
-        _run(command, self.environment(has_package=True) | options)
+        return _run(command, self.environment(has_package=True) | options)
 
-    def submit(self, master: str, words: Sequence[str], *, py_files: Path | None = None) -> None:
-        """Run `jobs/nightly_audit.py` by `spark-submit`, with the package installed, or brought along as py-files."""
+    def submit(self, master: str, words: Sequence[str], *, py_files: Path | None = None) -> str:
+        """Run `jobs/nightly_audit.py` by `spark-submit`, the package installed or brought along; what was on stderr."""
         options = {"jars": ",".join(map(str, delta_jars(jars_folder(os.environ)))), "master": master}
         if py_files:
             options["py-files"] = str(py_files)
@@ -76,7 +76,7 @@ class Installed:
             *(f"--{name}={value}" for name, value in options.items()),
         ]
         command += [*_as_words(_OF_JOBS | _OF_EXECUTORS), PROJECT / "jobs/nightly_audit.py", *words]
-        _run(command, self.environment(has_package=py_files is None))
+        return _run(command, self.environment(has_package=py_files is None))
 
 
 def install(folder: Path) -> Installed:
@@ -99,8 +99,9 @@ def _as_words(options: Mapping[str, str]) -> list[str]:
     return [f"--conf={name}={value}" for name, value in options.items()]
 
 
-def _run(command: Sequence[str | Path], environment: dict[str, str] | None, cwd: Path | None = None) -> None:
+def _run(command: Sequence[str | Path], environment: dict[str, str] | None, cwd: Path | None = None) -> str:
     done = subprocess.run(
         [str(word) for word in command], env=environment, cwd=cwd, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stderr

@@ -26,26 +26,29 @@ if TYPE_CHECKING:
 INPUTS = (str(CASES / "grammar/4.2.0"), str(CASES / "kafka-2.8/console"))
 
 
-def by_submit_on_this_machine(installed: Installed, folder: Path) -> None:
+def by_submit_on_this_machine(installed: Installed, folder: Path) -> str:
     """`spark-submit` in one process, the wheel installed."""
-    installed.submit("local[*]", words(folder))
+    return installed.submit("local[*]", words(folder))
 
 
-def on_a_local_cluster(installed: Installed, folder: Path) -> None:
+def on_a_local_cluster(installed: Installed, folder: Path) -> str:
     """The command with two executors, the wheel installed."""
-    installed.audit("local-cluster[2,1,2048]", words(folder))
+    return installed.audit("local-cluster[2,1,2048]", words(folder))
 
 
-def by_submit_to_a_standalone_cluster(installed: Installed, folder: Path) -> None:
+def by_submit_to_a_standalone_cluster(installed: Installed, folder: Path) -> str:
     """`spark-submit` to a master with two workers; neither they nor the driver have the package but by `--py-files`."""
     with standalone_cluster(folder, installed.environment(has_package=False)) as master:
         # Spark imports from archives by the names .zip and .egg only; a wheel is a zip.
         archive = installed.wheel.rename(folder / "txn_analysis.zip")
-        installed.submit(master, words(folder), py_files=archive)
+        return installed.submit(master, words(folder), py_files=archive)
 
 
 pytestmark = pytest.mark.cluster
 WAYS = (by_submit_on_this_machine, on_a_local_cluster, by_submit_to_a_standalone_cluster)
+
+
+FEW_LINES = 20
 
 
 def words(folder: Path) -> list[str]:
@@ -58,7 +61,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def audits(tmp_path_factory: pytest.TempPathFactory, folders: dict[str, Path]) -> Iterator[dict[str, Future[None]]]:
+def audits(tmp_path_factory: pytest.TempPathFactory, folders: dict[str, Path]) -> Iterator[dict[str, Future[str]]]:
     """All ways at once, two at a time: each waits more than it works."""
     installed = install(tmp_path_factory.mktemp("machine"))
     with ThreadPoolExecutor(2) as pool:
@@ -66,7 +69,7 @@ def audits(tmp_path_factory: pytest.TempPathFactory, folders: dict[str, Path]) -
 
 
 @pytest.fixture(scope="module")
-def expected(spark: SparkSession, audits: dict[str, Future[None]], folders: dict[str, Path]) -> Tables:
+def expected(spark: SparkSession, audits: dict[str, Future[str]], folders: dict[str, Path]) -> Tables:
     """The tables where all tasks run in one process."""
     way = by_submit_on_this_machine.__name__
     audits[way].result()
@@ -77,7 +80,13 @@ def expected(spark: SparkSession, audits: dict[str, Future[None]], folders: dict
 
 @pytest.mark.parametrize("way", [on_a_local_cluster.__name__, by_submit_to_a_standalone_cluster.__name__])
 def test_the_tables_are_those_of_one_process(
-    spark: SparkSession, audits: dict[str, Future[None]], expected: Tables, folders: dict[str, Path], way: str
+    spark: SparkSession, audits: dict[str, Future[str]], expected: Tables, folders: dict[str, Path], way: str
 ) -> None:
     audits[way].result()
     assert differences(tables(spark, folders[way] / "warehouse"), expected) == []
+
+
+def test_a_job_that_is_submitted_says_little(audits: dict[str, Future[str]]) -> None:
+    """Spark by itself writes thousands of lines; some of the few are of the time before the job begins."""
+    for way in (by_submit_on_this_machine, by_submit_to_a_standalone_cluster):
+        assert len(audits[way.__name__].result().splitlines()) <= FEW_LINES
