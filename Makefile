@@ -1,10 +1,9 @@
-# Set-up happens by itself, once, before what needs it: a virtual environment, the packages, the Delta jars, and an
-# archive of classes with which Java starts faster.
+# Set-up happens by itself, once, before what needs it: a virtual environment and the packages in .venv/; the Delta jars,
+# and an archive of classes with which Java starts faster, in the user's cache, where the command finds them as well.
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-export TXN_ANALYSIS_JARS := $(CURDIR)/.jars
 
 CAPTURE := data/cases/kafka-4.2/capture-1
 CODE := txn_analysis jobs tests benchmarks
@@ -13,11 +12,12 @@ CODE := txn_analysis jobs tests benchmarks
 .PHONY: help demo test cluster e2e proof bench check docs format golden setup clean
 
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: $(READY) ## Audit a real capture in data/ and print the report (about 30 s)
 	@$(BIN)/txn-analysis audit $(CAPTURE)/segments $(CAPTURE)/transaction-state \
 		--transaction-state-partitions 4 --max-clock-skew-ms 0 --warehouse build/demo-warehouse --exit-zero
+	@echo 'The commands above work here after:  . $(BIN)/activate' >&2
 
 # Two processes, each with a Spark session of its own; the tests of one file, or of one folder that shares its audits,
 # stay together.
@@ -65,9 +65,9 @@ golden: $(READY) ## Write the expected reports anew; read the diff before commit
 docs: $(READY) ## Write what is made in README.md and docs/: tables, rules, outputs of commands (about 30 s)
 	@$(BIN)/python -m tests.docs
 
-setup: $(READY) ## Only the set-up: .venv/ and .jars/
+setup: $(READY) ## Only the set-up: .venv/, and the Delta jars in ~/.cache/txn-analysis/
 
-clean: ## Remove what runs, tests and checks left; keeps .venv/ and .jars/
+clean: ## Remove what runs, tests and checks left; keeps what setup made
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
@@ -75,9 +75,9 @@ clean: ## Remove what runs, tests and checks left; keeps .venv/ and .jars/
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed; set PYTHON=")'
 	@$(PYTHON) -m txn_analysis.jdk
-	@echo 'Setting up .venv and .jars, once; this takes a minute or two' >&2
+	@echo 'Setting up .venv and ~/.cache/txn-analysis, once; this takes a minute or two' >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,browser,lint]'
-	@$(BIN)/python -m txn_analysis.delta_jars
+	@$(BIN)/python -m txn_analysis.delta_jars > /dev/null
 	@$(BIN)/python -m txn_analysis.class_archive
 	@touch $@

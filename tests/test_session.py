@@ -23,7 +23,7 @@ from txn_analysis.delta_jars import (
 )
 from txn_analysis.errors import MissingToolError
 from txn_analysis.jdk import check_jdk
-from txn_analysis.session import CLASS_ARCHIVE, _archive_options, session
+from txn_analysis.session import _archive_options, class_archive, session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -110,7 +110,10 @@ def test_no_java_at_all(tmp_path: Path) -> None:
 
 def test_jars_are_in_the_named_folder_or_in_the_users_cache(tmp_path: Path) -> None:
     assert jars_folder({"TXN_ANALYSIS_JARS": str(tmp_path)}) == tmp_path
-    assert jars_folder({"XDG_CACHE_HOME": str(tmp_path)}) == tmp_path / "txn-analysis" / f"jars-{DELTA_VERSION}"
+    assert (
+        jars_folder({"XDG_CACHE_HOME": str(tmp_path)})
+        == tmp_path / "txn-analysis" / f"{DELTA_ARTIFACT}-{DELTA_VERSION}"
+    )
 
 
 def test_jars_are_fetched_once(tmp_path: Path, spark_submit: Callable[[str], None]) -> None:
@@ -179,7 +182,7 @@ def test_running_session_is_taken(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("archive", [b"", DAMAGED_ARCHIVE], ids=["empty", "damaged"])
 def test_java_passes_over_a_class_archive_that_does_not_fit(tmp_path: Path, archive: bytes) -> None:
-    (tmp_path / CLASS_ARCHIVE).write_bytes(archive)
+    class_archive(tmp_path).write_bytes(archive)
     options = shlex.split(_archive_options(tmp_path))
     assert options
     told = [
@@ -195,7 +198,7 @@ def test_start_is_silent_and_leaves_nothing_behind_though_the_archive_is_damaged
     """That it is silent with a good one, the whole of an audit shows (tests/test_private_folders.py)."""
     for jar in delta_jars(jars_folder(os.environ)):
         (tmp_path / jar.name).symlink_to(jar)
-    (tmp_path / CLASS_ARCHIVE).write_bytes(DAMAGED_ARCHIVE)
+    class_archive(tmp_path).write_bytes(DAMAGED_ARCHIVE)
     program = """
 from txn_analysis.session import RunLength, session
 spark = session("local[1]", length=RunLength.SHORT)

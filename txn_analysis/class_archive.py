@@ -1,7 +1,8 @@
 """An archive of the classes that Spark and Delta load, with which Java starts some seconds faster.
 
-`python -m txn_analysis.class_archive` makes it once, beside the Delta jars; `make setup` does so. It is Java's own
-dynamic class-data sharing (JEP 350): Java checks that it fits, and without one that fits everything works, more slowly.
+`python -m txn_analysis.class_archive` makes it once, beside the Delta jars, which it fetches; `make setup` does so. It
+is Java's own dynamic class-data sharing (JEP 350): Java checks that it fits, and without one that fits everything
+works, more slowly. It fits one Java and the Spark of one virtual environment: each has its own.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from typing import TYPE_CHECKING, Any
 from txn_analysis.config import Settings
 from txn_analysis.delta_jars import jars_folder, resolve_jars
 from txn_analysis.errors import AuditError
+from txn_analysis.interrupts import delete_when_interrupted, ending_at_once
 from txn_analysis.pipeline import audit
-from txn_analysis.session import CLASS_ARCHIVE, SILENT_ARCHIVE, RunLength, session
+from txn_analysis.session import SILENT_ARCHIVE, RunLength, class_archive, session, spark_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LONGEST_EXIT_S = 120
+_OWNER = ".spark-home"
 _SAMPLE = """\
 Dumping sample-0/00000000000000000000.log
 Log starting offset: 0
@@ -42,7 +45,8 @@ def make_archive(folder: Path) -> Path:
         OSError: it cannot be stored.
     """
     with tempfile.TemporaryDirectory(dir=folder, prefix=".classes-") as work:
-        made, first, second = (Path(work, name) for name in (CLASS_ARCHIVE, "first.txt", "second.txt"))
+        delete_when_interrupted(Path(work))
+        made, first, second = (Path(work, name) for name in ("classes.jsa", "first.txt", "second.txt"))
         first.write_text(_SAMPLE, encoding="utf-8")
         second.write_text(_SAMPLE.replace("sample-0", "sample-1"), encoding="utf-8")
         spark = session(
@@ -52,7 +56,20 @@ def make_archive(folder: Path) -> Path:
         for samples in ([first], [first, second]):
             audit(spark, [str(sample) for sample in samples], settings)
         _end_java(spark)
-        return made.replace(folder / CLASS_ARCHIVE)
+        return _kept(made, class_archive(folder))
+
+
+def _kept(made: Path, archive: Path) -> Path:
+    """Put it in its place, and beside it whose it is; those go whose Spark is gone."""
+    owner = made.with_name("owner")
+    owner.write_text(spark_home(), encoding="utf-8")
+    owner.replace(archive.with_suffix(_OWNER))
+    made.replace(archive)
+    for other in archive.parent.glob(f"*{_OWNER}"):
+        if not Path(other.read_text(encoding="utf-8")).exists():
+            other.with_suffix(archive.suffix).unlink(missing_ok=True)
+            other.unlink(missing_ok=True)
+    return archive
 
 
 def _end_java(spark: SparkSession) -> None:
@@ -67,15 +84,17 @@ def _end_java(spark: SparkSession) -> None:
 
 
 def main() -> int:
-    """Make the archive; where that fails, say why and go on without. Returns the exit code, which is 0."""
+    """Make the archive, unless it is there; where that fails, say why and go on without. Returns the exit code, 0."""
     try:
         folder = jars_folder(os.environ)
         resolve_jars(folder)
-        print(f"{make_archive(folder).stat().st_size >> 20} MiB of classes in {folder}", file=sys.stderr)
+        if not class_archive(folder).exists():
+            print(f"{make_archive(folder).stat().st_size >> 20} MiB of classes in {folder}", file=sys.stderr)
     except (AuditError, OSError, subprocess.TimeoutExpired) as problem:
         print(f"no class archive, every start takes some seconds longer: {problem}", file=sys.stderr)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with ending_at_once():
+        sys.exit(main())

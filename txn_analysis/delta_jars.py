@@ -1,6 +1,7 @@
 """The Delta jars: where they are, and how they are fetched once by Spark's own resolver.
 
-`python -m txn_analysis.delta_jars` fetches them into `$TXN_ANALYSIS_JARS`, or into the per-user cache.
+They are kept in the user's cache, in a folder for each version, where every checkout and every installation finds them;
+`python -m txn_analysis.delta_jars` fetches them, and prints them as `spark-submit --jars` takes them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import MissingToolError
+from txn_analysis.interrupts import delete_when_interrupted, ending_at_once
 from txn_analysis.jdk import check_jdk
 
 if TYPE_CHECKING:
@@ -31,11 +33,25 @@ _REASON = re.compile(r"\[?(unresolved dependency: [^\]\n]+|download failed: [^\]
 
 
 def jars_folder(env: Mapping[str, str]) -> Path:
-    """The folder of the Delta jars: `$TXN_ANALYSIS_JARS`, or one per version in the user's cache."""
+    """The folder of the Delta jars: `$TXN_ANALYSIS_JARS`, or one per version in the user's cache.
+
+    Raises:
+        MissingToolError: the user has no home.
+    """
     if chosen := env.get(JARS_VARIABLE):
         return Path(chosen).absolute()
-    cache = env.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache").absolute() / "txn-analysis" / f"jars-{DELTA_VERSION}"
+    return _cache(env).absolute() / "txn-analysis" / f"{DELTA_ARTIFACT}-{DELTA_VERSION}"
+
+
+def _cache(env: Mapping[str, str]) -> Path:
+    if cache := env.get("XDG_CACHE_HOME"):
+        return Path(cache)
+    try:
+        return Path.home() / ".cache"
+    except RuntimeError as problem:
+        raise MissingToolError(
+            f"there is no home to keep the Delta jars in: set {JARS_VARIABLE} to a folder to write to"
+        ) from problem
 
 
 def delta_jars(folder: Path) -> list[Path]:
@@ -65,6 +81,7 @@ def resolve_jars(folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".resolving-") as work:
+            delete_when_interrupted(Path(work))
             _fetch(Path(work))
             # The main jar is moved last: where it is, the others are, even if two first runs meet or one is killed.
             for jar in sorted(Path(work, "jars").glob("*.jar"), key=lambda jar: DELTA_ARTIFACT in jar.name):
@@ -117,10 +134,9 @@ def _failure(output: str) -> str:
 
 
 def main() -> int:
-    """Fetch the jars and say where they are. Returns the exit code."""
+    """Fetch the jars and print their paths, separated by commas. Returns the exit code."""
     try:
-        folder = jars_folder(os.environ)
-        print(f"{len(resolve_jars(folder))} Delta jars in {folder}", file=sys.stderr)
+        print(",".join(str(jar) for jar in resolve_jars(jars_folder(os.environ))))
     except MissingToolError as problem:
         print(f"error: {problem}", file=sys.stderr)
         return problem.exit_code
@@ -128,4 +144,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with ending_at_once():
+        sys.exit(main())

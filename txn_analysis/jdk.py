@@ -31,7 +31,7 @@ def check_jdk(env: Mapping[str, str]) -> None:
     Raises:
         MissingToolError: there is none, it cannot be run, it has another version, or it lacks a module.
     """
-    java = _java(env)
+    java = java_program(env)
     # Spark starts Java with this module; the small runtimes that some Python wheels carry do not have it.
     answer = _run(java, "--add-modules=jdk.incubator.vector", "-version")
     found = _VERSION.search(answer.stderr) or _VERSION.search(_run(java, "-version").stderr)
@@ -43,7 +43,12 @@ def check_jdk(env: Mapping[str, str]) -> None:
         raise _missing(f"{java}, version {found['version']}, lacks the module jdk.incubator.vector")
 
 
-def _java(env: Mapping[str, str]) -> str:
+def java_program(env: Mapping[str, str]) -> str:
+    """The `java` that Spark will start.
+
+    Raises:
+        MissingToolError: there is none.
+    """
     home = env.get("JAVA_HOME")
     if home:
         java = os.path.join(home, "bin", "java")

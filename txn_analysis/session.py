@@ -7,10 +7,13 @@ import sys
 import tempfile
 import threading
 from enum import Enum
+from hashlib import blake2b
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
+from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas import functions as arrow_functions
@@ -19,16 +22,12 @@ from txn_analysis import spark_log
 from txn_analysis.delta_jars import DELTA_COORDINATES, delta_jars, jars_folder, resolve_jars
 from txn_analysis.errors import MissingToolError
 from txn_analysis.interrupts import delete_when_interrupted
-from txn_analysis.jdk import check_jdk
+from txn_analysis.jdk import check_jdk, java_program
 from txn_analysis.private_folders import close_spark_folders, delete_with_java, private_temp_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DEFAULT_MASTER = "local[*]"
 
 _DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
-CLASS_ARCHIVE = "classes.jsa"  # beside the Delta jars; made by `txn_analysis.class_archive`
 # Java would tell on its standard output, where reports go, of each archive or class that does not fit.
 SILENT_ARCHIVE = "-Xlog:cds*=off"
 _JVM_NOISE = b"WARNING: Using incubator modules:"  # Java says it at every start of Spark, and has no switch for it
@@ -192,9 +191,26 @@ def is_local(master: str) -> bool:
     return master == "local" or master.startswith("local[")
 
 
+def class_archive(folder: Path) -> Path:
+    """Where the archive of classes is, or would be, that fits this Java and Spark; see `txn_analysis.class_archive`.
+
+    Raises:
+        MissingToolError: there is no Java.
+    """
+    java = Path(java_program(os.environ)).resolve()
+    # A Java that was updated in its place takes no archive of the earlier one.
+    of = f"{java}\n{java.stat().st_mtime_ns}\n{spark_home()}"
+    return folder / f"classes-{blake2b(of.encode(), digest_size=6).hexdigest()}.jsa"
+
+
+def spark_home() -> str:
+    """The folder of the Spark that will be started."""
+    return str(_find_spark_home())
+
+
 def _archive_options(folder: Path) -> str:
     """For a Java that may use the archive of classes in `folder`, if there is one; Java itself checks that it fits."""
-    archive = folder / CLASS_ARCHIVE
+    archive = class_archive(folder)
     return f'"-XX:SharedArchiveFile={archive}" {SILENT_ARCHIVE}' if archive.exists() else ""
 
 
