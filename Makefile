@@ -9,7 +9,7 @@ CAPTURE := data/cases/kafka-4.2/capture-1
 CODE := txn_analysis jobs tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test cluster e2e proof bench check docs format golden setup clean
+.PHONY: help demo test cluster e2e proof bench check format golden docs setup clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))

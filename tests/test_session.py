@@ -6,12 +6,14 @@ import os
 import shlex
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from txn_analysis import delta_jars as jars_module
+from txn_analysis.class_archive import keep
 from txn_analysis.delta_jars import (
     DELTA_ARTIFACT,
     DELTA_COORDINATES,
@@ -32,7 +34,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DAMAGED_ARCHIVE = b"\xf0\x0b\xab\xa8" + bytes(4096)  # it begins as Java's do
+OTHER_JAR = "io.delta_delta-storage-1.jar"
 MAIN_JAR = f"io.delta_{DELTA_ARTIFACT}-{DELTA_VERSION}.jar"
+FETCHES = (
+    'for word; do case "$word" in spark.jars.ivy=*) ivy=${word#*=};; esac; done; mkdir "$ivy/jars"; '
+    f'touch "$ivy/jars/{OTHER_JAR}" "$ivy/jars/{MAIN_JAR}"'
+)
 
 
 @pytest.fixture
@@ -116,17 +123,61 @@ def test_jars_are_in_the_named_folder_or_in_the_users_cache(tmp_path: Path) -> N
     )
 
 
-def test_jars_are_fetched_once(tmp_path: Path, spark_submit: Callable[[str], None]) -> None:
-    find_ivy = 'for word; do case "$word" in spark.jars.ivy=*) ivy=${word#*=};; esac; done'
-    spark_submit(
-        f'{find_ivy}; mkdir "$ivy/jars"; touch "$ivy/jars/io.delta_delta-storage-1.jar" "$ivy/jars/{MAIN_JAR}"'
+def test_a_user_without_a_home_is_told_of_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that runs as a number."""
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    with pytest.raises(MissingToolError, match="no home to keep the Delta jars in: set TXN_ANALYSIS_JARS to a folder"):
+        jars_folder({})
+
+
+def test_a_home_that_cannot_be_written_is_one_line_with_the_remedy(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.touch()
+    with pytest.raises(MissingToolError) as refused:
+        resolve_jars(jars_folder({"XDG_CACHE_HOME": str(home)}))
+    assert str(refused.value) == (
+        f"cannot store the Delta jars in {home}/txn-analysis/{DELTA_ARTIFACT}-{DELTA_VERSION}: Not a directory;"
+        " set TXN_ANALYSIS_JARS to a folder to write to"
     )
+
+
+def test_jars_are_fetched_once(tmp_path: Path, spark_submit: Callable[[str], None]) -> None:
+    spark_submit(FETCHES)
     folder = tmp_path / "jars"
     names = [jar.name for jar in resolve_jars(folder)]
-    assert names == sorted(["io.delta_delta-storage-1.jar", MAIN_JAR])
+    assert names == sorted([OTHER_JAR, MAIN_JAR])
     assert sorted(path.name for path in folder.iterdir()) == names
     spark_submit("exit 1")
     assert [jar.name for jar in resolve_jars(folder)] == names
+
+
+def test_two_set_ups_at_once_do_not_harm_each_other(tmp_path: Path, spark_submit: Callable[[str], None]) -> None:
+    spark_submit(f"sleep 0.2; {FETCHES}")
+    with ThreadPoolExecutor() as pool:
+        found = list(pool.map(resolve_jars, [tmp_path / "jars"] * 3))
+    assert [[jar.name for jar in jars] for jars in found] == [sorted([OTHER_JAR, MAIN_JAR])] * 3
+    assert len(list((tmp_path / "jars").iterdir())) == 2
+
+
+def test_what_an_interrupted_set_up_left_is_not_used(tmp_path: Path, spark_submit: Callable[[str], None]) -> None:
+    """The main jar is the last to be there."""
+    (tmp_path / OTHER_JAR).write_text("half of it")
+    (tmp_path / ".resolving-1").mkdir()
+    (tmp_path / ".resolving-1" / MAIN_JAR).touch()
+    assert delta_jars(tmp_path) == []
+    spark_submit(FETCHES)
+    assert [jar.read_text() for jar in resolve_jars(tmp_path)] == ["", ""]
+
+
+def test_jars_are_printed_as_spark_submit_takes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(JARS_VARIABLE, str(tmp_path))
+    for name in (MAIN_JAR, OTHER_JAR):
+        (tmp_path / name).touch()
+    assert jars_module.main() == 0
+    assert capsys.readouterr() == (",".join(sorted(f"{tmp_path}/{name}" for name in (MAIN_JAR, OTHER_JAR))) + "\n", "")
 
 
 def test_failed_fetch_is_one_line_with_the_remedy(tmp_path: Path, spark_submit: Callable[[str], None]) -> None:
@@ -178,6 +229,31 @@ def test_java_is_asked_for_a_class_once(spark: SparkSession) -> None:
 
 def test_running_session_is_taken(spark: SparkSession) -> None:
     assert session("local[7]").sparkContext is spark.sparkContext
+
+
+def test_each_spark_and_each_java_has_an_archive_of_its_own(
+    tmp_path: Path, java_home: Callable[[str], Mapping[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = class_archive(tmp_path)
+    assert class_archive(tmp_path) == ours
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    of_another_spark = class_archive(tmp_path)
+    monkeypatch.setenv("JAVA_HOME", java_home(says("17"))["JAVA_HOME"])
+    assert len({ours, of_another_spark, class_archive(tmp_path)}) == 3
+
+
+def test_archives_go_with_the_environment_that_they_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def archive_of(name: str) -> Path:
+        home, made = tmp_path / name, tmp_path / "made.jsa"
+        home.mkdir()
+        made.touch()
+        monkeypatch.setenv("SPARK_HOME", str(home))
+        return keep(made, class_archive(tmp_path))
+
+    first, second = archive_of("first"), archive_of("second")
+    (tmp_path / "first").rmdir()
+    third = archive_of("third")
+    assert [archive.exists() for archive in (first, second, third)] == [False, True, True]
 
 
 @pytest.mark.parametrize("archive", [b"", DAMAGED_ARCHIVE], ids=["empty", "damaged"])

@@ -56,10 +56,10 @@ def make_archive(folder: Path) -> Path:
         for samples in ([first], [first, second]):
             audit(spark, [str(sample) for sample in samples], settings)
         _end_java(spark)
-        return _kept(made, class_archive(folder))
+        return keep(made, class_archive(folder))
 
 
-def _kept(made: Path, archive: Path) -> Path:
+def keep(made: Path, archive: Path) -> Path:
     """Put it in its place, and beside it whose it is; those go whose Spark is gone."""
     owner = made.with_name("owner")
     owner.write_text(spark_home(), encoding="utf-8")

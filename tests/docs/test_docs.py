@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from typing import TYPE_CHECKING
 
@@ -37,9 +38,15 @@ def test_every_link_leads_to_a_file(path: Path) -> None:
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
+def test_make_lists_every_target() -> None:
+    (targets,) = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    listed = subprocess.run(["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert [line.split()[1] for line in listed.stdout.splitlines()] == targets.split()
+
+
 def test_every_target_of_make_that_is_named_exists() -> None:
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    named = {target for path in PATHS for target in re.findall(r"`make ([a-z]+)`", path.read_text(encoding="utf-8"))}
+    targets = set(re.findall(r"^([a-z0-9]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = {name for path in PATHS for name in re.findall(r"`make ([a-z0-9]+)`", path.read_text(encoding="utf-8"))}
     assert named - targets == set()
 
 
