@@ -54,13 +54,20 @@ subprocess.run(["sh", "-c", "trap '' INT TERM; sleep 60 & sleep 60 & echo ready 
 }
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("program", HELD_UP.values(), ids=HELD_UP)
-def test_a_command_ends_whatever_holds_it_up(program: str, number: int, tmp_path: Path) -> None:
+def test_a_command_ends_whatever_holds_it_up(program: str, tmp_path: Path) -> None:
     command = python(program, tmp_path / "temp")
     command.until_it_says("ready")
+    ended = command.interrupt()
+    assert (ended.code, ended.said) == (130, ["ready", INTERRUPTED])
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_command_ends_when_it_is_told_to_or_its_terminal_closes(number: int, code: int, tmp_path: Path) -> None:
+    command = python(HELD_UP["by-processes-of-processes"], tmp_path / "temp")
+    command.until_it_says("ready")
     ended = command.interrupt(number)
-    assert (ended.code, ended.said) == (128 + number, ["ready", INTERRUPTED])
+    assert (ended.code, ended.said) == (code, ["ready", INTERRUPTED])
 
 
 def test_a_command_ends_while_nobody_reads_its_report(tmp_path: Path) -> None:
