@@ -26,6 +26,7 @@ INTERRUPTED = "interrupted: what earlier runs wrote is intact; the same command 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LONGEST_UNWINDING_S = 0.5  # for the main thread to remove what it was writing
 _LONGEST_KILLING_S = 0.5
+_LONGEST_ENDING_S = 1.0
 _POLL_S = 0.01
 _ZOMBIE = "Z"
 _BELOW_THE_DISPLAY = "\x1b[?25h\n"  # of what is running, which hides the cursor
@@ -33,7 +34,7 @@ _BELOW_THE_DISPLAY = "\x1b[?25h\n"  # of what is running, which hides the cursor
 _handlers: dict[int, object] = {}  # what each signal shall do, while a command runs that ends at once
 _received: list[int] = []
 _folders: list[Path] = []
-_streams: list[int] = []  # where stderr was
+_stderr: list[int] = []  # where it was when the command began
 _ending = threading.Lock()
 
 
@@ -51,6 +52,7 @@ def ending_at_once() -> Iterator[None]:
 
     Signals that were ignored before, as by `nohup`, stay so. Only for the main thread of a process of our own.
     """
+    _stderr.append(os.dup(2))
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)  # as Python demands of what it writes the numbers of signals to
     signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
@@ -105,13 +107,15 @@ def _watch(read_end: int) -> None:
 
 
 def _hush() -> None:
-    """Send to nowhere what threads will say of a Java that is gone; `_say` still knows where stderr was."""
-    _streams.append(os.dup(2))
+    """Send to nowhere what threads will say of a Java that is gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _end(number: int) -> NoReturn:
-    _ending.acquire()  # never released: who comes second waits for the end
+    if threading.current_thread() is threading.main_thread():
+        for each in _SIGNALS:
+            signal.signal(each, signal.SIG_IGN)
+    _ending.acquire(timeout=_LONGEST_ENDING_S)  # never released: who comes second lets the first one end
     _kill_descendants()
     for folder in _folders:
         shutil.rmtree(folder, ignore_errors=True)
@@ -122,7 +126,7 @@ def _end(number: int) -> NoReturn:
 
 def _say(line: str) -> None:
     """Write to stderr past its buffer, unless that would wait for a reader."""
-    stream = _streams[0] if _streams else 2
+    (stream,) = _stderr
     start = _BELOW_THE_DISPLAY if os.isatty(stream) else ""
     if select.select([], [stream], [], 0)[1]:
         os.write(stream, (start + line).encode())
