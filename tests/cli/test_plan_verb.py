@@ -58,6 +58,19 @@ def test_part_of_a_plan_is_noted(command: Callable[..., Done]) -> None:
     assert "orders" in command("abort-plan", "--format", "ndjson", "--max-records", "1").out
 
 
+def test_a_second_topic_adds_to_the_first(command: Callable[..., Done]) -> None:
+    done = command("abort-plan", "--format", "ndjson", "--topic", "payments", "--topic", "orders")
+    assert [json.loads(line)["topic"] for line in done.out.splitlines()] == ["orders", "payments"]
+    assert "records of the plan" not in done.err
+
+
+@pytest.mark.parametrize("option", ["--run", "--cluster", "--warehouse", "--format", "--max-records", "-o"])
+def test_a_second_value_is_refused_where_the_last_would_win(command: Callable[..., Done], option: str) -> None:
+    done = command("abort-plan", option, "1", option, "2")
+    assert (done.code, done.out) == (2, "")
+    assert "is given 2 times, but takes one value: give it once" in done.err
+
+
 def test_large_plan_needs_a_word(command: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TXN_ANALYSIS_PLAN_MAX_PARTITIONS", "1")
     done = command("abort-plan")
