@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Timer
 from typing import TYPE_CHECKING
 
@@ -126,13 +127,16 @@ class ThreeNodes:
         """Copy all folders once every decision has reached its partitions."""
         for told in self.told.values():
             if told.answer in {"commit", "abort"}:
-                wait_until(lambda name=told.name: self._is_completed(name), told.name)  # type: ignore[misc]
+                wait_until(partial(self._is_completed, told.name), told.name)
         copy_nodes(self.cluster, target, range(NODES))
         still_open = {told.name: set(told.places) for told in self.told.values() if told.answer == "open"}
         return Copy(target, dead, still_open, {told.name for told in self.told.values() if told.answer == "unknown"})
 
     def _is_completed(self, name: str) -> bool:
-        return self.driver.call("describe_transaction", id=name)["state"] in COMPLETED
+        try:
+            return self.driver.call("describe_transaction", id=name)["state"] in COMPLETED
+        except KafkaError:
+            return False  # its coordinator has just died
 
 
 def kill_and_copy(version: str, folder: Path, *, rounds: int, seed: int) -> tuple[ThreeNodes, list[Copy]]:
