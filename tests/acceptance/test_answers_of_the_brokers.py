@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.acceptance.captures import CASES, VARIANTS, Variant
+from tests.acceptance.captures import CASES, FIND_HANGING, VARIANTS, Variant
 from txn_analysis.advise.abort_plan import AbortRecord
 from txn_analysis.advise.renderings import write_txn_markers
-from txn_analysis.queries import run_tables
+from txn_analysis.filters import Filters
+from txn_analysis.queries import FIND_HANGING as FIND_HANGING_COLUMNS
+from txn_analysis.queries import find_hanging, run_tables
 from txn_analysis.tables import ABORT_PLAN
 from txn_analysis.warehouse import Warehouse
 
@@ -33,6 +36,9 @@ COLUMNS = (
     ("LastTimestamp", "last_timestamp_ms"),
     ("CurrentTransactionStartOffset", "txn_start_offset"),
 )
+COLUMNS_OF_FIND_HANGING = [
+    column.name for column in FIND_HANGING_COLUMNS if column.name not in {"TransactionalId", "Rule"}
+]
 
 
 def brokers_answer(file: Path) -> list[dict[str, int | None]]:
@@ -55,6 +61,31 @@ def test_producers_are_what_the_brokers_said(
     found = {f"{row['topic']}-{row['partition']}": [p.asDict() for p in row["producers"]] for row in health}
     for file in sorted((CASES / variant.capture / "oracle").glob("producers-*.txt")):
         assert found[file.stem.removeprefix("producers-")] == brokers_answer(file), file.name
+
+
+@pytest.mark.parametrize(
+    ("oracle", "filters"),
+    [
+        ("find-hanging", Filters()),
+        ("find-hanging-partition-2", Filters(topics=("audit-log",), partitions=(2,))),
+    ],
+    ids=["all", "specified-partition"],
+)
+def test_what_hangs_is_what_kafkas_own_tool_says(
+    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport], oracle: str, filters: Filters
+) -> None:
+    """The cases of Kafka's `TransactionsCommandTest`: its table, cell by cell, but for how old things have become."""
+    audit_of(FIND_HANGING)
+    answer = find_hanging(run_tables(Warehouse(spark, warehouse), FIND_HANGING.name).findings(), filters)
+    tool = (CASES / FIND_HANGING.capture / f"oracle/{oracle}.txt").read_text()
+    assert cells(replace(answer, text_columns=len(COLUMNS_OF_FIND_HANGING)).text()) == cells(tool)
+
+
+def cells(table: str) -> tuple[list[str], set[tuple[str, ...]]]:
+    """The header, and the rows in any order, without the last column: the minutes since the last write."""
+    header, *rows = [[cell.strip() for cell in line.split("\t")] for line in table.splitlines()]
+    at = len(COLUMNS_OF_FIND_HANGING) - 1
+    return header[: at + 1], {tuple(row[:at]) for row in rows}
 
 
 def plan_of(spark: SparkSession, warehouse: str, cluster: str) -> list[AbortRecord]:

@@ -174,12 +174,12 @@ class Requests(Connection):
         answer.compact_text()
         return answer.compact_items(lambda: _active(answer)) if code == 0 else refuse("DescribeProducers", code)
 
-    def transactional_ids(self) -> list[tuple[str | None, int]]:
-        """Every transactional id with its producer id; brokers before 3.0 cannot be asked."""
+    def transactional_ids(self) -> dict[str, str]:
+        """Every transactional id with its state; brokers before 3.0 cannot be asked."""
         answer = self.call(66, 0, compact_items([]) + compact_items([]) + NO_TAGS, is_flexible=True)
         answer.numbers("ih")
         answer.compact_items(answer.compact_text)
-        return answer.compact_items(lambda: _listed(answer))
+        return dict(answer.compact_items(lambda: _listed(answer)))
 
     def transaction(self, transactional_id: str) -> Transaction | None:
         """What the coordinator knows of one id; brokers before 3.0 cannot be asked."""
@@ -248,11 +248,12 @@ def _active(answer: Answer) -> ActiveProducer:
     return found
 
 
-def _listed(answer: Answer) -> tuple[str | None, int]:
-    found = answer.compact_text(), answer.number("q")
-    answer.compact_text()
+def _listed(answer: Answer) -> tuple[str, str]:
+    name = answer.compact_text()
+    answer.number("q")
+    state = answer.compact_text()
     answer.tags()
-    return found
+    return name or "", state or ""
 
 
 def _transaction(answer: Answer) -> Transaction | None:

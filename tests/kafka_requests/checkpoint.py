@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 STATE, GROUPS = "__transaction_state", "__consumer_offsets"
 
 _AT_WORK = {"PrepareCommit", "PrepareAbort"}
+_RUNNING = {"Ongoing", *_AT_WORK}
 _OF_LOG_DIR = {
     "replication-offset-checkpoint": "high watermarks",
     "log-start-offset-checkpoint": "log starts",
@@ -42,11 +43,10 @@ class Partition:
 
 @dataclass(frozen=True)
 class Said:
-    """What a broker says; `transactions` and `producer_ids` (of all ids) are None where it cannot be asked."""
+    """What a broker says; `transactions` is None where it cannot be asked."""
 
     partitions: Mapping[Place, Partition]
     transactions: Mapping[str, Transaction] | None
-    producer_ids: frozenset[int] | None
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Asked:
 
     Attributes:
         places: partitions.
-        ids: transactional ids.
+        ids: transactional ids, beside all that have a transaction in progress.
         stuck: ids whose markers never arrive, so that nobody waits for them; those that were waited for are added.
         knows_transactions: brokers before 3.0 cannot be asked for them.
     """
@@ -70,9 +70,11 @@ def ask(broker: Requests, asked: Asked) -> Said:
     """What a broker says now."""
     partitions = {place: _partition(broker, place) for place in asked.places}
     if not asked.knows_transactions:
-        return Said(partitions, None, None)
-    found = {name: described for name in asked.ids if (described := broker.transaction(name)) is not None}
-    return Said(partitions, found, frozenset(producer_id for _, producer_id in broker.transactional_ids()))
+        return Said(partitions, None)
+    running = [name for name, state in broker.transactional_ids().items() if state in _RUNNING]
+    names = dict.fromkeys([*asked.ids, *running])
+    found = {name: described for name in names if (described := broker.transaction(name)) is not None}
+    return Said(partitions, found)
 
 
 def _partition(broker: Requests, place: Place) -> Partition:

@@ -121,12 +121,13 @@ class RequestsReport:
 
 @dataclass
 class _Running:
-    """A broker that runs; `kept` is what was read of its files."""
+    """A broker that runs; `kept` is what was read of its files, `stuck` are ids that it cannot end any more."""
 
     kind: Broker
     cluster: Cluster
     client: Requests
     kept: Kept = field(default_factory=dict)
+    stuck: set[str] = field(default_factory=set)
 
     def sender(
         self, source: random.Random, places: list[Place], topic: str, number: int
@@ -202,7 +203,8 @@ def _one_list(broker: _Running, seed: str, number: int, report: RequestsReport) 
             sender.step()
         if "cleanup.policy" in config:
             time.sleep(CLEANING_S)
-        asked = Asked(places + groups, sender.ids, sender.stuck, knows_transactions=broker.kind.knows_transactions)
+        broker.stuck.update(sender.stuck)
+        asked = Asked(places + groups, sender.ids, broker.stuck, knows_transactions=broker.kind.knows_transactions)
         taken = take(broker.client, broker.cluster.log_dir(), broker.cluster.folder / "copy", asked)
         report.again += taken.again
         report.add(compare(taken, broker.kept), f"{broker.kind.name}, {seed}/{number}, checkpoint {checkpoint}")

@@ -1,0 +1,128 @@
+"""The cases of Kafka's own test of `find-hanging` (`TransactionsCommandTest`), which mocks the brokers, on a real one.
+
+`python -m tests.e2e.find_hanging data/cases/kafka-4.3-find-hanging` makes the capture anew, in half a minute.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.e2e.broker import Cluster
+from tests.e2e.copying import copy_nodes
+from tests.e2e.hangs import HOUR_MS, now_ms
+from tests.e2e.raw_client import Producer, RawClient
+from tests.e2e.requests import Requests
+from tests.faults.processes import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.e2e.wire import Place
+
+VERSION = "4.3.1"
+TOPIC = "audit-log"
+NO_MAPPED_ID, NO_DESCRIPTION, OTHER_PARTITIONS, THIS_ONE, ELSEWHERE = ((TOPIC, number) for number in range(5))
+PLACES = (NO_MAPPED_ID, NO_DESCRIPTION, OTHER_PARTITIONS, THIS_ONE, ELSEWHERE)
+
+# An id that is not used expires at once: the coordinator then lists none, and describes none, and leaves a tombstone.
+_PROPERTIES = {
+    "transactional.id.expiration.ms": 3000,
+    "transaction.remove.expired.transaction.cleanup.interval.ms": 500,
+    "replica.high.watermark.checkpoint.interval.ms": 200,
+    "transaction.max.timeout.ms": 900_000,
+}
+_TOOL = "org.apache.kafka.tools.TransactionsCommand"
+_WITNESSES = 16
+
+
+def hang(folder: Path, target: Path) -> dict[str, int]:
+    """Make every case on one broker in `folder`, and copy its files, and what the tool says, into `target`.
+
+    Returns:
+        the producer id of each partition's open transaction, by its case.
+    """
+    with ExitStack() as running:
+        cluster = Cluster(VERSION, folder, properties=_PROPERTIES)
+        running.callback(cluster.stop)
+        cluster.start()
+        cluster.create_topic(TOPIC, [(0,)] * len(PLACES))
+        raw, requests = RawClient(cluster.ports[0]), Requests(cluster.ports[0])
+        running.callback(raw.close)
+        running.callback(requests.close)
+        wait_until(lambda: all(map(requests.is_led, PLACES)), "the leader")
+        made = _cases(raw)
+        wait_until(lambda: requests.transaction("expired-writer") is None, "the id expires")
+        _witnessed(raw)
+        wait_until(lambda: _has_ended(requests, f"witness-{_WITNESSES - 1}"), "the last marker")
+        wait_until(lambda: _are_written(cluster), "the high watermarks are written down")
+        (target / "oracle").mkdir(parents=True)
+        words = ("--bootstrap-server", cluster.bootstrap, "find-hanging", "--max-transaction-timeout", "15")
+        for name, more in (
+            ("find-hanging", ("--broker-id", "1")),
+            ("find-hanging-partition-2", ("--topic", TOPIC, "--partition", "2")),
+        ):
+            (target / f"oracle/{name}.txt").write_text(cluster.run(_TOOL, *words, *more))
+        copy_nodes(cluster, target / "log-dirs", (0,))
+        return made
+
+
+def _cases(raw: RawClient) -> dict[str, int]:
+    """What each of them wrote is three hours old by its client's clock."""
+    old_ms = now_ms() - 3 * HOUR_MS
+    unknown = Producer("nobody", 987_654_321, 3)
+    raw.write(unknown, NO_MAPPED_ID, 0, at_ms=old_ms)
+    expired = raw.init_producer_id("expired-writer")
+    raw.write(expired, NO_DESCRIPTION, 0, at_ms=old_ms)
+    busy = raw.init_producer_id("busy-writer", timeout_ms=900_000)
+    raw.write(busy, OTHER_PARTITIONS, 0, at_ms=old_ms)
+    _write(raw, busy, ELSEWHERE, old_ms)
+    live = raw.init_producer_id("live-writer", timeout_ms=900_000)
+    _write(raw, live, THIS_ONE, old_ms)
+    return {
+        "no mapped transactional id": unknown.producer_id,
+        "no transaction description": expired.producer_id,
+        "in progress with other partitions": busy.producer_id,
+        "in progress with this partition": live.producer_id,
+    }
+
+
+def _write(raw: RawClient, producer: Producer, place: Place, at_ms: int) -> None:
+    raw.add_partition(producer, place)
+    raw.write(producer, place, 0, at_ms=at_ms)
+
+
+def _witnessed(raw: RawClient) -> None:
+    """The broker's clock behind all of that, and in every partition of the state."""
+    for number in range(_WITNESSES):
+        producer = raw.init_producer_id(f"witness-{number}")
+        _write(raw, producer, PLACES[number % len(PLACES)], now_ms())
+        raw.end(producer, commit=True)
+
+
+def _has_ended(requests: Requests, name: str) -> bool:
+    found = requests.transaction(name)
+    return found is None or found.state == "CompleteCommit"
+
+
+def _are_written(cluster: Cluster) -> bool:
+    return (cluster.log_dir() / "replication-offset-checkpoint").read_text().count(f"{TOPIC} ") == len(PLACES)
+
+
+def main(words: Sequence[str]) -> None:
+    """The command line: where the case is kept."""
+    capture = Path(words[0]) / "capture-1"
+    for part in ("log-dirs", "oracle"):
+        shutil.rmtree(capture / part, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="find-hanging-") as folder:
+        made = hang(Path(folder), capture)
+    (capture.parent / "scenario.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
