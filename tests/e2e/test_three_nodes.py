@@ -14,7 +14,7 @@ from txn_analysis.config import Settings
 if TYPE_CHECKING:
     from txn_analysis.core.answer import Answer
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.lengthy]
 ROUNDS = 4
 SEED = 28
 

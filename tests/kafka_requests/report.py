@@ -60,8 +60,7 @@ class Broker:
     version: str
     transaction_version: int
 
-    @property
-    def name(self) -> str:
+    def __str__(self) -> str:
         """As a report calls it."""
         return f"Kafka {self.version}, transaction version {self.transaction_version}"
 
@@ -207,7 +206,7 @@ def _one_list(broker: _Running, seed: str, number: int, report: RequestsReport) 
         asked = Asked(places + groups, sender.ids, broker.stuck, knows_transactions=broker.kind.knows_transactions)
         taken = take(broker.client, broker.cluster.log_dir(), broker.cluster.folder / "copy", asked)
         report.again += taken.again
-        report.add(compare(taken, broker.kept), f"{broker.kind.name}, {seed}/{number}, checkpoint {checkpoint}")
+        report.add(compare(taken, broker.kept), f"{broker.kind}, {seed}/{number}, checkpoint {checkpoint}")
     sender.close()
     broker.client.delete_topic(topic)
     broker.forget(topic)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tests.e2e.kafka_jars import VERSIONS
@@ -9,11 +11,22 @@ from tests.kafka_log.faults import FAULTS, Fault
 from tests.kafka_requests.librdkafka import IS_INSTALLED
 from tests.kafka_requests.report import LIBRDKAFKA_EVERY, Broker, brokers_of, report_of
 
+if TYPE_CHECKING:
+    from _pytest.mark import ParameterSet
+
 pytestmark = pytest.mark.e2e
-BROKERS = [broker for version in VERSIONS for broker in brokers_of(version)]
+BRIEF = (VERSIONS[0], VERSIONS[-1])
 
 
-@pytest.mark.parametrize("broker", BROKERS, ids=lambda broker: broker.name)
+def of_each(version: str, value: object) -> ParameterSet:
+    """What `--brief` leaves out is marked."""
+    return pytest.param(value, marks=[] if version in BRIEF else [pytest.mark.lengthy], id=str(value))
+
+
+BROKERS = [of_each(version, broker) for version in VERSIONS for broker in brokers_of(version)]
+
+
+@pytest.mark.parametrize("broker", BROKERS)
 def test_random_requests(broker: Broker) -> None:
     report = report_of(broker, requests=500, seed=1)
     assert report.differences == []
@@ -21,7 +34,7 @@ def test_random_requests(broker: Broker) -> None:
 
 
 @pytest.mark.skipif(not IS_INSTALLED, reason="confluent-kafka is not installed: pip install -e '.[kafka]'")
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", [of_each(version, version) for version in VERSIONS])
 def test_random_transactions_of_librdkafka(version: str) -> None:
     report = report_of(brokers_of(version)[-1], requests=1, seed=1, only=LIBRDKAFKA_EVERY - 1)
     assert report.differences == []
@@ -31,4 +44,4 @@ def test_random_transactions_of_librdkafka(version: str) -> None:
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_of_the_audit_is_found(monkeypatch: pytest.MonkeyPatch, fault: Fault) -> None:
     fault.put_in(monkeypatch)
-    assert len(report_of(BROKERS[-1], requests=300, seed=1).differences) > 5
+    assert len(report_of(brokers_of(VERSIONS[-1])[-1], requests=300, seed=1).differences) > 5
