@@ -149,6 +149,17 @@ def test_a_rise_may_touch_the_data(rise: Rise, first_ms: int | None, last_ms: in
             [
                 row(0, state="PrepareCommit"),
                 row(1, state="CompleteCommit"),
+                row(2, name="ledger"),
+                row(1, name="ledger", leader_epoch=1, recorded_ms=90),
+                row(3, state="CompleteCommit", leader_epoch=1, recorded_ms=91),
+            ],
+            91,
+            id="another-decision-may-have-been-where-its-successors-log-has-a-hole",
+        ),
+        pytest.param(
+            [
+                row(0, state="PrepareCommit"),
+                row(1, state="CompleteCommit"),
                 row(2, state="CompleteCommit", leader_epoch=1),
             ],
             20,

@@ -136,7 +136,7 @@ class StateRows:
             gap_end_ms=_gap_end_ms(ordered),
             rises=tuple(_rises(ordered)),
             leader_epoch=latest(*[b.leader_epoch for b in ordered]),
-            orphan_ms=_orphan_ms(self.steps, _cuts(ordered)),
+            orphan_ms=_orphan_ms(self.steps, _Tails.of(ordered)),
             topics=frozenset(self.topics),
         )
 
@@ -168,21 +168,56 @@ def _rises(ordered: Sequence[StateBatch]) -> Iterable[Rise]:
     return found if ordered[-1] is known[-1] else [*found, Rise(known[-1].recorded_ms, None)]
 
 
-def _cuts(ordered: Sequence[StateBatch]) -> dict[int, int]:
-    """By leader epoch, where a later leader has cut its log, behind which the copy of a dead leader may go on."""
-    first: dict[int, int] = {}
+class _Tails(NamedTuple):
+    """What dead leaders' copies hold behind the place from which a later leader wrote the log.
+
+    `cuts` are these places, by the leader epoch that was cut off there; `holes` are ranges of offsets that the rest of
+    the log lacks.
+    """
+
+    cuts: Mapping[int, int]
+    holes: Sequence[tuple[int, int]]
+
+    @classmethod
+    def of(cls, ordered: Sequence[StateBatch]) -> _Tails:
+        """Of all batches of one partition, by offset."""
+        first: dict[int, int] = {}
+        for batch in ordered:
+            if batch.leader_epoch is not None:
+                first.setdefault(batch.leader_epoch, batch.base_offset)
+        cuts, cut = {}, None
+        for epoch in sorted(first, reverse=True):
+            if cut is not None:
+                cuts[epoch] = cut
+            cut = first[epoch] if cut is None else min(cut, first[epoch])
+        return cls(cuts, _holes(b for b in ordered if not _is_behind(cuts, b.leader_epoch, b.base_offset)))
+
+    def holds(self, step: StateStep) -> bool:
+        """The record was cut off."""
+        return _is_behind(self.cuts, step.leader_epoch, step.offset)
+
+    def may_hide(self, first: StateStep, last: StateStep) -> bool:
+        """The log itself may have had records between these two."""
+        if first.offset is None or last.offset is None:
+            return True
+        return any(start < last.offset and end > first.offset for start, end in self.holes)
+
+
+def _is_behind(cuts: Mapping[int, int], leader_epoch: int | None, offset: int | None) -> bool:
+    cut = None if leader_epoch is None else cuts.get(leader_epoch)
+    return cut is not None and offset is not None and offset >= cut
+
+
+def _holes(ordered: Iterable[StateBatch]) -> list[tuple[int, int]]:
+    covered, found = 0, []
     for batch in ordered:
-        if batch.leader_epoch is not None:
-            first.setdefault(batch.leader_epoch, batch.base_offset)
-    found, cut = {}, None
-    for epoch in sorted(first, reverse=True):
-        if cut is not None:
-            found[epoch] = cut
-        cut = first[epoch] if cut is None else min(cut, first[epoch])
+        if batch.base_offset > covered:
+            found.append((covered, batch.base_offset))
+        covered = max(covered, batch.last_offset + 1)
     return found
 
 
-def _orphan_ms(steps: Iterable[StateStep], cuts: Mapping[int, int]) -> int | None:
+def _orphan_ms(steps: Iterable[StateStep], tails: _Tails) -> int | None:
     """When the newest Complete record was written whose Prepare is not there, as where a producer id rotated away."""
     found = None
     histories: defaultdict[str, list[StateStep]] = defaultdict(list)
@@ -190,25 +225,31 @@ def _orphan_ms(steps: Iterable[StateStep], cuts: Mapping[int, int]) -> int | Non
         histories[step.transactional_id].append(step)
     for history in histories.values():
         history.sort(key=_by_order)
-        orphans = list(_orphans(history, cuts))
+        orphans = list(_orphans(history, tails))
         if orphans:
             written_ms = written_by_ms(history)
             found = latest(found, *(written_ms[n] for n in orphans))
     return found
 
 
-def _orphans(history: Sequence[StateStep], cuts: Mapping[int, int]) -> Iterator[int]:
-    """The Complete records that follow no Prepare of their kind; what a later leader cut off is followed by nothing.
+def _orphans(history: Sequence[StateStep], tails: _Tails) -> Iterator[int]:
+    """The Complete records that follow no Prepare of their kind.
 
-    A coordinator that takes over completes a decision which the dead one may have completed as well.
+    A coordinator that takes over completes a decision which the dead one may have completed as well: what was cut off
+    is passed over, unless another decision could have been between.
     """
-    before = None
+    before, is_behind_tail = None, False
     for number, step in enumerate(history):
-        if step.state in COMPLETED and before != PREPARED_OF[step.state]:
+        if step.state in COMPLETED and (
+            before is None
+            or before.state != PREPARED_OF[step.state]
+            or (is_behind_tail and tails.may_hide(before, step))
+        ):
             yield number
-        cut = None if step.leader_epoch is None else cuts.get(step.leader_epoch)
-        if cut is None or step.offset is None or step.offset < cut:
-            before = step.state
+        if tails.holds(step):
+            is_behind_tail = True
+        else:
+            before, is_behind_tail = step, False
 
 
 def _by_order(step: StateStep) -> tuple[Any, ...]:
