@@ -30,6 +30,7 @@ Row = dict[str, Any]
 
 NONE = -1
 _DECIDED = {"PrepareCommit", "PrepareAbort"}
+_PENDING = {"marker_pending_commit", "marker_pending_abort", "marker_overdue"}
 # Markers of nobody's contradict the coordinator; data of an epoch that it never gave is newer than what it knows; and
 # a client's time that lies in the future says nothing. The audit does not judge then.
 _NO_ANSWER = {"state_does_not_fit", "state_older_than_log", "clock_not_credible"}
@@ -169,5 +170,10 @@ def _verdicts(said: Said, answer: Answer, found: Comparison) -> Iterator[str]:
 
 
 def _is_listed(transactions: Iterable[Transaction], finding: Finding) -> bool:
+    """Of a decision the broker forgets in memory what it still lists in its newest record; see `_recorded`."""
     place = finding.topic, finding.partition
-    return any(found.producer_id == finding.producer_id and place in found.places for found in transactions)
+    return any(
+        found.producer_id == finding.producer_id
+        and (place in found.places or (found.state in _DECIDED and finding.rule in _PENDING))
+        for found in transactions
+    )
