@@ -23,6 +23,9 @@ CAUSE_OF_KIND = {
     "log-append-time": "write_before_partition_added",
     "future-timestamp": "write_before_partition_added",
     "unknown-pid": "producer_id_never_known",
+    "no-mapped-id": "transactional_id_expired",  # another id did expire there
+    "id-expired": "transactional_id_expired",
+    "marker-lost": "marker_missing",
     "fenced-old-epoch": "old_epoch_left_open",
     "two-epochs": "old_epoch_left_open",
     "stray-then-readded": "late_write_joined_next_transaction",

@@ -104,7 +104,7 @@ def test_what_is_too_large_for_memory_is_judged_alike_in_tasks(
 # By what linking looks at, which is not the state: dumps with their payloads and without, logs that are cut at
 # snapshots, folders of brokers, both together; and one night beside the night before it, as copies of several brokers.
 LINKED = (
-    *(VARIANTS[k] for k in (0, 3, 7, 10, 11, 12)),
+    *(VARIANTS[k] for k in (0, 3, 7, 10, 11, 13, 14)),
     Variant("kafka-4.2/capture-2", ("../capture-1/segments", *SEGMENTS, "producer-snapshots")),
 )
 

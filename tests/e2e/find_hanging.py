@@ -11,7 +11,7 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.e2e.broker import Cluster
 from tests.e2e.copying import copy_nodes
@@ -41,7 +41,7 @@ _TOOL = "org.apache.kafka.tools.TransactionsCommand"
 _WITNESSES = 16
 
 
-def hang(folder: Path, target: Path) -> dict[str, int]:
+def hang(folder: Path, target: Path) -> list[dict[str, Any]]:
     """Make every case on one broker in `folder`, and copy its files, and what the tool says, into `target`.
 
     Returns:
@@ -72,7 +72,7 @@ def hang(folder: Path, target: Path) -> dict[str, int]:
         return made
 
 
-def _cases(raw: RawClient) -> dict[str, int]:
+def _cases(raw: RawClient) -> list[dict[str, Any]]:
     """What each of them wrote is three hours old by its client's clock."""
     old_ms = now_ms() - 3 * HOUR_MS
     unknown = Producer("nobody", 987_654_321, 3)
@@ -84,12 +84,16 @@ def _cases(raw: RawClient) -> dict[str, int]:
     _write(raw, busy, ELSEWHERE, old_ms)
     live = raw.init_producer_id("live-writer", timeout_ms=900_000)
     _write(raw, live, THIS_ONE, old_ms)
-    return {
-        "no mapped transactional id": unknown.producer_id,
-        "no transaction description": expired.producer_id,
-        "in progress with other partitions": busy.producer_id,
-        "in progress with this partition": live.producer_id,
+    made = {
+        "no-mapped-id": (unknown, NO_MAPPED_ID),
+        "id-expired": (expired, NO_DESCRIPTION),
+        "never-added": (busy, OTHER_PARTITIONS),
+        "ongoing": (live, THIS_ONE),
     }
+    return [
+        {"kind": kind, "topic": topic, "partition": partition, "producer_id": producer.producer_id}
+        for kind, (producer, (topic, partition)) in made.items()
+    ]
 
 
 def _write(raw: RawClient, producer: Producer, place: Place, at_ms: int) -> None:

@@ -129,7 +129,13 @@ def main(words: Sequence[str]) -> None:
         shutil.rmtree(part)
     with tempfile.TemporaryDirectory(prefix="lost-marker-") as folder:
         answers = lose_markers(Path(folder), case)
-    (case / "scenario.json").write_text(json.dumps(answers, indent=1) + "\n", encoding="utf-8")
+    topic, _ = COMMITTED
+    stories = [
+        {"kind": "marker-lost", "topic": topic, "partition": row["partition"], "producer_id": row["producer_id"]}
+        for row in answers["open"]
+    ]
+    for name, told in (("clients", answers), ("scenario", stories)):
+        (case / f"{name}.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,9 @@ CASES = Path(__file__).parents[2] / "data" / "cases"
 ANSWERS = sorted(CASES.glob("kafka-*/capture-*/oracle/producers-*.txt"))
 SNAPSHOTS = sorted(CASES.glob("kafka-*/capture-*/producer-snapshots/*.txt"))
 INDEXES = sorted(CASES.glob("kafka-*/capture-*/aborted-transactions/*.txt"))
-CAPTURES = sorted(path.parent for path in CASES.glob("kafka-*/capture-*/expected.json"))
-HANGING = sorted(CASES.glob("kafka-*/capture-*/oracle/find-hanging-*.txt"))
+# Those with texts; brokers' own files, as of the others, are not for this reader.
+CAPTURES = sorted(path.parent for path in CASES.glob("kafka-*/capture-*/segments"))
+HANGING = sorted(path for capture in CAPTURES for path in capture.glob("oracle/find-hanging-*.txt"))
 
 Answer = tuple[int | None, ...]
 
