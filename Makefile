@@ -22,7 +22,7 @@ demo: $(READY) ## Audit a real capture in data/ and print the report (about 30 s
 # Two processes, each with a Spark session of its own; the tests of one file, or of one folder that shares its audits,
 # stay together.
 test: $(READY) ## Run the tests
-	@$(BIN)/python -m pytest -m 'not cluster and not e2e' --numprocesses 3 --dist loadgroup --no-loadscope-reorder
+	@$(BIN)/python -m pytest -m 'not cluster and not e2e' --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
 cluster: $(READY) ## Run the tests that start a Spark of their own: clusters, spark-submit, the command, a notebook
 	@$(BIN)/python -m pytest -m cluster
