@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.reconstruct.evidence import INPUT
-from txn_analysis.new_tables import create_table
+from txn_analysis.spark_tables import create_table
 from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS
 from txn_analysis.taken_rows import Wanted, take_file
 from txn_analysis.warehouse import Warehouse

@@ -11,7 +11,7 @@ import pytest
 
 from tests.table_rows import replace_slice, row_of
 from txn_analysis.commits import commit_inputs, commit_run
-from txn_analysis.new_tables import create_table
+from txn_analysis.spark_tables import create_table
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, REJECTS, RUNS, Table
 from txn_analysis.warehouse import Warehouse
 

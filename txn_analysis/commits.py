@@ -37,7 +37,7 @@ _SAME_RUN, _SAME_NUMBER = Alike(("run_id",)), Alike(("run_number",))
 
 def held_inputs(warehouse: Warehouse, input_ids: Iterable[str]) -> list[Row]:
     """Rows of `inputs` that list any of these contents, of whatever cluster and capture."""
-    return [] if warehouse.is_new(INPUTS) else warehouse.listed(INPUTS, input_id=[*input_ids])
+    return warehouse.listed(INPUTS, input_id=[*input_ids])
 
 
 def found_by_reading(inputs: Iterable[Row]) -> dict[tuple[str, str | None], Row]:
@@ -75,7 +75,7 @@ def deepen_inputs(warehouse: Warehouse, inputs: Sequence[Row]) -> None:
     Raises:
         WarehouseError: it cannot be written.
     """
-    warehouse.update(inputs, INPUTS, _SAME_CONTENT.sql, _FOUND_BY_READING)
+    warehouse.update(inputs, INPUTS, _SAME_CONTENT, _FOUND_BY_READING)
 
 
 def commit_run(warehouse: Warehouse, run: Row) -> None:
@@ -87,7 +87,7 @@ def commit_run(warehouse: Warehouse, run: Row) -> None:
         WarehouseError: it cannot be written, or other audits were faster every time.
     """
     for _ in range(MOST_ATTEMPTS):
-        known = [] if warehouse.is_new(RUNS) else warehouse.listed(RUNS, "run_id", "run_number")
+        known = warehouse.listed(RUNS, "run_id", "run_number")
         numbers = {row["run_id"]: int(row["run_number"]) for row in known}
         if run["run_id"] in numbers:
             numbered = run | {"run_number": numbers[run["run_id"]]}

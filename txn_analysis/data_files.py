@@ -1,7 +1,7 @@
 """Data files of a table, written by whoever holds the rows: a Spark task, or the driver for the few that it makes.
 
 Arrow writes Parquet in an eighth of the time that rows take through the JVM. As with the tasks of Delta's own writer, a
-file counts once it is committed: by `delta_log`.
+file counts once it is committed: by `delta_folder`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class DataFile:
 
     Attributes:
         table: name of the table.
-        path: relative to the table's folder, as a URI.
+        path: below the table's folder, as the operating system has it.
         statistics: as JSON, in the form of Delta's `add.stats`.
     """
 
@@ -77,7 +77,7 @@ def write_data_files(
 
 def new_file_path(table: Table, slice_of: Mapping[str, str]) -> str:
     """A path for a file of one slice of a table, below the table's folder, that no other file has."""
-    # Hive's form, in which a value is escaped once for the folder's name, and once more for the URI.
+    # Hive's form, in which a value is escaped for the folder's name; Delta's log escapes it once more, as in a URI.
     parts = [f"{column}={quote(slice_of[column], safe='')}" for column in table.partition_by]
     return "/".join([*parts, f"part-{uuid.uuid4()}.parquet"])
 
@@ -86,7 +86,7 @@ def described_file(table: Table, root: Path, path: str) -> DataFile:
     """What Delta's log must say of a file that is written: its path below the table's folder, its size, its ranges."""
     file = root / table.name / path
     statistics = json.dumps(_statistics(pq.read_metadata(file), _own_columns(table)[:INDEXED_COLUMNS]))
-    return DataFile(table.name, quote(path, safe="/="), file.stat().st_size, now_ms(), statistics)
+    return DataFile(table.name, path, file.stat().st_size, now_ms(), statistics)
 
 
 def _own_columns(table: Table) -> list[str]:

@@ -1,14 +1,13 @@
-"""Delta tables on a disk of this machine, read and written past Spark, whose first look at any table takes seconds.
+"""Delta tables in one folder of this machine, read and written without Spark, whose first look at one takes seconds.
 
-Python writes and reads the data files; Delta's kernel says which they are, and Delta commits them, under one lock with
-other processes (`one_writer`).
+Arrow writes and reads the data files; Delta's log says which they are (`delta_folder`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,111 +15,226 @@ import pyarrow.dataset as ds
 
 from txn_analysis.alike import unlike
 from txn_analysis.data_files import write_data_files
-from txn_analysis.delta_log import DeltaLog
-from txn_analysis.delta_snapshot import DeltaSnapshot
+from txn_analysis.delta_folder import DeltaFolder, NoTable
+from txn_analysis.errors import WarehouseError
+from txn_analysis.new_tables import create_table_here
+from txn_analysis.one_writer import one_writer
+from txn_analysis.storage_errors import mapped
 from txn_analysis.taken_rows import take_file
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
     from txn_analysis.alike import Alike
     from txn_analysis.data_files import DataFile
+    from txn_analysis.delta_folder import Definition
     from txn_analysis.tables import Table
     from txn_analysis.taken_rows import Wanted
 
     Row = dict[str, Any]
 
+_Result = TypeVar("_Result")
+
+_BATCH_ROWS = 1 << 16
+
+
+class NeedsSparkError(WarehouseError):
+    """A table has rows deleted beside its files, or columns by other names: only Spark reads and writes it."""
+
+
+def no_warehouse(root: Path | str, table: Table) -> WarehouseError:
+    """The error of whoever asks where there is no warehouse, or a part of one is gone."""
+    what = f"no warehouse here ({table.name} is missing): give the --warehouse of an audit, or audit first"
+    return WarehouseError(f"{root}: {what}")
+
 
 @dataclass(frozen=True)
 class LocalTables:
-    """The tables in one folder, `root`. What writes must be the only writer of its table meanwhile.
+    """The tables in one folder, `root`.
 
-    What they raise where there is no table, or it is damaged, or the disk fails them, has its words in
-    `storage_errors`.
+    Every method raises WarehouseError where there is no such table, where it is damaged, or where the disk fails it,
+    and NeedsSparkError where it is not plain.
     """
 
-    spark: SparkSession
     root: Path
 
-    def rows(self, table: Table, names: Sequence[str], one_of: Mapping[str, Collection[str]]) -> list[Row] | None:
+    def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[Row]:
         """Rows of a table as plain data; structs and maps are dictionaries. As `held` otherwise."""
-        found = self.held(table, names, one_of)
-        return None if found is None else found.to_pylist(maps_as_pydicts="strict")
+        return _plain_rows(self.batches(table, *names, **one_of))
 
-    def held(self, table: Table, names: Sequence[str], one_of: Mapping[str, Collection[str]]) -> pa.Table | None:
-        """Rows of a table in memory, as Arrow. None where only Spark can read them.
+    def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
+        """Rows of a table in memory, as Arrow.
 
         Args:
-            table: a small one, or one of which some slices are wanted.
+            table: a small one, or one of which few rows are wanted, committed or not.
             names: of the columns that are wanted; all where there are none.
-            one_of: what some columns may hold; only rows that meet all are wanted. The one by which the table is
-                partitioned, if it is, must be among them.
+            one_of: what some columns may hold, never NULL; only rows that meet all are wanted.
         """
-        snapshot = self._snapshot(table)
-        if not snapshot.is_plain:
-            return None
+        return pa.Table.from_batches(self.batches(table, *names, **one_of), _of_names(table, names))
+
+    def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
+        """The same rows one batch after another, for tables of any size."""
+        return self._streamed(table, self._table(table), names or table.arrow_schema.names, one_of)
+
+    def _streamed(
+        self, table: Table, stored: DeltaFolder, names: Sequence[str], one_of: Mapping[str, Collection[Any]]
+    ) -> Iterator[pa.RecordBatch]:
         column = next(iter(table.partition_by), None)
-        schema = pa.schema([field for field in table.arrow_schema if field.name != column])
-        own, wanted = [name for name in names or schema.names if name != column], pc.scalar(True)
-        for name in one_of.keys() - {column}:
-            wanted &= pc.field(name).isin([*one_of[name]])
+        stored_schema = pa.schema([field for field in table.arrow_schema if field.name != column])
+        wanted = pc.scalar(True)
+        for name, values in one_of.items():
+            if name != column:
+                wanted &= pc.field(name).isin(pa.array([*values], stored_schema.field(name).type))
         files: defaultdict[str | None, list[str]] = defaultdict(list)
-        slices: list[str | None] = []
-        for slice_, path in snapshot.files(column, sorted(one_of[column])) if column else snapshot.files():
-            files[slice_].append(f"{self._path(table)}/{path}")
-        parts = [schema.empty_table().select(own)]
-        is_asked = column is not None and (not names or column in names)
+        for file in stored.files:
+            if column is None or column not in one_of or file.slice in one_of[column]:
+                files[file.slice].append(f"{self._path(table)}/{file.path}")
+        own, schema = [name for name in names if name != column], _of_names(table, names)
         for slice_, paths in files.items():
-            parts.append(ds.dataset(paths, schema).to_table(own, filter=wanted))
-            slices += [slice_] * len(parts[-1])
-        found = pa.concat_tables(parts)
-        return found.append_column(column, pa.array(slices, pa.string())) if is_asked else found
+            found = ds.dataset(paths, stored_schema).to_batches(
+                own, filter=wanted, batch_size=_BATCH_ROWS, batch_readahead=2, fragment_readahead=1
+            )
+            for batch in filter(len, mapped_each(self._path(table), found)):
+                arrays = [pa.repeat(slice_, len(batch)) if name == column else batch[name] for name in schema.names]
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def is_plain(self, table: Table) -> bool:
+        """It can be read and written here; any other one needs Spark."""
+        return self._mapped(table, lambda: self._stored(table).is_plain)
+
+    def is_there(self, table: Table) -> bool:
+        """There is a table, damaged or not."""
+        try:
+            self._mapped(table, lambda: DeltaFolder(self.root / table.name))
+        except NoTable:
+            return False
+        return True
+
+    def version(self, table: Table) -> int:
+        """The newest version of a table; 0 where nothing was written since it was made."""
+        return self._mapped(table, lambda: self._stored(table).version)
+
+    def definition(self, table: Table) -> Definition:
+        """How a table is defined as of now."""
+        return self._mapped(table, lambda: self._stored(table).definition)
 
     def files(self, table: Table, slices: Iterable[str]) -> list[tuple[str, str]]:
         """Of each file of some slices, sorted: which slice, and where it lies below the table's folder."""
-        found = self._snapshot(table).files(table.partition_by[0], sorted(slices))
-        return sorted((str(name), path) for name, path in found)
+        wanted = {*slices}
+        return sorted((str(file.slice), file.path) for file in self._table(table).files if file.slice in wanted)
 
     def written(self, rows: Sequence[Row], table: Table, slice_of: Mapping[str, str]) -> list[DataFile]:
         """Rows made on the driver as a data file that no commit names yet; absent columns are NULL."""
-        return write_data_files([(table, pa.RecordBatch.from_pylist(rows, table.arrow_schema))], self.root, slice_of)
+        batch = pa.RecordBatch.from_pylist([*rows], table.arrow_schema)
+        return self._mapped(table, lambda: write_data_files([(table, batch)], self.root, slice_of))
 
     def held_files(
         self, rows: Sequence[pa.RecordBatch], table: Table, taken: Wanted, slice_of: Mapping[str, str]
     ) -> list[DataFile]:
         """The same with rows in memory, and what is taken over of another table's files; see `take_file`."""
+        return self._mapped(table, lambda: self._held_files(rows, table, taken, slice_of))
+
+    def _held_files(
+        self, rows: Sequence[pa.RecordBatch], table: Table, taken: Wanted, slice_of: Mapping[str, str]
+    ) -> list[DataFile]:
         files = write_data_files([(table, batch) for batch in rows], self.root, slice_of)
         for slice_, path in sorted(taken.files):
             file = self.root / taken.table.name / path
             files += take_file(file, taken.key, taken.keys[slice_], table, self.root, slice_of)
         return files
 
-    def replace(self, table: Table, files: Sequence[DataFile], slice_of: Mapping[str, str], condition: str) -> None:
-        """Make files the whole content of a slice; `condition` says in SQL which it is."""
-        is_new = not self.files(table, slice_of.values())
-        self._log(table).replace(files, slice_of, condition, is_new=is_new)
+    def create(self, table: Table) -> None:
+        """Make a table, unless another was faster."""
 
-    def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int | None:
-        """Insert the rows that are not alike, in one of some ways, to a row of the table; say how many those were.
+        def create() -> None:
+            with one_writer(self.root, table.name):
+                create_table_here(self.root / table.name, table)
 
-        None where only Spark can read the table.
-        """
-        present = self.rows(table, sorted({name for alike in unless for name in alike.names}), {})
-        if present is None:
-            return None
-        fresh = unlike(rows, present, unless)
-        if fresh:
-            self._log(table).append(self.written(fresh, table, {}))
-        return len(fresh)
+        self._mapped(table, create)
+
+    def replace(self, table: Table, files: Sequence[DataFile], slice_of: Mapping[str, str]) -> None:
+        """Make files, already written, the whole content of a slice."""
+        self._alone(table, lambda stored: stored.replace(files, slice_of))
+
+    def replace_rows(self, rows: Sequence[Row], table: Table, slice_of: Mapping[str, str]) -> None:
+        """Make rows, held on the driver, the whole content of a slice; of a table without partitions some rows."""
+
+        def replace(stored: DeltaFolder) -> None:
+            if table.partition_by:
+                return stored.replace(self.written(rows, table, slice_of), slice_of)
+            kept = [
+                row
+                for row in self._rows(table, stored, table.arrow_schema.names)
+                if not slice_of.items() <= row.items()
+            ]
+            return stored.replace(self.written([*kept, *rows], table, {}), {})
+
+        self._alone(table, replace)
+
+    def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
+        """Insert the rows that are not alike, in one of some ways, to a row of the table; say how many those were."""
+
+        def insert(stored: DeltaFolder) -> int:
+            names = sorted({name for alike in unless for name in alike.names})
+            fresh = unlike(rows, self._rows(table, stored, names), unless)
+            if fresh:
+                stored.append(self.written(fresh, table, {}))
+            return len(fresh)
+
+        return self._alone(table, insert)
+
+    def update(self, rows: Sequence[Row], table: Table, matching: Alike, columns: Sequence[str]) -> None:
+        """Set some columns of every row of a table without partitions as in the one of `rows` that is alike to it."""
+
+        def update(stored: DeltaFolder) -> None:
+            new = {matching.key(row): {name: row.get(name) for name in columns} for row in rows}
+            before = self._rows(table, stored, table.arrow_schema.names)
+            after = [row | new.get(matching.key(row), {}) for row in before]
+            if after != before:
+                stored.replace(self.written(after, table, {}), {})
+
+        self._alone(table, update)
+
+    def _rows(self, table: Table, stored: DeltaFolder, names: Sequence[str]) -> list[Row]:
+        return _plain_rows(self._streamed(table, stored, names, {}))
+
+    def _alone(self, table: Table, write: Callable[[DeltaFolder], _Result]) -> _Result:
+        def locked() -> _Result:
+            with one_writer(self.root, table.name):
+                return write(self._table(table))
+
+        return self._mapped(table, locked)
+
+    def _table(self, table: Table) -> DeltaFolder:
+        stored = self._mapped(table, lambda: self._stored(table))
+        if not stored.is_plain:
+            raise NeedsSparkError(f"{self._path(table)}: has rows or columns that only Spark can read")
+        return stored
+
+    def _stored(self, table: Table) -> DeltaFolder:
+        try:
+            return DeltaFolder(self.root / table.name)
+        except NoTable as error:
+            raise no_warehouse(self.root, table) from error
+
+    def _mapped(self, table: Table, action: Callable[[], _Result]) -> _Result:
+        return mapped(self._path(table), action)
 
     def _path(self, table: Table) -> str:
         return str(self.root / table.name)
 
-    def _log(self, table: Table) -> DeltaLog:
-        return DeltaLog(self.spark, self._path(table))
 
-    def _snapshot(self, table: Table) -> DeltaSnapshot:
-        return DeltaSnapshot(self.spark, self._path(table))
+def _of_names(table: Table, names: Sequence[str]) -> pa.Schema:
+    return pa.schema([table.arrow_schema.field(name) for name in names or table.arrow_schema.names])
+
+
+def _plain_rows(batches: Iterable[pa.RecordBatch]) -> list[Row]:
+    return [row for batch in batches for row in batch.to_pylist(maps_as_pydicts="strict")]
+
+
+def mapped_each(place: str, items: Iterator[_Result]) -> Iterator[_Result]:
+    """Each item of a stream; what reading it raises is said as `storage_error` says it."""
+    end: Any = object()
+    while (item := mapped(place, lambda: next(items, end))) is not end:
+        yield item

@@ -69,13 +69,8 @@ _LOCAL_WORK_OPTIONS = {"spark.sql.shuffle.partitions": "4"}  # what is shuffled 
 # a class in all jars before it takes a part for a package: a tenth of a small audit.
 _NAMED_OFTEN = (
     *("functions", "PythonRDD", "PythonUtils", "SerDeUtil", "SimplePythonFunction"),
-    "io.delta.kernel.Table",
-    "io.delta.kernel.defaults.engine.DefaultEngine",
-    "io.delta.kernel.internal.InternalScanFileUtils",
     "io.delta.tables.DeltaTable",
     "java.io.RandomAccessFile",
-    "org.apache.spark.sql.delta.DeltaLog",
-    "org.apache.spark.sql.delta.actions.Action",
     "scala.Option",
 )
 _STARTED_FAST = {

@@ -7,14 +7,14 @@ failed stage. Whatever is not known here stays an error of the program, with its
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
-
-from py4j.protocol import Py4JNetworkError
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from txn_analysis.errors import WarehouseError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+_Result = TypeVar("_Result")
 
 _INTACT = "What earlier runs wrote is intact"
 _S3_JARS = "org.apache.hadoop:hadoop-aws:VERSION"
@@ -45,7 +45,7 @@ _DAMAGE = (
     "JsonParseException",
     "Unexpected end of stream",
     "checksum version (",
-    "io.delta.kernel.exceptions.",
+    "DeltaError: ",
 )
 # The first problem whose sign is found anywhere along the chain: signs, what it is, what to do.
 _PROBLEMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
@@ -93,6 +93,8 @@ _PROBLEMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 )
 _LOST_JVM = f"Spark's Java process ended in the middle: killed, or out of memory. {_INTACT}, and {_AGAIN}"
 
+_LOST_CONNECTION = "Py4JNetworkError"  # by name: questions do without Py4J
+
 _FILE = re.compile(r"file:/*(/[^\s'`\"]+)")
 _CONSTRAINT = re.compile(r"CHECK constraint (\S+) (.*?) violated by row", re.DOTALL)
 _NOT_NULL = re.compile(r"NOT NULL constraint violated for column: (\S+?)\.?\s", re.DOTALL)
@@ -115,7 +117,7 @@ def storage_error(error: BaseException, place: str) -> WarehouseError | None:
         error: what was raised by a call into Spark.
         place: the table or warehouse that was worked on; used where the exception names no file.
     """
-    if isinstance(error, Py4JNetworkError | ConnectionRefusedError):
+    if isinstance(error, ConnectionRefusedError) or type(error).__name__ == _LOST_CONNECTION:
         return WarehouseError(f"{place}: {_LOST_JVM}")
     if is_conflict(error):
         return None
@@ -132,17 +134,29 @@ def storage_error(error: BaseException, place: str) -> WarehouseError | None:
     return None
 
 
+def mapped(place: str, action: Callable[[], _Result]) -> _Result:
+    """What an action gives; what storage did to it is said in the words of the problem.
+
+    Raises:
+        WarehouseError: `storage_error` knows what went wrong.
+    """
+    try:
+        return action()
+    except WarehouseError:
+        raise
+    except Exception as error:
+        known = storage_error(error, place)
+        if known is None:
+            raise
+        raise known from error
+
+
 def is_conflict(error: BaseException) -> bool:
     """Another writer committed to the same table in between; doing the whole write again is right."""
     # What Delta's own package for Python makes of them keeps no Java exception.
     if any(kind.__module__ == "delta.exceptions.base" for kind in type(error).__mro__):
         return True
     return any(entry.startswith("io.delta.exceptions.") for entry in _java_chain(error))
-
-
-def is_missing(error: BaseException) -> bool:
-    """There is no table."""
-    return any(entry.startswith("io.delta.kernel.exceptions.TableNotFoundException") for entry in _java_chain(error))
 
 
 def _java_chain(error: BaseException) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,12 +10,12 @@ from typing import TYPE_CHECKING
 from pyspark.errors import AnalysisException
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from txn_analysis.delta_log import DeltaLog
 from txn_analysis.errors import WarehouseError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from txn_analysis.delta_folder import Definition
     from txn_analysis.tables import Table
 
 _AUDIT_ANEW = "Audit the files again into a new --warehouse"
@@ -42,27 +43,27 @@ class Differences:
         return self.lacks_fields or bool(self.not_null or self.surplus or self.missing)
 
 
-def differences(spark: SparkSession, path: str, table: Table) -> Differences:
-    """How the table at `path` differs from what is declared; no Spark job, since Delta's log says all of it.
+def differences(stored: Definition, path: str, table: Table) -> Differences:
+    """How the table at `path` differs from what is declared.
 
     Raises:
         WarehouseError: it was made in a way that cannot be changed.
     """
-    stored = DeltaLog(spark, path).definition()
     if stored.partition_by != table.partition_by:
         raise WarehouseError(f"{path}: was made by another version, in other partitions. {_AUDIT_ANEW}")
+    schema = StructType.fromJson(json.loads(stored.schema))
     declared = {name: _plain(check.sql) for name, check in table.checks.items()}
     present = {name: _plain(sql) for name, sql in stored.checks.items()}
     needed = {column.name for column in table.columns if not column.nullable}
     return Differences(
-        lacks_fields=merged(stored.schema, table.schema, path) != stored.schema,
-        not_null=tuple(f.name for f in stored.schema if not f.nullable and f.name not in needed),
+        lacks_fields=merged(schema, table.schema, path) != schema,
+        not_null=tuple(f.name for f in schema if not f.nullable and f.name not in needed),
         surplus=tuple(name for name, sql in present.items() if declared.get(name) != sql),
         missing=tuple(name for name, sql in declared.items() if present.get(name) != sql),
     )
 
 
-def bring_up_to_date(spark: SparkSession, path: str, table: Table) -> None:
+def bring_up_to_date(spark: SparkSession, stored: Definition, path: str, table: Table) -> None:
     """Let the table have the columns, the fields inside them and the constraints that are declared, and no others.
 
     Old rows have NULL in what is new; what is not declared any more stays, and may be NULL. Each step is one commit,
@@ -71,7 +72,7 @@ def bring_up_to_date(spark: SparkSession, path: str, table: Table) -> None:
     Raises:
         WarehouseError: it cannot be changed, or old rows break a new constraint.
     """
-    found, alter = differences(spark, path, table), f"ALTER TABLE delta.{_quoted(path)}"
+    found, alter = differences(stored, path, table), f"ALTER TABLE delta.{_quoted(path)}"
     # A write must fill what may not be NULL, and can be checked only by what it has columns for.
     for name in found.not_null:
         spark.sql(f"{alter} ALTER COLUMN {_quoted(name)} DROP NOT NULL")

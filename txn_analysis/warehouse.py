@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
@@ -17,33 +17,32 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlparse
 
 from delta.tables import DeltaTable
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
 
-from txn_analysis.delta_log import DeltaLog
 from txn_analysis.errors import WarehouseError
 from txn_analysis.frames import collected
-from txn_analysis.local_tables import LocalTables
-from txn_analysis.new_tables import create_table, create_table_here
-from txn_analysis.one_writer import one_writer
+from txn_analysis.local_tables import LocalTables, NeedsSparkError, no_warehouse
+from txn_analysis.one_writer import one_writer_in_spark
 from txn_analysis.parallel import in_parallel
 from txn_analysis.private_folders import make_private, make_private_in_store
 from txn_analysis.report.escape import shell_word
 from txn_analysis.row_tasks import named_rows, rows_named, told_rows, write_frame, write_in_tasks, write_taken
-from txn_analysis.storage_errors import is_conflict, is_missing, storage_error
+from txn_analysis.spark_tables import create_table, definition_of, newest_version
+from txn_analysis.storage_errors import is_conflict, mapped
 from txn_analysis.table_versions import as_declared, bring_up_to_date, differences
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
 from txn_analysis.warehouse_place import check_writable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from txn_analysis.alike import Alike
-    from txn_analysis.data_files import DataFile
+    from txn_analysis.delta_folder import Definition
     from txn_analysis.row_tasks import RowMaker, RowTasks
     from txn_analysis.tables import Table
     from txn_analysis.taken_rows import Wanted
@@ -75,7 +74,7 @@ class Warehouse:
         conf = self.spark._jsparkSession.sessionState().newHadoopConf()
         is_local = jvm.org.apache.hadoop.fs.Path(self.root).getFileSystem(conf).getScheme() == "file"
         folder = Path(unquote(urlparse(self.root).path) if "://" in self.root else self.root)
-        return LocalTables(self.spark, folder) if is_local else None
+        return LocalTables(folder) if is_local else None
 
     def create(self) -> None:
         """Create the tables that are missing, with their comments, NOT NULL columns and CHECK constraints.
@@ -94,18 +93,35 @@ class Warehouse:
         in_parallel(*[partial(self._prepare, table) for table in ALL_TABLES])
 
     def _prepare(self, table: Table) -> None:
-        if not self._mapped(table, lambda: DeltaTable.isDeltaTable(self.spark, self.path(table))):
-            return self._write(table, partial(self._create_table, table))
-        if self._mapped(table, partial(differences, self.spark, self.path(table), table)):
+        if not self._is_there(table):
+            return self._create_table(table)
+        if differences(self._definition(table), self.path(table), table):
             # Looked at once more there, as the only writer: another audit may have come first.
-            self._write(table, partial(bring_up_to_date, self.spark, self.path(table), table))
+            self._write(table, lambda: self._bring_up_to_date(table))
         return None
+
+    def _bring_up_to_date(self, table: Table) -> None:
+        bring_up_to_date(self.spark, self._definition(table), self.path(table), table)
+
+    def _is_there(self, table: Table) -> bool:
+        if self._local:
+            return self._local.is_there(table)
+        return self._mapped(table, lambda: DeltaTable.isDeltaTable(self.spark, self.path(table)))
+
+    def _definition(self, table: Table) -> Definition:
+        if self._local:
+            return self._local.definition(table)
+        return self._mapped(table, lambda: definition_of(self.spark, self.path(table)))
 
     def _create_table(self, table: Table) -> None:
         if self._local:
-            create_table_here(self._local.root / table.name, table)
+            self._local.create(table)
         else:
-            create_table(self.spark, self.path(table), table)
+            self._write(table, partial(create_table, self.spark, self.path(table), table))
+
+    def _plain(self, *tables: Table) -> LocalTables | None:
+        """The tables on this machine, if all of some are such as need no Spark."""
+        return self._local if self._local and all(map(self._local.is_plain, tables)) else None
 
     def read(self, table: Table) -> DataFrame:
         """The committed rows of the table as it is now: what every verb and report may see.
@@ -135,41 +151,43 @@ class Warehouse:
         try:
             return self.spark.read.format("delta").load(self.path(table))
         except AnalysisException as error:
-            raise self._missing(table) from error
+            raise no_warehouse(self.root, table) from error
 
-    def _missing(self, table: Table) -> WarehouseError:
-        what = f"no warehouse here ({table.name} is missing): give the --warehouse of an audit, or audit first"
-        return WarehouseError(f"{self.root}: {what}")
-
-    def listed(self, table: Table, *names: str, **one_of: Collection[str]) -> list[Row]:
+    def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[Row]:
         """Rows as plain data, where there are few: as many as there are files that were read, or runs.
 
         Args:
             table: `inputs` or `runs`, or another one of which a few small slices are wanted, committed or not.
             names: of the columns that are wanted; all where there are none.
-            one_of: what some columns may hold; only rows that meet all are wanted. Of a table in slices it says which.
+            one_of: what some columns may hold, never NULL; only rows that meet all are wanted.
 
         Raises:
             WarehouseError: there is no such warehouse.
         """
         if self._local:
-            found = self._mapped(table, partial(self._local.rows, table, names, one_of))
-            if found is not None:
-                return found
+            with suppress(NeedsSparkError):
+                return self._local.listed(table, *names, **one_of)
         return collected(self._wanted(table, names, one_of))
 
-    def held(self, table: Table, *names: str, **one_of: Collection[str]) -> pa.Table:
+    def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
         """The same rows as Arrow."""
         if self._local:
-            found = self._mapped(table, partial(self._local.held, table, names, one_of))
-            if found is not None:
-                return found
+            with suppress(NeedsSparkError):
+                return self._local.held(table, *names, **one_of)
         return self._wanted(table, names, one_of).toArrow()
 
-    def _wanted(self, table: Table, names: Sequence[str], one_of: Mapping[str, Collection[str]]) -> DataFrame:
+    def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
+        """The same rows one batch after another, for tables of any size."""
+        if self._local:
+            with suppress(NeedsSparkError):
+                return self._local.batches(table, *names, **one_of)
+        return iter(self._wanted(table, names, one_of).toArrow().to_batches())
+
+    def _wanted(self, table: Table, names: Sequence[str], one_of: Mapping[str, Collection[Any]]) -> DataFrame:
         rows = self.read_uncommitted(table)
         for column, values in one_of.items():
-            wanted = self.spark.createDataFrame([(value,) for value in values], f"{column} string")
+            schema = StructType([StructField(column, table.schema[column].dataType)])
+            wanted = self.spark.createDataFrame([(value,) for value in values], schema)
             rows = rows.join(F.broadcast(wanted), column, "left_semi")
         return rows.select(*names) if names else rows
 
@@ -178,11 +196,9 @@ class Warehouse:
         return {table.name: self._version(table) for table in tables}
 
     def _version(self, table: Table) -> int:
-        return self._mapped(table, lambda: DeltaLog(self.spark, self.path(table)).version())
-
-    def is_new(self, table: Table) -> bool:
-        """Nothing was ever written to the table; a cheap answer that saves a Spark job on a first run."""
-        return self._version(table) == 0
+        if self._local:
+            return self._local.version(table)
+        return self._mapped(table, lambda: newest_version(self.spark, self.path(table)))
 
     def replace(self, frame: DataFrame, table: Table, **slice_of: str) -> None:
         """Make `frame` the whole content of one slice of the table, such as `run_id="…"`.
@@ -200,14 +216,13 @@ class Warehouse:
         Raises:
             WarehouseError: as with `replace`.
         """
-        if self._local and _is_partition(table, slice_of):
-            root = self._local.root
-            own = partial(write_frame, frame, rows_of or iter, table, root, slice_of)
+        if local := self._plain(table):
+            own = partial(write_frame, frame, rows_of or iter, table, local.root, slice_of)
             writers = [own]
             if taken and taken.files:
-                writers.append(partial(write_taken, self.spark, taken, table, root, slice_of))
+                writers.append(partial(write_taken, self.spark, taken, table, local.root, slice_of))
             files = in_parallel(*[partial(self._mapped, table, write) for write in writers])
-            self._commit(self._local, table, [*chain(*files)], slice_of)
+            local.replace(table, [*chain(*files)], slice_of)
         else:
             rows = frame.mapInArrow(rows_of, table.schema) if rows_of else frame
             rows = rows.unionByName(self._taken_rows(taken, slice_of)) if taken else rows
@@ -219,7 +234,7 @@ class Warehouse:
 
         There are none where only Spark reads and writes.
         """
-        return self._mapped(table, partial(self._local.files, table, slices)) if self._local else []
+        return self._local.files(table, slices) if self._local else []
 
     def _taken_rows(self, taken: Wanted, slice_of: dict[str, str]) -> DataFrame:
         rows, (column,) = self.read_uncommitted(taken.table), taken.table.partition_by
@@ -234,9 +249,8 @@ class Warehouse:
         Raises:
             WarehouseError: as with `replace`.
         """
-        if self._local and _is_partition(table, slice_of):
-            files = self._mapped(table, partial(self._local.written, rows, table, slice_of))
-            self._commit(self._local, table, files, slice_of)
+        if local := self._plain(table):
+            local.replace_rows(rows, table, slice_of)
         else:
             self.replace(self.rows(rows, table), table, **slice_of)
 
@@ -246,9 +260,8 @@ class Warehouse:
         Raises:
             WarehouseError: as with `replace`.
         """
-        if self._local and _is_partition(table, slice_of):
-            files = self._mapped(table, partial(self._local.held_files, rows, table, taken, slice_of))
-            self._commit(self._local, table, files, slice_of)
+        if local := self._plain(table, taken.table):
+            local.replace(table, local.held_files(rows, table, taken, slice_of), slice_of)
         else:
             frame = self.rows((row for batch in rows for row in batch.to_pylist()), table)
             self.replace_by(frame, None, table, taken, **slice_of)
@@ -262,11 +275,12 @@ class Warehouse:
         Raises:
             WarehouseError: as with `replace`.
         """
-        if not self._local:
+        local = self._plain(*tasks.tables)
+        if local is None:
             return self._fill_by_spark(tasks, slice_of)
-        found = _mapped(self.root, partial(write_in_tasks, self.spark, tasks, self._local.root, slice_of))
-        own = [(table, [file for file in found.files if file.table == table.name]) for table in tasks.tables]
-        in_parallel(*[partial(self._commit, self._local, table, files, slice_of) for table, files in own])
+        found = mapped(self.root, partial(write_in_tasks, self.spark, tasks, local.root, slice_of))
+        for table in tasks.tables:
+            local.replace(table, [file for file in found.files if file.table == table.name], slice_of)
         return found.told
 
     def _fill_by_spark(self, tasks: RowTasks, slice_of: dict[str, str]) -> dict[str, pa.Table]:
@@ -274,12 +288,9 @@ class Warehouse:
         named = named_rows(self.spark, tasks).persist()
         try:
             in_parallel(*[partial(self.replace, rows_named(named, t), t, **slice_of) for t in tasks.tables])
-            return _mapped(self.root, partial(told_rows, named, tasks))
+            return mapped(self.root, partial(told_rows, named, tasks))
         finally:
             named.unpersist()
-
-    def _commit(self, local: LocalTables, table: Table, files: list[DataFile], slice_of: dict[str, str]) -> None:
-        self._write(table, partial(local.replace, table, files, slice_of, _condition(slice_of)))
 
     def rows(self, rows: Iterable[Row], table: Table) -> DataFrame:
         """Rows made on the driver as a frame of the table's schema; absent columns are NULL."""
@@ -294,29 +305,29 @@ class Warehouse:
         Raises:
             WarehouseError: as with `replace`.
         """
-        return self._write(table, partial(self._insert, rows, table, unless))
-
-    def _insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
-        inserted = self._local.insert(rows, table, unless) if self._local else None
-        return self._merge(rows, table, unless) if inserted is None else inserted
+        if local := self._plain(table):
+            return local.insert(rows, table, unless)
+        return self._write(table, partial(self._merge, rows, table, unless))
 
     def _merge(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
         condition = " OR ".join(f"({alike.sql})" for alike in unless)
         merged = self._as_target(table).merge(self.rows(rows, table).alias("s"), condition)
         return int(merged.whenNotMatchedInsertAll().execute().collect()[0]["num_inserted_rows"])
 
-    def update(self, rows: Sequence[Row], table: Table, matching: str, columns: Sequence[str]) -> None:
-        """Set some columns of every row `t` of the table as in the row `s` that matches it.
+    def update(self, rows: Sequence[Row], table: Table, matching: Alike, columns: Sequence[str]) -> None:
+        """Set some columns of every row of a table without partitions as in the one of `rows` that is alike to it.
 
         Raises:
             WarehouseError: as with `replace`.
         """
+        if local := self._plain(table):
+            return local.update(rows, table, matching, columns)
         source, values = self.rows(rows, table).alias("s"), {name: F.col(f"s.{name}") for name in columns}
 
         def merge() -> None:
-            self._as_target(table).merge(source, matching).whenMatchedUpdate(set=dict(values)).execute()
+            self._as_target(table).merge(source, matching.sql).whenMatchedUpdate(set=dict(values)).execute()
 
-        self._write(table, merge)
+        return self._write(table, merge)
 
     def _as_target(self, table: Table) -> DeltaTable:
         return DeltaTable.forPath(self.spark, self.path(table)).alias("t")
@@ -333,19 +344,11 @@ class Warehouse:
         raise too_busy(self.path(table))
 
     def _alone(self, table: Table, write: Callable[[], _Result]) -> _Result:
-        with one_writer(self.spark, self._local.root, table.name) if self._local else nullcontext():
+        with one_writer_in_spark(self.spark, self._local.root, table.name) if self._local else nullcontext():
             return write()
 
     def _mapped(self, table: Table, action: Callable[[], _Result]) -> _Result:
-        return _mapped(self.path(table), partial(self._found, table, action))
-
-    def _found(self, table: Table, action: Callable[[], _Result]) -> _Result:
-        try:
-            return action()
-        except Py4JJavaError as error:
-            if is_missing(error):
-                raise self._missing(table) from error
-            raise
+        return mapped(self.path(table), action)
 
     def latest_run(self, cluster: str) -> str:
         """The run that was completed last for a cluster.
@@ -361,26 +364,9 @@ class Warehouse:
         return str(max(runs, key=lambda run: int(run["run_number"]))["run_id"])
 
 
-def _mapped(place: str, action: Callable[[], _Result]) -> _Result:
-    try:
-        return action()
-    except WarehouseError:
-        raise
-    except Exception as error:
-        known = storage_error(error, place)
-        if known is None:
-            raise
-        raise known from error
-
-
 def too_busy(path: str) -> WarehouseError:
     """The error of a writer that others were faster than, every time."""
     return WarehouseError(f"{path}: other audits kept writing here at the same time. Run the same command again")
-
-
-def _is_partition(table: Table, slice_of: dict[str, str]) -> bool:
-    """Files can be replaced only where a slice has files of its own."""
-    return tuple(slice_of) == table.partition_by
 
 
 def _condition(slice_of: dict[str, str]) -> str:

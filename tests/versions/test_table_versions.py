@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 from tests.table_rows import row_of
 from txn_analysis.alike import Alike
 from txn_analysis.commits import commit_inputs, deepen_inputs
-from txn_analysis.delta_log import DeltaLog
+from txn_analysis.delta_folder import DeltaFolder
 from txn_analysis.errors import WarehouseError
-from txn_analysis.new_tables import create_table
+from txn_analysis.spark_tables import create_table
 from txn_analysis.table_versions import bring_up_to_date, differences
 from txn_analysis.tables import INPUTS, Col, Table
 from txn_analysis.tables._checks import at_least, one_of
@@ -25,6 +25,8 @@ from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from txn_analysis.delta_folder import Definition
 
     Row = dict[str, Any]
 
@@ -82,8 +84,12 @@ def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(Warehouse, "_local", None)
 
 
+def stored(path: str) -> Definition:
+    return DeltaFolder(Path(path)).definition
+
+
 def upgrade(warehouse: Warehouse, table: Table = TODAY) -> None:
-    bring_up_to_date(warehouse.spark, warehouse.path(table), table)
+    bring_up_to_date(warehouse.spark, stored(warehouse.path(table)), warehouse.path(table), table)
 
 
 def rows(warehouse: Warehouse, run_id: str) -> list[Row]:
@@ -118,8 +124,8 @@ def test_new_rows_have_what_is_inside_old_columns(warehouse: Warehouse, writer: 
 
 def test_constraints_are_those_of_today(warehouse: Warehouse, writer: None) -> None:
     upgrade(warehouse)
-    assert not differences(warehouse.spark, warehouse.path(TODAY), TODAY)
-    checks = DeltaLog(warehouse.spark, warehouse.path(TODAY)).definition().checks
+    assert not differences(stored(warehouse.path(TODAY)), warehouse.path(TODAY), TODAY)
+    checks = stored(warehouse.path(TODAY)).checks
     assert checks.keys() == TODAY.checks.keys()
     for flaw in ({"sky": "plaid"}, {"day": 0}):
         with pytest.raises(WarehouseError, match=r"a row breaks CHECK (known_sky|in_a_year)"):
@@ -140,14 +146,14 @@ def test_an_upgrade_that_was_cut_short_is_finished_and_none_is_made_twice(wareho
     version = warehouse.versions([TODAY])
     upgrade(warehouse)
     assert warehouse.versions([TODAY]) == version
-    assert not differences(warehouse.spark, warehouse.path(TODAY), TODAY)
+    assert not differences(stored(warehouse.path(TODAY)), warehouse.path(TODAY), TODAY)
 
 
 def test_two_audits_at_once(warehouse: Warehouse, writer: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("txn_analysis.warehouse.ALL_TABLES", (TODAY,))
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: Warehouse(warehouse.spark, warehouse.root).create(), range(4)))
-    assert not differences(warehouse.spark, warehouse.path(TODAY), TODAY)
+    assert not differences(stored(warehouse.path(TODAY)), warehouse.path(TODAY), TODAY)
     assert rows(warehouse, "old") == [OLD_TODAY]
 
 
@@ -156,8 +162,8 @@ def test_a_table_of_today_costs_no_spark_job_and_no_commit(spark: SparkSession, 
     create_table(spark, warehouse.path(TODAY), TODAY)
     jobs = spark.sparkContext.statusTracker()
     before = jobs.getJobIdsForGroup()
-    assert not differences(spark, warehouse.path(TODAY), TODAY)
-    assert warehouse.is_new(TODAY)
+    assert not differences(stored(warehouse.path(TODAY)), warehouse.path(TODAY), TODAY)
+    assert warehouse.versions([TODAY]) == {TODAY.name: 0}
     assert jobs.getJobIdsForGroup() == before
 
 

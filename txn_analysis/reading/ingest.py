@@ -178,7 +178,5 @@ def _sections_to_keep(
 
 
 def _sections_before(warehouse: Warehouse, cluster: str) -> list[dict[str, Any]]:
-    if warehouse.is_new(INPUTS):
-        return []
     known = warehouse.listed(INPUTS, "input_id", "sections", cluster=[cluster])
     return [section | {"input_id": row["input_id"]} for row in known for section in row["sections"] or ()]
