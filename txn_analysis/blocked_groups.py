@@ -32,6 +32,9 @@ def blocked_groups(run: Run, opened: Sequence[OpenTransaction]) -> dict[int, jud
     """
     sections = judge.sections_that_count(run.evidence.section_rows, {transaction.partition for transaction in opened})
     producers = {transaction.producer_id for transaction in opened}
+    if run.evidence.is_at_hand:
+        rows = run.evidence.listed(GROUP_OFFSETS)
+        return judge.blocked_groups(opened, sections, judge.of_sections(rows, sections))
     rows = collected(_group_offsets(run, sections, producers)) if sections else []
     return judge.blocked_groups(opened, sections, [row | (row["stretch"] or {}) for row in rows])
 

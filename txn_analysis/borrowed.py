@@ -39,9 +39,8 @@ _NOT_TAKEN_OVER = (
 )
 
 
-@contextmanager
-def borrowed(spark: SparkSession, length: RunLength) -> Iterator[SparkSession]:
-    """A session for one call, beside one that somebody else made; theirs is afterwards as it was, also on errors.
+def check_usable(spark: SparkSession) -> None:
+    """Refuse a session that cannot be worked in.
 
     Raises:
         MissingToolError: the session has no Delta, or it is one of Spark Connect, whose Java cannot be reached.
@@ -51,6 +50,16 @@ def borrowed(spark: SparkSession, length: RunLength) -> Iterator[SparkSession]:
             "this is a session of Spark Connect, which leaves its Java out of reach: audit where the driver runs"
         )
     with_delta(spark)
+
+
+@contextmanager
+def borrowed(spark: SparkSession, length: RunLength) -> Iterator[SparkSession]:
+    """A session for one call, beside one that somebody else made; theirs is afterwards as it was, also on errors.
+
+    Raises:
+        MissingToolError: as with `check_usable`.
+    """
+    check_usable(spark)
     with _PROCESS.prepared(spark), _active_session_kept(spark):
         own = _clone(spark, length)
         # Delta asks for the active session of a thread, and takes the user's own where there is none.

@@ -70,7 +70,12 @@ def ending_at_once() -> Iterator[None]:
 
 
 def handle_signals() -> None:
-    """Handle them again, where PySpark has put a handler of its own in place; does nothing in a foreign process."""
+    """Handle them again, where PySpark has put a handler of its own in place; does nothing in a foreign process.
+
+    Nor in another thread than the main one, where PySpark puts none.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
     for number, handler in _handlers.items():
         signal.signal(number, handler)  # type: ignore[arg-type]  # it came from there, or is `_unwind`
 

@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from txn_analysis import pipeline
-from txn_analysis.borrowed import borrowed
+from txn_analysis.borrowed import borrowed, check_usable
 from txn_analysis.errors import AuditError
+from txn_analysis.frames import is_at_hand
 from txn_analysis.queries import run_tables
 from txn_analysis.reading.sources import find_files
 from txn_analysis.session import RunLength
 from txn_analysis.storage_errors import storage_error
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS
 from txn_analysis.warehouse import Warehouse
+from txn_analysis.warehouse_place import is_here
+from txn_analysis.when_needed import started_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from txn_analysis.reading.ingest import Ingested
     from txn_analysis.report.model import AuditReport
     from txn_analysis.tables import Table
+    from txn_analysis.when_needed import Spark
 
     Path = str | os.PathLike[str]
 
@@ -53,14 +57,14 @@ def audit(spark: SparkSession, paths: Path | Iterable[Path], settings: Settings)
         MissingToolError: the session has no Delta.
     """
     given = _listed(paths)
-    with _at_work(spark, settings.warehouse, _input_bytes(given)) as own:
+    with _at_work_when_needed(spark, settings.warehouse, _input_bytes(given)) as own:
         return pipeline.audit(own, given, settings)
 
 
 def ingest(spark: SparkSession, paths: Path | Iterable[Path], settings: Settings) -> Ingested:
     """Only fill the input tables of the warehouse; arguments and errors as of `audit`."""
     given = _listed(paths)
-    with _at_work(spark, settings.warehouse, _input_bytes(given)) as own:
+    with _at_work_when_needed(spark, settings.warehouse, _input_bytes(given)) as own:
         return pipeline.ingest(own, given, settings)
 
 
@@ -127,6 +131,15 @@ def _runs_of(tables: RunTables) -> list[str]:
 
 def _of_runs(warehouse: Warehouse, table: Table, ids: list[str]) -> DataFrame:
     return warehouse.read_uncommitted(table).where(F.col("run_id").isin(ids))  # the runs are finished: these rows count
+
+
+@contextmanager
+def _at_work_when_needed(spark: SparkSession, warehouse: str, input_bytes: int) -> Iterator[Spark]:
+    """As `_at_work`; for little work on a disk of this machine only once something needs Spark."""
+    check_usable(spark)
+    is_little = is_at_hand(input_bytes) and is_here(spark, warehouse)
+    with started_once(lambda: _at_work(spark, warehouse, input_bytes)) as start:
+        yield start if is_little else start()
 
 
 @contextmanager

@@ -35,8 +35,9 @@ def in_parallel(*actions: Callable[[], Any]) -> list[Any]:
 @contextmanager
 def threads_begin_with(begin: Callable[[], None]) -> Iterator[None]:
     """Meanwhile this is what each thread of `in_parallel` does first, however deep it is nested."""
-    token = _begin.set(begin)
+    before = _begin.get()
+    _begin.set(begin)
     try:
         yield
     finally:
-        _begin.reset(token)
+        _begin.set(before)  # a token could only be given back by the thread that has it

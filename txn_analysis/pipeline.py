@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import WarehouseError
-from txn_analysis.frames import collected
 from txn_analysis.judging import judge, plan_of
 from txn_analysis.parallel import in_parallel
 from txn_analysis.queries import run_tables
@@ -26,22 +25,19 @@ from txn_analysis.warehouse import Warehouse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import SparkSession
-
     from txn_analysis.config import Settings
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
     from txn_analysis.report.progress import Progress
+    from txn_analysis.when_needed import Spark
 
 
-def ingest(spark: SparkSession, paths: Sequence[str], settings: Settings, progress: Progress | None = None) -> Ingested:
+def ingest(spark: Spark, paths: Sequence[str], settings: Settings, progress: Progress | None = None) -> Ingested:
     """Read files into the input tables; see `txn_analysis.reading.ingest.ingest`."""
     return read_inputs(Warehouse(spark, settings.warehouse), paths, settings, progress or silent())
 
 
-def audit(
-    spark: SparkSession, paths: Sequence[str], settings: Settings, progress: Progress | None = None
-) -> AuditReport:
+def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Progress | None = None) -> AuditReport:
     """Ingest, reconstruct, judge, write findings and plan; returns the report of the run.
 
     Raises:
@@ -63,12 +59,12 @@ def audit(
     return build_report(judged.run_row, own, judged.health, judged.findings)
 
 
-def reconstruct(spark: SparkSession, settings: Settings) -> Run:
+def reconstruct(spark: Spark, settings: Settings) -> Run:
     """Write `transactions` and `partition_health` of the run for a capture."""
     return _reconstructed(_run_to_write(spark, settings))
 
 
-def _run_to_write(spark: SparkSession, settings: Settings) -> Run:
+def _run_to_write(spark: Spark, settings: Settings) -> Run:
     """The run for a capture, with its tables prepared: for steps that are called by themselves."""
     run = start_run(spark, settings)
     run.warehouse.create()
@@ -90,7 +86,7 @@ def _reconstructed(run: Run) -> Run:
     return run
 
 
-def find_hanging(spark: SparkSession, settings: Settings) -> Run:
+def find_hanging(spark: Spark, settings: Settings) -> Run:
     """Write `findings` and `abort_plan` of a reconstructed run, and complete it with its row of `runs`.
 
     Raises:
@@ -104,7 +100,7 @@ def find_hanging(spark: SparkSession, settings: Settings) -> Run:
     return run
 
 
-def plan_aborts(spark: SparkSession, settings: Settings) -> Run:
+def plan_aborts(spark: Spark, settings: Settings) -> Run:
     """Write `abort_plan` of a complete run anew: one row per hanging transaction, and nothing else.
 
     Raises:
@@ -113,11 +109,11 @@ def plan_aborts(spark: SparkSession, settings: Settings) -> Run:
     run = _run_to_write(spark, settings)
     if not run.warehouse.listed(RUNS, "run_id", run_id=[run.run_id]):
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/find_hanging.py first.")
-    run.replace_rows(plan_of(run, collected(run.rows(FINDINGS))), ABORT_PLAN)
+    run.replace_rows(plan_of(run, run.listed(FINDINGS)), ABORT_PLAN)
     return run
 
 
-def load_report(spark: SparkSession, settings: Settings, run_id: str | None = None) -> AuditReport:
+def load_report(spark: Spark, settings: Settings, run_id: str | None = None) -> AuditReport:
     """The report of a run, from the tables; of the cluster's last run where none is named."""
     warehouse = Warehouse(spark, settings.warehouse)
     run = wanted_run(warehouse, settings.cluster, run_id)
@@ -130,7 +126,7 @@ def load_report(spark: SparkSession, settings: Settings, run_id: str | None = No
     return build_report(run, own, health, findings)
 
 
-def pictures(spark: SparkSession, settings: Settings, report: AuditReport) -> Pictures:
+def pictures(spark: Spark, settings: Settings, report: AuditReport) -> Pictures:
     """The series behind the pictures of a report whose run is in the tables; see `timelines.pictures_of`."""
     tables = run_tables(Warehouse(spark, settings.warehouse), report.run.cluster, report.run.run_id)
     return pictures_of(report, tables)

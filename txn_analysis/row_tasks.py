@@ -1,40 +1,28 @@
-"""Work in Spark tasks that fills several tables at once, and tells the driver the little that it must know.
+"""Work that fills several tables at once, and tells the driver the little that it must know.
 
-A frame of Spark fills one table. Here a task gives batches of rows, each with the name of where they belong: a table's,
-or any other for what the driver is told. What the driver gets back grows with files and findings, not with rows.
+A task gives batches of rows, each with the name of where they belong: a table's, or any other for what the driver is
+told. What the driver gets back grows with files and findings, not with rows. Where there is little to read, the tasks
+run in this process, one after another (`write_here`); where there is much, in Spark (`spark_tasks`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from itertools import chain
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from txn_analysis.arrow_streams import packed, unpacked
+from txn_analysis.arrow_streams import packed
 from txn_analysis.data_files import DataFile, write_data_files
-from txn_analysis.tables._schema import BIGINT, BINARY, STRING, struct
-from txn_analysis.taken_rows import take_file
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
-
     from txn_analysis.tables import Table
-    from txn_analysis.taken_rows import Wanted
 
 NamedRows = tuple[str, pa.RecordBatch]
-RowMaker = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
-_FILES = struct(table=STRING, path=STRING, size_bytes=BIGINT, modified_ms=BIGINT, statistics=STRING)
-_NAMED_ROWS = struct(name=STRING, rows=BINARY)  # rows: an Arrow stream
-_RESULTS = struct(**{f.name: f.dataType for f in (*_FILES, *_NAMED_ROWS)})
 
 
 @dataclass(frozen=True)
@@ -44,13 +32,15 @@ class RowTasks:
     Attributes:
         count: how many tasks there are.
         tables: what they fill.
-        rows_of: run in a Spark worker: the batches of one task, by its number, each with the name of its table, or with
+        rows_of: run where the task is: the batches of one task, by its number, each with the name of its table, or with
             another name for what the driver is told.
+        input_bytes: how much they read.
     """
 
     count: int
     tables: tuple[Table, ...]
     rows_of: Callable[[int], Iterable[NamedRows]]
+    input_bytes: int
 
     def __add__(self, other: RowTasks) -> RowTasks:
         """The tasks of both; they fill different tables."""
@@ -58,7 +48,8 @@ class RowTasks:
         def rows_of(number: int) -> Iterable[NamedRows]:
             return self.rows_of(number) if number < self.count else other.rows_of(number - self.count)
 
-        return RowTasks(self.count + other.count, (*self.tables, *other.tables), rows_of)
+        read_bytes = self.input_bytes + other.input_bytes
+        return RowTasks(self.count + other.count, (*self.tables, *other.tables), rows_of, read_bytes)
 
 
 @dataclass(frozen=True)
@@ -69,127 +60,40 @@ class Results:
     told: dict[str, pa.Table]
 
 
-def write_in_tasks(spark: SparkSession, tasks: RowTasks, root: Path, slice_of: Mapping[str, str]) -> Results:
-    """Let each task write one file of each table that it has rows of; see `write_data_files`."""
-    tables = {table.name: table for table in tasks.tables}
-
-    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in _numbers(numbers):
-            told = _Streams()
-            files = write_data_files(_of_tables(tasks.rows_of(number), tables, told), root, slice_of)
-            yield _results(files, told)
-
-    return _collected(_numbered(spark, tasks).mapInArrow(run, _RESULTS))
+def write_here(tasks: RowTasks, root: Path, slice_of: Mapping[str, str]) -> Results:
+    """Do all tasks in this process, and write one file of each table that they have rows of; see `write_data_files`."""
+    told = Streams()
+    rows = (named for number in range(tasks.count) for named in tasks.rows_of(number))
+    files = write_data_files(of_tables(rows, tasks.tables, told), root, slice_of)
+    return Results(files, told.tables())
 
 
-def write_frame(
-    frame: DataFrame, rows_of: RowMaker, table: Table, root: Path, slice_of: Mapping[str, str]
-) -> list[DataFile]:
-    """Let each task of a frame write one file of what `rows_of` makes of its rows; see `write_data_files`."""
-
-    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield _results(write_data_files(((table, rows) for rows in rows_of(parts)), root, slice_of), _Streams())
-
-    return _collected(frame.mapInArrow(run, _RESULTS)).files
-
-
-def write_taken(
-    spark: SparkSession, wanted: Wanted, table: Table, root: Path, slice_of: Mapping[str, str]
-) -> list[DataFile]:
-    """Let a table take over the wanted rows of another's data files; see `take_file`."""
-
-    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part in parts:
-            for row in part.to_pylist():
-                file = root / wanted.table.name / row["path"]
-                files = take_file(file, wanted.key, wanted.keys[row["slice"]], table, root, slice_of)
-                yield _results(files, _Streams())
-
-    listed = spark.createDataFrame(sorted(wanted.files), struct(slice=STRING, path=STRING))
-    return _collected(listed.mapInArrow(run, _RESULTS)).files
-
-
-def named_rows(spark: SparkSession, tasks: RowTasks) -> DataFrame:
-    """All that the tasks give, for storage where only Spark can write."""
-    return named_rows_of(
-        _numbered(spark, tasks), lambda parts: chain.from_iterable(map(tasks.rows_of, _numbers(parts)))
-    )
-
-
-def named_rows_of(frame: DataFrame, rows_of: Callable[[Iterator[pa.RecordBatch]], Iterable[NamedRows]]) -> DataFrame:
-    """What `rows_of` makes of Arrow batches of a frame; one row is one batch of it, with its name."""
-    schema = to_arrow_schema(_NAMED_ROWS)
-
-    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for name, rows in rows_of(parts):
-            yield pa.RecordBatch.from_pylist([{"name": name, "rows": packed([rows], rows.schema)}], schema=schema)
-
-    return frame.mapInArrow(run, _NAMED_ROWS)
-
-
-def rows_named(named: DataFrame, table: Table) -> DataFrame:
-    """The rows of one table, of `named_rows`."""
-
-    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part in parts:
-            for stream in part.column(0):
-                yield from unpacked(stream).to_batches()
-
-    return named.where(F.col("name") == table.name).select("rows").mapInArrow(run, table.schema)
-
-
-def told_rows(named: DataFrame, tasks: RowTasks) -> dict[str, pa.Table]:
-    """What the driver is told, of `named_rows`."""
-    return _told(named.where(~F.col("name").isin([table.name for table in tasks.tables])).collect())
-
-
-class _Streams:
-    """Rows by name, as Arrow streams in memory."""
+class Streams:
+    """Batches of rows by name, in memory."""
 
     def __init__(self) -> None:
         self._held: defaultdict[str, list[pa.RecordBatch]] = defaultdict(list)
 
     def add(self, name: str, rows: pa.RecordBatch) -> None:
+        """One more batch under a name."""
         self._held[name].append(rows)
 
+    def tables(self) -> dict[str, pa.Table]:
+        """As tables, by name."""
+        return {name: pa.Table.from_batches(batches) for name, batches in self._held.items()}
+
     def rows(self) -> list[dict[str, Any]]:
-        """Rows of _NAMED_ROWS."""
+        """One row for each name, with its Arrow stream."""
         return [{"name": name, "rows": packed(batches, batches[0].schema)} for name, batches in self._held.items()]
 
 
-def _of_tables(
-    named: Iterable[NamedRows], tables: Mapping[str, Table], told: _Streams
+def of_tables(
+    named: Iterable[NamedRows], tables: Iterable[Table], told: Streams
 ) -> Iterator[tuple[Table, pa.RecordBatch]]:
     """The rows of tables, each batch with its table; all others are `told`."""
+    known = {table.name: table for table in tables}
     for name, rows in named:
-        if name in tables:
-            yield tables[name], rows
+        if name in known:
+            yield known[name], rows
         else:
             told.add(name, rows)
-
-
-def _numbered(spark: SparkSession, tasks: RowTasks) -> DataFrame:
-    """One row, and one Spark task, for each task: its number."""
-    return spark.range(0, tasks.count, 1, max(tasks.count, 1))
-
-
-def _numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
-    return (number for batch in batches for number in batch.column(0).to_pylist())
-
-
-def _results(files: list[DataFile], told: _Streams) -> pa.RecordBatch:
-    rows = [*map(asdict, files), *told.rows()]
-    return pa.RecordBatch.from_pylist(rows, schema=to_arrow_schema(_RESULTS))
-
-
-def _collected(frame: DataFrame) -> Results:
-    rows = frame.collect()
-    files = [DataFile(*row[: len(_FILES)]) for row in rows if row["table"] is not None]
-    return Results(files, _told(row for row in rows if row["name"] is not None))
-
-
-def _told(rows: Iterable[Any]) -> dict[str, pa.Table]:
-    parts: defaultdict[str, list[pa.Table]] = defaultdict(list)
-    for row in rows:
-        parts[row["name"]].append(unpacked(bytes(row["rows"])))
-    return {name: pa.concat_tables(tables) for name, tables in parts.items()}

@@ -25,9 +25,10 @@ from txn_analysis.warehouse import Warehouse
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from txn_analysis.tables import Table
+    from txn_analysis.when_needed import Spark
 
 # What decides a verdict; where the answer is printed does not.
 JUDGING = (
@@ -115,7 +116,7 @@ class Run:
         self.warehouse.replace_rows(rows, table, run_id=self.run_id)
 
 
-def start_run(spark: SparkSession, settings: Settings) -> Run:
+def start_run(spark: Spark, settings: Settings) -> Run:
     """The run for a capture: the named one, or else the cluster's newest by its brokers' clocks.
 
     Whoever writes its rows prepares the tables before (`Warehouse.create`).

@@ -14,7 +14,6 @@ from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import unquote, urlparse
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
@@ -22,18 +21,20 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.errors import WarehouseError
-from txn_analysis.frames import collected
+from txn_analysis.frames import collected, is_at_hand
 from txn_analysis.local_tables import LocalTables, NeedsSparkError, no_warehouse
 from txn_analysis.one_writer import one_writer_in_spark
 from txn_analysis.parallel import in_parallel
 from txn_analysis.private_folders import make_private, make_private_in_store
 from txn_analysis.report.escape import shell_word
-from txn_analysis.row_tasks import named_rows, rows_named, told_rows, write_frame, write_in_tasks, write_taken
+from txn_analysis.row_tasks import write_here
 from txn_analysis.spark_tables import create_table, definition_of, newest_version
+from txn_analysis.spark_tasks import named_rows, rows_named, told_rows, write_frame, write_in_tasks, write_taken
 from txn_analysis.storage_errors import is_conflict, mapped
 from txn_analysis.table_versions import as_declared, bring_up_to_date, differences
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
-from txn_analysis.warehouse_place import check_writable
+from txn_analysis.warehouse_place import check_writable, folder_here, is_here, path_of
+from txn_analysis.when_needed import is_running, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -43,9 +44,11 @@ if TYPE_CHECKING:
 
     from txn_analysis.alike import Alike
     from txn_analysis.delta_folder import Definition
-    from txn_analysis.row_tasks import RowMaker, RowTasks
+    from txn_analysis.row_tasks import RowTasks
+    from txn_analysis.spark_tasks import RowMaker
     from txn_analysis.tables import Table
     from txn_analysis.taken_rows import Wanted
+    from txn_analysis.when_needed import Spark
 
     Row = dict[str, Any]
 
@@ -58,10 +61,19 @@ _LONGEST_PAUSE_S = 0.5
 class Warehouse:
     """Delta tables under one folder, or any URI that Spark can write."""
 
-    def __init__(self, spark: SparkSession, root: str) -> None:
-        self.spark = spark
+    def __init__(self, session: Spark, root: str) -> None:
+        self.session = session
         # Delta takes a relative path for the name of a table.
         self.root = root.rstrip("/") if "://" in root else str(Path(root).absolute())
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session to work in, started by now."""
+        return running(self.session)
+
+    def parallelism(self, input_bytes: int) -> int:
+        """How many tasks run at once where so much is read."""
+        return 1 if is_at_hand(input_bytes) else int(self.spark.sparkContext.defaultParallelism)
 
     def path(self, table: Table) -> str:
         """Where a table lies."""
@@ -70,11 +82,9 @@ class Warehouse:
     @cached_property
     def _local(self) -> LocalTables | None:
         """The tables, if the warehouse is on a file system of this machine."""
-        jvm: Any = self.spark._jvm
-        conf = self.spark._jsparkSession.sessionState().newHadoopConf()
-        is_local = jvm.org.apache.hadoop.fs.Path(self.root).getFileSystem(conf).getScheme() == "file"
-        folder = Path(unquote(urlparse(self.root).path) if "://" in self.root else self.root)
-        return LocalTables(folder) if is_local else None
+        if not is_running(self.session) and (folder := folder_here(self.root)):
+            return LocalTables(folder)
+        return LocalTables(path_of(self.root)) if is_here(self.spark, self.root) else None
 
     def create(self) -> None:
         """Create the tables that are missing, with their comments, NOT NULL columns and CHECK constraints.
@@ -88,9 +98,11 @@ class Warehouse:
         if self._local:
             check_writable(self._local.root)
             make_private(self._local.root)
+            for table in ALL_TABLES:
+                self._prepare(table)
         else:
             make_private_in_store(self.spark, self.root)
-        in_parallel(*[partial(self._prepare, table) for table in ALL_TABLES])
+            in_parallel(*[partial(self._prepare, table) for table in ALL_TABLES])
 
     def _prepare(self, table: Table) -> None:
         if not self._is_there(table):
@@ -269,6 +281,8 @@ class Warehouse:
     def fill(self, tasks: RowTasks, **slice_of: str) -> dict[str, pa.Table]:
         """Make what tasks produce the whole content of a slice, in each of the tables that they fill.
 
+        Where they read little, they run in this process: no job of Spark is as fast.
+
         Returns:
             What they told, by name.
 
@@ -278,7 +292,9 @@ class Warehouse:
         local = self._plain(*tasks.tables)
         if local is None:
             return self._fill_by_spark(tasks, slice_of)
-        found = mapped(self.root, partial(write_in_tasks, self.spark, tasks, local.root, slice_of))
+        is_little = is_at_hand(tasks.input_bytes)
+        write = write_here if is_little else partial(write_in_tasks, self.spark)
+        found = mapped(self.root, partial(write, tasks, local.root, slice_of))
         for table in tasks.tables:
             local.replace(table, [file for file in found.files if file.table == table.name], slice_of)
         return found.told

@@ -3,14 +3,38 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
 
 from txn_analysis.errors import WarehouseError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from pyspark.sql import SparkSession
 
 LOG_OF_TABLE = "_delta_log"
+# What lets Spark and Hadoop mean another file system by a path without a scheme.
+_CONFIGURED_BY = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "PYSPARK_GATEWAY_PORT")
+
+
+def path_of(root: str) -> Path:
+    """The folder of this machine that a warehouse is, if it is one: a path, or a `file:` URI."""
+    return Path(unquote(urlparse(root).path) if "://" in root else root)
+
+
+def is_here(spark: SparkSession, root: str) -> bool:
+    """Whether a warehouse lies on a file system of this machine; what a path means there only its session knows."""
+    jvm: Any = spark._jvm
+    conf = spark._jsparkSession.sessionState().newHadoopConf()
+    return bool(jvm.org.apache.hadoop.fs.Path(root).getFileSystem(conf).getScheme() == "file")
+
+
+def folder_here(root: str) -> Path | None:
+    """The folder of this machine that a warehouse certainly is; None where Spark must be asked what its place means."""
+    if root.startswith("file://"):
+        return path_of(root)
+    is_plain = "://" not in root and not any(name in os.environ for name in _CONFIGURED_BY)
+    return Path(root).absolute() if is_plain else None
 
 
 def check_writable(root: Path) -> None:

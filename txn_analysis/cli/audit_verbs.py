@@ -21,18 +21,18 @@ from txn_analysis.cli.options import (
 )
 from txn_analysis.cli.output import check_output, emit, emit_styled, is_terminal
 from txn_analysis.cli.page import emit_page, run_options
-from txn_analysis.cli.spark import check_new_warehouse, check_warehouse, progress, spark_session
+from txn_analysis.cli.spark import check_new_warehouse, check_warehouse, progress, spark_session, spark_when_needed
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import InputError
 from txn_analysis.report.words import count
 
 if TYPE_CHECKING:
     import typer
-    from pyspark.sql import SparkSession
 
     from txn_analysis.config import Settings
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
+    from txn_analysis.when_needed import Spark
 
 _WIDTHS = (80, 120)
 _NO_STANDARD_INPUT = (
@@ -60,7 +60,7 @@ def audit(
     settings = request.settings()
     check_output(prometheus, "--prometheus")
     check_output(html, "--html")
-    with spark_session(settings, _input_bytes(paths, settings)) as spark:
+    with spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
         from txn_analysis.pipeline import audit as run_audit
 
         report = run_audit(spark, paths, settings, progress())
@@ -75,7 +75,7 @@ def audit(
 def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> int:  # noqa: A002 the flag's own name
     """Fill the input tables of the warehouse from files, without judging."""
     settings = request.settings()
-    with spark_session(settings, _input_bytes(paths, settings)) as spark:
+    with spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
         from txn_analysis.pipeline import ingest as run_ingest
 
         ingested = run_ingest(spark, paths, settings, progress())
@@ -135,7 +135,7 @@ def _input_bytes(paths: list[str], settings: Settings) -> int:
     return sum(file.size_bytes for file in files)
 
 
-def _pictures(spark: SparkSession, settings: Settings, report: AuditReport) -> Pictures:
+def _pictures(spark: Spark, settings: Settings, report: AuditReport) -> Pictures:
     with progress().stage("pictures"):
         from txn_analysis.pipeline import pictures
 

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import AuditError, ConfigError, WarehouseError
+from txn_analysis.frames import is_at_hand
 from txn_analysis.interrupts import handle_signals
 from txn_analysis.report.progress import progress_on
-from txn_analysis.warehouse_place import check_writable
+from txn_analysis.warehouse_place import check_writable, folder_here
+from txn_analysis.when_needed import started_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.config import Settings
     from txn_analysis.report.progress import Progress
+    from txn_analysis.when_needed import Spark
 
 _COUNT = r"\s*[0-9]+\s*"
 _MASTER = re.compile(
@@ -69,6 +72,23 @@ def check_master(master: str | None) -> None:
             f"--master {master}: not a master of Spark; give local[*], local[N], spark://HOST:7077, yarn or "
             "k8s://https://HOST:443"
         )
+
+
+@contextmanager
+def spark_when_needed(settings: Settings, input_bytes: int) -> Iterator[Spark]:
+    """A session for work that may need none: it is started here and now, or once something asks for it.
+
+    Args:
+        settings: of the command; a master that is not this machine is started at once, as are sessions for much work.
+        input_bytes: what the command will read beside the warehouse.
+
+    Raises:
+        ConfigError, WarehouseError: as with `spark_session`.
+    """
+    check_master(settings.master)
+    is_here = (settings.master or "local").startswith("local") and folder_here(settings.warehouse) is not None
+    with started_once(lambda: spark_session(settings, input_bytes)) as start:
+        yield start if is_here and is_at_hand(input_bytes) else start()
 
 
 @contextmanager

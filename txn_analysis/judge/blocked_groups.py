@@ -55,6 +55,12 @@ def sections_that_count(section_rows: Iterable[Row], partitions: Iterable[int]) 
     return found
 
 
+def of_sections(rows: Iterable[Row], sections: Iterable[Row]) -> list[Row]:
+    """The rows of `group_offsets` that are of some files."""
+    own = {(section["input_id"], section["section_index"]) for section in sections}
+    return [row for row in rows if (row["input_id"], row["section_index"]) in own]
+
+
 def _capture_rank(section: Row) -> int:
     return int(section["capture_rank"])
 

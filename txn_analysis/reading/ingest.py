@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from txn_analysis.commits import commit_inputs, deepen_inputs, found_by_reading, held_inputs
 from txn_analysis.errors import InputError
-from txn_analysis.parallel import in_parallel
 from txn_analysis.reading.accounting import (
     RejectedSpan,
     rejected_bytes,
@@ -70,9 +69,8 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     """
     with progress.stage("plan"):
         files = find_files(paths)
-        # Delta takes seconds to get ready; the tables are made while the inputs are read for the first time.
-        plan = partial(plan_inputs, warehouse.spark, files, is_verified=settings.verify)
-        planning, _ = in_parallel(plan, warehouse.create)
+        warehouse.create()
+        planning = plan_inputs(warehouse.session, files, is_verified=settings.verify)
         planned = planning.inputs
         check_inputs(planned, settings.skip_unrecognised)
         if not any(p.sections for p in planned):
@@ -154,7 +152,7 @@ def _write_rejects(warehouse: Warehouse, content: Content) -> None:
 
 def _fill_tables(warehouse: Warehouse, planned: list[PlannedInput], content: Content, settings: Settings) -> None:
     """Fill all tables from one look at every text; a quick audit looks again at the few logs whose batches it keeps."""
-    parallelism = warehouse.spark.sparkContext.defaultParallelism
+    parallelism = warehouse.parallelism(sum(p.text_bytes for p in planned))
     logs = split_ranges(planned, LOG_KINDS, settings.range_bytes, parallelism)
     records = record_tasks(split_ranges(planned, RECORD_KINDS, settings.range_bytes, parallelism), content.ingest_id)
     fill = partial(warehouse.fill, ingest_id=content.ingest_id)

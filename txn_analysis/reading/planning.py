@@ -16,12 +16,11 @@ from txn_analysis.reading.survey_job import survey_files
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from pyspark.sql import SparkSession
-
     from txn_analysis.reading.broker_files import BrokerFile
     from txn_analysis.reading.broker_survey import BrokerFacts
     from txn_analysis.reading.sources import SourceFile
     from txn_analysis.reading.survey_job import FileSurvey
+    from txn_analysis.when_needed import Spark
 
 LOG_DIR = "log_dir"  # the contract's name of what a broker's own files are
 GONE = "the file disappeared, or became shorter, while it was read"
@@ -41,7 +40,7 @@ class Planning:
         return ", ".join(f"{count} {what}" for what, count in sorted(self.passed_over.items()))
 
 
-def plan_inputs(spark: SparkSession, files: Sequence[SourceFile], *, is_verified: bool = False) -> Planning:
+def plan_inputs(spark: Spark, files: Sequence[SourceFile], *, is_verified: bool = False) -> Planning:
     """What each file is, by reading it once; a content given twice is planned once, by its first path.
 
     With `is_verified` the checksums of all batches of brokers' own segments are to be looked at. Such an input has

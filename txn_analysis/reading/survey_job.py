@@ -1,4 +1,4 @@
-"""The one Spark job that reads all bytes of all inputs: fingerprints, section starts, torn ends."""
+"""The first reading of all bytes of the inputs, a job of Spark if they are many: fingerprints, sections, torn ends."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
+from txn_analysis.frames import is_at_hand
 from txn_analysis.reading.batch_headers import PEEK_BYTES
 from txn_analysis.reading.broker_files import BrokerFile, PassedOver, sort_out
 from txn_analysis.reading.broker_survey import BrokerFacts, survey_broker_file
@@ -22,14 +23,14 @@ from txn_analysis.reading.text import (
     may_unpack_to,
     open_text,
 )
+from txn_analysis.when_needed import running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pyspark.sql import SparkSession
-
     from txn_analysis.reading.broker_files import Sorted
     from txn_analysis.reading.sources import SourceFile
+    from txn_analysis.when_needed import Spark
 
 _TASKS_PER_CORE = 4
 _MAX_TASK_BYTES = 512 << 20
@@ -55,6 +56,7 @@ class ReadFailure:
 
 
 Facts = ChunkFacts | BrokerFacts | ReadFailure
+_Said = tuple[int, int, Facts]  # file, the first byte of its text, what is there
 
 # A file of a megabyte can unpack to terabytes of lines that look like a dump's.
 _UNPACKS_WITHOUT_END = ReadFailure(
@@ -100,7 +102,7 @@ class _Piece(NamedTuple):
     weight_bytes: int = 0
 
 
-def survey_files(spark: SparkSession, files: Sequence[SourceFile], *, is_verified: bool = False) -> Survey:
+def survey_files(spark: Spark, files: Sequence[SourceFile], *, is_verified: bool = False) -> Survey:
     """Reads every byte of the texts among `files`, each chunk in one task, and the headers of brokers' own files."""
     heads = [_head(file) for file in files]
     found = sort_out(files, [head if isinstance(head, bytes) else b"" for head in heads])
@@ -137,15 +139,25 @@ def _file_survey(file: SourceFile, head: bytes | ReadFailure, what: Sorted, fact
     )
 
 
-def _read(spark: SparkSession, pieces: list[_Piece]) -> dict[int, list[Facts]]:
-    """By file, what its pieces say, in the order of the text."""
-    tasks = _tasks(pieces, spark.sparkContext.defaultParallelism)
+def _read(spark: Spark, pieces: list[_Piece]) -> dict[int, list[Facts]]:
+    """By file, what its pieces say, in the order of the text; little of it is read here, as no job is as fast."""
+    is_little = is_at_hand(sum(piece.weight_bytes for piece in pieces))
+    said = _said_here(pieces) if is_little else _said_in_tasks(spark, pieces)
     found: dict[int, list[Facts]] = {}
-    if tasks:
-        rows = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(_surveyor(tasks), _SCHEMA).collect()
-        for row in sorted(rows, key=lambda row: (row["file"], row["start"])):
-            found.setdefault(row["file"], []).append(pickle.loads(row["facts"]))  # noqa: S301 our own tasks wrote it
+    for file, _, facts in sorted(said, key=lambda one: one[:2]):
+        found.setdefault(file, []).append(facts)
     return found
+
+
+def _said_here(pieces: Iterable[_Piece]) -> Iterator[_Said]:
+    return ((piece.file, start, facts) for piece in pieces for start, facts in _facts(piece))
+
+
+def _said_in_tasks(spark: Spark, pieces: list[_Piece]) -> list[_Said]:
+    session = running(spark)
+    tasks = _tasks(pieces, session.sparkContext.defaultParallelism)
+    rows = session.range(0, len(tasks), 1, len(tasks)).mapInArrow(_surveyor(tasks), _SCHEMA).collect()
+    return [(row["file"], row["start"], pickle.loads(row["facts"])) for row in rows]  # noqa: S301 our own tasks wrote it
 
 
 def pack(items: Sequence[Item], sizes: Iterable[int], group_count: int) -> list[list[Item]]:
@@ -225,8 +237,11 @@ def _surveyor(
 
 
 def _rows(piece: _Piece) -> Iterator[dict[str, Any]]:
-    found = survey_piece(piece) if piece.broker is None else [(0, _survey_broker_file(piece, piece.broker))]
-    return ({"file": piece.file, "start": start, "facts": pickle.dumps(facts)} for start, facts in found)
+    return ({"file": piece.file, "start": start, "facts": pickle.dumps(facts)} for start, facts in _facts(piece))
+
+
+def _facts(piece: _Piece) -> Iterable[tuple[int, Facts]]:
+    return survey_piece(piece) if piece.broker is None else [(0, _survey_broker_file(piece, piece.broker))]
 
 
 def _survey_broker_file(piece: _Piece, broker: BrokerFile) -> BrokerFacts | ReadFailure:

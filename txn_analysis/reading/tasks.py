@@ -1,4 +1,4 @@
-"""Runs readers over byte ranges in Spark tasks; a task holds one range at a time."""
+"""Runs readers over byte ranges; a task holds one range at a time."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def log_tasks(tasks: list[list[ScanRange]], tables: Collection[Table], ingest_id
             if batches.groups is not None:
                 yield GROUP_OFFSETS.name, group_rows(batches, batches.groups)
 
-    return RowTasks(len(tasks), tuple(tables), lambda number: _read_task(tasks[number], read))
+    return RowTasks(len(tasks), tuple(tables), lambda number: _read_task(tasks[number], read), _size_bytes(tasks))
 
 
 def record_tasks(tasks: list[list[ScanRange]], ingest_id: str) -> RowTasks:
@@ -130,7 +130,11 @@ def record_tasks(tasks: list[list[ScanRange]], ingest_id: str) -> RowTasks:
             yield from _records(_RECORD_TABLES[part.section.kind], rows)
 
     tables = (TRANSACTION_STATES, PRODUCER_SNAPSHOTS, ABORTED_TRANSACTIONS)
-    return RowTasks(len(tasks), tables, lambda number: _read_task(tasks[number], read))
+    return RowTasks(len(tasks), tables, lambda number: _read_task(tasks[number], read), _size_bytes(tasks))
+
+
+def _size_bytes(tasks: list[list[ScanRange]]) -> int:
+    return sum(part.end - part.start for task in tasks for part in task)
 
 
 def _records(table: Table, rows: list[dict[str, Any]]) -> Iterator[NamedRows]:

@@ -29,7 +29,7 @@ from txn_analysis.reconstruct.fold import FOLD_COLUMNS, fold
 from txn_analysis.reconstruct.link import link_partition
 from txn_analysis.reconstruct.segments import segments_of
 from txn_analysis.reconstruct.transaction_rows import PIECE_KEY, PieceKey, packed_transactions, transaction_rows
-from txn_analysis.row_tasks import named_rows_of, rows_named
+from txn_analysis.spark_tasks import named_rows_of, rows_named
 from txn_analysis.tables import ENDED_TRANSACTIONS, LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, TRANSACTIONS
 from txn_analysis.tables._schema import BIGINT, BINARY, INT, STRING, array, struct
 

@@ -18,7 +18,7 @@ from txn_analysis.taken_rows import is_in
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from txn_analysis.row_tasks import RowMaker
+    from txn_analysis.spark_tasks import RowMaker
 
 PIECE_KEY = ("input_id", "section_index", "first_position")
 PieceKey = tuple[str, int, int]
