@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from tests.kafka_log.requests import Story
 
-VERSIONS = ("4.2.0", "4.3.1")
-"""Those whose log code is Java. That of 3.9 is Scala, with other signatures: random requests to brokers cover it."""
+VERSIONS = ("3.9.1", "4.2.0", "4.3.1")
+"""The log code of 3.9 is Scala, that of 4.0 and newer is Java. Random requests to brokers cover 2.8 as well."""
 
 NONE = -1
 """How Kafka says that there is no such offset, epoch, sequence or time."""
@@ -26,9 +26,12 @@ _SOURCES = Path(__file__).with_name("java")
 _MAIN = "org.apache.kafka.storage.internals.log.KafkaLog"
 _QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m")
 _QUIET = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-Dlog4j2.level=OFF")
-# 4.3 made the package of batches an internal one.
-_FIRST_WITH_INTERNAL_RECORDS = (4, 3)
-_INTERNAL, _PUBLIC = "org.apache.kafka.common.record.internal.", "org.apache.kafka.common.record."
+_FIRST_IN_JAVA, _OF_SCALA, _OF_JAVA = (4, 0), "before_4_0", "since_4_0"
+# What is only named otherwise before a version, of which the sources have the newer name.
+_RENAMED = (
+    ((4, 0), "org.apache.kafka.storage.internals.log.UnifiedLog", "kafka.log.UnifiedLog"),
+    ((4, 3), "org.apache.kafka.common.record.internal.", "org.apache.kafka.common.record."),
+)
 
 
 @dataclass(frozen=True)
@@ -113,10 +116,13 @@ def tell(version: str, stories: Iterable[Story], root: Path) -> list[Told]:
 def _compile(version: str, classes: Path) -> None:
     sources = classes / "sources"
     sources.mkdir()
-    is_internal = tuple(map(int, version.split(".")[:2])) >= _FIRST_WITH_INTERNAL_RECORDS
-    for file in _SOURCES.glob("*.java"):
+    number = tuple(map(int, version.split(".")[:2]))
+    calls = _SOURCES / (_OF_JAVA if number >= _FIRST_IN_JAVA else _OF_SCALA)
+    for file in (*_SOURCES.glob("*.java"), *calls.glob("*.java")):
         text = file.read_text(encoding="utf-8")
-        (sources / file.name).write_text(text if is_internal else text.replace(_INTERNAL, _PUBLIC), encoding="utf-8")
+        for since, name, former in _RENAMED:
+            text = text if number >= since else text.replace(name, former)
+        (sources / file.name).write_text(text, encoding="utf-8")
     words = ["javac", "-nowarn", "-cp", class_path(version), "-d", str(classes), *map(str, sources.glob("*.java"))]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -8,17 +8,12 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.apache.kafka.storage.internals.utils.Throttler;
 
 /**
  * Kafka's own log code. Reads one list of requests a line, as JSON; carries each out on a log of its own, in a folder
  * that stays; answers each with one line of JSON.
  */
 public final class KafkaLog {
-    private static final int OFFSET_MAP_BYTES = 24 * 1024;
-    private static final int IO_BUFFER_BYTES = 16 * 1024;
-    private static final int MAX_BATCH_BYTES = 1024 * 1024;
-
     private KafkaLog() {
     }
 
@@ -30,9 +25,7 @@ public final class KafkaLog {
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             JsonNode told = json.readTree(line);
             StoppedClock time = new StoppedClock(told.get("now").asLong());
-            Throttler throttler = new Throttler(Double.MAX_VALUE, Long.MAX_VALUE, "cleaner", "bytes", time);
-            Cleaner cleaner = new Cleaner(0, new SkimpyOffsetMap(OFFSET_MAP_BYTES), IO_BUFFER_BYTES, MAX_BATCH_BYTES, 0.9,
-                throttler, time, partition -> { });
+            CleanerParts cleaner = CleanerParts.small(time);
             Path folder = Files.createDirectories(root.resolve(told.get("name").asText()));
             out.println(json.writeValueAsString(new Story(folder, told, time, cleaner).tell()));
             out.flush();

@@ -8,21 +8,18 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.server.util.Scheduler;
-import org.apache.kafka.storage.internals.checkpoint.OffsetCheckpointFile;
-import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
+import org.apache.kafka.storage.internals.log.UnifiedLog;
 
 /** A log directory with one partition, and what a broker does with it: loads it, writes its checkpoints. */
 final class LogFolder {
     private static final TopicPartition PARTITION = new TopicPartition("orders", 0);
     private static final int EXPIRATION_CHECK_MS = 600_000; // producer.id.expiration.check.interval.ms
-    private static final BrokerTopicStats STATS = new BrokerTopicStats();
 
     final Path root;
     private final JsonNode told;
@@ -44,14 +41,14 @@ final class LogFolder {
         Files.createDirectories(folder.toPath());
         int maxTimeoutMs = told.get("maxTimeoutMs").asInt();
         ProducerStateManagerConfig producers = new ProducerStateManagerConfig(told.get("expirationMs").asInt(), false);
-        return UnifiedLog.create(folder, config(), read("log-start-offset-checkpoint"), recoveryPoint, scheduler, STATS,
-            time, maxTimeoutMs, producers, EXPIRATION_CHECK_MS, failures, isClean, Optional.of(new Uuid(1, 1)));
+        return LogCalls.load(folder, config(), read("log-start-offset-checkpoint"), recoveryPoint, scheduler, time,
+            maxTimeoutMs, producers, EXPIRATION_CHECK_MS, failures, isClean, new Uuid(1, 1));
     }
 
     /** What a broker writes of its logs every few seconds: the high watermark, and where the log begins. */
     void checkpoint(UnifiedLog log) throws IOException {
         write("replication-offset-checkpoint", Map.of(PARTITION, log.highWatermark()));
-        boolean isMidSegment = log.logStartOffset() > log.logSegments().get(0).baseOffset();
+        boolean isMidSegment = log.logStartOffset() > log.logSegments().iterator().next().baseOffset();
         write("log-start-offset-checkpoint", isMidSegment ? Map.of(PARTITION, log.logStartOffset()) : Map.of());
     }
 
@@ -88,11 +85,11 @@ final class LogFolder {
     }
 
     private long read(String name) throws IOException {
-        return new OffsetCheckpointFile(root.resolve(name).toFile(), failures).read().getOrDefault(PARTITION, 0L);
+        return LogCalls.read(root.resolve(name).toFile(), failures).getOrDefault(PARTITION, 0L);
     }
 
     private void write(String name, Map<TopicPartition, Long> offsets) throws IOException {
-        new OffsetCheckpointFile(root.resolve(name).toFile(), failures).write(offsets);
+        LogCalls.write(root.resolve(name).toFile(), failures, offsets);
     }
 
     private LogConfig config() {

@@ -11,7 +11,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
@@ -19,7 +19,7 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.message.DescribeProducersResponseData.ProducerState;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.RecordBatch;
-import org.apache.kafka.server.common.RequestLocal;
+import org.apache.kafka.storage.internals.log.UnifiedLog;
 
 /**
  * One list of requests to one log of Kafka's, and what the log says when all are done. In Kafka's own package, because
@@ -32,7 +32,7 @@ final class Story {
     private final StoppedClock time;
     private final OneThread scheduler;
     private final LogFolder folder;
-    private final Cleaner cleaner;
+    private final CleanerParts cleaner;
     private final Set<Long> forgotten = new HashSet<>();
     private final Map<String, Integer> refused = new TreeMap<>();
     private UnifiedLog log;
@@ -41,7 +41,7 @@ final class Story {
     private boolean isStartLost;
     private int done;
 
-    Story(Path root, JsonNode told, StoppedClock time, Cleaner cleaner) {
+    Story(Path root, JsonNode told, StoppedClock time, CleanerParts cleaner) {
         this.told = told;
         this.time = time;
         this.cleaner = cleaner;
@@ -88,7 +88,7 @@ final class Story {
     private void act(JsonNode step) throws Exception {
         switch (step.get("do").asText()) {
             case "data", "marker", "empty" -> append(step);
-            case "roll" -> log.roll();
+            case "roll" -> LogCalls.roll(log);
             case "snapshot" -> log.takeProducerSnapshot();
             case "delete" -> deleteRecords(step);
             case "truncate" -> truncate(step);
@@ -105,7 +105,7 @@ final class Story {
         int leaderEpoch = step.get("leaderEpoch").asInt();
         boolean isLeader = step.get("leader").asBoolean();
         // A leader's cleaner leaves holes only below what is open.
-        long gap = log.firstUnstableOffset().isPresent() ? 0 : step.path("gap").asLong();
+        long gap = LogCalls.isUnstable(log) ? 0 : step.path("gap").asLong();
         long offset = isLeader ? 0 : log.logEndOffset() + gap;
         MemoryRecords records = switch (step.get("do").asText()) {
             case "data" -> Batches.data(step, offset, sequence(step), leaderEpoch);
@@ -114,8 +114,8 @@ final class Story {
         };
         if (isLeader) {
             boolean isMarker = step.get("do").asText().equals("marker");
-            log.appendAsLeader(records, leaderEpoch, isMarker ? AppendOrigin.COORDINATOR : AppendOrigin.CLIENT,
-                RequestLocal.noCaching(), VerificationGuard.SENTINEL, (short) step.path("version").asInt(0));
+            AppendOrigin origin = isMarker ? AppendOrigin.COORDINATOR : AppendOrigin.CLIENT;
+            LogCalls.appendAsLeader(log, records, leaderEpoch, origin, (short) step.path("version").asInt(0));
         } else {
             log.appendAsFollower(records, leaderEpoch);
         }
@@ -130,7 +130,7 @@ final class Story {
         if (producer == RecordBatch.NO_PRODUCER_ID) {
             return RecordBatch.NO_SEQUENCE;
         }
-        for (ProducerState known : log.activeProducers()) {
+        for (ProducerState known : LogCalls.activeProducers(log)) {
             if (known.producerId() == producer && known.producerEpoch() == step.get("epoch").asInt()) {
                 return known.lastSequence() + 1;
             }
@@ -152,7 +152,7 @@ final class Story {
      * ran, which removes aborted data below end markers that it has not come to yet.
      */
     private void truncate(JsonNode step) throws IOException {
-        List<Long> ends = new ArrayList<>(List.of(log.logSegments().get(0).baseOffset()));
+        List<Long> ends = new ArrayList<>(List.of(log.logSegments().iterator().next().baseOffset()));
         for (LogSegment segment : log.logSegments()) {
             segment.log().batches().forEach(batch -> ends.add(batch.nextOffset()));
         }
@@ -164,18 +164,15 @@ final class Story {
 
     /** A follower that lies behind its leader's first offset begins there. */
     private void startAnew(JsonNode step) {
-        log.truncateFullyAndStartAt(log.logEndOffset() + step.get("ahead").asLong(), Optional.empty());
+        LogCalls.truncateFullyAndStartAt(log, log.logEndOffset() + step.get("ahead").asLong());
         cleanedTo = 0;
         settledTo = 0;
     }
 
     private void clean() throws Exception {
-        LogCleanerManager.OffsetsToClean offsets =
-            LogCleanerManager.cleanableOffsets(log, Optional.of(cleanedTo), time.milliseconds());
-        LogToClean dirty =
-            new LogToClean(log, offsets.firstDirtyOffset(), offsets.firstUncleanableDirtyOffset(), false);
-        if (dirty.cleanableBytes() > 0) {
-            cleanedTo = cleaner.doClean(dirty, time.milliseconds()).getKey();
+        OptionalLong cleaned = LogCalls.clean(log, cleanedTo, cleaner);
+        if (cleaned.isPresent()) {
+            cleanedTo = cleaned.getAsLong();
             settledTo = log.logEndOffset();
         }
     }
@@ -211,7 +208,7 @@ final class Story {
     }
 
     private Map<Long, Integer> coordinatorEpochs() {
-        return log.activeProducers().stream()
+        return LogCalls.activeProducers(log).stream()
             .collect(Collectors.toMap(ProducerState::producerId, ProducerState::coordinatorEpoch));
     }
 
@@ -234,7 +231,7 @@ final class Story {
         answer.put("lastStableOffset", of.lastStableOffset());
         answer.put("hasLateTransaction", of.hasLateTransaction(time.milliseconds()));
         ArrayNode producers = answer.putArray("producers");
-        for (ProducerState state : of.activeProducers()) {
+        for (ProducerState state : LogCalls.activeProducers(of)) {
             producers.addArray().add(state.producerId()).add(state.producerEpoch()).add(state.coordinatorEpoch())
                 .add(state.lastSequence()).add(state.lastTimestamp()).add(state.currentTxnStartOffset());
         }
