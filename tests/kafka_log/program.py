@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.kafka_jars import class_path
+from tests.kafka_log.requests import SEGMENT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -102,7 +103,7 @@ def tell(version: str, stories: Iterable[Story], root: Path) -> list[Told]:
         ValueError: the program does not compile, or Kafka's code failed in another way than by refusing a request.
     """
     known = list(stories)
-    lines = "".join(json.dumps(story.request()) + "\n" for story in known)
+    lines = "".join(json.dumps(_request(version, story)) + "\n" for story in known)
     with tempfile.TemporaryDirectory() as classes:
         _compile(version, Path(classes))
         words = ["java", *_QUICK, *_QUIET, "-cp", f"{classes}:{class_path(version)}", _MAIN, str(root)]
@@ -113,10 +114,22 @@ def tell(version: str, stories: Iterable[Story], root: Path) -> list[Told]:
     return [_told(root / story.name, answer) for story, answer in zip(known, answers, strict=True)]
 
 
+def _request(version: str, story: Story) -> dict[str, Any]:
+    request = story.request()
+    if _number(version) < _FIRST_IN_JAVA or SEGMENT_BYTES not in request["config"]:
+        return request
+    config = {f"internal.{name}" if name == SEGMENT_BYTES else name: value for name, value in request["config"].items()}
+    return request | {"config": config}
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")[:2]))
+
+
 def _compile(version: str, classes: Path) -> None:
     sources = classes / "sources"
     sources.mkdir()
-    number = tuple(map(int, version.split(".")[:2]))
+    number = _number(version)
     calls = _SOURCES / (_OF_JAVA if number >= _FIRST_IN_JAVA else _OF_SCALA)
     for file in (*_SOURCES.glob("*.java"), *calls.glob("*.java")):
         text = file.read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from tests.kafka_log.requests import BEGAN_MS, NO_PRODUCER, Step, Story, data, do, empty, marker
+from tests.kafka_log.requests import BEGAN_MS, NO_PRODUCER, SEGMENT_BYTES, Step, Story, data, do, empty, marker
 
 _HOUR_MS = 3_600_000
 _MOST_STEPS = 40
@@ -175,6 +175,8 @@ def _config(source: random.Random, *, is_compact: bool) -> dict[str, str]:
     config = {"file.delete.delay.ms": source.choice(("0", "60000"))}
     if is_compact:
         config |= {"cleanup.policy": "compact", "delete.retention.ms": source.choice(("0", "1000", "86400000"))}
+        # The cleaner puts no more into one file, so that snapshots between its files stay.
+        config[SEGMENT_BYTES] = source.choice(("300", "1000", "1000000"))
     elif source.random() < 0.2:
         config["retention.bytes"] = str(source.randrange(100, 800))
     if source.random() < 0.15:

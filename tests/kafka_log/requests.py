@@ -7,6 +7,8 @@ from typing import Any
 
 BEGAN_MS = 1_700_000_000_000
 NO_PRODUCER = -1
+SEGMENT_BYTES = "segment.bytes"
+"""Of a topic; 4.0 and newer take small ones under another name, and are given that."""
 
 Step = dict[str, Any]
 

@@ -1,12 +1,13 @@
 """Scenarios of Kafka's own tests under their names, as requests to a whole log.
 
 `ProducerStateManagerTest`, `UnifiedLogTest` and `LogCleanerTest` of Kafka; the first one's work without a log, and are
-told here by what a client, a coordinator or a fetcher would have to send.
+told here by what a client, a coordinator or a fetcher would have to send. The last ones are what random requests to
+brokers have found.
 """
 
 from __future__ import annotations
 
-from tests.kafka_log.requests import BEGAN_MS, Step, Story, data, do, empty, marker
+from tests.kafka_log.requests import BEGAN_MS, SEGMENT_BYTES, Step, Story, data, do, empty, marker
 
 _COMPACT = {"cleanup.policy": "compact", "delete.retention.ms": "1000"}
 _COMMIT_KEY = "\x00\x00\x00\x01"  # version 0, type 1: the key of a COMMIT marker's record
@@ -58,6 +59,15 @@ def _keys_like_markers() -> tuple[Step, ...]:
     return *first, data(2, _COMMIT_KEY, leader_epoch=5), marker(2, commit=True, leader_epoch=5), do("roll"), do("clean")
 
 
+def _taken_with_its_end_marker() -> tuple[Step, ...]:
+    """A snapshot saw the first transaction of producer 1 open; the next one stands where it has ended."""
+    first = (data(2, "z"), marker(2, commit=True), data(1, "a"), do("roll"))
+    second = (marker(1, commit=True), data(3, "b"), data(3, "c"), data(3, "d"), do("roll"))
+    third = (data(1, "a"), marker(1, commit=True), marker(3, commit=True), do("roll"))
+    later = (do("wait", ms=2000), data(-1, "x"), do("roll"), do("clean"))
+    return *first, *second, *third, do("clean"), *later, *later
+
+
 SCENARIOS = (
     Story("testSkipEmptyTransactions", _skip_empty_transactions()),
     Story("testLastStableOffsetCompletedTxn", _completed_of_three()),
@@ -100,4 +110,5 @@ SCENARIOS = (
     ),
     Story("testCommitMarkerRetentionWithEmptyBatch", _commit_marker_of_empty_batch(), _COMPACT),
     Story("testCleaningWithKeysConflictingWithTxnMarkerKeys", _keys_like_markers(), _COMPACT),
+    Story("takenWithItsEndMarker", _taken_with_its_end_marker(), _COMPACT | {SEGMENT_BYTES: "300"}),
 )

@@ -8,6 +8,7 @@ import pytest
 
 from tests.reconstruct.evidence import batches_of, linked, section_row, sections_and_text, snapshot_evidence
 from tests.reconstruct.test_copies import DEEP, OTHER_PRODUCER, data, gaps, log, marker, open_starts
+from tests.reconstruct.test_exact_start import files
 
 if TYPE_CHECKING:
     from tests.oracle.model import Batch
@@ -103,3 +104,32 @@ def test_the_last_sequence_is_the_snapshots_where_the_log_lost_it() -> None:
     whole = (data(0), marker(1), marker(2))
     found = link((1, whole[1:2]), (2, whole[2:]), whole=whole, snapshot=2)
     assert [row["last_sequence"] for row in found.health["producers"]] == [0]
+
+
+TAKEN = (data(0), marker(1), data(2), data(3), marker(4))
+
+
+@pytest.mark.parametrize("who", [7, OTHER_PRODUCER])
+def test_compaction_took_all_of_a_transaction_that_a_snapshot_saw_open(who: int) -> None:
+    """Its end marker was taken with its data, and the next snapshot knows that it has ended."""
+    whole = (*TAKEN, data(5, producer=who), data(6, producer=who))
+    both = tuple((log(*whole, base_offset=0), offset) for offset in (4, 6))
+    found = files((0, whole[:2]), (4, whole[5:6]), (6, whole[6:]), snapshots=both)
+    assert [(t["producer_id"], t["txn_start_offset"]) for t in found.transactions if t["outcome"] == "open"] == [
+        (who, 5)
+    ]
+    assert kinds(found) == {"offsets_in_no_file"}
+
+
+def test_data_that_is_left_without_an_end_marker_is_a_disagreement() -> None:
+    """The cleaner keeps an end marker as long as data of its transaction is left."""
+    others = data(7, producer=OTHER_PRODUCER)
+    before, whole = log(*TAKEN[:4], base_offset=0), log(*TAKEN[:4], data(5), marker(6), others, base_offset=0)
+    left = ((0, TAKEN[:2]), (4, (data(5), others)), (8, (data(8, producer=OTHER_PRODUCER),)))
+    assert "snapshot_disagrees" in kinds(files(*left, snapshots=((before, 4), (whole, 8))))
+
+
+def test_what_ended_where_no_batch_is_missing_is_a_disagreement() -> None:
+    before, whole = log(*TAKEN[:4], base_offset=0), log(*TAKEN, base_offset=0)
+    left = ((0, TAKEN[:2]), (4, (data(4, producer=OTHER_PRODUCER),)), (5, (data(5, producer=OTHER_PRODUCER),)))
+    assert "snapshot_disagrees" in kinds(files(*left, snapshots=((before, 4), (whole, 5))))

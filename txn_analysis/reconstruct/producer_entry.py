@@ -15,7 +15,8 @@ Row = dict[str, Any]
 class OpenTransaction:
     """A transaction with data after its producer's last end marker, as far as the log has been followed.
 
-    `named_at_offset` is that of the newest snapshot, at the start of a file, which names it as open.
+    `named_at_offset` is that of the newest snapshot, at the start of a file, which names it as open. `known_from` is
+    that of a snapshot which alone knows what it has below; None where the log holds its start.
     """
 
     producer_id: int
@@ -35,6 +36,7 @@ class OpenTransaction:
     hidden_record_count: int | None = None
     hidden_bytes: int | None = None
     named_at_offset: int | None = None
+    known_from: int | None = None
 
     def extend(self, fragment: Row, moment_before_ms: int | None) -> None:
         """Take in the data of a later fragment of the same transaction."""

@@ -63,6 +63,7 @@ class ProducerState:
                     last_sequence=row["last_sequence"],
                     last_timestamp_ms=row["last_timestamp_ms"],
                     first_before_ms=self._first_moment_behind(row["current_txn_start_offset"]),
+                    known_from=row["snapshot_offset"],
                 )
 
     def apply(self, piece: Row) -> None:
@@ -179,7 +180,7 @@ class ProducerState:
         found = [(row["producer_id"], *differs) for row in rows if (differs := self._witness_producer(row))]
         in_snapshot = {row["producer_id"] for row in rows}
         for entry in (e for e in self.entries.values() if e.open and e.producer_id not in in_snapshot):
-            if entry.open and (self._is_before_gap(entry.open.start_offset) or self._is_deleted(entry.open)):
+            if entry.open and self._is_gone(entry.open):
                 entry.open = None
             elif entry.open:
                 found.append((entry.producer_id, "open start", None, entry.open.start_offset))
@@ -204,8 +205,10 @@ class ProducerState:
         what the log does not.
         """
         entry, start = self.entries.get(row["producer_id"]), row["current_txn_start_offset"]
-        ours = entry.open.start_offset if entry and entry.open else None
-        if start != ours and (self._is_before_gap(start) or self._is_before_gap(ours)):
+        txn = entry.open if entry else None
+        ours = txn.start_offset if txn else None
+        is_taken = txn is not None and self._is_taken(txn, start)
+        if start != ours and (self._is_before_gap(start) or self._is_before_gap(ours) or is_taken):
             self.load_snapshot([row], is_adjacent=True)
             return None
         if entry is not None:
@@ -230,6 +233,22 @@ class ProducerState:
         entry.last_sequence = first_known(row["last_sequence"], entry.last_sequence)
         entry.last_timestamp_ms = first_known(row["last_timestamp_ms"], entry.last_timestamp_ms)
         return None
+
+    def _is_gone(self, txn: OpenTransaction) -> bool:
+        """Nothing of it need be left, so that a snapshot without its producer is right."""
+        is_missing = self._is_before_gap(txn.start_offset) or self._is_deleted(txn)
+        return is_missing or self._is_taken(txn, None)
+
+    def _is_taken(self, txn: OpenTransaction, start: int | None) -> bool:
+        """Compaction may have taken all that the log had of it, with its end marker: a newer snapshot knows another
+        start. What is left of a transaction keeps its end marker, and the cleaner passes nothing that is open.
+        """
+        below = txn.known_from
+        if below is None or self.last_hole_offset is None or self.last_hole_offset < below:
+            return False
+        if start is None:
+            return txn.last_offset is None or txn.last_offset < below
+        return start >= below
 
     def _is_deleted(self, txn: OpenTransaction) -> bool:
         """All of it is below the log start."""
