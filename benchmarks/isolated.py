@@ -76,8 +76,8 @@ def _parquet(stored: Path, folder: Path) -> dict[str, float]:
     from txn_analysis.tables import LOG_BATCHES  # noqa: PLC0415 as Spark
 
     rows = pq.ParquetFile(stored).read()
-    whole = [rows[f.name] if f.name in rows.schema.names else pa.array(["x"] * len(rows)) for f in LOG_BATCHES.schema]
-    (batch,) = pa.Table.from_arrays(whole, LOG_BATCHES.schema.names).combine_chunks().to_batches()
+    whole = [rows[f.name] if f.name in rows.schema.names else pa.array(["x"] * len(rows)) for f in LOG_BATCHES.columns]
+    (batch,) = pa.Table.from_arrays(whole, LOG_BATCHES.names).combine_chunks().to_batches()
     began = time.process_time()
     for _ in range(_WRITES):
         write_data_files([(LOG_BATCHES, batch)], folder, {"ingest_id": "x"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.types import ArrayType, BooleanType, DataType, StringType
+import pyarrow as pa
 
 from txn_analysis.tables import (
     ABORT_PLAN,
@@ -90,12 +90,12 @@ def row_of(table: Table, **columns: Any) -> Row:
     return needed | WORDS.get(table.name, {}) | columns
 
 
-def plain(kind: DataType) -> Any:
-    if isinstance(kind, ArrayType):
+def plain(kind: pa.DataType) -> Any:
+    if pa.types.is_list(kind):
         return []
-    if isinstance(kind, BooleanType):
+    if pa.types.is_boolean(kind):
         return False
-    return "x" if isinstance(kind, StringType) else 1
+    return "x" if pa.types.is_string(kind) else 1
 
 
 def replace_slice(warehouse: Warehouse, table: Table, *rows: Row) -> None:

@@ -64,7 +64,7 @@ def test_spark_says_the_same_of_every_row(spark: SparkSession) -> None:
 def _asked(spark: SparkSession, table: Table) -> DataFrame:
     """Which constraints refuse the sound row of a table, and each row that has a flaw."""
     rows = [("", row_of(table)), *((name, row_of(table) | VIOLATIONS[table.name, name]) for name in table.checks)]
-    names = table.schema.names
+    names = table.names
     frame = spark.createDataFrame(
         [(flaw, tuple(row.get(name) for name in names)) for flaw, row in rows],
         f"flaw string, row {table.schema.simpleString()}",

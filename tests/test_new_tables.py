@@ -53,7 +53,7 @@ def test_delta_reads_it(spark: SparkSession, tmp_path: Path) -> None:
     for table in ALL_TABLES:
         create_table_here(tmp_path / table.name, table)
         assert newest_version(spark, str(tmp_path / table.name)) == 0
-        assert spark.read.format("delta").load(str(tmp_path / table.name)).schema.names == table.schema.names
+        assert spark.read.format("delta").load(str(tmp_path / table.name)).schema.names == table.names
 
 
 def test_one_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:

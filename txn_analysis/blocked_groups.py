@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 from txn_analysis.frames import collected
 from txn_analysis.judge import blocked_groups as judge
 from txn_analysis.tables import GROUP_OFFSETS
-from txn_analysis.tables._schema import INT, STRING, struct
+from txn_analysis.tables._schema import INT, STRING
+from txn_analysis.tables.spark_types import spark_struct
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _STRETCH = ("input_id", "section_index", "text_start_bytes", "text_end_bytes")
-_SECTION = struct(input_id=STRING, section_index=INT)
+_SECTION = spark_struct(input_id=STRING, section_index=INT)
 
 
 def blocked_groups(run: Run, opened: Sequence[OpenTransaction]) -> dict[int, judge.Groups]:

@@ -90,7 +90,7 @@ def described_file(table: Table, root: Path, path: str) -> DataFile:
 
 
 def _own_columns(table: Table) -> list[str]:
-    return [name for name in table.schema.names if name not in table.partition_by]
+    return [name for name in table.names if name not in table.partition_by]
 
 
 class _Writer:
@@ -115,7 +115,7 @@ class _Writer:
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
-        for name in (f.name for f in self._table.schema if not f.nullable):
+        for name in (c.name for c in self._table.columns if not c.nullable):
             if batch[name].null_count:
                 raise ValueError(missing_value(name))
         for name, check in self._table.checks.items():

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.frames import is_at_hand
@@ -22,6 +21,7 @@ from txn_analysis.reconstruct.copies import cuts_of
 from txn_analysis.tables import INPUTS, LOG_PIECES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
 from txn_analysis.tables.inputs import SECTION
+from txn_analysis.tables.spark_types import spark_struct
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -36,23 +36,14 @@ Row = dict[str, Any]
 # Folds cannot be cut where a later capture's copy or snapshot ends.
 _UNCUT = "read with --depth quick, so that {place} cannot be looked at. Audit it again with --depth full"
 
-_RANKED = StructType(
-    [
-        StructField("input_id", STRING),
-        StructField("ingest_id", STRING),
-        StructField("capture_rank", INT),
-        StructField("input_moment_ms", BIGINT),
-    ]
-)
-_SECTIONS = StructType(
-    [
-        StructField("input_id", STRING),
-        StructField("capture_rank", INT),
-        *SECTION.fields,
-        StructField("is_end_proven", BOOLEAN),
-        StructField("input_problem", STRING),
-        StructField("log_dir", STRING),
-    ]
+_RANKED = spark_struct(input_id=STRING, ingest_id=STRING, capture_rank=INT, input_moment_ms=BIGINT)
+_SECTIONS = spark_struct(
+    input_id=STRING,
+    capture_rank=INT,
+    **{field.name: field.type for field in SECTION},
+    is_end_proven=BOOLEAN,
+    input_problem=STRING,
+    log_dir=STRING,
 )
 
 

@@ -118,7 +118,7 @@ def load_report(spark: Spark, settings: Settings, run_id: str | None = None) -> 
     warehouse = Warehouse(spark, settings.warehouse)
     run = wanted_run(warehouse, settings.cluster, run_id)
     own = warehouse.listed(INPUTS, cluster=[run["cluster"]], capture=[run["capture"]])
-    of_health = [name for name in PARTITION_HEALTH.schema.names if name != "producers"]
+    of_health = [name for name in PARTITION_HEALTH.names if name != "producers"]
     health, findings = in_parallel(
         partial(warehouse.listed, PARTITION_HEALTH, *of_health, run_id=[run["run_id"]]),
         partial(warehouse.listed, FINDINGS, run_id=[run["run_id"]]),

@@ -80,7 +80,7 @@ class Run:
         Raises:
             WarehouseError: an earlier version reconstructed it, and did not say what kind of problems it found.
         """
-        names = [name for name in PARTITION_HEALTH.schema.names if name not in {"producers", "bare_markers"}]
+        names = [name for name in PARTITION_HEALTH.names if name not in {"producers", "bare_markers"}]
         rows = self.listed(PARTITION_HEALTH, *names)
         if any(problem["kind"] is None for row in rows for problem in row["problems"] or ()):
             made = f"{self.warehouse.root}: {self.run_id} was reconstructed by an earlier version"

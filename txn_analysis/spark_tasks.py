@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from txn_analysis.arrow_streams import packed, unpacked
 from txn_analysis.data_files import DataFile, write_data_files
 from txn_analysis.row_tasks import NamedRows, Results, Streams, of_tables
-from txn_analysis.tables._schema import BIGINT, BINARY, STRING, struct
+from txn_analysis.tables._schema import BIGINT, BINARY, STRING
+from txn_analysis.tables.spark_types import spark_struct
 from txn_analysis.taken_rows import take_file
 
 if TYPE_CHECKING:
@@ -32,9 +34,9 @@ if TYPE_CHECKING:
 
 RowMaker = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
-_FILES = struct(table=STRING, path=STRING, size_bytes=BIGINT, modified_ms=BIGINT, statistics=STRING)
-_NAMED_ROWS = struct(name=STRING, rows=BINARY)  # rows: an Arrow stream
-_RESULTS = struct(**{f.name: f.dataType for f in (*_FILES, *_NAMED_ROWS)})
+_FILES = spark_struct(table=STRING, path=STRING, size_bytes=BIGINT, modified_ms=BIGINT, statistics=STRING)
+_NAMED_ROWS = spark_struct(name=STRING, rows=BINARY)  # rows: an Arrow stream
+_RESULTS = StructType([*_FILES, *_NAMED_ROWS])
 
 
 def write_in_tasks(spark: SparkSession, tasks: RowTasks, root: Path, slice_of: Mapping[str, str]) -> Results:
@@ -72,7 +74,7 @@ def write_taken(
                 files = take_file(file, wanted.key, wanted.keys[row["slice"]], table, root, slice_of)
                 yield _results(files, Streams())
 
-    listed = spark.createDataFrame(sorted(wanted.files), struct(slice=STRING, path=STRING))
+    listed = spark.createDataFrame(sorted(wanted.files), spark_struct(slice=STRING, path=STRING))
     return _collected(listed.mapInArrow(run, _RESULTS)).files
 
 

@@ -218,7 +218,7 @@ class Warehouse:
         Raises:
             WarehouseError: it cannot be written, or a row breaks a constraint of the table.
         """
-        self.replace_by(frame.select(*table.schema.names), None, table, None, **slice_of)
+        self.replace_by(frame.select(*table.names), None, table, None, **slice_of)
 
     def replace_by(
         self, frame: DataFrame, rows_of: RowMaker | None, table: Table, taken: Wanted | None, **slice_of: str
@@ -310,7 +310,7 @@ class Warehouse:
 
     def rows(self, rows: Iterable[Row], table: Table) -> DataFrame:
         """Rows made on the driver as a frame of the table's schema; absent columns are NULL."""
-        names = table.schema.names
+        names = table.names
         return self.spark.createDataFrame([tuple(row.get(n) for n in names) for row in rows], table.schema)
 
     def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:

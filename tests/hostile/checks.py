@@ -9,6 +9,7 @@ from tests.torture.inputs import RANGE_BYTES
 from txn_analysis.reading.batch_lines import read_batch_lines
 from txn_analysis.reading.lines import Lines
 from txn_analysis.tables import ABORTED_TRANSACTIONS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
+from txn_analysis.tables._schema import BIGINT, INT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _INT64_MAX = 2**63 - 1
-_MAX = {"int": 2**31 - 1, "bigint": _INT64_MAX}
+_MAX = {INT: 2**31 - 1, BIGINT: _INT64_MAX}
 _TYPES = {
-    field.name: field.dataType.simpleString()
+    field.name: field.type
     for table in (ABORTED_TRANSACTIONS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES)
-    for field in table.schema
+    for field in table.arrow_schema
 }
 _MAY_BE_NEGATIVE = {"transactional_id_hash"}
 SMALL_RANGE_BYTES = 4096

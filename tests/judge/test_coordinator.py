@@ -18,13 +18,14 @@ from txn_analysis.judge.history import in_order
 from txn_analysis.judge.records import OPEN_COLUMNS, StateRecord
 from txn_analysis.judge.state_frames import current_states
 from txn_analysis.tables import TRANSACTION_STATES, TRANSACTIONS
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, struct
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
+from txn_analysis.tables.spark_types import spark_struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ORDER = struct(age=INT, is_dump=BOOLEAN, place=BIGINT)
-MARKERS = struct(
+ORDER = spark_struct(age=INT, is_dump=BOOLEAN, place=BIGINT)
+MARKERS = spark_struct(
     topic=STRING,
     partition=INT,
     producer_id=BIGINT,
@@ -201,5 +202,5 @@ def test_copies_of_a_record_that_differ_are_both_kept_in_an_order_of_their_own()
     ("hashed", "partition"), [(0, 0), (5, 1), (-5, 1), (2**31 - 1, 3), (-(2**31), 0), (-(2**31) + 1, 3)]
 )
 def test_the_partition_of_a_hash(spark: SparkSession, hashed: int, partition: int) -> None:
-    frame = spark.createDataFrame([(hashed,)], StructType([StructField("hashed", INT)]))
+    frame = spark.createDataFrame([(hashed,)], spark_struct(hashed=INT))
     assert frame.select(state_partition_of(F.col("hashed"), 4)).collect()[0][0] == partition

@@ -15,6 +15,7 @@ from txn_analysis.judge.early_warning import open_warnings
 from txn_analysis.judge.warning_frames import id_warnings
 from txn_analysis.judge.warnings import WARNINGS
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, array, struct
+from txn_analysis.tables.spark_types import spark_struct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +27,7 @@ Row = dict[str, Any]
 NOW_MS = 1_800_000_000_000
 DAY_MS = 86_400_000
 WEEK_MS = 7 * DAY_MS
-STATES = struct(
+STATES = spark_struct(
     transactional_id=STRING,
     state_partition=INT,
     state=STRING,

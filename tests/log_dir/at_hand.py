@@ -59,5 +59,5 @@ def _read(plan: PlannedInput, kept: Kept) -> ReadInput:
 
 
 def _rows(plan: PlannedInput, kind: str) -> list[dict[str, Any]]:
-    absent = dict.fromkeys(_TABLES[kind].schema.names)
+    absent = dict.fromkeys(_TABLES[kind].names)
     return [absent | row | {"input_id": plan.input_id, "section_index": 0} for row in rows_of(plan)]

@@ -67,7 +67,7 @@ def audit_files(
     items = _items(reader, captures, judged, range_bytes)
     history = history_of(items, settings)
     answer = answer_of(history)
-    names = [name for name in FINDINGS.schema.names if name not in _NOT_JUDGED_HERE]
+    names = [name for name in FINDINGS.names if name not in _NOT_JUDGED_HERE]
     findings = [{name: row[name] for name in names} for row in (finding.row() for finding in answer.findings)]
     lost = sum(item.input.unaccounted_bytes for item in items)
     return Answer(findings, list(answer.health), lost, _seen_to_ms(history))

@@ -173,7 +173,7 @@ def _records(text: Text, input_id: str, section: Section) -> list[Row | Rejected
         return []
     reader, table = _READERS[section.kind]
     place = {"input_id": input_id, "section_index": section.index}
-    absent = dict.fromkeys(table.schema.names)
+    absent = dict.fromkeys(table.names)
     return [
         RejectedSpan(input_id, section.index, item.offset_bytes, item.length_bytes, item.reason)
         if isinstance(item, Reject)

@@ -91,8 +91,8 @@ def upgraded(
 def stored(warehouse: Warehouse, table: Table, run_ids: list[str]) -> list[str]:
     rows = [row for row in collected(warehouse.read(table)) if row["run_id"] in run_ids]
     # What is declared no more stays in old tables, and is NULL in new rows.
-    assert all(row[name] is None for row in rows for name in row.keys() - set(table.schema.names))
-    names = set(table.schema.names) - UNKNOWN_IN_OLD_FOLDS
+    assert all(row[name] is None for row in rows for name in row.keys() - set(table.names))
+    names = set(table.names) - UNKNOWN_IN_OLD_FOLDS
     known = [{name: row[name] for name in names} for row in rows]
     return sorted(json.dumps(row, sort_keys=True) for row in known)
 

@@ -21,6 +21,7 @@ from txn_analysis.table_versions import bring_up_to_date, differences
 from txn_analysis.tables import INPUTS, Col, Table
 from txn_analysis.tables._checks import at_least, one_of
 from txn_analysis.tables._schema import BIGINT, INT, STRING, array, struct
+from txn_analysis.tables.inputs import SECTION
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -195,8 +196,7 @@ def test_a_table_of_other_types_is_not_read(warehouse: Warehouse) -> None:
 
 
 def test_inputs_are_listed_though_their_sections_say_less(spark: SparkSession, tmp_path: Path, writer: None) -> None:
-    sections = INPUTS.schema["sections"].dataType.elementType  # type: ignore[attr-defined]  # an array of structs
-    less = struct(**{f.name: f.dataType for f in sections if f.name not in {"stated", "kind"}})
+    less = struct(**{f.name: f.type for f in SECTION if f.name not in {"stated", "kind"}})
     columns = tuple(replace(c, type=array(less)) if c.name == "sections" else c for c in INPUTS.columns)
     earlier = replace(INPUTS, columns=tuple(c for c in columns if c.name != "problem"))
     warehouse = Warehouse(spark, str(tmp_path / "warehouse"))

@@ -9,13 +9,13 @@ import pyarrow as pa
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.judge.endings import EndedTransaction, IdHistory, ending_of
 from txn_analysis.judge.history import by_id, in_order
 from txn_analysis.judge.state_frames import histories, records_in
 from txn_analysis.tables._schema import BIGINT, INT, STRING
 from txn_analysis.tables.findings import CAUSE
+from txn_analysis.tables.spark_types import spark_struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,20 +24,18 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-ENDED = StructType(
-    [
-        StructField("topic", STRING),
-        StructField("partition", INT),
-        StructField("producer_id", BIGINT),
-        StructField("txn_start_offset", BIGINT),
-        StructField("end_offset", BIGINT),
-        StructField("outcome", STRING),
-        StructField("end_timestamp_ms", BIGINT),
-        StructField("record_count", BIGINT),
-        StructField("transactional_id", STRING),
-        StructField("cause", CAUSE),
-        StructField("stale_because", STRING),
-    ]
+ENDED = spark_struct(
+    topic=STRING,
+    partition=INT,
+    producer_id=BIGINT,
+    txn_start_offset=BIGINT,
+    end_offset=BIGINT,
+    outcome=STRING,
+    end_timestamp_ms=BIGINT,
+    record_count=BIGINT,
+    transactional_id=STRING,
+    cause=CAUSE,
+    stale_because=STRING,
 )
 
 

@@ -20,7 +20,8 @@ from txn_analysis.judge.history import by_id, in_order
 from txn_analysis.judge.logic import UNBOUNDED_MS
 from txn_analysis.judge.records import COMPLETE_COMMIT, COMPLETED, PREPARE_COMMIT, TopicPartition
 from txn_analysis.judge.state_frames import NAMED, PICKLED, histories, named_ids, records_in, told
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, struct
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT
+from txn_analysis.tables.spark_types import spark_struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from txn_analysis.judge.fit import StateAtHand
 
 PLACE = ("topic", "partition", "producer_id")
-_HOMES = struct(state_partition=INT, last_moment_ms=BIGINT, gap_end_ms=BIGINT, leader_epoch=INT, is_export=BOOLEAN)
+_HOMES = spark_struct(
+    state_partition=INT, last_moment_ms=BIGINT, gap_end_ms=BIGINT, leader_epoch=INT, is_export=BOOLEAN
+)
 
 
 def end_markers(transactions: DataFrame, health: DataFrame) -> DataFrame:

@@ -28,7 +28,8 @@ from txn_analysis.judge.state_sections import (
 )
 from txn_analysis.parallel import in_parallel
 from txn_analysis.reading.sections import CLUSTER_ID, STATE
-from txn_analysis.tables._schema import BINARY, struct
+from txn_analysis.tables._schema import BINARY
+from txn_analysis.tables.spark_types import spark_struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-PICKLED = struct(pickled=BINARY)
+PICKLED = spark_struct(pickled=BINARY)
 """What tasks tell the driver of themselves: little, and made by our own code."""
 
 NAMED = ("producer_id", "previous_producer_id", "next_producer_id")

@@ -29,7 +29,8 @@ from txn_analysis.judge.early_warning import (
 from txn_analysis.judge.records import PREPARE_ABORT
 from txn_analysis.judge.state_frames import current_states
 from txn_analysis.judge.warnings.warning import Abort, Known, LastRecord
-from txn_analysis.tables._schema import BIGINT, STRING, struct
+from txn_analysis.tables._schema import BIGINT, STRING
+from txn_analysis.tables.spark_types import spark_struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -42,9 +43,11 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 Values = tuple[Any, ...]
 
-_KINDS = struct(kind=STRING, transactional_id=STRING)
-_FLAGGED = struct(kind=STRING, application=STRING, framework=STRING, transactional_id=STRING, score=BIGINT)
-_WARNED = struct(kind=STRING, application=STRING, framework=STRING, worst_id=STRING, score=BIGINT, id_count=BIGINT)
+_KINDS = spark_struct(kind=STRING, transactional_id=STRING)
+_FLAGGED = spark_struct(kind=STRING, application=STRING, framework=STRING, transactional_id=STRING, score=BIGINT)
+_WARNED = spark_struct(
+    kind=STRING, application=STRING, framework=STRING, worst_id=STRING, score=BIGINT, id_count=BIGINT
+)
 _BEFORE = [f"before_{name}" for name in RaisedFrom._fields]
 
 

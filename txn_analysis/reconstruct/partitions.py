@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.reading.batches import batches_of
 from txn_analysis.reading.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION, TOPIC_ID
@@ -32,6 +31,7 @@ from txn_analysis.reconstruct.transaction_rows import PIECE_KEY, PieceKey, packe
 from txn_analysis.spark_tasks import named_rows_of, rows_named
 from txn_analysis.tables import ENDED_TRANSACTIONS, LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, TRANSACTIONS
 from txn_analysis.tables._schema import BIGINT, BINARY, INT, STRING, array, struct
+from txn_analysis.tables.spark_types import spark_struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -44,19 +44,17 @@ if TYPE_CHECKING:
 
 _PIECE_KEY = struct(input_id=STRING, section_index=INT, first_position=BIGINT)
 _OWN = ("run_id", "topic", "partition")
-LINKED = StructType(
-    [
-        StructField("topic", STRING),
-        StructField("partition", INT),
-        StructField("health", StructType([f for f in PARTITION_HEALTH.schema if f.name not in _OWN])),
-        StructField("transactions", BINARY),
-        StructField("used_pieces", array(_PIECE_KEY)),
-    ]
+LINKED = spark_struct(
+    topic=STRING,
+    partition=INT,
+    health=pa.struct([f for f in PARTITION_HEALTH.arrow_schema if f.name not in _OWN]),
+    transactions=BINARY,
+    used_pieces=array(_PIECE_KEY),
 )
 _SECTION_KEY = struct(input_id=STRING, section_index=INT)
-_PAIR = struct(start=BIGINT, stop=BIGINT, a=_SECTION_KEY, b=_SECTION_KEY)
-_SIDE = struct(pair=INT, side=STRING, input_id=STRING, section_index=INT, start=BIGINT, stop=BIGINT)
-_COMPARED = struct(
+_PAIR = spark_struct(start=BIGINT, stop=BIGINT, a=_SECTION_KEY, b=_SECTION_KEY)
+_SIDE = spark_struct(pair=INT, side=STRING, input_id=STRING, section_index=INT, start=BIGINT, stop=BIGINT)
+_COMPARED = spark_struct(
     pair=INT,
     conflict_offset=BIGINT,
     a_leader_epoch=INT,
@@ -119,7 +117,7 @@ def _folded_anew(evidence: Evidence, cuts: Mapping[SectionKey, Cuts]) -> DataFra
 
 
 def _with_cut_pieces(evidence: Evidence, cuts: Collection[SectionKey], folded: DataFrame) -> DataFrame:
-    pieces = evidence.pieces.select(*LOG_PIECES.schema.names)
+    pieces = evidence.pieces.select(*LOG_PIECES.names)
     whole = pieces.join(_keys(evidence, cuts), _SECTION_KEY.names, "left_anti")
     return whole.unionByName(rows_named(folded, LOG_PIECES))
 

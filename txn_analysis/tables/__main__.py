@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import sys
 
+import pyarrow as pa
+
 from txn_analysis.tables import ALL_TABLES, Table
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT
+
+_WORDS = {INT: "int", BIGINT: "bigint", BOOLEAN: "boolean"}
 
 
 def reference() -> str:
@@ -25,11 +30,22 @@ def _section(table: Table) -> str:
     for column in table.columns:
         optional = "" if not column.nullable else " (may be NULL)"
         comment = column.comment.replace("|", "\\|")
-        lines.append(f"| `{column.name}` | {column.type.simpleString()[:60]}{optional} | {comment} |")
+        lines.append(f"| `{column.name}` | {type_words(column.type)[:60]}{optional} | {comment} |")
     if table.checks:
         lines += ["", "Delta refuses a row that breaks one of these:", ""]
         lines += [f"* `{name}`: `{check.sql}`" for name, check in table.checks.items()]
     return "\n".join([*lines, ""])
+
+
+def type_words(kind: pa.DataType) -> str:
+    """A type as SQL has it."""
+    if pa.types.is_struct(kind):
+        return f"struct<{','.join(f'{field.name}:{type_words(field.type)}' for field in kind)}>"
+    if pa.types.is_list(kind):
+        return f"array<{type_words(kind.value_type)}>"
+    if pa.types.is_map(kind):
+        return f"map<{type_words(kind.key_type)},{type_words(kind.item_type)}>"
+    return _WORDS.get(kind, str(kind))
 
 
 if __name__ == "__main__":

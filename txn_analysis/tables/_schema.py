@@ -1,4 +1,7 @@
-"""How a table is declared: its grain, its columns, its key and the checks that Delta enforces."""
+"""How a table is declared: its grain, its columns, its key and the checks that Delta enforces.
+
+Types are Arrow's: whoever only reads tables needs no Spark, whose import alone takes a second. See `spark_types`.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-)
+import pyarrow as pa
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import pyarrow as pa
+    from pyspark.sql.types import StructType
 
     from txn_analysis.tables._checks import Check
 
@@ -32,23 +22,28 @@ if TYPE_CHECKING:
 # Keys come first in every table; statistics on them are what file skipping needs.
 INDEXED_COLUMNS = 6
 
-STRING = StringType()
-BIGINT = LongType()
-DOUBLE = DoubleType()
-INT = IntegerType()
-BOOLEAN = BooleanType()
-BINARY = BinaryType()
-COUNTS = MapType(STRING, BIGINT)
+STRING = pa.string()
+BIGINT = pa.int64()
+DOUBLE = pa.float64()
+INT = pa.int32()
+BOOLEAN = pa.bool_()
+BINARY = pa.binary()
+COUNTS = pa.map_(STRING, BIGINT)
 
 
-def array(element: DataType) -> ArrayType:
+def array(element: pa.DataType) -> pa.DataType:
     """An array whose elements are never NULL."""
-    return ArrayType(element, containsNull=False)
+    return pa.list_(pa.field("element", element, nullable=False))
 
 
-def struct(**fields: DataType) -> StructType:
+def inner_array(element: pa.DataType) -> pa.DataType:
+    """An array inside a struct of an array: there Delta knows no elements that are never NULL."""
+    return pa.list_(pa.field("element", element))
+
+
+def struct(**fields: pa.DataType) -> pa.DataType:
     """A struct of nullable fields, in the order given."""
-    return StructType([StructField(name, kind) for name, kind in fields.items()])
+    return pa.struct(list(fields.items()))
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ class Col:
     """One column; `comment` says what is counted and in which unit."""
 
     name: str
-    type: DataType
+    type: pa.DataType
     comment: str
     nullable: bool = True
 
@@ -84,12 +79,19 @@ class Table:
             return "A row counts only where `inputs` has its `ingest_id` and `input_id`."
         return ""
 
-    @cached_property
-    def schema(self) -> StructType:
-        """The columns as a Spark schema, comments included."""
-        return StructType([StructField(c.name, c.type, c.nullable, {"comment": c.comment}) for c in self.columns])
+    @property
+    def names(self) -> list[str]:
+        """The names of its columns, in order."""
+        return [column.name for column in self.columns]
 
     @cached_property
     def arrow_schema(self) -> pa.Schema:
-        """The same columns as Arrow types, for tables that Python workers fill."""
-        return to_arrow_schema(self.schema)
+        """The columns as Arrow types."""
+        return pa.schema([pa.field(c.name, c.type, nullable=c.nullable) for c in self.columns])
+
+    @cached_property
+    def schema(self) -> StructType:
+        """The columns as a Spark schema, comments included."""
+        from txn_analysis.tables.spark_types import spark_schema  # noqa: PLC0415 only where Spark is used
+
+        return spark_schema(self)

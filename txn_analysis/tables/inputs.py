@@ -1,9 +1,7 @@
 """`inputs`: what was read, to the byte."""
 
-from pyspark.sql.types import ArrayType
-
 from txn_analysis.tables._checks import adds_up, not_negative
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, inner_array, struct
 
 SECTION = struct(
     section_index=INT,
@@ -21,7 +19,7 @@ SECTION = struct(
     grammar=STRING,
     has_batches=BOOLEAN,
     stated=STRING,
-    rival_positions=ArrayType(BIGINT),  # Delta knows no elements that are never NULL inside an array
+    rival_positions=inner_array(BIGINT),
 )
 
 # Raised where reading keeps more of a file than before, or understands it otherwise.

@@ -3,10 +3,8 @@
 Two neighbouring pieces combine to what one piece over both would say, so that only pieces are ever shuffled.
 """
 
-from pyspark.sql.types import ArrayType
-
 from txn_analysis.tables._checks import in_order
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, inner_array, struct
 
 BARE_MARKER = struct(offset=BIGINT, marker=STRING, timestamp_ms=BIGINT, producer_epoch=INT, coordinator_epoch=INT)
 FRAGMENT = struct(
@@ -48,7 +46,7 @@ PRODUCER_EDGES = struct(
     ended_coordinator_epoch=INT,
     max_ended_coordinator_epoch=INT,
     # Its end markers without data before them; its last one that is, or may be, a COMMIT.
-    bare_markers=ArrayType(BARE_MARKER),  # Delta knows no elements that are never NULL inside an array
+    bare_markers=inner_array(BARE_MARKER),
     last_commit_offset=BIGINT,
 )
 
