@@ -18,11 +18,13 @@ from txn_analysis import AuditError, Settings, abort_plan, audit, findings, inge
 from txn_analysis.borrowed import borrowed
 from txn_analysis.parallel import in_parallel
 from txn_analysis.session import RunLength
+from txn_analysis.when_needed import running
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.when_needed import Spark
 
 CAPTURE = ROOT / "data/cases/kafka-4.2/capture-1"
 PARTS = [CAPTURE / "segments", CAPTURE / "transaction-state"]
@@ -151,8 +153,9 @@ def test_one_path_is_one_path(spark: SparkSession, tmp_path: Path) -> None:
 def test_after_an_error_the_session_is_as_it_was(
     theirs: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(spark: SparkSession, *_: object) -> None:
-        in_parallel(lambda: spark.createDataFrame([(1,)], "a INT").collect())
+    def fail(spark: Spark, *_: object) -> None:
+        session = running(spark)
+        in_parallel(lambda: session.createDataFrame([(1,)], "a INT").collect())
         raise OSError("it failed in between")
 
     monkeypatch.setattr(pipeline, "audit", fail)

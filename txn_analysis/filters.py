@@ -18,7 +18,7 @@ from txn_analysis.errors import ConfigError
 from txn_analysis.frames import collected
 from txn_analysis.judge.state_frames import NAMED
 from txn_analysis.judge.words import ranges
-from txn_analysis.reading.sections import STATE_TOPIC
+from txn_analysis.reading.topics import STATE_TOPIC
 from txn_analysis.report.escape import clip, escape
 from txn_analysis.report.words import listed
 from txn_analysis.tables import TRANSACTIONS

@@ -23,8 +23,8 @@ from txn_analysis.judge.outcome import outcome_of
 from txn_analysis.judge.records import OpenTransaction, PartitionView
 from txn_analysis.judge.warning_frames import id_warnings
 from txn_analysis.parallel import in_parallel
-from txn_analysis.reading.sections import GROUP_TOPIC
 from txn_analysis.reading.topic_config import read_topic_configs
+from txn_analysis.reading.topics import GROUP_TOPIC
 from txn_analysis.run import digest, parameters
 from txn_analysis.tables import (
     ABORT_PLAN,

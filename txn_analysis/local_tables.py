@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -92,9 +93,7 @@ class LocalTables:
                 files[file.slice].append(f"{self._path(table)}/{file.path}")
         own, schema = [name for name in names if name != column], _of_names(table, names)
         for slice_, paths in files.items():
-            found = ds.dataset(paths, stored_schema).to_batches(
-                own, filter=wanted, batch_size=_BATCH_ROWS, batch_readahead=2, fragment_readahead=1
-            )
+            found = self._mapped(table, partial(_batches_in, paths, stored_schema, own, wanted))
             for batch in filter(len, mapped_each(self._path(table), found)):
                 arrays = [pa.repeat(slice_, len(batch)) if name == column else batch[name] for name in schema.names]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -223,6 +222,15 @@ class LocalTables:
 
     def _path(self, table: Table) -> str:
         return str(self.root / table.name)
+
+
+def _batches_in(
+    paths: list[str], schema: pa.Schema, names: Sequence[str], wanted: pc.Expression
+) -> Iterator[pa.RecordBatch]:
+    found: Iterator[pa.RecordBatch] = ds.dataset(paths, schema).to_batches(
+        names, filter=wanted, batch_size=_BATCH_ROWS, batch_readahead=2, fragment_readahead=1
+    )
+    return found
 
 
 def _of_names(table: Table, names: Sequence[str]) -> pa.Schema:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import WarehouseError
+from txn_analysis.job_progress import followed
 from txn_analysis.judging import judge, plan_of
 from txn_analysis.parallel import in_parallel
 from txn_analysis.queries import run_tables
@@ -49,9 +50,9 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
         read_topic_configs(settings.topic_config)  # refused now, not after hours of reading
     ingested = ingest(spark, paths, settings, progress)
     settings = settings.model_copy(update={"capture": ingested.capture})
-    with progress.stage("reconstruct"):
+    with progress.stage("reconstruct") as tell, followed(tell):
         run = _reconstructed(start_run(spark, settings))  # the ingest has prepared the tables
-    with progress.stage("judge"):
+    with progress.stage("judge") as tell, followed(tell):
         judged = judge(run)
     with progress.stage("write"):
         judged.write()

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from txn_analysis.frames import collected
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.parallel import in_parallel
-from txn_analysis.reading.sections import BROKER_WRITTEN_TOPICS
+from txn_analysis.reading.topics import BROKER_WRITTEN_TOPICS
 from txn_analysis.report.pictures import (
     IdTimeline,
     LogPoint,

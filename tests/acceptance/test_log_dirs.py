@@ -42,7 +42,7 @@ class WhileScanning:
         self._happen = happen
 
     @contextmanager
-    def stage(self, name: str, detail: str = "") -> Iterator[None]:  # noqa: ARG002 the protocol's names
+    def stage(self, name: str, detail: str = "", total_bytes: int | None = None) -> Iterator[None]:  # noqa: ARG002 the protocol's names
         if name == "scan":
             self._happen()
         yield

@@ -59,6 +59,7 @@ def run(
 
     for module in ("audit_verbs", "query_verbs", "plan_verb", "explain_verbs", "verify_verb"):
         monkeypatch.setattr(f"txn_analysis.cli.{module}.spark_session", session)
+    monkeypatch.setattr("txn_analysis.cli.spark.spark_session", session)
     monkeypatch.chdir(tmp_path)
 
     def done(*words: str) -> tuple[int, str, str]:

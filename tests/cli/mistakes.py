@@ -378,7 +378,7 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "a disk that lost a part of a file",
             "list --warehouse torn --cluster east",
-            "error: {folder}/torn/runs/_delta_log/00000000000000000001.json: the warehouse is damaged here. "
+            "error: {folder}/torn/runs: the warehouse is damaged here. "
             "Restore this folder from a backup, or audit the files again into a new --warehouse",
             when=When.AFTER,
         ),
@@ -527,14 +527,14 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         ),
         Mistake(
             "no JDK where JAVA_HOME says",
-            "JAVA_HOME=/nowhere audit segments",
+            "JAVA_HOME=/nowhere audit segments --master 'local[2]'",
             "error: Spark needs a JDK 17 or 21, but JAVA_HOME is /nowhere, which has no bin/java: install "
             "one (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless) and set JAVA_HOME to its folder",
             when=When.ALONE,
         ),
         Mistake(
             "jars of another Delta",
-            "TXN_ANALYSIS_JARS=jars audit segments",
+            "TXN_ANALYSIS_JARS=jars audit segments --master 'local[2]'",
             "error: {folder}/jars holds io.delta_delta-spark_4.2_2.13-9.9.9.jar, not "
             "io.delta:delta-spark_4.2_2.13:4.4.0: empty the folder",
             when=When.ALONE,

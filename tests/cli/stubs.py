@@ -23,6 +23,7 @@ class Library:
         for module in ("audit_verbs", "query_verbs", "plan_verb", "explain_verbs", "verify_verb"):
             monkeypatch.setattr(f"txn_analysis.cli.{module}.spark_session", self._no_session)
             monkeypatch.setattr(f"txn_analysis.cli.{module}.check_warehouse", lambda _: None)
+        monkeypatch.setattr("txn_analysis.cli.audit_verbs.spark_when_needed", self._no_session)
         # `import` looks a submodule up in its package first, where the real one may be already.
         self.module("txn_analysis.warehouse", Warehouse=lambda _, root: ("warehouse", root))
         self.module("txn_analysis.pipeline")

@@ -10,9 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from tests.faults.processes import file_count, kill_group, kill_workers, start_audit, wait_until
 from tests.faults.scene import LATER, WORDS, scene_for
+from txn_analysis import frames
 from txn_analysis.errors import AuditError
 from txn_analysis.storage_errors import storage_error
 
@@ -118,7 +120,8 @@ class Kill:
 
     def cut_worker(self) -> Attempt:
         """Kills the Python workers of an audit in this session until one was at work; True if there was one."""
-        with ThreadPoolExecutor(1) as pool:
+        in_tasks = patch.object(frames, "AT_HAND_BYTES", -1)  # so little would be read in this process
+        with in_tasks, ThreadPoolExecutor(1) as pool:
             audited = pool.submit(self.scene.audit, self.warehouse)
             wait_until(lambda: self.is_due() or audited.done(), "the files of an audit")
             wait([audited], self.delay_s)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.interrupts import python, txn_analysis
+from tests.faults.interrupts import in_tasks, python, txn_analysis
 from tests.faults.scene import LATER, WORDS
 from txn_analysis.interrupts import INTERRUPTED
 
@@ -88,16 +88,21 @@ def test_what_was_ignored_stays_so(tmp_path: Path) -> None:
 
 
 def test_while_spark_starts(tmp_path: Path) -> None:
-    command = txn_analysis(audit_into(tmp_path / "warehouse"), tmp_path / "temp")
+    command = in_tasks(audit_into(tmp_path / "warehouse"), tmp_path / "temp")
     command.until(command.has_java, "Java to start")
     ended = command.interrupt()
     assert (ended.code, ended.said[-1], ended.left_in_temp) == (130, INTERRUPTED, [])
     assert not (tmp_path / "warehouse").exists()
 
 
+def test_a_small_audit_that_needs_no_spark(tmp_path: Path) -> None:
+    ended = interrupted_after("find", txn_analysis(audit_into(tmp_path / "warehouse"), tmp_path / "temp"))
+    assert_at_once(ended, 130, "find")
+
+
 def test_a_supervisor_ends_an_audit_that_reads(scene: Scene, tmp_path: Path) -> None:
     warehouse = scene.copied_to(tmp_path / "warehouse")
-    ended = interrupted_after("start Spark", audit_into(warehouse), tmp_path / "temp", signal.SIGTERM)
+    ended = interrupted_after("start Spark", in_tasks(audit_into(warehouse), tmp_path / "temp"), signal.SIGTERM)
     assert_at_once(ended, 143, "start Spark")
     scene.audit(warehouse)
     assert scene.problems_after(warehouse) == []
@@ -108,7 +113,7 @@ def test_a_supervisor_ends_an_audit_that_reads(scene: Scene, tmp_path: Path) -> 
 @pytest.mark.parametrize("stage", ["start Spark", "plan", "scan", "account", "reconstruct", "judge"])
 def test_at_each_stage_of_an_audit(stage: str, scene: Scene, tmp_path: Path) -> None:
     warehouse = scene.copied_to(tmp_path / "warehouse")
-    ended = interrupted_after(stage, audit_into(warehouse), tmp_path / "temp")
+    ended = interrupted_after(stage, in_tasks(audit_into(warehouse), tmp_path / "temp"))
     assert_at_once(ended, 130, stage)
     assert scene.problems_before(warehouse) == []
     scene.audit(warehouse)
@@ -119,7 +124,7 @@ def test_at_each_stage_of_an_audit(stage: str, scene: Scene, tmp_path: Path) -> 
 @pytest.mark.parametrize("words", [("find-hanging",), ("abort-plan",), ("explain",), ("report", "--format", "html")])
 def test_while_an_answer_is_looked_for(words: tuple[str, ...], scene: Scene, tmp_path: Path) -> None:
     asked = [*words, "--warehouse", str(scene.copied_to(tmp_path / "warehouse")), "--cluster", "earlier"]
-    assert_at_once(interrupted_after("start Spark", asked, tmp_path / "temp"), 130, "start Spark")
+    assert_at_once(interrupted_after("start Spark", txn_analysis(asked, tmp_path / "temp")), 130, "start Spark")
 
 
 @pytest.mark.cluster
@@ -134,8 +139,7 @@ def audit_into(warehouse: Path) -> list[str]:
     return ["audit", *LATER, "--warehouse", str(warehouse), *WORDS]
 
 
-def interrupted_after(stage: str, words: list[str], temp: Path, number: int = signal.SIGINT) -> Interrupted:
-    command = txn_analysis(words, temp)
+def interrupted_after(stage: str, command: Command, number: int = signal.SIGINT) -> Interrupted:
     command.until_it_says(f"txn-analysis: {stage}")
     return command.interrupt(number)
 

@@ -93,6 +93,7 @@ class BusyBroker:
         (idle / "leader-epoch-checkpoint").write_bytes(b"")
         (root / f"orders-{partitions + 1}").mkdir()  # made, and without a file so far
         self._is_over = threading.Event()
+        self._has_changed = threading.Event()
         self._thread = threading.Thread(target=self._work, name="busy-broker")
         self.problem: BaseException | None = None
         self.rounds = 0
@@ -109,10 +110,17 @@ class BusyBroker:
         self._is_over.set()
         self._thread.join()
 
+    def next_round(self) -> None:
+        """Waits until every partition has grown once more."""
+        for _ in range(2):  # the first one may have begun before
+            self._has_changed.clear()
+            assert self._has_changed.wait(60), self.problem
+
     def _work(self) -> None:
         try:
             while not self._is_over.wait(self._pause_s):
                 self._round()
+                self._has_changed.set()
         except OSError as error:  # for the test to see
             self.problem = error
 

@@ -28,6 +28,7 @@ def test_a_directory_that_changes_is_read_twenty_times(spark: SparkSession, tmp_
     seen = set()
     with BusyBroker(tmp_path, pause_s=0.002, kept_segments=kept_segments) as broker:
         for _ in range(TIMES):
+            broker.next_round()
             planned = plan_inputs(spark, find_files([str(tmp_path)])).inputs
             check_inputs(planned, skip_unrecognised=False)
             seen.add(frozenset(plan.input_id for plan in planned))

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from txn_analysis.report.progress import LineProgress, LiveProgress, progress_on, silent
+from txn_analysis.report.progress import LineProgress, LiveProgress, how_far, progress_on, silent
 
 
 class Terminal(io.StringIO):
@@ -45,3 +45,33 @@ def test_a_dumb_terminal_gets_lines() -> None:
 def test_silence() -> None:
     with silent().stage("anything"):
         pass
+
+
+def test_a_long_stage_says_how_far_it_is_and_when_it_will_end() -> None:
+    assert how_far(0.25, 60, 4_000_000_000) == "1.0 GB done, about 3 min 0 s left"
+    assert how_far(0.5, 10, None) == "50%, about 10 s left"
+    assert how_far(0.0, 10, 4_000_000_000) == "0 B done"
+
+
+def test_a_log_is_told_so_from_time_to_time() -> None:
+    stream = io.StringIO()
+    with LineProgress(stream, every_s=0).stage("scan", total_bytes=2_000_000) as tell:
+        assert tell is not None
+        tell(0.5)
+    often = stream.getvalue().splitlines()
+    assert re.fullmatch(r"txn-analysis: scan: 2\.0 MB: 1\.0 MB done, about 0 s left", often[0])
+    assert len(often) == 2
+
+    stream = io.StringIO()
+    with LineProgress(stream, every_s=3600).stage("scan", total_bytes=2_000_000) as tell:
+        assert tell is not None
+        tell(0.5)
+    assert len(stream.getvalue().splitlines()) == 1
+
+
+def test_a_terminal_shows_how_far_it_is() -> None:
+    stream = Terminal()
+    with LiveProgress(stream).stage("scan", total_bytes=2_000_000) as tell:
+        assert tell is not None
+        tell(0.5)
+    assert "scan: 2.0 MB: 1.0 MB done" in stream.getvalue()

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks.batches import Partition
 from benchmarks.dumps import SHALLOW, write_segment
-from txn_analysis import pipeline
+from txn_analysis import frames, pipeline
 from txn_analysis.config import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
     from pyspark.sql import SparkSession
 
 PRODUCERS = 20  # each can leave one transaction open, which is a finding
@@ -59,8 +60,9 @@ def collected_bytes(spark: SparkSession) -> dict[int, int]:
 
 
 def test_what_reaches_the_driver_grows_with_files_and_findings_but_not_with_batches(
-    spark: SparkSession, empty_warehouse: Path, tmp_path: Path
+    spark: SparkSession, empty_warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(frames, "AT_HAND_BYTES", -1)  # in tasks, as if it were much
     small = audited(spark, empty_warehouse, tmp_path / "small", TEXT_BYTES, 2)
     large = audited(spark, empty_warehouse, tmp_path / "large", TEXT_BYTES * MORE, 2 * MORE)
     more = Audited(*(after - before for before, after in zip(small, large, strict=True)))

@@ -120,19 +120,23 @@ def add_to(app: typer.Typer) -> None:
 
 def _input_bytes(paths: list[str], settings: Settings) -> int:
     """Bytes of all files; what cannot be found or, by a first look, not be read is refused before Spark starts."""
-    from txn_analysis.reading.first_look import check_at_first_sight
     from txn_analysis.reading.sources import find_files
-    from txn_analysis.reading.topic_config import read_topic_configs
 
     if "-" in paths:
         raise InputError([_NO_STANDARD_INPUT])
     files = find_files(paths)
+    input_bytes = sum(file.size_bytes for file in files)
+    with progress().stage("find", count(len(files), "file"), input_bytes):
+        pass  # the first line, before what takes a moment to import
+    from txn_analysis.reading.first_look import check_at_first_sight
+    from txn_analysis.reading.topic_config import read_topic_configs
+
     if not settings.skip_unrecognised:
         check_at_first_sight(files)
     if settings.topic_config is not None:
         read_topic_configs(settings.topic_config)
     check_new_warehouse(settings)
-    return sum(file.size_bytes for file in files)
+    return input_bytes
 
 
 def _pictures(spark: Spark, settings: Settings, report: AuditReport) -> Pictures:

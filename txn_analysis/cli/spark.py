@@ -79,14 +79,14 @@ def spark_when_needed(settings: Settings, input_bytes: int) -> Iterator[Spark]:
     """A session for work that may need none: it is started here and now, or once something asks for it.
 
     Args:
-        settings: of the command; a master that is not this machine is started at once, as are sessions for much work.
+        settings: of the command; where they name a master, or there is much to read, it is started at once.
         input_bytes: what the command will read beside the warehouse.
 
     Raises:
         ConfigError, WarehouseError: as with `spark_session`.
     """
     check_master(settings.master)
-    is_here = (settings.master or "local").startswith("local") and folder_here(settings.warehouse) is not None
+    is_here = settings.master is None and folder_here(settings.warehouse) is not None
     with started_once(lambda: spark_session(settings, input_bytes)) as start:
         yield start if is_here and is_at_hand(input_bytes) else start()
 

@@ -9,7 +9,8 @@ from collections import defaultdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.reading.sections import GROUP_TOPIC, LOG
+from txn_analysis.reading.sections import LOG
+from txn_analysis.reading.topics import GROUP_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,7 +10,7 @@ from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.fact_finding import facts_of
 from txn_analysis.judge.records import TopicPartition
 from txn_analysis.judge.rules import first_rule
-from txn_analysis.reading.sections import STATE_TOPIC
+from txn_analysis.reading.topics import STATE_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from txn_analysis.judge.state_chain import NO_RECORDS, StateChain
 from txn_analysis.judge.state_count import MOST_PARTITIONS, StateCount
 from txn_analysis.judge.words import ranges
 from txn_analysis.reading.java_hash import java_hash, state_partition
-from txn_analysis.reading.sections import STATE_TOPIC
+from txn_analysis.reading.topics import STATE_TOPIC
 from txn_analysis.reconstruct.segments import HOLES
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from txn_analysis.reading.recognise import NOISE_LINE
-from txn_analysis.reading.sections import DECODED_TOPICS, DumpedFile, parse_dump_path
+from txn_analysis.reading.sections import DumpedFile, parse_dump_path
+from txn_analysis.reading.topics import DECODED_TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

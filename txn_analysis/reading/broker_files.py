@@ -24,13 +24,13 @@ from txn_analysis.reading.sections import (
     LOG_START,
     SNAPSHOT,
     STATE,
-    STATE_TOPIC,
     TOPIC_ID,
     DumpedFile,
     is_partition_folder,
     parse_dump_path,
     set_aside,
 )
+from txn_analysis.reading.topics import STATE_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

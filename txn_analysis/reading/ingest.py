@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from txn_analysis.commits import commit_inputs, deepen_inputs, found_by_reading, held_inputs
 from txn_analysis.errors import InputError
+from txn_analysis.job_progress import followed
 from txn_analysis.reading.accounting import (
     RejectedSpan,
     rejected_bytes,
@@ -67,8 +68,8 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     Raises:
         InputError: a file is missing, unreadable or not understood (unless `skip_unrecognised`).
     """
-    with progress.stage("plan"):
-        files = find_files(paths)
+    files = find_files(paths)
+    with progress.stage("plan", total_bytes=sum(file.size_bytes for file in files)) as tell, followed(tell):
         warehouse.create()
         planning = plan_inputs(warehouse.session, files, is_verified=settings.verify)
         planned = planning.inputs
@@ -121,7 +122,7 @@ def _read_content(warehouse: Warehouse, planned: list[PlannedInput], settings: S
     ingest_id = _digest(chain((p.input_id for p in planned), how))
     content = Content(ingest_id, [r for p in planned for r in rejected_outside(p)])
     size = sum(p.text_bytes for p in planned)
-    with progress.stage("scan", f"{size / 2**20:.1f} MiB"):
+    with progress.stage("scan", total_bytes=size) as tell, followed(tell):
         _fill_tables(warehouse, planned, content, settings)
     for p in planned:
         for s in p.sections:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.errors import InputError
 from txn_analysis.reading.recognise import CONSOLE_JSON, CONSOLE_TEXT, Refusal, recognise
-from txn_analysis.reading.sections import BINARY_GRAMMARS, DECODED_TOPICS, LOG, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
+from txn_analysis.reading.sections import BINARY_GRAMMARS, LOG, SNAPSHOT, STATE, TXNINDEX
 from txn_analysis.reading.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED
+from txn_analysis.reading.topics import DECODED_TOPICS, STATE_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

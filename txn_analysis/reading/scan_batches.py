@@ -16,7 +16,7 @@ from txn_analysis.reading.line_form import ABSENT
 from txn_analysis.reading.lines import Lines
 from txn_analysis.reading.position_chain import follow_chain
 from txn_analysis.reading.record_lines import Proven, own_records, prove_records, read_markers
-from txn_analysis.reading.sections import BROKER_WRITTEN_TOPICS, GROUP_TOPIC
+from txn_analysis.reading.topics import BROKER_WRITTEN_TOPICS, GROUP_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,11 +10,8 @@ from dataclasses import dataclass
 
 from txn_analysis.reading.grammar import BATCH_FORMS, LEGACY_BATCH
 from txn_analysis.reading.recognise import NOISE_LINE, Refusal
+from txn_analysis.reading.topics import STATE_TOPIC
 
-STATE_TOPIC, GROUP_TOPIC = "__transaction_state", "__consumer_offsets"
-DECODED_TOPICS = frozenset({STATE_TOPIC, GROUP_TOPIC})  # brokers write their records, the tool decodes them
-# Their batches are written by brokers themselves, so that every timestamp is a broker's.
-BROKER_WRITTEN_TOPICS = (GROUP_TOPIC, STATE_TOPIC)
 LOG, STATE, SNAPSHOT, TXNINDEX = "log", "state", "snapshot", "txnindex"
 LOG_KINDS = frozenset({LOG, STATE})  # sections of batches
 # What a small file of a log directory states, as sections of kinds of their own.

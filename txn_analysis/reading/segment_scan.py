@@ -27,7 +27,8 @@ from txn_analysis.reading.grammar import CODECS, TIMES
 from txn_analysis.reading.group_records import read_group_records
 from txn_analysis.reading.line_form import ABSENT
 from txn_analysis.reading.record_batch import BadBatchError, records_of
-from txn_analysis.reading.sections import BINARY_VERIFIED, BROKER_WRITTEN_TOPICS, GROUP_TOPIC, STATE
+from txn_analysis.reading.sections import BINARY_VERIFIED, STATE
+from txn_analysis.reading.topics import BROKER_WRITTEN_TOPICS, GROUP_TOPIC
 
 if TYPE_CHECKING:
     from txn_analysis.reading.batch_headers import Array, Read

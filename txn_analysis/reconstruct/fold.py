@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from txn_analysis.reading.grammar import END_MARKERS, TIMES
-from txn_analysis.reading.sections import BROKER_WRITTEN_TOPICS
+from txn_analysis.reading.topics import BROKER_WRITTEN_TOPICS
 from txn_analysis.reconstruct.arrays import NONE, Array, Nearest, at, lists, max_of, nullable
 from txn_analysis.reconstruct.fragments import Rows, fragments_of, producers_of
 from txn_analysis.reconstruct.rivals import UNCUT, Cuts

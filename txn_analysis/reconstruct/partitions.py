@@ -52,6 +52,7 @@ LINKED = spark_struct(
     used_pieces=array(_PIECE_KEY),
 )
 _SECTION_KEY = struct(input_id=STRING, section_index=INT)
+_SECTIONS = spark_struct(input_id=STRING, section_index=INT)
 _PAIR = spark_struct(start=BIGINT, stop=BIGINT, a=_SECTION_KEY, b=_SECTION_KEY)
 _SIDE = spark_struct(pair=INT, side=STRING, input_id=STRING, section_index=INT, start=BIGINT, stop=BIGINT)
 _COMPARED = spark_struct(
@@ -112,18 +113,18 @@ def _folded_anew(evidence: Evidence, cuts: Mapping[SectionKey, Cuts]) -> DataFra
             yield LOG_PIECES.name, folded.pieces
             yield ENDED_TRANSACTIONS.name, folded.transactions
 
-    batches = evidence.of(LOG_BATCHES).join(_keys(evidence, cuts), _SECTION_KEY.names, "left_semi")
+    batches = evidence.of(LOG_BATCHES).join(_keys(evidence, cuts), _SECTIONS.names, "left_semi")
     return named_rows_of(batches.select(*FOLD_COLUMNS), run)
 
 
 def _with_cut_pieces(evidence: Evidence, cuts: Collection[SectionKey], folded: DataFrame) -> DataFrame:
     pieces = evidence.pieces.select(*LOG_PIECES.names)
-    whole = pieces.join(_keys(evidence, cuts), _SECTION_KEY.names, "left_anti")
+    whole = pieces.join(_keys(evidence, cuts), _SECTIONS.names, "left_anti")
     return whole.unionByName(rows_named(folded, LOG_PIECES))
 
 
 def _keys(evidence: Evidence, sections: Collection[SectionKey]) -> DataFrame:
-    return F.broadcast(evidence.warehouse.spark.createDataFrame(sorted(sections), _SECTION_KEY))
+    return F.broadcast(evidence.warehouse.spark.createDataFrame(sorted(sections), _SECTIONS))
 
 
 def _comparisons(
@@ -158,7 +159,7 @@ def _find_pairs(table: pa.Table) -> pa.Table:
     segments = segments_of(_present(table, "section"), _present(table, "piece"))
     rows = [
         {"start": p.start, "stop": p.stop}
-        | {side: dict(zip(_SECTION_KEY.names, key, strict=True)) for side, key in (("a", p.a), ("b", p.b))}
+        | {side: dict(zip(_SECTIONS.names, key, strict=True)) for side, key in (("a", p.a), ("b", p.b))}
         for p in pairs_to_compare(segments)
     ]
     return pa.Table.from_pylist(rows, schema=to_arrow_schema(_PAIR))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from txn_analysis.report.escape import escape
+from txn_analysis.report.words import duration, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,40 +18,64 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 
+Tell = Callable[[float], None]
+"""Told from time to time which share of a stage is done, from 0 to 1."""
+
+
 class Progress(Protocol):
     """Told of every stage; stages may be nested."""
 
-    def stage(self, name: str, detail: str = "") -> AbstractContextManager[None]:
-        """A context that lasts as long as the stage; `detail` says how much there is to do."""
+    def stage(self, name: str, detail: str = "", total_bytes: int | None = None) -> AbstractContextManager[Tell | None]:
+        """A context that lasts as long as the stage; None where nobody wants to be told how far it is.
+
+        Args:
+            name: of the stage.
+            detail: what is done in it.
+            total_bytes: how much there is to do; it stands behind the detail.
+        """
         ...
 
 
 class SilentProgress:
     """Says nothing."""
 
-    def stage(self, name: str, detail: str = "") -> AbstractContextManager[None]:  # noqa: ARG002 the protocol's names
+    def stage(self, name: str, detail: str = "", total_bytes: int | None = None) -> AbstractContextManager[None]:  # noqa: ARG002 the protocol's names
         """A context without any output."""
         return nullcontext()
 
 
 class LineProgress:
-    """One line for each finished stage: `txn-analysis: scan: 0.4 MiB ... 2.1 s`. The time of day is left to the log."""
+    """One line for each finished stage: `txn-analysis: scan: 0.4 MiB ... 2.1 s`. The time of day is left to the log.
 
-    def __init__(self, stream: TextIO) -> None:
+    A stage that takes long says every `every_s` seconds how far it is, and how long it will take at that speed.
+    """
+
+    def __init__(self, stream: TextIO, every_s: float = 5.0) -> None:
         self._stream = stream
+        self._every_s = every_s
 
     @contextmanager
-    def stage(self, name: str, detail: str = "") -> Iterator[None]:
+    def stage(self, name: str, detail: str = "", total_bytes: int | None = None) -> Iterator[Tell | None]:
         """Prints the line when the stage ends, also when it fails."""
-        began = time.monotonic()
-        outcome = "failed after "
+        began = said = time.monotonic()
+        outcome, title = "failed after ", _title(name, detail, total_bytes)
+
+        def tell(share: float) -> None:
+            nonlocal said
+            now = time.monotonic()
+            if now - said >= self._every_s:
+                said = now
+                self._print(f"{title}: {how_far(share, now - began, total_bytes)}")
+
         try:
-            yield
+            yield tell
             outcome = ""
         finally:
-            line = f"txn-analysis: {_title(name, detail)} ... {outcome}{time.monotonic() - began:.1f} s"
-            self._stream.write(line + "\n")
-            self._stream.flush()
+            self._print(f"{title} ... {outcome}{time.monotonic() - began:.1f} s")
+
+    def _print(self, text: str) -> None:
+        self._stream.write(f"txn-analysis: {text}\n")
+        self._stream.flush()
 
 
 class LiveProgress:
@@ -61,22 +87,34 @@ class LiveProgress:
         self._depth = 0
 
     @contextmanager
-    def stage(self, name: str, detail: str = "") -> Iterator[None]:
-        """Shows the stage while it runs, and what it took afterwards."""
+    def stage(self, name: str, detail: str = "", total_bytes: int | None = None) -> Iterator[Tell | None]:
+        """Shows the stage while it runs and how far it is, and what it took afterwards."""
         live = self._live = self._live or _live_display(self._stream)
         if self._depth == 0:
             live.start()
         self._depth += 1
-        task = live.add_task(_title(name, detail), total=1)
+        began, title = time.monotonic(), _title(name, detail, total_bytes)
+        task = live.add_task(title, total=1)
+
+        def tell(share: float) -> None:
+            words = f"{title}: {how_far(share, time.monotonic() - began, total_bytes)}"
+            live.update(task, description=words, refresh=True)
+
         try:
-            yield
-            live.update(task, completed=1)
+            yield tell
+            live.update(task, completed=1, description=title)
         finally:
             live.stop_task(task)
             self._depth -= 1
             if self._depth == 0:
                 live.stop()
                 self._live = None
+
+
+def how_far(share: float, elapsed_s: float, total_bytes: int | None) -> str:
+    """Which part of a stage is done, and in which time the rest will be at the speed so far."""
+    done = f"{share:.0%}" if total_bytes is None else f"{size(int(share * total_bytes))} done"
+    return f"{done}, about {duration(int(elapsed_s * 1000 * (1 / share - 1)))} left" if share else done
 
 
 def silent() -> Progress:
@@ -90,8 +128,9 @@ def progress_on(stream: TextIO | None = None, *, is_dumb: bool = False) -> Progr
     return LiveProgress(stream) if stream.isatty() and not is_dumb else LineProgress(stream)
 
 
-def _title(name: str, detail: str) -> str:
-    return escape(f"{name}: {detail}" if detail else name)
+def _title(name: str, detail: str, total_bytes: int | None) -> str:
+    words = [word for word in (detail, "" if total_bytes is None else size(total_bytes)) if word]
+    return escape(f"{name}: {', '.join(words)}" if words else name)
 
 
 def _live_display(stream: TextIO) -> RichProgress:

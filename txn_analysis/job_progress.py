@@ -1,0 +1,68 @@
+"""How far the jobs of Spark are that run at the moment, for whoever watches a stage of an audit."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.report.progress import Tell
+
+_EVERY_S = 1.0
+
+
+@contextmanager
+def followed(tell: Tell | None) -> Iterator[None]:
+    """Meanwhile tells every second which share of the tasks is done, of all stages of jobs that have begun since.
+
+    The tasks of one job are about of a size: it is the share of its bytes, or of its partitions, as well. Where no
+    Spark runs there is nothing to tell.
+
+    Args:
+        tell: who is told; None where nobody wants to know.
+    """
+    if tell is None:
+        yield
+        return
+    is_over = threading.Event()
+    thread = threading.Thread(target=_follow, args=(tell, is_over), name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def _follow(tell: Tell, is_over: threading.Event) -> None:
+    seen: dict[int, tuple[int, int]] = {}  # by stage: tasks that are done, and all
+    furthest = 0.0
+    while not is_over.wait(_EVERY_S):
+        with suppress(Exception):  # of a session that ends at this moment
+            _look(seen)
+        total = sum(all_ for _, all_ in seen.values())
+        if total:
+            furthest = max(furthest, sum(done for done, _ in seen.values()) / total)  # further stages may begin
+            tell(furthest)
+
+
+def _look(seen: dict[int, tuple[int, int]]) -> None:
+    context = _running_context()
+    if context is None:
+        return
+    tracker = context.statusTracker()
+    active = set(tracker.getActiveStageIds())
+    for stage in active | seen.keys():
+        info = tracker.getStageInfo(stage)
+        if info is not None:
+            done = info.numCompletedTasks if stage in active else info.numTasks
+            seen[stage] = (done, info.numTasks)
+
+
+def _running_context() -> Any:
+    pyspark = sys.modules.get("pyspark")
+    return None if pyspark is None else pyspark.SparkContext._active_spark_context
