@@ -26,6 +26,7 @@ CAUSE_OF_KIND = {
     "no-mapped-id": "transactional_id_expired",  # another id did expire there
     "id-expired": "transactional_id_expired",
     "marker-lost": "marker_missing",
+    "rotated": "producer_id_rotated",
     "fenced-old-epoch": "old_epoch_left_open",
     "two-epochs": "old_epoch_left_open",
     "stray-then-readded": "late_write_joined_next_transaction",

@@ -1,0 +1,227 @@
+"""Three transactional ids use up the epochs of their producer ids, and get the next ones in three ways.
+
+`python -m tests.e2e.rotation data/cases/kafka-4.2-rotation` makes the capture anew, in a minute.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.broker import STATE_PARTITIONS, Cluster
+from tests.e2e.copying import copy_nodes
+from tests.e2e.hangs import HOUR_MS, now_ms
+from tests.e2e.raw_client import Producer, RawClient
+from tests.e2e.requests import Requests
+from tests.e2e.wire import batch
+from tests.faults.processes import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.e2e.wire import Place
+
+VERSION = "4.2.0"
+TOPIC, STATE = "ledger", "__transaction_state"
+LEFT_OPEN, ROTATED, COMMITTED, TIMED_OUT = ((TOPIC, number) for number in range(4))
+PLACES = (LEFT_OPEN, ROTATED, COMMITTED, TIMED_OUT)
+LEAVER, COMMITTER, SLEEPER = "nightly-ledger", "hourly-ledger", "sleeping-ledger"
+
+_LAST_EPOCH = 32_766  # `TransactionMetadata.isProducerEpochExhausted`
+_PROPERTIES = {
+    "transaction.max.timeout.ms": 900_000,
+    "replica.high.watermark.checkpoint.interval.ms": 200,
+    "log.cleaner.backoff.ms": 500,
+    "log.cleaner.dedupe.buffer.size": 4_000_000,
+    "log.initial.task.delay.ms": 100,
+}
+# What 98,000 epochs leave in the state, the cleaner takes; what comes then stays.
+_OF_STATE = {"cleanup_policy": "compact", "segment_ms": 1000, "min_cleanable_dirty_ratio": 0.01}
+_NO_NEW_SEGMENTS = "segment.ms=3600000"
+_STATE_BYTES = 100_000
+_TOOL = "org.apache.kafka.tools.TransactionsCommand"
+_WITNESSES = 12
+_TIMEOUT_MS, _NO_TIMEOUT_MS = 3000, 900_000
+_NOTE = (
+    "Each id had used up the epochs of its producer id, and got the next one: by a new instance, while data was open "
+    "that no transaction listed; with the answer to a commit of transaction version 2; by a new instance after a "
+    "timeout. Each then goes on under its next producer id. The cleaner took most of the 98,000 records of before."
+)
+
+
+def rotate(folder: Path, target: Path) -> dict[str, Any]:
+    """Let it happen on one broker in `folder`, and copy its files, and what the tool says, into `target`.
+
+    Returns:
+        what the clients were answered.
+    """
+    with ExitStack() as running:
+        cluster = Cluster(VERSION, folder, properties=_PROPERTIES)
+        running.callback(cluster.stop)
+        cluster.start()
+        cluster.create_topic(STATE, [(0,)] * STATE_PARTITIONS, **_OF_STATE)
+        cluster.create_topic(TOPIC, [(0,)] * len(PLACES))
+        raw, requests = RawClient(cluster.ports[0]), Requests(cluster.ports[0])
+        running.callback(raw.close)
+        running.callback(requests.close)
+        wait_until(lambda: all(map(requests.is_led, PLACES)), "the leader")
+        old = {name: _used_up(raw, requests, name) for name in (LEAVER, COMMITTER, SLEEPER)}
+        wait_until(lambda: _is_cleaned(raw, requests, cluster), "the cleaner")
+        state = ("--entity-type", "topics", "--entity-name", STATE)
+        connected = ("--bootstrap-server", cluster.bootstrap)
+        cluster.run("kafka.admin.ConfigCommand", *connected, *state, "--alter", "--add-config", _NO_NEW_SEGMENTS)
+        answers = {
+            LEAVER: _leave_open(raw, old[LEAVER]),
+            COMMITTER: _commit(requests, old[COMMITTER]),
+            SLEEPER: _sleep(raw, requests, old[SLEEPER]),
+        }
+        _witnessed(raw, requests)
+        wait_until(lambda: _are_written(cluster), "the high watermarks")
+        (target / "oracle").mkdir(parents=True)
+        words = ("find-hanging", "--max-transaction-timeout", "15", "--broker-id", "1")
+        (target / "oracle/find-hanging.txt").write_text(cluster.run(_TOOL, *connected, *words))
+        copy_nodes(cluster, target / "log-dirs", (0,))
+        return answers
+
+
+def _used_up(raw: RawClient, requests: Requests, name: str) -> Producer:
+    """A producer with its last epoch: each new instance takes one."""
+    timeout_ms = _TIMEOUT_MS if name == SLEEPER else _NO_TIMEOUT_MS
+    producer = raw.init_producer_id(name, timeout_ms)
+    while producer.producer_epoch < _LAST_EPOCH:
+        code, given = requests.init_producer_id(name, timeout_ms)
+        producer = given if code == 0 else producer
+    return producer
+
+
+def _leave_open(raw: RawClient, old: Producer) -> dict[str, Any]:
+    """Data that no transaction lists, and a new instance, which gets the next producer id and goes on elsewhere."""
+    start = raw.write(old, LEFT_OPEN, 0, at_ms=now_ms() - 3 * HOUR_MS)
+    new = raw.init_producer_id(LEAVER, _NO_TIMEOUT_MS)
+    raw.add_partition(new, ROTATED)
+    next_start = raw.write(new, ROTATED, 0, at_ms=now_ms() - 3 * HOUR_MS)
+    return {"used_up": _numbers(old), "offset": start, "next": _numbers(new), "next_offset": next_start}
+
+
+def _commit(requests: Requests, old: Producer) -> dict[str, Any]:
+    """A client of transaction version 2: the commit at its last epoch gives it the next producer id."""
+    start = _write_2(requests, old, COMMITTED)
+    code, new = requests.end_2(old, commit=True)
+    wait_until(lambda: not _is_open(requests, old, COMMITTED), "the end marker")
+    late, _ = requests.produce_2(COMMITTER, COMMITTED, _batch(old))
+    told = {"used_up": _numbers(old), "offset": start, "commit": code, "next": _numbers(new), "late_write": late}
+    return told | {"next_offset": _write_2(requests, new, COMMITTED)}
+
+
+def _sleep(raw: RawClient, requests: Requests, old: Producer) -> dict[str, Any]:
+    """One of version 2 whose transaction times out at its last epoch: only a new instance gets the next producer id."""
+    start = _write_2(requests, old, TIMED_OUT)
+    wait_until(lambda: not _is_open(requests, old, TIMED_OUT), "the abort marker")
+    late, _ = requests.end_2(old, commit=True)
+    new = raw.init_producer_id(SLEEPER, _NO_TIMEOUT_MS)
+    told = {"used_up": _numbers(old), "offset": start, "late_commit": late, "next": _numbers(new)}
+    return told | {"next_offset": _write_2(requests, new, TIMED_OUT)}
+
+
+def _numbers(producer: Producer) -> list[int]:
+    return [producer.producer_id, producer.producer_epoch]
+
+
+def _batch(producer: Producer) -> bytes:
+    records = [(None, b"value %d" % number) for number in range(2)]
+    return batch(producer.producer_id, producer.producer_epoch, 0, records, at_ms=now_ms() - 3 * HOUR_MS)
+
+
+def _write_2(requests: Requests, producer: Producer, place: Place) -> int:
+    codes: list[int] = []
+
+    def is_written() -> bool:
+        code, offset = requests.produce_2(producer.transactional_id, place, _batch(producer))
+        codes.append(offset)
+        return code == 0
+
+    wait_until(is_written, f"a write to {place}")
+    return codes[-1]
+
+
+def _is_open(requests: Requests, producer: Producer, place: Place) -> bool:
+    found = [known for known in requests.producers(place) if known.producer_id == producer.producer_id]
+    return any(known.txn_start_offset >= 0 for known in found)
+
+
+def _witnessed(raw: RawClient, requests: Requests) -> None:
+    """Transactions of others: the broker's clock behind everything, and in all partitions of the state."""
+    for number in range(_WITNESSES):
+        producer = raw.init_producer_id(f"witness-{number}")
+        place = PLACES[number % len(PLACES)]
+        raw.add_partition(producer, place)
+        raw.write(producer, place, 0, at_ms=now_ms())
+        raw.end(producer, commit=True)
+    last = f"witness-{_WITNESSES - 1}"
+    wait_until(lambda: (known := requests.transaction(last)) is not None and known.state == "CompleteCommit", last)
+
+
+def _is_cleaned(raw: RawClient, requests: Requests, cluster: Cluster) -> bool:
+    """No segment is cleaned before the next one begins."""
+    _witnessed(raw, requests)
+    return sum(log.stat().st_size for log in cluster.log_dir().glob(f"{STATE}-*/*.log")) < _STATE_BYTES
+
+
+def _are_written(cluster: Cluster) -> bool:
+    return (cluster.log_dir() / "replication-offset-checkpoint").read_text().count(f"{TOPIC} ") == len(PLACES)
+
+
+def expected(answers: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is open, and the verdicts that it must get, by what the clients were answered."""
+    listed = ("coordinated", "in_coordinator")
+    rows = [
+        (LEAVER, LEFT_OPEN, "used_up", "offset", ("hanging", "partition_not_in_transaction")),
+        (LEAVER, ROTATED, "next", "next_offset", listed),
+        (COMMITTER, COMMITTED, "next", "next_offset", listed),
+        (SLEEPER, TIMED_OUT, "next", "next_offset", listed),
+    ]
+    return [
+        {
+            "topic": topic,
+            "partition": partition,
+            "producer_id": answers[name][which][0],
+            "producer_epoch": answers[name][which][1],
+            "coordinator_epoch": None,
+            "txn_start_offset": answers[name][at],
+            "record_count": 2,
+            "verdict": verdict,
+            "rule": rule,
+            "transactional_id": name,
+        }
+        for name, (topic, partition), which, at, (verdict, rule) in rows
+    ]
+
+
+def main(words: Sequence[str]) -> None:
+    """The command line: where the case is kept."""
+    case = Path(words[0])
+    capture = case / "capture-1"
+    for part in ("log-dirs", "oracle"):
+        shutil.rmtree(capture / part, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="rotation-") as folder:
+        answers = rotate(Path(folder), capture)
+    topic, partition = LEFT_OPEN
+    left = {"kind": "rotated", "topic": topic, "partition": partition, "producer_id": answers[LEAVER]["used_up"][0]}
+    told = {
+        "kafka_version": VERSION,
+        "transaction_state_partitions": STATE_PARTITIONS,
+        "transaction_max_timeout_ms": _NO_TIMEOUT_MS,
+        "note": _NOTE,
+        "open_transactions": expected(answers),
+    }
+    for file, content in (("clients", answers), ("scenario", [left]), ("capture-1/expected", told)):
+        (case / f"{file}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
