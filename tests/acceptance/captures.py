@@ -60,6 +60,7 @@ VARIANTS = (
     Variant("kafka-4.2/capture-1", ("log-dirs",)),
     Variant("kafka-4.2-lost-marker/capture-1", ("log-dirs",)),
     Variant("kafka-4.2-rotation/capture-1", ("log-dirs",)),
+    Variant("kafka-4.2-three-nodes/capture-1", ("log-dirs",)),
     FIND_HANGING,
     Variant("kafka-4.2-edge/capture-1", ("log-dirs", "segments/n1.accounts-0.txt", "segments/n1.trades-0.txt")),
     Variant("kafka-4.2-edge/capture-2", ("log-dirs", "segments/n1.accounts-0.txt"), (("verify", True),)),

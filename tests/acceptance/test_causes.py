@@ -24,6 +24,7 @@ CAUSE_OF_KIND = {
     "future-timestamp": "write_before_partition_added",
     "unknown-pid": "producer_id_never_known",
     "no-mapped-id": "transactional_id_expired",  # another id did expire there
+    "unknown-pid-first": "transactional_id_expired",  # no broker's clock before it tells how old it is
     "id-expired": "transactional_id_expired",
     "marker-lost": "marker_missing",
     "rotated": "producer_id_rotated",

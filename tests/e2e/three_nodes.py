@@ -1,14 +1,22 @@
-"""Three nodes that are killed at random moments of transactions, and what the clients were answered."""
+"""Three nodes that are killed at random moments of transactions, and what the clients were answered.
+
+`python -m tests.e2e.three_nodes data/cases/kafka-4.2-three-nodes` makes the capture anew, in a minute or two.
+"""
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
+import sys
+import tempfile
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
@@ -18,7 +26,7 @@ from tests.e2e.raw_client import RawClient
 from tests.faults.processes import wait_until
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
     Place = tuple[str, int]
 
@@ -28,6 +36,7 @@ PARTITIONS = 6
 HANGS_AT: Place = (TOPIC, 0)
 _IDS, _WITNESSES = 8, 16
 COMPLETED = {"CompleteCommit", "CompleteAbort", "Empty"}
+KEPT_VERSION, KEPT_ROUNDS, KEPT_SEED = "4.2.0", 1, 1
 
 _PROPERTIES = {
     "broker.session.timeout.ms": 3000,
@@ -61,12 +70,16 @@ class Copy:
         dead: the node that was dead then; None where all were there.
         still_open: places of transactional ids whose transactions nobody had ended.
         unknown: ids whose clients do not know what came of their transactions.
+        producer_ids: of the ids that are still open.
+        answers: what the client of each id was answered last, as `Told` has it.
     """
 
     folder: Path
     dead: int | None
     still_open: dict[str, set[Place]]
     unknown: set[str]
+    producer_ids: dict[str, int]
+    answers: dict[str, str]
 
 
 @dataclass
@@ -129,12 +142,19 @@ class ThreeNodes:
             if told.answer in {"commit", "abort"}:
                 wait_until(partial(self._is_completed, told.name), told.name)
         copy_nodes(self.cluster, target, range(NODES))
+        answers = {told.name: told.answer for told in self.told.values()}
         still_open = {told.name: set(told.places) for told in self.told.values() if told.answer == "open"}
-        return Copy(target, dead, still_open, {told.name for told in self.told.values() if told.answer == "unknown"})
+        unknown = {name for name, answer in answers.items() if answer == "unknown"}
+        producer_ids = {name: self._described(name)["producer_id"] for name in still_open}
+        return Copy(target, dead, still_open, unknown, producer_ids, answers)
+
+    def _described(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.driver.call("describe_transaction", id=name)
+        return found
 
     def _is_completed(self, name: str) -> bool:
         try:
-            return self.driver.call("describe_transaction", id=name)["state"] in COMPLETED
+            return self._described(name)["state"] in COMPLETED
         except KafkaError:
             return False  # its coordinator has just died
 
@@ -189,3 +209,63 @@ def _are_alike(cluster: Cluster) -> bool:
     ]
     known = [{name: size for name, size in own.items() if "__cluster" not in name} for own in sizes]
     return all(own == known[0] for own in known)
+
+
+def expected(copy: Copy, hang: Hang) -> Iterator[dict[str, Any]]:
+    """What is open in a copy, and the verdict that it must get."""
+    yield {
+        "topic": hang.topic,
+        "partition": hang.partition,
+        "producer_id": hang.producer_id,
+        "producer_epoch": hang.producer_epoch,
+        "verdict": "hanging",
+        "rule": "unknown_producer",
+        "transactional_id": None,
+    }
+    for name, places in sorted(copy.still_open.items()):
+        for topic, partition in sorted(places):
+            yield {
+                "topic": topic,
+                "partition": partition,
+                "producer_id": copy.producer_ids[name],
+                "verdict": "coordinated",
+                "rule": "in_coordinator",
+                "transactional_id": name,
+            }
+
+
+def keep(folder: Path, case: Path) -> None:
+    """Let it happen in `folder`, and keep the copies as captures of a case.
+
+    Raises:
+        AssertionError: a client does not know what came of its transaction, so that nothing is expected of it.
+    """
+    scene, copies = kill_and_copy(KEPT_VERSION, folder, rounds=KEPT_ROUNDS, seed=KEPT_SEED)
+    told = {}
+    for number, copy in enumerate(copies, start=1):
+        assert not copy.unknown, "try again"
+        capture = case / f"capture-{number}"
+        shutil.rmtree(capture, ignore_errors=True)
+        shutil.copytree(copy.folder, capture / "log-dirs")
+        dead = None if copy.dead is None else f"n{copy.dead + 1}"
+        rows = list(expected(copy, scene.hang))
+        head = {"kafka_version": KEPT_VERSION, "transaction_state_partitions": STATE_PARTITIONS, "dead_node": dead}
+        _write(capture / "expected.json", head | {"open_transactions": rows})
+        told[capture.name] = copy.answers
+    _write(case / "clients.json", told)
+    nobody = {"kind": "unknown-pid-first", "producer_id": scene.hang.producer_id}
+    _write(case / "scenario.json", [nobody | {"topic": scene.hang.topic, "partition": scene.hang.partition}])
+
+
+def _write(file: Path, content: object) -> None:
+    file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def main(words: Sequence[str]) -> None:
+    """The command line: where the case is kept."""
+    with tempfile.TemporaryDirectory(prefix="three-nodes-") as folder:
+        keep(Path(folder), Path(words[0]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
