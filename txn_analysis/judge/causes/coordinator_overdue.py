@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.causes.cause import Cause, Confidence, Reading, if_holds
+from txn_analysis.judge.records import EXHAUSTED_EPOCH
 from txn_analysis.judge.words import utc
 
 if TYPE_CHECKING:
@@ -17,10 +18,15 @@ def reading(facts: Facts) -> Confidence | None:
 
 
 def evidence(facts: Facts) -> list[str | None]:
-    """When it began, and for how long it was to last."""
+    """When it began, and for how long it was to last; and whether there is an epoch left for its abort."""
     known = facts.coordinator
     began, timeout_ms = (None, None) if known is None else (utc(known.start_ms), known.timeout_ms)
-    return [f"its transaction began at {began} with a timeout of {timeout_ms} ms, and nothing ended it"]
+    overdue = f"its transaction began at {began} with a timeout of {timeout_ms} ms, and nothing ended it"
+    epoch = None if known is None else known.state_epoch
+    if epoch is None or epoch < EXHAUSTED_EPOCH:
+        return [overdue]
+    can_fail = "under transaction version 2 its abort can fail for want of another (KAFKA-19367, KAFKA-20090)"
+    return [overdue, f"its producer epoch {epoch} is one of the last: {can_fail}"]
 
 
 COORDINATOR_OVERDUE = Cause(

@@ -42,8 +42,8 @@ def evidence(facts: Facts) -> list[str | None]:
 
 LATE_END_TXN = Cause(
     name="late_end_txn",
-    meaning="a repeated EndTxn ended it early, and its client wrote on",
-    story="a repeated EndTxn seems to have ended it early, and its client wrote on",
+    meaning="a repeated EndTxn ended it early, and its client wrote on (KAFKA-17754)",
+    story="a repeated EndTxn seems to have ended it early, and its client wrote on (KAFKA-17754)",
     prevention="transaction version 2",
     evidence=evidence,
     doubt="a client that writes without a transaction looks the same",

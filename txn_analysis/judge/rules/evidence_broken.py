@@ -47,7 +47,8 @@ EVIDENCE_BROKEN = Rule(
     why_not=why_not,
     reason="A missing or damaged part of the log could hold the end marker. A file that is not there, an invalid "
     "batch, a torn end, copies that contradict each other, or a forged line all count; so does a partition that an "
-    "earlier capture has and this one does not.",
+    "earlier capture has and this one does not. Where nothing but a hole of compaction is behind the start, an old "
+    "broker's cleaner may have taken the end marker before its data (KAFKA-8351, KAFKA-13727, KAFKA-14055).",
     remedy="Copy all files of the partition again from its leader, with the newest producer snapshot, and audit "
     "again. The line of missing evidence names the offset.",
 )

@@ -1,6 +1,6 @@
 """`marker_overdue`: a commit or abort was decided, lists the partition, and has not moved for longer than the bound.
 
-KAFKA-19999 is one way to get there. It is never aborted: the commit was acknowledged.
+KAFKA-16352 and KAFKA-19999 are ways to get there. It is never aborted: the commit was acknowledged.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MARKER_OVERDUE = Rule(
     why_not=why_not,
     would_change="the marker in a later copy of the log, or a coordinator that moved on",
     reason="The coordinator decided, and should have written the marker within moments. It has stopped trying, or "
-    "cannot reach the partition's leader (KAFKA-19999 is one way to get there).",
+    "cannot reach the partition's leader (KAFKA-16352 and KAFKA-19999 are ways to get there).",
     remedy="Never write a marker yourself: after PrepareCommit an abort destroys acknowledged data. Look at the "
     "broker that leads the partition of __transaction_state; restarting it lets another one take over and send the "
     "markers again.",
