@@ -129,6 +129,13 @@ def test_data_that_is_left_without_an_end_marker_is_a_disagreement() -> None:
     assert "snapshot_disagrees" in kinds(files(*left, snapshots=((before, 4), (whole, 8))))
 
 
+def test_data_that_is_left_in_an_older_file_is_one_as_well() -> None:
+    """KAFKA-8351: the cleaner took an end marker before its data."""
+    whole = (*TAKEN, data(5, producer=OTHER_PRODUCER), data(6, producer=OTHER_PRODUCER))
+    both = tuple((log(*whole, base_offset=0), offset) for offset in (4, 6))
+    assert "snapshot_disagrees" in kinds(files((0, whole[:3]), (4, whole[5:6]), (6, whole[6:]), snapshots=both))
+
+
 def test_what_ended_where_no_batch_is_missing_is_a_disagreement() -> None:
     before, whole = log(*TAKEN[:4], base_offset=0), log(*TAKEN, base_offset=0)
     left = ((0, TAKEN[:2]), (4, (data(4, producer=OTHER_PRODUCER),)), (5, (data(5, producer=OTHER_PRODUCER),)))

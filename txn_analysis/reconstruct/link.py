@@ -59,8 +59,9 @@ def link_partition(
         log.remarks.append("earlier captures hold another topic of this name, which was deleted: they do not count")
     snapshots = snapshots_of([s for s in sections if s["kind"] == SNAPSHOT], snapshot_rows)
     base = base_snapshot(log, snapshots)
+    left = _left_below(log, base)
     log = _above(log, base)
-    state = _start(log, base)
+    state = _start(log, base, left)
     state.log_start_offset = stated.log_start_offset or 0
     witnesses = [s for s in snapshots if s is not base and (base is None or s.offset >= base.offset)]
     problems = [*log.problems, *_follow(log, state, witnesses), *stated.problems()]
@@ -96,14 +97,24 @@ def _above(log: PartitionLog, base: Snapshot | None) -> PartitionLog:
     return kept
 
 
-def _start(log: PartitionLog, base: Snapshot | None) -> ProducerState:
+def _left_below(log: PartitionLog, base: Snapshot | None) -> dict[int, int]:
+    """By producer, the last offset of data without an end marker in what a snapshot in the middle makes unnecessary."""
+    below = ProducerState(is_start_known=False)
+    for piece in log.pieces if base is not None else ():
+        if base is not None and piece["last_offset"] < base.offset:
+            below.apply(piece)
+    opened = [entry.open for entry in below.entries.values() if entry.open]
+    return {txn.producer_id: txn.last_offset for txn in opened if txn.last_offset is not None}
+
+
+def _start(log: PartitionLog, base: Snapshot | None, left: dict[int, int]) -> ProducerState:
     """What is known where the log begins: nothing is missing below if a file named 0, or a snapshot, begins there."""
     first, covered_from = log.first_offset, log.covered_from
     begins = 0 if base is None else base.offset
     is_known = covered_from is None if base is not None else False
     if covered_from is not None:
         is_known = covered_from <= begins and log.is_whole_from_its_name_on
-    state = ProducerState(is_start_known=is_known)
+    state = ProducerState(is_start_known=is_known, left_below=left)
     if is_known and first is not None and first > begins:
         state.last_hole_offset = first - 1
     if base is not None:

@@ -23,11 +23,13 @@ class ProducerState:
     `is_start_known` says that nothing before the first piece can matter: the log begins there, or a snapshot stands
     for what is below. `last_gap_offset` is the last offset that no file holds, so far, `last_hole_offset` the last one
     without a batch inside what the files hold: compaction took it. `log_start_offset` is where the broker said that the
-    log begins: one that loads its state anew reads nothing below, though the files hold it.
+    log begins: one that loads its state anew reads nothing below, though the files hold it. `left_below` is by producer
+    the last offset of data without an end marker below the snapshot with which all begins.
     """
 
     is_start_known: bool
     log_start_offset: int = 0
+    left_below: dict[int, int] = field(default_factory=dict)
     entries: dict[int, ProducerEntry] = field(default_factory=dict)
     ended: list[Row] = field(default_factory=list)
     last_moment_ms: int | None = None
@@ -243,8 +245,8 @@ class ProducerState:
         """Compaction may have taken all that the log had of it, with its end marker: a newer snapshot knows another
         start. What is left of a transaction keeps its end marker, and the cleaner passes nothing that is open.
         """
-        below = txn.known_from
-        if below is None or self.last_hole_offset is None or self.last_hole_offset < below:
+        below, is_left = txn.known_from, self.left_below.get(txn.producer_id, -1) >= txn.start_offset
+        if is_left or below is None or self.last_hole_offset is None or self.last_hole_offset < below:
             return False
         if start is None:
             return txn.last_offset is None or txn.last_offset < below
