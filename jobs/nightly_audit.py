@@ -10,7 +10,9 @@ from txn_analysis.cli.output import check_output, emit
 from txn_analysis.cli.page import emit_page, run_options
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import exit_code
+from txn_analysis.loaded_report import pictures as pictures_of_report
 from txn_analysis.report.text_report import WIDTH, text_report
+from txn_analysis.warehouse import Warehouse
 
 
 @job("nightly_audit", "--config conf/nightly.toml segments/ transaction-state/")
@@ -27,7 +29,7 @@ def nightly_audit(
     check_output(html, "--html")
     with spark_session(settings, input_bytes=None) as spark:
         report = pipeline.audit(spark, paths, settings)
-        pictures = pipeline.pictures(spark, settings, report) if html else None
+        pictures = pictures_of_report(Warehouse(spark, settings.warehouse), report) if html else None
     if prometheus is not None:
         write_metrics(report, prometheus)
     if html:

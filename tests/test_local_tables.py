@@ -15,6 +15,7 @@ from txn_analysis.commits import commit_inputs, commit_run, deepen_inputs, held_
 from txn_analysis.errors import WarehouseError
 from txn_analysis.frames import collected
 from txn_analysis.tables import INPUTS, REJECTS, RUNS
+from txn_analysis.wanted_run import latest_run
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def test_only_some_rows_and_columns(nightly: Warehouse) -> None:
         {"input_id": "input 0", "ingest_id": "deeper"},
         {"input_id": "input 7", "ingest_id": "ingest 7"},
     ]
-    assert nightly.latest_run("east's") == f"run {NIGHTS - 1}"
+    assert latest_run(nightly, "east's") == f"run {NIGHTS - 1}"
     assert held_inputs(nightly, ["never read"]) == []
 
 

@@ -9,25 +9,17 @@ from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.filters import Filters, check_seen
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.queries import asked_about, describe, describe_producers, find_hanging, list_transactions
-from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, TRANSACTION_STATES
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
     from txn_analysis.report.answer import Answer
-    from txn_analysis.tables import Table
 
 AS_OF_MS = rows.AS_OF_MS
-STATE_COLUMNS = (
-    "transactional_id", "state_partition", "state", "producer_id", "producer_epoch", "timeout_ms", "topic_partitions",
-    "last_update_ms", "start_ms", "is_tombstone",
+PRODUCER_FIELDS = (
+    "producer_id", "producer_epoch", "coordinator_epoch", "last_sequence", "last_timestamp_ms", "txn_start_offset",
 )  # fmt: skip
 
 
-def frame(spark: SparkSession, table: Table, rows_of_it: list[rows.Row], columns: tuple[str, ...] = ()) -> DataFrame:
-    names = columns or tuple(table.schema.names)
-    schema = type(table.schema)([table.schema[name] for name in names])
-    return spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows_of_it], schema)
+PAYMENTS_0 = {"topic": "payments", "partition": 0}
 
 
 def state(transactional_id: str, **columns: Any) -> rows.Row:
@@ -39,7 +31,7 @@ def state(transactional_id: str, **columns: Any) -> rows.Row:
         "producer_id": 7,
         "producer_epoch": 1,
         "timeout_ms": 60_000,
-        "topic_partitions": [("orders", 10), ("orders", 9)],
+        "topic_partitions": [{"topic": "orders", "partition": 10}, {"topic": "orders", "partition": 9}],
         "last_update_ms": AS_OF_MS - 60_000,
         "start_ms": AS_OF_MS - 60_000,
         "is_tombstone": False,
@@ -47,34 +39,36 @@ def state(transactional_id: str, **columns: Any) -> rows.Row:
 
 
 @pytest.fixture(scope="module")
-def findings(spark: SparkSession) -> DataFrame:
-    found = [
+def findings() -> list[rows.Row]:
+    return [
         rows.live_finding(coordinator_epoch=4, coordinator_epoch_basis="marker", idle_ms=119_999),
         rows.finding(last_timestamp_ms=None, idle_ms=None),
         rows.inconclusive(),
     ]
-    return frame(spark, FINDINGS, found).cache()
 
 
 @pytest.fixture(scope="module")
-def states(spark: SparkSession) -> DataFrame:
-    known = [
+def states() -> list[rows.Row]:
+    return [
         state("busy"),
         state("a\nb", state="CompleteCommit", producer_id=8, topic_partitions=[], state_partition=0),
         state("gone", is_tombstone=True, state=None),
         state("going", state="Dead"),
         state(
-            "pending", state="PrepareCommit", start_ms=None, topic_partitions=[("payments", 0)], state_partition=None
+            "pending",
+            state="PrepareCommit",
+            start_ms=None,
+            topic_partitions=[PAYMENTS_0],
+            state_partition=None,
         ),
     ]
-    return frame(spark, TRANSACTION_STATES, known, STATE_COLUMNS).cache()
 
 
 def ids(answer: Answer) -> list[Any]:
     return [row[0] for row in answer.rows]
 
 
-def test_find_hanging_has_kafkas_columns_and_ours(findings: DataFrame) -> None:
+def test_find_hanging_has_kafkas_columns_and_ours(findings: list[rows.Row]) -> None:
     answer = find_hanging(findings, Filters())
     assert [column.name for column in answer.columns] == [
         "Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset", "LastTimestamp",
@@ -105,7 +99,7 @@ def test_find_hanging_has_kafkas_columns_and_ours(findings: DataFrame) -> None:
         (Filters(state_partitions=(0,)), ["payments"]),
     ],
 )
-def test_filters_of_find_hanging(findings: DataFrame, filters: Filters, topics: list[str]) -> None:
+def test_filters_of_find_hanging(findings: list[rows.Row], filters: Filters, topics: list[str]) -> None:
     assert ids(find_hanging(findings, filters)) == topics
 
 
@@ -123,13 +117,13 @@ INCONCLUSIVE = ("orders", 0)
     ],
 )
 def test_in_doubt_is_what_may_be_asked_for(
-    findings: DataFrame, filters: Filters, places: list[tuple[str, int]]
+    findings: list[rows.Row], filters: Filters, places: list[tuple[str, int]]
 ) -> None:
     asked = asked_about(findings, filters, has_state=True)
     assert sorted((row.topic, row.partition) for row in asked) == places
 
 
-def test_without_a_state_any_open_transaction_may_be_asked_for(findings: DataFrame) -> None:
+def test_without_a_state_any_open_transaction_may_be_asked_for(findings: list[rows.Row]) -> None:
     """Its id is not known, and may match."""
     of_nobody = Filters(("orders",), (2,), transactional_id_patterns=("payroll",))
     assert asked_about(findings, of_nobody, has_state=True) == []
@@ -171,7 +165,7 @@ def test_what_only_the_coordinator_lists_is_seen_there() -> None:
     check_seen(OneRun(), Filters(("payments",)), of_coordinator=True)  # type: ignore[arg-type]  # see above
 
 
-def test_list_leaves_out_what_the_coordinator_removed(states: DataFrame) -> None:
+def test_list_leaves_out_what_the_coordinator_removed(states: list[rows.Row]) -> None:
     answer = list_transactions(states, AS_OF_MS, Filters())
     assert [c.name for c in answer.columns] == ["TransactionalId", "Coordinator", "ProducerId", "TransactionState"]
     assert answer.rows == (
@@ -202,15 +196,15 @@ def test_list_leaves_out_what_the_coordinator_removed(states: DataFrame) -> None
         (Filters(transactional_id_patterns=("bus",)), []),
     ],
 )
-def test_filters_of_list(states: DataFrame, filters: Filters, expected: list[str]) -> None:
+def test_filters_of_list(states: list[rows.Row], filters: Filters, expected: list[str]) -> None:
     assert ids(list_transactions(states, AS_OF_MS, filters)) == expected
 
 
-def test_durations_need_a_moment_of_the_copy(states: DataFrame) -> None:
+def test_durations_need_a_moment_of_the_copy(states: list[rows.Row]) -> None:
     assert ids(list_transactions(states, None, Filters(duration_ms=0))) == []
 
 
-def test_describe_running(states: DataFrame) -> None:
+def test_describe_running(states: list[rows.Row]) -> None:
     answer = describe(states, AS_OF_MS, "busy")
     described = dict(zip([column.name for column in answer.columns], answer.rows[0], strict=True))
     assert described == {
@@ -226,25 +220,25 @@ def test_describe_running(states: DataFrame) -> None:
     }
 
 
-def test_describe_several(states: DataFrame) -> None:
+def test_describe_several(states: list[rows.Row]) -> None:
     assert [row[1] for row in describe(states, AS_OF_MS, "pending", "busy").rows] == ["pending", "busy"]
 
 
-def test_describe_ended_has_no_duration(states: DataFrame) -> None:
+def test_describe_ended_has_no_duration(states: list[rows.Row]) -> None:
     answer = describe(states, AS_OF_MS, "a\nb")
     assert answer.rows[0][6:] == (None, None, [])
     assert "\tNone " in answer.text()
 
 
 @pytest.mark.parametrize(("transactional_id", "why"), [("gone", "was removed"), ("never", "is in no record")])
-def test_describe_unknown(states: DataFrame, transactional_id: str, why: str) -> None:
+def test_describe_unknown(states: list[rows.Row], transactional_id: str, why: str) -> None:
     with pytest.raises(WarehouseError, match=f"transactional id {transactional_id} {why}"):
         describe(states, AS_OF_MS, transactional_id)
 
 
-def test_describe_producers_prints_what_kafka_prints(spark: SparkSession) -> None:
+def test_describe_producers_prints_what_kafka_prints() -> None:
     producers = [(1003, 1, 2, None, 1_795_231_158_102, None), (2, 0, None, 4, None, 155)]
-    health = frame(spark, PARTITION_HEALTH, [rows.health(log_bytes=0, producers=producers)])
+    health = [rows.health(producers=[dict(zip(PRODUCER_FIELDS, producer, strict=True)) for producer in producers])]
     answer = describe_producers(health, "orders", 2)
     assert answer.rows == ((2, 0, None, 4, None, 155), (1003, 1, 2, None, 1_795_231_158_102, None))
     assert [line.split() for line in answer.text().splitlines()] == [

@@ -2,59 +2,56 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import functions as F
 
 from tests.report import rows
+from txn_analysis.log_slices import LOG_SLICES, MARKER_SLICES, Shown, log_points, marker_points
 from txn_analysis.report.build import build_report
-from txn_analysis.timelines import LOG_SLICES, MARKER_SLICES, MOST_PARTITIONS, log_points, marker_points, worst_places
+from txn_analysis.timelines import MOST_PARTITIONS, worst_places
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from collections.abc import Iterable, Iterator
 
-APPENDS = "topic string, partition int, base_offset bigint, last_offset bigint, moment_ms bigint, timestamp_ms bigint"
-TRANSACTIONS = (
-    "topic string, partition int, txn_start_offset bigint, end_offset bigint, end_timestamp_ms bigint, outcome string"
-)
-SHOWN = "topic string, partition int, from_offset bigint, to_offset bigint"
+APPENDS = {
+    "topic": pa.string(), "partition": pa.int32(), "base_offset": pa.int64(), "last_offset": pa.int64(),
+    "moment_ms": pa.int64(), "timestamp_ms": pa.int64(),
+}  # fmt: skip
+TRANSACTIONS = {
+    "topic": pa.string(), "partition": pa.int32(), "txn_start_offset": pa.int64(), "end_offset": pa.int64(),
+    "end_timestamp_ms": pa.int64(), "outcome": pa.string(),
+}  # fmt: skip
 AS_OF_MS = 1_000_000
 MANY = 20_000
-Points = dict[str, list[Any]]
+SHOWN = {
+    ("orders", 0): Shown(0, 10), ("silent", 0): Shown(0, 3), ("busy", 0): Shown(0, MANY), ("pieces", 0): Shown(40, 60),
+}  # fmt: skip
+AT_ONCE = 777
+Points = dict[str, list[dict[str, Any]]]
 
 
-@pytest.fixture(scope="module")
-def shown(spark: SparkSession) -> DataFrame:
-    return spark.createDataFrame(
-        [("orders", 0, 0, 10), ("silent", 0, 0, 3), ("busy", 0, 0, MANY), ("pieces", 0, 40, 60)], SHOWN
-    ).cache()
+def batches(columns: dict[str, pa.DataType], found: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
+    """Rows as a table is read: some at a time, of several partitions."""
+    names = list(columns)
+    whole = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in found], pa.schema(columns))
+    yield from whole.to_batches(AT_ONCE)
 
 
-@pytest.fixture(scope="module")
-def transactions(spark: SparkSession) -> DataFrame:
-    few = spark.createDataFrame(
-        [("orders", 0, 2, 5, 6000, "COMMIT"), ("orders", 0, 7, None, None, "open")], TRANSACTIONS
-    )
+def transactions() -> Iterator[pa.RecordBatch]:
+    few = [("orders", 0, 2, 5, 6000, "COMMIT"), ("orders", 0, 7, None, None, "open")]
     # Every second record of the busy log ends a transaction of one record.
-    ended = F.when(F.col("id") % 20 == 0, "ABORT").otherwise("COMMIT")
-    numbered = spark.range(MANY // 2).select(
-        F.lit("busy"), F.lit(0), F.col("id") * 2, F.col("id") * 2 + 1, F.col("id") + 1, ended
-    )
-    return few.unionAll(numbered).cache()
+    numbered = [("busy", 0, n * 2, n * 2 + 1, n + 1, "COMMIT" if n % 20 else "ABORT") for n in range(MANY // 2)]
+    return batches(TRANSACTIONS, [*few, *numbered])
 
 
 @pytest.fixture(scope="module")
-def points(spark: SparkSession, shown: DataFrame, transactions: DataFrame) -> Points:
+def points() -> Points:
     few: list[tuple[str, int, int, int, int | None, int]] = [("orders", 0, n, n, 1000 * (n + 1), 1) for n in range(10)]
     few += [("silent", 0, 0, 0, None, 500), ("silent", 0, 1, 1, None, AS_OF_MS + 1), ("silent", 0, 2, 2, None, 700)]
     few += [("orders", 0, 10, 10, 99_000, 1), ("elsewhere", 0, 0, 0, 1, 1), ("pieces", 0, 0, 59, 700, 700)]
-    busy = spark.range(MANY).select(
-        F.lit("busy"), F.lit(0), "id", F.col("id"), F.when(F.col("id") % 2 == 1, F.col("id")), F.lit(1).cast("bigint")
-    )
-    appends = spark.createDataFrame(few, APPENDS).unionAll(busy)
-    found: Points = {}
-    for row in log_points(appends, transactions, shown, AS_OF_MS).orderBy("topic", "end_offset").collect():
-        found.setdefault(row["topic"], []).append(row)
-    return found
+    busy = [("busy", 0, n, n, n if n % 2 else None, 1) for n in range(MANY)]
+    found = log_points(batches(APPENDS, [*few, *busy]), transactions(), SHOWN, AS_OF_MS)
+    return {topic: of_place for (topic, _), of_place in found.items()}
 
 
 def test_last_stable_offset_stays_at_the_oldest_transaction_that_is_open_then(points: Points) -> None:
@@ -85,10 +82,10 @@ def test_long_log_gives_no_more_points_than_slices(points: Points) -> None:
     assert all(p["last_stable_offset"] == p["end_offset"] - p["end_offset"] % 2 for p in points["busy"])
 
 
-def test_markers_close_together_are_counted(transactions: DataFrame, shown: DataFrame) -> None:
-    found = marker_points(transactions, shown).collect()
-    assert [(r["outcome"], r["offset"], r["time_ms"]) for r in found if r["topic"] == "orders"] == [("COMMIT", 5, 6000)]
-    busy = [row for row in found if row["topic"] == "busy"]
+def test_markers_close_together_are_counted() -> None:
+    found = marker_points(transactions(), SHOWN)
+    assert [(r["outcome"], r["offset"], r["time_ms"]) for r in found["orders", 0]] == [("COMMIT", 5, 6000)]
+    busy = found["busy", 0]
     assert len(busy) == 2 * MARKER_SLICES
     assert sum(row["marker_count"] for row in busy) == MANY // 2
 

@@ -5,23 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-from pyspark.sql import functions as F
-
+from txn_analysis.asked_states import histories
+from txn_analysis.ended_rows import ended_rows, newest, with_previous_ends
 from txn_analysis.errors import ConfigError
-from txn_analysis.filters import where_place, where_producer
-from txn_analysis.judge.ended import ENDED, ended_transactions, with_causes
-from txn_analysis.judge.endings import ENDINGS
+from txn_analysis.judge.ended import ended_with
+from txn_analysis.judge.endings import ENDINGS, IdHistory
 from txn_analysis.report.answer import Answer, Column
-from txn_analysis.tables import TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterable, Iterator
 
-    from pyspark.sql import Row
+    import pyarrow as pa
 
     from txn_analysis.filters import Filters
-    from txn_analysis.run import Run
+    from txn_analysis.judge.ended import Ended
+    from txn_analysis.past_run import PastRun
 
 ENDED_COLUMNS = (
     Column("Topic"),
@@ -60,51 +58,61 @@ class EndedFilters:
             raise ConfigError(f"--cause {self.cause}: unknown; the causes of an end are {', '.join(ENDINGS)}")
 
 
-def ended_answer(run: Run, filters: Filters, wanted: EndedFilters) -> tuple[Answer, int]:
+def ended_answer(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[Answer, int]:
     """The wanted ended transactions, newest first, and how many more there are."""
-    rows = where_producer(where_place(ended_transactions(run.rows(TRANSACTIONS)), filters), filters)
-    if wanted.outcome is not None:
-        rows = rows.where(F.col("outcome") == wanted.outcome)
-    found = with_causes(rows, run.states(), run.settings.max_clock_skew_ms)
-    if filters.transactional_id_patterns:
-        found = found.mapInArrow(_of_wanted_ids(filters), ENDED)
-    if wanted.cause is not None:
-        found = found.where(F.col("cause.name") == wanted.cause)
-    if wanted.is_stale:
-        found = found.where("stale_because IS NOT NULL")
-    found = found.persist()
-    order = (F.desc("end_timestamp_ms"), "topic", "partition", F.desc("end_offset"))
-    newest = found.orderBy(*order).limit(wanted.limit).collect()
-    left_out_count = found.count() - len(newest)
-    found.unpersist()
-    return Answer(ENDED_COLUMNS, tuple(_row(row) for row in newest), _IN_TEXT), left_out_count
+    rows = ended_rows(run, wanted.outcome, **filters.rows)
+    if filters.transactional_id_patterns or wanted.cause is not None or wanted.is_stale:
+        shown, number = _newest_that_fit((one for part in rows for one in _explained(run, part)), filters, wanted)
+    else:
+        last, number = newest(rows, wanted.limit)
+        shown = [] if last is None else [*_explained(run, last)]
+    return Answer(ENDED_COLUMNS, tuple(map(_row, shown)), _IN_TEXT), number - len(shown)
 
 
-def _of_wanted_ids(filters: Filters) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Python decides which ids match, as in every other verb: Java reads some patterns differently."""
+def _explained(run: PastRun, rows: pa.Table) -> Iterator[Ended]:
+    """The transactions with their causes; as few at a time as the histories of their ids can be held of."""
+    known = histories(run, set(rows["producer_id"].unique().to_pylist()))
+    of_producer = {
+        producer_id: {name: IdHistory(records) for name, records in own.items()} for producer_id, own in known.items()
+    }
+    for one in with_previous_ends(run, rows):
+        yield ended_with(one, of_producer.get(one.producer_id, {}), run.settings.max_clock_skew_ms)
 
-    def keep(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part in parts:
-            is_wanted = [filters.has_id(name) for name in part.column("transactional_id").to_pylist()]
-            yield part.filter(pa.array(is_wanted, pa.bool_()))
 
-    return keep
+def _newest_that_fit(found: Iterable[Ended], filters: Filters, wanted: EndedFilters) -> tuple[list[Ended], int]:
+    """Those that are asked for by what is known of their end: the newest ones, and how many there are."""
+    kept: list[Ended] = []
+    number = 0
+    for one in found:
+        fits_cause = wanted.cause in {None, one.ending.cause.name}
+        fits_stale = not wanted.is_stale or one.ending.stale_because is not None
+        if fits_cause and fits_stale and filters.has_id(one.transactional_id):
+            kept.append(one)
+            number += 1
+        if len(kept) > 2 * wanted.limit:
+            kept = sorted(kept, key=_newest_first)[: wanted.limit]
+    return sorted(kept, key=_newest_first)[: wanted.limit], number
 
 
-def _row(row: Row) -> tuple[Any, ...]:
-    cause = row["cause"]
+def _newest_first(one: Ended) -> tuple[Any, ...]:
+    end_ms = one.transaction.end_timestamp_ms
+    return end_ms is None, -(end_ms or 0), one.transaction.topic_partition, -one.transaction.end_offset
+
+
+def _row(one: Ended) -> tuple[Any, ...]:
+    ended, cause = one.transaction, one.ending.cause
     return (
-        row["topic"],
-        row["partition"],
-        row["txn_start_offset"],
-        row["end_offset"],
-        row["outcome"],
-        row["end_timestamp_ms"],
-        row["producer_id"],
-        row["transactional_id"],
-        cause["name"],
-        cause["confidence"],
-        row["stale_because"],
-        list(cause["evidence_for"]),
-        list(cause["evidence_against"]),
+        ended.topic,
+        ended.partition,
+        ended.txn_start_offset,
+        ended.end_offset,
+        ended.outcome,
+        ended.end_timestamp_ms,
+        ended.producer_id,
+        one.transactional_id,
+        cause.name,
+        cause.confidence.value,
+        one.ending.stale_because,
+        list(cause.evidence_for),
+        list(cause.evidence_against),
     )

@@ -12,23 +12,18 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F
-
+from txn_analysis.asked_states import names_producers
 from txn_analysis.errors import ConfigError
-from txn_analysis.frames import collected
-from txn_analysis.judge.state_frames import NAMED
 from txn_analysis.judge.words import ranges
 from txn_analysis.reading.topics import STATE_TOPIC
 from txn_analysis.report.escape import clip, escape
 from txn_analysis.report.words import listed
-from txn_analysis.tables import TRANSACTIONS
+from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
-    from pyspark.sql import Column, DataFrame
-
-    from txn_analysis.queries import RunTables
+    from txn_analysis.run_tables import RunTables
 
 _MOST_NAMED = 8
 _NAME_WIDTH = 80
@@ -95,30 +90,23 @@ class Filters:
         is_long = self.duration_ms is None or (in_doubt if idle_ms is None else idle_ms > self.duration_ms)
         return is_named and is_id and is_long
 
+    @property
+    def places(self) -> dict[str, tuple[Any, ...]]:
+        """The wanted topics and partitions, as `Stored.listed` takes them."""
+        asked = {"topic": self.topics, "partition": self.partitions}
+        return {name: wanted for name, wanted in asked.items() if wanted}
 
-def where_place(rows: DataFrame, filters: Filters) -> DataFrame:
-    """The rows of the wanted topics and partitions."""
-    return _where_in(_where_in(rows, "topic", filters.topics), "partition", filters.partitions)
+    @property
+    def rows(self) -> dict[str, tuple[Any, ...]]:
+        """The same, and the wanted producer ids."""
+        return self.places | ({"producer_id": self.producer_ids} if self.producer_ids else {})
 
-
-def where_producer(rows: DataFrame, filters: Filters) -> DataFrame:
-    """The rows of the wanted producer ids."""
-    return _where_in(rows, "producer_id", filters.producer_ids)
-
-
-def where_coordinator(rows: DataFrame, filters: Filters, state: str) -> DataFrame:
-    """The rows of the wanted states, which are in the column `state`, and partitions of `__transaction_state`."""
-    return _where_in(_where_in(rows, state, filters.states), "state_partition", filters.state_partitions)
-
-
-def _where_in(rows: DataFrame, column: str, wanted: Collection[Any]) -> DataFrame:
-    return rows.where(F.col(column).isin(*wanted)) if wanted else rows
-
-
-def is_wanted_place(place: Column, filters: Filters) -> Column:
-    """Whether a struct of topic and partition is one of the wanted."""
-    is_topic = place["topic"].isin(*filters.topics)
-    return is_topic & place["partition"].isin(*filters.partitions) if filters.partitions else is_topic
+    def has_one_of(self, places: Iterable[Mapping[str, Any]]) -> bool:
+        """Whether one of some partitions is wanted."""
+        return not self.topics or any(
+            place["topic"] in self.topics and (not self.partitions or place["partition"] in self.partitions)
+            for place in places
+        )
 
 
 def check_seen(tables: RunTables, filters: Filters, *, of_coordinator: bool = False) -> None:
@@ -150,11 +138,13 @@ def check_ids_seen(tables: RunTables, transactional_ids: Collection[str]) -> Non
     """
     if not transactional_ids:
         return
-    ids = tables.current_states().select("transactional_id").unionByName(tables.findings().select("transactional_id"))
-    found = collected(ids.where(F.col("transactional_id").isin(*transactional_ids)).distinct())
-    unseen = sorted(set(transactional_ids) - {row["transactional_id"] for row in found})
+    unseen = set(transactional_ids)
+    asked = {"transactional_id": sorted(unseen)}
+    unseen -= {row["transactional_id"] for row in tables.listed(FINDINGS, "transactional_id", **asked)}
+    for batch in tables.finished().evidence.batches(TRANSACTION_STATES, "transactional_id", **asked):
+        unseen -= set(batch["transactional_id"].to_pylist())
     if unseen:
-        named = clip(unseen[0], _NAME_WIDTH)
+        named = clip(min(unseen), _NAME_WIDTH)
         raise ConfigError(f"--transactional-id {named}: this run saw no such id; the verb `list` shows all ids")
 
 
@@ -191,9 +181,11 @@ def _check_state_partitions(filters: Filters, coverage: Mapping[str, Any]) -> No
 
 def _producers_seen(tables: RunTables, producer_ids: tuple[int, ...]) -> set[int]:
     """Those of some producer ids that occur in the run: in its logs, or at the coordinator."""
-    of_logs = tables.health().select(F.explode("producers").alias("p")).select(F.col("p.producer_id"))
-    of_transactions = tables.rows(TRANSACTIONS).select("producer_id")
-    of_states = tables.finished().states().select(F.explode(F.array_compact(F.array(*NAMED))).alias("producer_id"))
-    every = of_logs.unionByName(of_transactions).unionByName(of_states)
-    found = every.where(F.col("producer_id").isin(*producer_ids)).distinct()
-    return {row["producer_id"] for row in collected(found)}
+    wanted, found = {*producer_ids}, set[int]()
+    for batch in tables.batches(PARTITION_HEALTH, "producers"):
+        found |= wanted.intersection(
+            p["producer_id"] for of_one in batch["producers"].to_pylist() for p in of_one or ()
+        )
+    for batch in tables.batches(TRANSACTIONS, "producer_id", producer_id=producer_ids):
+        found.update(batch["producer_id"].unique().to_pylist())
+    return found if found == wanted else found | names_producers(tables.finished(), producer_ids)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from txn_analysis import pipeline
+from txn_analysis import loaded_report, pipeline
 from txn_analysis.borrowed import borrowed, check_usable
 from txn_analysis.errors import AuditError
 from txn_analysis.frames import is_at_hand
-from txn_analysis.queries import run_tables
 from txn_analysis.reading.sources import find_files
+from txn_analysis.run_tables import run_tables
 from txn_analysis.session import RunLength
 from txn_analysis.storage_errors import storage_error
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from txn_analysis.config import Settings
-    from txn_analysis.queries import RunTables
     from txn_analysis.reading.ingest import Ingested
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.run_tables import RunTables
     from txn_analysis.tables import Table
     from txn_analysis.when_needed import Spark
 
@@ -75,7 +75,7 @@ def load_report(spark: SparkSession, settings: Settings, run_id: str | None = No
         WarehouseError: there is no such warehouse, or no such run.
     """
     with _at_work(spark, settings.warehouse) as own:
-        return pipeline.load_report(own, settings, run_id)
+        return loaded_report.load_report(Warehouse(own, settings.warehouse), settings, run_id)
 
 
 def findings(

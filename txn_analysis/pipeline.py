@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.job_progress import followed
 from txn_analysis.judging import judge, plan_of
 from txn_analysis.parallel import in_parallel
-from txn_analysis.queries import run_tables
 from txn_analysis.reading.ingest import Ingested
 from txn_analysis.reading.ingest import ingest as read_inputs
 from txn_analysis.reading.topic_config import read_topic_configs
@@ -18,9 +16,7 @@ from txn_analysis.reconstruct.partitions import linked_partitions, partition_hea
 from txn_analysis.report.build import build_report
 from txn_analysis.report.progress import silent
 from txn_analysis.run import Run, start_run
-from txn_analysis.tables import ABORT_PLAN, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
-from txn_analysis.timelines import pictures_of
-from txn_analysis.wanted_run import wanted_run
+from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -28,7 +24,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.config import Settings
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.report.pictures import Pictures
     from txn_analysis.report.progress import Progress
     from txn_analysis.when_needed import Spark
 
@@ -112,22 +107,3 @@ def plan_aborts(spark: Spark, settings: Settings) -> Run:
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/find_hanging.py first.")
     run.replace_rows(plan_of(run, run.listed(FINDINGS)), ABORT_PLAN)
     return run
-
-
-def load_report(spark: Spark, settings: Settings, run_id: str | None = None) -> AuditReport:
-    """The report of a run, from the tables; of the cluster's last run where none is named."""
-    warehouse = Warehouse(spark, settings.warehouse)
-    run = wanted_run(warehouse, settings.cluster, run_id)
-    own = warehouse.listed(INPUTS, cluster=[run["cluster"]], capture=[run["capture"]])
-    of_health = [name for name in PARTITION_HEALTH.names if name != "producers"]
-    health, findings = in_parallel(
-        partial(warehouse.listed, PARTITION_HEALTH, *of_health, run_id=[run["run_id"]]),
-        partial(warehouse.listed, FINDINGS, run_id=[run["run_id"]]),
-    )
-    return build_report(run, own, health, findings)
-
-
-def pictures(spark: Spark, settings: Settings, report: AuditReport) -> Pictures:
-    """The series behind the pictures of a report whose run is in the tables; see `timelines.pictures_of`."""
-    tables = run_tables(Warehouse(spark, settings.warehouse), report.run.cluster, report.run.run_id)
-    return pictures_of(report, tables)

@@ -8,30 +8,26 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F
-
 from txn_analysis.advise.repair import After, Before, Outcome, Recommended, outcome_of
+from txn_analysis.asked_states import states_naming
 from txn_analysis.errors import WarehouseError
-from txn_analysis.frames import collected
-from txn_analysis.judge.records import PREPARED, STATE_COLUMNS, StateRecord
+from txn_analysis.judge.records import PREPARED
 from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.parallel import in_parallel
-from txn_analysis.queries import run_tables
+from txn_analysis.past_run import finished_run
 from txn_analysis.report.escape import escape
-from txn_analysis.run import finished_run
+from txn_analysis.run_tables import run_tables
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
-    from pyspark.sql import DataFrame
-
-    from txn_analysis.run import Run
+    from txn_analysis.judge.records import StateRecord
+    from txn_analysis.past_run import PastRun
+    from txn_analysis.stored import Stored
     from txn_analysis.tables import Table
-    from txn_analysis.warehouse import Warehouse
 
 Row = dict[str, Any]
 
@@ -54,7 +50,7 @@ _ENDED_COLUMNS: tuple[str, ...] = (
 class Nights:
     """The runs of one cluster up to one of them, oldest first: that one is the last."""
 
-    warehouse: Warehouse
+    warehouse: Stored
     runs: tuple[Row, ...]
 
     @property
@@ -63,7 +59,7 @@ class Nights:
         return self.runs[-1]
 
     @cached_property
-    def last_run(self) -> Run:
+    def last_run(self) -> PastRun:
         """The same with the settings and the evidence that it had."""
         return finished_run(self.warehouse, self.last)
 
@@ -72,30 +68,27 @@ class Nights:
         """The runs before it."""
         return self.runs[:-1]
 
-    def rows(self, table: Table, columns: Sequence[str] = ("*",)) -> DataFrame:
-        """The rows of all these runs in a result table."""
-        run_ids = [run["run_id"] for run in self.runs]
-        return self.warehouse.read(table).where(F.col("run_id").isin(run_ids)).select(*columns)
+    def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[Row]:
+        """The rows of all these runs in a result table, see `Stored.listed`."""
+        return self.warehouse.listed(table, *names, run_id=[run["run_id"] for run in self.runs], **one_of)
 
     @cached_property
     def hanging(self) -> list[Row]:
         """Every finding, in any of the runs, of a producer and partition that one of them calls hanging."""
-        found = self.rows(FINDINGS, _FINDING_COLUMNS)
-        ever = found.where(F.col("verdict") == Verdict.HANGING.value).select(*_PRODUCER).distinct()
-        return collected(found.join(F.broadcast(ever), list(_PRODUCER), "left_semi"))
+        ever = {_place(row) for row in self.listed(FINDINGS, *_PRODUCER, verdict=[Verdict.HANGING.value])}
+        found = self.listed(FINDINGS, *_FINDING_COLUMNS, producer_id=sorted({place[-1] for place in ever}))
+        return [row for row in found if _place(row) in ever]
 
     @cached_property
     def health(self) -> dict[tuple[str, str, int], Row]:
         """The health of the partitions of these findings, by run, topic and partition."""
         wanted = {(row["topic"], row["partition"]) for row in self.hanging}
-        if not wanted:
-            return {}
-        places = self.warehouse.spark.createDataFrame(sorted(wanted), "topic string, partition int")
-        rows = collected(self.rows(PARTITION_HEALTH, _HEALTH_COLUMNS).join(F.broadcast(places), ["topic", "partition"]))
-        return {(row["run_id"], row["topic"], row["partition"]): row for row in rows}
+        rows = self.listed(PARTITION_HEALTH, *_HEALTH_COLUMNS, topic=sorted({topic for topic, _ in wanted}))
+        known = {(row["run_id"], row["topic"], row["partition"]): row for row in rows}
+        return {key: row for key, row in known.items() if key[1:] in wanted}
 
 
-def nights(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> Nights:
+def nights(warehouse: Stored, cluster: str, run_id: str | None = None) -> Nights:
     """A run, by default the cluster's last one, with the runs behind it.
 
     Raises:
@@ -165,9 +158,8 @@ def unverified(known: Nights, outcomes: Iterable[Outcome], since: str | None = N
     runs = (
         [last] if is_dated else [run["run_id"] for run in known.warehouse.listed(RUNS, cluster=[known.last["cluster"]])]
     )
-    plan = known.warehouse.read(ABORT_PLAN).where(F.col("run_id").isin(runs)).select("finding_id").distinct()
-    seen = {outcome.record.finding_id for outcome in outcomes}
-    number = sum(row["finding_id"] not in seen for row in collected(plan))
+    plan = {row["finding_id"] for row in known.warehouse.listed(ABORT_PLAN, "finding_id", run_id=runs)}
+    number = len(plan - {outcome.record.finding_id for outcome in outcomes})
     return Unverified(last, number, is_dated) if number else None
 
 
@@ -253,11 +245,7 @@ def _outcomes(known: Nights, plans: Sequence[Row]) -> list[Outcome]:
     records = _recommended(known, plans)
     if not records:
         return []
-    keys = known.warehouse.spark.createDataFrame(
-        sorted({(r.topic, r.partition, r.producer_id) for r in records}),
-        "topic string, partition int, producer_id long",
-    )
-    ended, history = in_parallel(partial(_ended, known, keys), partial(_decisions, known, records))
+    ended, history = _ended(known, records), _decisions(known, records)
     skew_ms = known.last_run.settings.max_clock_skew_ms
     return [
         outcome_of(_before(record, known), _after(record, known, ended, history, skew_ms))
@@ -267,25 +255,23 @@ def _outcomes(known: Nights, plans: Sequence[Row]) -> list[Outcome]:
 
 def _recommended(known: Nights, plans: Sequence[Row]) -> list[Recommended]:
     order = {run["run_id"]: number for number, run in enumerate(plans)}
-    rows = [row for row in collected(known.rows(ABORT_PLAN)) if row["run_id"] in order] if plans else []
+    rows = known.warehouse.listed(ABORT_PLAN, run_id=[*order]) if order else []
     newest = {row["finding_id"]: row for row in sorted(rows, key=lambda row: order[row["run_id"]])}
     return [Recommended.of(row) for row in newest.values()]
 
 
-def _ended(known: Nights, keys: DataFrame) -> list[Row]:
-    rows = known.warehouse.read(TRANSACTIONS).where(F.col("run_id") == known.last["run_id"])
-    ended = rows.where(F.col("outcome") != "open").join(F.broadcast(keys), list(_PRODUCER), "left_semi")
-    return collected(ended.select(*_ENDED_COLUMNS))
+def _ended(known: Nights, records: Iterable[Recommended]) -> list[Row]:
+    places = {(record.topic, record.partition, record.producer_id) for record in records}
+    wanted = {name: sorted({place[at] for place in places}) for at, name in enumerate(_PRODUCER)}
+    rows = known.last_run.listed(TRANSACTIONS, *_ENDED_COLUMNS, **wanted)
+    return [row for row in rows if row["outcome"] != "open" and _place(row) in places]
 
 
 def _decisions(known: Nights, records: Iterable[Recommended]) -> list[StateRecord]:
     """The coordinator's records that say how a transaction of these producers ends."""
-    wanted = sorted({record.producer_id for record in records})
-    states = known.last_run.states()
-    ids = F.array("producer_id", "previous_producer_id", "next_producer_id")
-    is_named = F.exists(ids, lambda producer_id: producer_id.isin(wanted))
-    found = states.where(F.col("state").isin(*PREPARED) & is_named).select(*STATE_COLUMNS, "record_order")
-    return [StateRecord.placed(row) for row in collected(found)]
+    wanted = {record.producer_id for record in records}
+    found = states_naming(known.last_run, wanted, state=PREPARED)
+    return [record for own in found.histories(wanted).values() for record in own]
 
 
 def _before(record: Recommended, known: Nights) -> Before:

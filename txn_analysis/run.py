@@ -1,32 +1,27 @@
-"""A run: one judgement of one capture, and where its rows are read and written."""
+"""A run that is made: one judgement of one capture, and where its rows are read and written."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from txn_analysis.config import Settings
-from txn_analysis.core.state_records import StateRecords
-from txn_analysis.errors import WarehouseError
-from txn_analysis.evidence import Evidence, evidence_of, evidence_of_run
-from txn_analysis.judge.fact_finding import Moments
-from txn_analysis.judge.state_count import StateCount, state_count, sums_of_files
+from txn_analysis.evidence_frames import EvidenceFrames
 from txn_analysis.judge.state_frames import id_sums
-from txn_analysis.reading.sections import STATE
-from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES
+from txn_analysis.past_run import PastRun
+from txn_analysis.tables import TRANSACTION_STATES
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from pyspark.sql import DataFrame
 
+    from txn_analysis.config import Settings
+    from txn_analysis.evidence import Evidence
+    from txn_analysis.judge.state_count import IdSums
     from txn_analysis.tables import Table
     from txn_analysis.when_needed import Spark
 
@@ -48,18 +43,10 @@ _OPTIONAL = ("no_records_lost", "topic_config", "free_bytes")
 
 
 @dataclass(frozen=True)
-class Run:
-    """One judgement of one capture; `run_id` digests its evidence and parameters, so a repeat is the same run."""
+class Run(PastRun):
+    """A run that is made, or made anew: its rows are written, and read as frames of Spark where they are many."""
 
-    run_id: str
-    evidence: Evidence
-    settings: Settings
-    as_of_ms: int | None
-
-    @property
-    def moments(self) -> Moments:
-        """When its files were copied."""
-        return Moments(self.as_of_ms, self.evidence.newest_moment_ms)
+    evidence: EvidenceFrames
 
     @property
     def warehouse(self) -> Warehouse:
@@ -70,42 +57,13 @@ class Run:
         """The run's own rows of a result table, whether the run is complete or not."""
         return self.warehouse.read_uncommitted(table).where(F.col("run_id") == self.run_id)
 
-    def listed(self, table: Table, *names: str, **one_of: Collection[str]) -> list[dict[str, Any]]:
-        """The same as plain data, where there are few; see `Warehouse.listed`."""
-        return self.warehouse.listed(table, *names, run_id=[self.run_id], **one_of)
-
-    def health(self) -> list[dict[str, Any]]:
-        """Its rows of `partition_health` without the producers, to judge by: as many as there are partitions.
-
-        Raises:
-            WarehouseError: an earlier version reconstructed it, and did not say what kind of problems it found.
-        """
-        names = [name for name in PARTITION_HEALTH.names if name not in {"producers", "bare_markers"}]
-        rows = self.listed(PARTITION_HEALTH, *names)
-        if any(problem["kind"] is None for row in rows for problem in row["problems"] or ()):
-            made = f"{self.warehouse.root}: {self.run_id} was reconstructed by an earlier version"
-            raise WarehouseError(f"{made}: reconstruct again (jobs/reconstruct.py), or audit its files again")
-        return rows
-
     def states(self) -> DataFrame:
         """The records of the coordinator that are evidence in the run."""
-        said = self.settings.transaction_state_partitions
-        return self.evidence.states(self.state_count.used if said is None else said)
+        return self.evidence.states(self.state_partition_count)
 
-    @cached_property
-    def state_records(self) -> StateRecords:
-        """The same in memory, where they are few enough to be held."""
-        return StateRecords(self.settings, self.evidence.section_rows, self.evidence.listed(TRANSACTION_STATES))
-
-    @cached_property
-    def state_count(self) -> StateCount:
-        """How many partitions the state has, and why; looks at all records of the state."""
-        files = [section for section in self.evidence.section_rows if section["kind"] == STATE]
-        sums = sums_of_files(section["partition"] for section in files)
-        if files:
-            size_bytes = sum(item["text_bytes"] for item in self.evidence.inputs)
-            sums = sums.plus(id_sums(self.evidence.of(TRANSACTION_STATES), size_bytes))
-        return state_count(self.settings.transaction_state_partitions, sums)
+    def _id_sums(self) -> IdSums:
+        size_bytes = sum(item["text_bytes"] for item in self.evidence.inputs)
+        return id_sums(self.evidence.of(TRANSACTION_STATES), size_bytes)
 
     def replace(self, frame: DataFrame, table: Table) -> None:
         """Make `frame` the run's rows of a result table."""
@@ -121,20 +79,9 @@ def start_run(spark: Spark, settings: Settings) -> Run:
 
     Whoever writes its rows prepares the tables before (`Warehouse.create`).
     """
-    known = evidence_of(Warehouse(spark, settings.warehouse), settings.cluster, settings.capture)
+    known = EvidenceFrames.of_capture(Warehouse(spark, settings.warehouse), settings.cluster, settings.capture)
     as_of_ms = settings.as_of_ms if settings.as_of_ms is not None else known.newest_moment_ms
     return Run(_run_id(known, settings), known, settings, as_of_ms)
-
-
-def finished_run(warehouse: Warehouse, row: Mapping[str, Any]) -> Run:
-    """A run that was completed before, from its row of `runs`, with the settings and the evidence that it had."""
-    judged_with = {
-        name: value for name, value in json.loads(row["parameters"]).items() if name in Settings.model_fields
-    }
-    settings = Settings.model_validate(
-        judged_with | {"warehouse": warehouse.root, "cluster": row["cluster"], "capture": row["capture"]}
-    )
-    return Run(row["run_id"], evidence_of_run(warehouse, dict(row)), settings, row["as_of_ms"])
 
 
 def _run_id(known: Evidence, settings: Settings) -> str:

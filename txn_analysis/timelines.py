@@ -1,20 +1,21 @@
 """The series behind a report's pictures, from the tables of one run.
 
-However long the logs are, the driver gets no more than some hundred points for each of some tens of partitions and
-transactional ids, the worst first: Spark cuts what is shown into slices of offsets, and keeps one point of each.
+However long the logs are, only some hundred points are kept for each of some tens of partitions and transactional ids,
+the worst first (`log_slices`).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from txn_analysis.frames import collected
+from txn_analysis.asked_states import of_ids
+from txn_analysis.judge.records import TOMBSTONE
 from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.parallel import in_parallel
+from txn_analysis.log_slices import Place, Shown, log_points, marker_points
 from txn_analysis.reading.topics import BROKER_WRITTEN_TOPICS
 from txn_analysis.report.pictures import (
     IdTimeline,
@@ -28,41 +29,36 @@ from txn_analysis.report.pictures import (
 from txn_analysis.tables import FINDINGS, LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, RUNS, TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pyspark.sql import Column, DataFrame
+    from collections.abc import Iterable, Iterator, Mapping
 
     from txn_analysis.evidence import Evidence
-    from txn_analysis.queries import RunTables
+    from txn_analysis.judge.history import History
+    from txn_analysis.judge.records import StateRecord
     from txn_analysis.report.model import AuditReport, PartitionItem
+    from txn_analysis.run_tables import RunTables
 
 MOST_PARTITIONS = 24
 MOST_IDS = 24
 MOST_CHANGES = 60
 MOST_RUNS = 30
-LOG_SLICES = 200
-MARKER_SLICES = 50
 
 _PLACE = ("topic", "partition")
-_SHOWN = "topic string, partition int, from_offset bigint, to_offset bigint"
+_APPENDS = (*_PLACE, "base_offset", "last_offset", "moment_ms", "timestamp_ms")
+_OF_BATCHES = (*_PLACE, "base_offset", "last_offset", "max_timestamp_ms", "is_control", "marker", "timestamp_type")
+_OF_PIECES = (*_PLACE, "first_offset", "last_offset", "last_moment_ms", "max_timestamp_ms")
+_OF_TRANSACTIONS = (*_PLACE, "txn_start_offset", "end_offset", "end_timestamp_ms", "outcome")
 
 Row = dict[str, Any]
-Place = tuple[str, int]
 
 
 def pictures_of(report: AuditReport, tables: RunTables) -> Pictures:
     """The series of one report, from the tables of its run."""
-    run = tables.finished()
-    places, ids = worst_places(report), _worst_ids(report)
-    partitions, changes, runs = in_parallel(
-        lambda: _partition_timelines(run.evidence, tables.rows(TRANSACTIONS), places, report.run.as_of_ms),
-        lambda: collected(state_changes(run.states(), ids)) if ids else [],
-        lambda: collected(run_points(tables)),
-    )
-    return Pictures(partitions, _id_timelines(changes, ids), _run_points(runs))
+    ids = _worst_ids(report)
+    partitions = _partition_timelines(tables, worst_places(report), report.run.as_of_ms)
+    return Pictures(partitions, _id_timelines(of_ids(tables.finished(), ids), ids), _run_points(run_points(tables)))
 
 
-def worst_places(report: AuditReport) -> dict[Place, tuple[int, int]]:
+def worst_places(report: AuditReport) -> dict[Place, Shown]:
     """The partitions to show, worst first, each with the offsets to show: as many before its last stable offset as
     after. Partitions with nothing but transactions in progress are not shown.
     """
@@ -80,11 +76,11 @@ def _hidden(item: PartitionItem | None) -> int:
     return 0 if item is None else item.hidden_record_count or 0
 
 
-def _window(item: PartitionItem | None) -> tuple[int, int] | None:
+def _window(item: PartitionItem | None) -> Shown | None:
     if item is None or item.first_offset is None or item.end_offset is None or item.last_stable_offset is None:
         return None
     stable, end = item.last_stable_offset, item.end_offset
-    return (max(item.first_offset, 2 * stable - end), end) if end > stable else None
+    return Shown(max(item.first_offset, 2 * stable - end), end) if end > stable else None
 
 
 def _worst_ids(report: AuditReport) -> list[str]:
@@ -92,159 +88,75 @@ def _worst_ids(report: AuditReport) -> list[str]:
     return list(dict.fromkeys(name for name in ids if name is not None))[:MOST_IDS]
 
 
-def _batches(evidence: Evidence) -> DataFrame:
+def _batches(evidence: Evidence, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
     """Per batch: offsets, the time of a broker's clock if it has one (as `reconstruct.fold` sees it), any other."""
-    is_marker = F.col("is_control") & F.coalesce(F.col("marker").isin("COMMIT", "ABORT"), F.lit(True))
-    is_append_time = F.coalesce(F.col("timestamp_type") == "LogAppendTime", F.lit(False))
-    is_moment = is_marker | is_append_time | F.col("topic").isin(*BROKER_WRITTEN_TOPICS)
-    return evidence.of(LOG_BATCHES).select(
-        *_PLACE,
-        "base_offset",
-        "last_offset",
-        F.when(is_moment, F.col("max_timestamp_ms")).alias("moment_ms"),
-        F.col("max_timestamp_ms").alias("timestamp_ms"),
-    )
+    broker_written = pa.array(sorted(BROKER_WRITTEN_TOPICS), pa.string())
+    ending = pa.array(["COMMIT", "ABORT"])
+    for batch in evidence.batches(LOG_BATCHES, *_OF_BATCHES, **_of(places)):
+        is_ending = pc.or_(pc.is_null(batch["marker"]), pc.is_in(batch["marker"], ending))
+        is_append_time = pc.fill_null(pc.equal(batch["timestamp_type"], "LogAppendTime"), fill_value=False)
+        is_moment = pc.or_(pc.and_(batch["is_control"], is_ending), is_append_time)
+        is_moment = pc.or_(is_moment, pc.is_in(batch["topic"], broker_written))
+        timestamps = batch["max_timestamp_ms"]
+        moments = pc.if_else(is_moment, timestamps, pa.scalar(None, pa.int64()))
+        yield _appends(batch, batch["base_offset"], batch["last_offset"], moments, timestamps)
 
 
-def _pieces(evidence: Evidence) -> DataFrame:
-    """The same per piece of a segment, for logs of which no batch was kept (`--depth quick`)."""
-    renamed = ("first_offset AS base_offset", "last_moment_ms AS moment_ms", "max_timestamp_ms AS timestamp_ms")
-    return evidence.of(LOG_PIECES).selectExpr(*_PLACE, "last_offset", *renamed)
+def _pieces(tables: RunTables, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
+    """The same of a log of which no batch was kept (`--depth quick`): per piece, and per end marker between them."""
+    for batch in tables.finished().evidence.batches(LOG_PIECES, *_OF_PIECES, **_of(places)):
+        times = batch["last_moment_ms"], batch["max_timestamp_ms"]
+        yield _appends(batch, batch["first_offset"], batch["last_offset"], *times)
+    for batch in _transactions(tables, places):
+        ended = batch.filter(pc.is_valid(batch["end_timestamp_ms"]))
+        at, when = ended["end_offset"], ended["end_timestamp_ms"]
+        yield _appends(ended, at, at, when, when)
 
 
-def _markers(transactions: DataFrame) -> DataFrame:
-    """The same of every end marker: between them and the pieces, a log of which no batch was kept has a shape."""
-    renamed = ("end_offset AS last_offset", "end_offset AS base_offset")
-    times = ("end_timestamp_ms AS moment_ms", "end_timestamp_ms AS timestamp_ms")
-    return transactions.where(F.col("end_timestamp_ms").isNotNull()).selectExpr(*_PLACE, *renamed, *times)
+def _appends(batch: pa.RecordBatch, *columns: pa.Array) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([batch["topic"], batch["partition"], *columns], names=[*_APPENDS])
 
 
-def log_points(appends: DataFrame, transactions: DataFrame, shown: DataFrame, as_of_ms: int | None) -> DataFrame:
-    """Where logs ended when, and their last stable offset then.
-
-    In:  `appends`, batches or pieces; `transactions` of the run; `shown`, which offsets of which partitions.
-    Out: one row per slice of the shown offsets that holds a time: `topic`, `partition`, `slice`, `end_offset`,
-         `moment_ms` (brokers' clocks) or NULL, `timestamp_ms` (any clock) or NULL, `last_stable_offset`.
-    """
-    known_ms = F.lit(as_of_ms).cast("bigint")
-    timed = (
-        appends.join(F.broadcast(shown), [*_PLACE])
-        .where((F.col("last_offset") >= F.col("from_offset")) & (F.col("base_offset") < F.col("to_offset")))
-        .withColumn("slice", _slice(F.col("last_offset"), LOG_SLICES))
-        .withColumn("timestamp_ms", F.when(F.col("timestamp_ms").between(F.lit(1), known_ms), F.col("timestamp_ms")))
-    )
-    points = timed.groupBy(*_PLACE, "slice").agg(
-        (F.max("last_offset") + 1).alias("end_offset"),
-        F.max_by("moment_ms", F.when(F.col("moment_ms").isNotNull(), F.col("base_offset"))).alias("moment_ms"),
-        F.max_by("timestamp_ms", F.when(F.col("timestamp_ms").isNotNull(), F.col("base_offset"))).alias("timestamp_ms"),
-    )
-    stable = points.join(_open_in_slices(transactions, shown), [*_PLACE, "slice"])
-    was_open = (F.col("txn_start_offset") < F.col("end_offset")) & F.coalesce(
-        F.col("marker_offset") >= F.col("end_offset"), F.lit(True)
-    )
-    held = stable.where(was_open).groupBy(*_PLACE, "slice").agg(F.min("txn_start_offset").alias("held_offset"))
-    return points.join(held, [*_PLACE, "slice"], "left").select(
-        *_PLACE,
-        "slice",
-        "end_offset",
-        "moment_ms",
-        "timestamp_ms",
-        F.coalesce("held_offset", "end_offset").alias("last_stable_offset"),
-    )
+def _transactions(tables: RunTables, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
+    return tables.batches(TRANSACTIONS, *_OF_TRANSACTIONS, **_of(places))
 
 
-def _slice(offset: Column, count: int) -> Column:
-    """Which of `count` slices of the shown offsets an offset lies in, from 0."""
-    share = (offset - F.col("from_offset")) / (F.col("to_offset") - F.col("from_offset"))
-    return F.greatest(F.least(F.floor(share * count), F.lit(count - 1)), F.lit(0)).cast("int")
+def _of(places: Mapping[Place, Shown]) -> dict[str, list[Any]]:
+    return {name: sorted({place[at] for place in places}) for at, name in enumerate(_PLACE)}
 
 
-def _open_in_slices(transactions: DataFrame, shown: DataFrame) -> DataFrame:
-    """One row per transaction and slice in which it was, or may have been, open."""
-    reaches = transactions.join(F.broadcast(shown), [*_PLACE]).where(
-        (F.col("txn_start_offset") < F.col("to_offset"))
-        & F.coalesce(F.col("end_offset") >= F.col("from_offset"), F.lit(True))
-    )
-    last = F.coalesce("end_offset", F.col("to_offset") - 1)
-    slices = F.sequence(_slice(F.col("txn_start_offset"), LOG_SLICES), _slice(last, LOG_SLICES))
-    return reaches.select(
-        *_PLACE, "txn_start_offset", F.col("end_offset").alias("marker_offset"), F.explode(slices).alias("slice")
-    )
-
-
-def marker_points(transactions: DataFrame, shown: DataFrame) -> DataFrame:
-    """End markers.
-
-    In:  `transactions` of the run; `shown`, which offsets of which partitions.
-    Out: one row per slice and outcome: `topic`, `partition`, `outcome`, `marker_count`, `offset` and `time_ms` of the
-         last of them.
-    """
-    ended = (
-        transactions.where(F.col("end_timestamp_ms").isNotNull())
-        .join(F.broadcast(shown), [*_PLACE])
-        .where(F.col("end_offset").between(F.col("from_offset"), F.col("to_offset") - 1))
-    )
-    slices = ended.groupBy(*_PLACE, "outcome", _slice(F.col("end_offset"), MARKER_SLICES).alias("slice"))
-    return slices.agg(
-        F.count(F.lit(1)).alias("marker_count"),
-        F.max("end_offset").alias("offset"),
-        F.max_by("end_timestamp_ms", "end_offset").alias("time_ms"),
-    )
-
-
-def state_changes(states: DataFrame, ids: Iterable[str]) -> DataFrame:
-    """The last records of some transactional ids: one row per record, copies of it counted once."""
-    wanted = states.where(F.col("transactional_id").isin(*ids)).dropDuplicates(["transactional_id", "record_order"])
-    newest = Window.partitionBy("transactional_id").orderBy(F.col("record_order").desc())
-    latest = wanted.withColumn("age", F.row_number().over(newest)).where(F.col("age") <= MOST_CHANGES)
-    return latest.select(
-        "transactional_id",
-        "age",
-        F.coalesce("last_update_ms", "recorded_ms").alias("time_ms"),
-        F.when(F.col("is_tombstone"), F.lit("Tombstone")).otherwise(F.col("state")).alias("state"),
-        "producer_id",
-        "producer_epoch",
-        F.coalesce(F.size("topic_partitions"), F.lit(0)).alias("partition_count"),
-    )
-
-
-def run_points(tables: RunTables) -> DataFrame:
+def run_points(tables: RunTables) -> list[Row]:
     """One row per capture of the cluster up to this run: what its last run found hidden, and how many hung."""
-    run = tables.run
-    upto = tables.warehouse.read(RUNS).where(
-        (F.col("cluster") == run["cluster"]) & (F.col("run_number") <= run["run_number"])
-    )
-    last = upto.groupBy("capture").agg(F.max_by("run_id", "run_number").alias("run_id"))
-    runs = upto.join(last.select("run_id"), "run_id", "left_semi").orderBy(
-        F.col("as_of_ms").desc(), F.col("run_number").desc()
-    )
-    runs = runs.select("run_id", "run_number", "as_of_ms").limit(MOST_RUNS)
-    hidden = tables.warehouse.read(PARTITION_HEALTH).where(F.col("open_transaction_count") > 0)
-    hidden = hidden.groupBy("run_id").agg(
-        F.sum("hidden_record_count").alias("hidden_record_count"),
-        F.count_if(F.col("hidden_record_count").isNull()).alias("unknown_count"),
-    )
-    hanging = tables.warehouse.read(FINDINGS).where(F.col("verdict") == Verdict.HANGING.value)
-    hanging = hanging.groupBy("run_id").agg(F.count(F.lit(1)).alias("hanging_count"))
-    return runs.join(hidden, "run_id", "left").join(hanging, "run_id", "left")
+    warehouse, run = tables.warehouse, tables.run
+    every = warehouse.listed(RUNS, "run_id", "run_number", "as_of_ms", "capture", cluster=[run["cluster"]])
+    upto = sorted((r for r in every if r["run_number"] <= run["run_number"]), key=lambda r: int(r["run_number"]))
+    last = {r["capture"]: r for r in upto}.values()
+    shown = sorted(last, key=lambda r: (r["as_of_ms"] is not None, r["as_of_ms"], r["run_number"]), reverse=True)
+    shown = shown[:MOST_RUNS]
+    ids = [r["run_id"] for r in shown]
+    health = warehouse.listed(PARTITION_HEALTH, "run_id", "open_transaction_count", "hidden_record_count", run_id=ids)
+    blocked = [row for row in health if row["open_transaction_count"] > 0]
+    hidden, unknown = Counter[str](), Counter(row["run_id"] for row in blocked if row["hidden_record_count"] is None)
+    for row in blocked:
+        hidden[row["run_id"]] += row["hidden_record_count"] or 0
+    found = warehouse.listed(FINDINGS, "run_id", run_id=ids, verdict=[Verdict.HANGING.value])
+    hanging = Counter(row["run_id"] for row in found)
+    counts = {"hidden_record_count": hidden, "unknown_count": unknown, "hanging_count": hanging}
+    return [run | {name: count[run["run_id"]] for name, count in counts.items()} for run in shown]
 
 
 def _partition_timelines(
-    evidence: Evidence, transactions: DataFrame, places: dict[Place, tuple[int, int]], as_of_ms: int | None
+    tables: RunTables, places: Mapping[Place, Shown], as_of_ms: int | None
 ) -> tuple[PartitionTimeline, ...]:
     if not places:
         return ()
-    rows = [(*place, *window) for place, window in places.items()]
-    shown = evidence.warehouse.spark.createDataFrame(rows, _SHOWN)
-    batches, markers = in_parallel(
-        lambda: _by_place(collected(log_points(_batches(evidence), transactions, shown, as_of_ms))),
-        lambda: _by_place(collected(marker_points(transactions, shown))),
-    )
-    if all(batches[place] for place in places):
-        return tuple(_timeline(place, batches[place], markers[place]) for place in places)
-    appends = _pieces(evidence).unionByName(_markers(transactions))
-    pieces = _by_place(collected(log_points(appends, transactions, shown, as_of_ms)))
-    return tuple(_timeline(place, batches[place] or pieces[place], markers[place]) for place in places)
+    markers = marker_points(_transactions(tables, places), places)
+    appends = _batches(tables.finished().evidence, places)
+    points = log_points(appends, _transactions(tables, places), places, as_of_ms)
+    without = {place: window for place, window in places.items() if not points[place]}
+    if without:
+        points |= log_points(_pieces(tables, without), _transactions(tables, without), without, as_of_ms)
+    return tuple(_timeline(place, points[place], markers[place]) for place in places)
 
 
 def _timeline(place: Place, points: list[Row], markers: list[Row]) -> PartitionTimeline:
@@ -262,26 +174,27 @@ def _timeline(place: Place, points: list[Row], markers: list[Row]) -> PartitionT
     )
 
 
-def _id_timelines(changes: list[Row], ids: Iterable[str]) -> tuple[IdTimeline, ...]:
-    of_id: dict[str, list[Row]] = defaultdict(list)
-    for row in sorted(changes, key=lambda row: -int(row["age"])):
-        if row["time_ms"] is not None and row["state"] is not None:
-            of_id[row["transactional_id"]].append(row)
-    return tuple(IdTimeline(name, tuple(_change(row) for row in of_id[name])) for name in ids if of_id[name])
+def _id_timelines(known: Mapping[str, History], ids: Iterable[str]) -> tuple[IdTimeline, ...]:
+    timelines = (IdTimeline(name, state_changes(known.get(name, ()))) for name in ids)
+    return tuple(timeline for timeline in timelines if timeline.changes)
 
 
-def _change(row: Row) -> StateChange:
-    return StateChange(row["time_ms"], row["state"], row["producer_id"], row["producer_epoch"], row["partition_count"])
+def state_changes(history: Iterable[StateRecord]) -> tuple[StateChange, ...]:
+    """The last records of one transactional id, oldest first; copies of a record are counted once."""
+    once = list({record.order: record for record in history}.values())[-MOST_CHANGES:]
+    changes = (_change(record) for record in once)
+    return tuple(change for change in changes if change is not None)
+
+
+def _change(record: StateRecord) -> StateChange | None:
+    time_ms = record.recorded_ms if record.last_update_ms is None else record.last_update_ms
+    state = TOMBSTONE if record.is_tombstone else record.state
+    if time_ms is None or state is None:
+        return None
+    return StateChange(time_ms, state, record.producer_id, record.producer_epoch, len(record.topic_partitions))
 
 
 def _run_points(runs: list[Row]) -> tuple[RunPoint, ...]:
     ordered = sorted(runs, key=lambda row: (row["as_of_ms"] or 0, row["run_number"]))
     counts = ("hidden_record_count", "unknown_count", "hanging_count")
     return tuple(RunPoint(row["run_id"], row["as_of_ms"], *(row[name] or 0 for name in counts)) for row in ordered)
-
-
-def _by_place(rows: list[Row]) -> dict[Place, list[Row]]:
-    found: dict[Place, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[row["topic"], row["partition"]].append(row)
-    return found

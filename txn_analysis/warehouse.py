@@ -26,7 +26,6 @@ from txn_analysis.local_tables import LocalTables, NeedsSparkError, no_warehouse
 from txn_analysis.one_writer import one_writer_in_spark
 from txn_analysis.parallel import in_parallel
 from txn_analysis.private_folders import make_private, make_private_in_store
-from txn_analysis.report.escape import shell_word
 from txn_analysis.row_tasks import write_here
 from txn_analysis.spark_tables import create_table, definition_of, newest_version
 from txn_analysis.spark_tasks import named_rows, rows_named, told_rows, write_frame, write_in_tasks, write_taken
@@ -365,19 +364,6 @@ class Warehouse:
 
     def _mapped(self, table: Table, action: Callable[[], _Result]) -> _Result:
         return mapped(self.path(table), action)
-
-    def latest_run(self, cluster: str) -> str:
-        """The run that was completed last for a cluster.
-
-        Raises:
-            WarehouseError: nothing was run for this cluster yet.
-        """
-        runs = self.listed(RUNS, "run_id", "run_number", cluster=[cluster])
-        if not runs:
-            others = sorted({str(run["cluster"]) for run in self.listed(RUNS, "cluster")})
-            there = f"give --cluster {' or '.join(map(shell_word, others))}" if others else "audit its files first"
-            raise WarehouseError(f"{self.root}: no run of cluster {cluster} yet: {there}")
-        return str(max(runs, key=lambda run: int(run["run_number"]))["run_id"])
 
 
 def too_busy(path: str) -> WarehouseError:

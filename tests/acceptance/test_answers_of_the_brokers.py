@@ -14,8 +14,9 @@ from txn_analysis.advise.abort_plan import AbortRecord
 from txn_analysis.advise.renderings import write_txn_markers
 from txn_analysis.filters import Filters
 from txn_analysis.queries import FIND_HANGING as FIND_HANGING_COLUMNS
-from txn_analysis.queries import find_hanging, run_tables
-from txn_analysis.tables import ABORT_PLAN
+from txn_analysis.queries import find_hanging
+from txn_analysis.run_tables import run_tables
+from txn_analysis.tables import ABORT_PLAN, PARTITION_HEALTH
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ def test_producers_are_what_the_brokers_said(
     """No difference needs explaining: nothing was written between these captures and the brokers' answers."""
     audit_of(variant)
     tables = run_tables(Warehouse(spark, warehouse), variant.name)
-    health = tables.health().select("topic", "partition", "producers").collect()
-    found = {f"{row['topic']}-{row['partition']}": [p.asDict() for p in row["producers"]] for row in health}
+    health = tables.listed(PARTITION_HEALTH, "topic", "partition", "producers")
+    found = {f"{row['topic']}-{row['partition']}": row["producers"] for row in health}
     for file in sorted((CASES / variant.capture / "oracle").glob("producers-*.txt")):
         assert found[file.stem.removeprefix("producers-")] == brokers_answer(file), file.name
 
@@ -89,8 +90,8 @@ def cells(table: str) -> tuple[list[str], set[tuple[str, ...]]]:
 
 
 def plan_of(spark: SparkSession, warehouse: str, cluster: str) -> list[AbortRecord]:
-    run = run_tables(Warehouse(spark, warehouse), cluster).rows(ABORT_PLAN).collect()
-    return [AbortRecord.model_validate(row.asDict(recursive=True)) for row in run]
+    rows = run_tables(Warehouse(spark, warehouse), cluster).listed(ABORT_PLAN)
+    return [AbortRecord.model_validate(row) for row in rows]
 
 
 def test_the_plan_holds_what_hangs_and_nothing_that_is_pending(

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from tests.oracle.model import StateRecord, StateValue
 from tests.oracle.state_writer import console_text
 from txn_analysis import pipeline
+from txn_analysis.asked_states import current_states, placed
 from txn_analysis.config import Settings
-from txn_analysis.evidence import evidence_of
-from txn_analysis.judge.state_frames import current_states
+from txn_analysis.evidence import Evidence
+from txn_analysis.past_run import PastRun
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def test_of_two_exports_in_one_capture_the_later_one_counts(
     (tmp_path / "b-earlier.txt").write_text(console_text(earlier))
     settings = Settings(warehouse=warehouse, cluster="two exports")
     pipeline.ingest(spark, [str(tmp_path)], settings)
-    states = evidence_of(Warehouse(spark, warehouse), "two exports").states(4)
-    current = current_states(states).where("transactional_id = 'orders-tx'").collect()
-    assert [row["state"] for row in current] == ["Ongoing"]
+    evidence = Evidence.of_capture(Warehouse(spark, warehouse), "two exports")
+    run = PastRun("of tonight", evidence, settings.model_copy(update={"transaction_state_partitions": 4}), None)
+    current = {row["transactional_id"]: row["state"] for row in placed(current_states(run), run)}
+    assert current["orders-tx"] == "Ongoing"
+    assert len(current) == 51

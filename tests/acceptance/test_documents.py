@@ -9,7 +9,7 @@ import pytest
 
 from tests.acceptance.captures import SEGMENTS, Variant
 from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
-from txn_analysis.queries import run_tables
+from txn_analysis.run_tables import run_tables
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:

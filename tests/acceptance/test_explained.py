@@ -12,8 +12,8 @@ from txn_analysis.errors import ConfigError
 from txn_analysis.explain import explain
 from txn_analysis.filters import Filters
 from txn_analysis.judge.rules import RULES
-from txn_analysis.queries import run_tables
 from txn_analysis.report.explanation import explanations_text
+from txn_analysis.run_tables import run_tables
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from txn_analysis.past_run import PastRun
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.run import Run
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 REPAIRED = Variant("kafka-4.2/capture-3", (*SEGMENTS, "producer-snapshots"))
@@ -31,15 +31,17 @@ STALE = Variant("kafka-4.2-edge/capture-2", (*SEGMENTS, "producer-snapshots"))
 
 
 @pytest.fixture(scope="module")
-def run_of(spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]) -> Callable[[Variant], Run]:
-    def finished(variant: Variant) -> Run:
+def run_of(
+    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]
+) -> Callable[[Variant], PastRun]:
+    def finished(variant: Variant) -> PastRun:
         run_id = audit_of(variant).run.run_id
         return run_tables(Warehouse(spark, warehouse), variant.name, run_id).finished()
 
     return finished
 
 
-def ended(run: Run, *, outcome: str | None = "ABORT", stale: bool = False, **filters: Any) -> list[tuple[Any, ...]]:
+def ended(run: PastRun, *, outcome: str | None = "ABORT", stale: bool = False, **filters: Any) -> list[tuple[Any, ...]]:
     """Transactional id, topic, start, cause and confidence of ended transactions."""
     wanted = EndedFilters(outcome, None, stale, 1000)
     answer, left_out_count = ended_answer(run, Filters(**filters), wanted)
@@ -49,7 +51,7 @@ def ended(run: Run, *, outcome: str | None = "ABORT", stale: bool = False, **fil
     return [tuple(dict(zip(names, row, strict=True))[name] for name in kept) for row in answer.rows]
 
 
-def test_a_late_write_is_told_in_the_order_of_the_log(run_of: Callable[[Variant], Run]) -> None:
+def test_a_late_write_is_told_in_the_order_of_the_log(run_of: Callable[[Variant], PastRun]) -> None:
     (found,) = explain(run_of(LIVE), Filters(("orders",)), 161)
     told = [(event.kind, event.offset, event.text.split(",")[0]) for event in found.events]
     assert told == [
@@ -69,12 +71,12 @@ def test_a_late_write_is_told_in_the_order_of_the_log(run_of: Callable[[Variant]
     assert "cause: late_write_after_marker (certain)" in explanations_text([found])
 
 
-def test_nothing_that_fits_is_an_error(run_of: Callable[[Variant], Run]) -> None:
+def test_nothing_that_fits_is_an_error(run_of: Callable[[Variant], PastRun]) -> None:
     with pytest.raises(ConfigError, match="no open transaction"):
         explain(run_of(LIVE), Filters(("missing",)))
 
 
-def test_version_2_has_a_timeout_a_fencing_and_own_aborts(run_of: Callable[[Variant], Run]) -> None:
+def test_version_2_has_a_timeout_a_fencing_and_own_aborts(run_of: Callable[[Variant], PastRun]) -> None:
     rows = ended(run_of(VERSION_2))
     of_id = {row[0]: row[3:] for row in rows if row[0] != "checkout-0"}
     assert of_id == {
@@ -85,7 +87,7 @@ def test_version_2_has_a_timeout_a_fencing_and_own_aborts(run_of: Callable[[Vari
     assert {row[3:] for row in rows if row[0] == "checkout-0"} == {("client_abort", "certain")}
 
 
-def test_a_repair_and_three_timeouts_are_told_apart(run_of: Callable[[Variant], Run]) -> None:
+def test_a_repair_and_three_timeouts_are_told_apart(run_of: Callable[[Variant], PastRun]) -> None:
     rows = {row[:3]: row[3:] for row in ended(run_of(REPAIRED))}
     assert rows["billing-worker-17", "orders", 158] == ("client_abort", "certain")
     assert rows["billing-worker-17", "orders", 161] == ("administrator_marker", "likely")
@@ -108,17 +110,17 @@ def test_a_repair_and_three_timeouts_are_told_apart(run_of: Callable[[Variant], 
     ],
 )
 def test_patterns_are_those_of_the_other_verbs(
-    run_of: Callable[[Variant], Run], pattern: str, expected: set[str]
+    run_of: Callable[[Variant], PastRun], pattern: str, expected: set[str]
 ) -> None:
     assert {row[0] for row in ended(run_of(REPAIRED), transactional_id_patterns=(pattern,))} == expected
 
 
-def test_commits_are_their_clients(run_of: Callable[[Variant], Run]) -> None:
+def test_commits_are_their_clients(run_of: Callable[[Variant], PastRun]) -> None:
     causes = {row[3:] for row in ended(run_of(LIVE), outcome="COMMIT")}
     assert causes == {("client_commit", "certain")}
 
 
-def test_stale_records_of_an_ended_transaction_are_found_after_the_fact(run_of: Callable[[Variant], Run]) -> None:
+def test_stale_records_of_an_ended_transaction_are_found_after_the_fact(run_of: Callable[[Variant], PastRun]) -> None:
     assert ended(run_of(STALE), outcome=None, stale=True) == [
         ("risk-engine-2", "trades-eu", 57, "coordinator_timeout", "certain")
     ]

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.acceptance.captures import CASES, by_place, rows_of, run_audit
-from txn_analysis import pipeline, queries, repairs
+from txn_analysis import loaded_report, queries, repairs
 from txn_analysis.config import Settings
 from txn_analysis.errors import WarehouseError
 from txn_analysis.filters import Filters
+from txn_analysis.run_tables import run_tables
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def test_each_night_has_its_answer_and_keeps_it(
     report = reports[capture]
     found = {place: (row["verdict"], row["rule"]) for place, row in by_place(rows_of(report)).items()}
     assert found == expected_of(capture)
-    again = pipeline.load_report(spark, Settings(warehouse=warehouse, cluster=CLUSTER), report.run.run_id)
+    again = loaded_report.load_report(Warehouse(spark, warehouse), Settings(cluster=CLUSTER), report.run.run_id)
     assert again == report
 
 
@@ -128,7 +129,7 @@ def test_a_plan_without_a_later_capture_is_not_verified_yet(
 
 
 def test_only_what_is_new_since_a_run(spark: SparkSession, warehouse: str, run_of: dict[str, str]) -> None:
-    tables = queries.run_tables(Warehouse(spark, warehouse), CLUSTER, run_of[SECOND])
+    tables = run_tables(Warehouse(spark, warehouse), CLUSTER, run_of[SECOND])
     third = tables.of(run_of[THIRD]).findings()
     new = queries.find_hanging(tables.findings(), Filters(), since=third)
     assert [row[:2] for row in new.rows] == [("orders", 0)]

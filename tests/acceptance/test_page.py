@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.captures import PARAMETERS, SEGMENTS, Variant
+from tests.acceptance.captures import SEGMENTS, Variant
 from tests.browser.chromium import opened_in
-from txn_analysis import pipeline
-from txn_analysis.config import Settings
+from txn_analysis import loaded_report
 from txn_analysis.report.html.page import html_report
+from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,8 +34,7 @@ def report(audit_of: Callable[[Variant], AuditReport]) -> AuditReport:
 def pictures(
     spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport], report: AuditReport
 ) -> Pictures:
-    settings = Settings.model_validate({"warehouse": warehouse, "cluster": DEMO.name} | PARAMETERS)
-    return pipeline.pictures(spark, settings, report)
+    return loaded_report.pictures(Warehouse(spark, warehouse), report)
 
 
 def test_pictures_end_where_the_report_ends(report: AuditReport, pictures: Pictures) -> None:

@@ -57,9 +57,8 @@ def run(
     def session(*_: Any, **__: Any) -> Iterator[SparkSession]:
         yield spark
 
-    for module in ("audit_verbs", "query_verbs", "plan_verb", "explain_verbs", "verify_verb"):
+    for module in ("asking", "spark"):
         monkeypatch.setattr(f"txn_analysis.cli.{module}.spark_session", session)
-    monkeypatch.setattr("txn_analysis.cli.spark.spark_session", session)
     monkeypatch.chdir(tmp_path)
 
     def done(*words: str) -> tuple[int, str, str]:

@@ -543,7 +543,7 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
     "Ctrl-C": (
         Mistake(
             "while Spark starts",
-            "verify --warehouse w --cluster east",
+            "audit segments state --warehouse other --master 'local[2]'",
             _INTERRUPTED,
             130,
             When.INTERRUPTED,
@@ -563,7 +563,7 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             _INTERRUPTED,
             130,
             When.INTERRUPTED,
-            "txn_analysis.pipeline.pictures_of",
+            "txn_analysis.loaded_report.pictures",
         ),
     ),
     "What could not be told": (

@@ -20,13 +20,15 @@ class Library:
         self._monkeypatch = monkeypatch
         self.calls: list[tuple[Any, ...]] = []
         self.sessions: list[Any] = []
-        for module in ("audit_verbs", "query_verbs", "plan_verb", "explain_verbs", "verify_verb"):
-            monkeypatch.setattr(f"txn_analysis.cli.{module}.spark_session", self._no_session)
-            monkeypatch.setattr(f"txn_analysis.cli.{module}.check_warehouse", lambda _: None)
+        monkeypatch.setattr("txn_analysis.cli.asking.spark_session", self._no_session)
         monkeypatch.setattr("txn_analysis.cli.audit_verbs.spark_when_needed", self._no_session)
+        monkeypatch.setattr("txn_analysis.cli.asking.check_warehouse", lambda _: None)
         # `import` looks a submodule up in its package first, where the real one may be already.
         self.module("txn_analysis.warehouse", Warehouse=lambda _, root: ("warehouse", root))
+        monkeypatch.setattr("txn_analysis.cli.asking.folder_here", str)
+        self.module("txn_analysis.stored", StoredHere=lambda root, _: ("warehouse", root))
         self.module("txn_analysis.pipeline")
+        self.module("txn_analysis.loaded_report")
 
     def module(self, name: str, **functions: Any) -> None:
         """Puts a module of these functions in the place of a real one."""
@@ -38,7 +40,7 @@ class Library:
         self._monkeypatch.setattr(sys.modules[package], leaf, module, raising=False)
 
     def returns(self, name: str, result: Any) -> None:
-        """`txn_analysis.pipeline.<name>` notes its arguments, and returns the result or raises it."""
+        """A step of the library notes its arguments, and returns the result or raises it."""
 
         def called(*arguments: Any) -> Any:
             self.calls.append(arguments)
@@ -46,7 +48,8 @@ class Library:
                 raise result
             return result
 
-        self._monkeypatch.setattr(sys.modules["txn_analysis.pipeline"], name, called, raising=False)
+        for module in ("pipeline", "loaded_report"):
+            self._monkeypatch.setattr(sys.modules[f"txn_analysis.{module}"], name, called, raising=False)
 
     @contextmanager
     def _no_session(self, settings: Any, input_bytes: int | None = 0) -> Iterator[str]:  # noqa: ARG002 as the real one

@@ -41,8 +41,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         return SimpleNamespace(
             findings=lambda: "findings",
             of=lambda name: SimpleNamespace(findings=lambda: f"findings of {name}"),
-            health=lambda: "health",
-            current_states=lambda: "states",
+            producers=lambda topic, partition: f"producers of {topic}-{partition}",
+            current_states=lambda *ids: ["states", *ids],
             as_of_ms=rows.AS_OF_MS,
             has_state=True,
             run={"run_id": "run-1", "cluster": "east"},
@@ -56,7 +56,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         if "nosuch" in filters.topics:
             raise ConfigError("--topic nosuch: this run saw no such topic")
 
-    monkeypatch.setattr(queries, "run_tables", run_tables)
+    monkeypatch.setattr("txn_analysis.run_tables.run_tables", run_tables)
     monkeypatch.setattr("txn_analysis.filters.check_seen", check_seen)
     monkeypatch.setattr(queries, "asked_about", lambda *_, **__: [HANGS])
     for function in VERBS.values():
@@ -81,7 +81,7 @@ def test_the_run_that_was_asked_for(command: Callable[..., Done], asked: dict[st
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_no_such_run(command: Callable[..., Done], monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
-    monkeypatch.setattr(queries, "run_tables", raising(WarehouseError("no run run-7")))
+    monkeypatch.setattr("txn_analysis.run_tables.run_tables", raising(WarehouseError("no run run-7")))
     done = command(verb, *NEEDED.get(verb, ()))
     assert (done.code, done.out, done.err) == (2, "", "error: no run run-7\n")
 
@@ -146,7 +146,7 @@ def test_filters_of_find_hanging(command: Callable[..., Done], asked: dict[str, 
     words += ["--coordinator", "__transaction_state-3", "--transactional-id-pattern", "a.*"]
     command("find-hanging", *words)
     filters = Filters(("orders", "payments"), (2,), ("Ongoing",), (1, 2), 5, ("a.*",), (3,))
-    assert asked["arguments"] == ("findings", filters, None)
+    assert asked["arguments"] == ("findings", filters, [])
 
 
 def test_what_hung_in_another_run_already_is_left_out(command: Callable[..., Done], asked: dict[str, Any]) -> None:
@@ -169,7 +169,7 @@ def test_filters_of_list(command: Callable[..., Done], asked: dict[str, Any]) ->
     ]
     assert command("list", *words).code == 0
     filters = Filters(states=("Ongoing", "Empty"), producer_ids=(1,), duration_ms=5, state_partitions=(3,))
-    assert asked["arguments"] == ("states", rows.AS_OF_MS, filters)
+    assert asked["arguments"] == (["states"], rows.AS_OF_MS, filters)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
 from tests.docs.pages import made_pages, with_tables
 from txn_analysis import pipeline
 from txn_analysis.config import Settings
-from txn_analysis.queries import run_tables
+from txn_analysis.run_tables import run_tables
 from txn_analysis.session import RunLength, session
 from txn_analysis.tables.__main__ import reference
 from txn_analysis.warehouse import Warehouse

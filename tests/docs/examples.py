@@ -14,8 +14,8 @@ from txn_analysis.filters import Filters
 from txn_analysis.report.text_report import text_report
 
 if TYPE_CHECKING:
-    from txn_analysis.queries import RunTables
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.run_tables import RunTables
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -34,7 +34,7 @@ def outputs(report: AuditReport, tables: RunTables) -> dict[str, str]:
         "find-hanging": queries.find_hanging(tables.findings(), every).text(),
         "list": queries.list_transactions(tables.current_states(), tables.as_of_ms, every).text(),
         "describe": describe.text(),
-        "describe-producers": queries.describe_producers(tables.health(), "payments", 0).text(),
+        "describe-producers": queries.describe_producers(tables.producers("payments", 0), "payments", 0).text(),
         "kafka-find-hanging": "".join(_answer(file) for file in sorted(_ORACLE.glob("find-hanging-*.txt"))),
         "kafka-list": _answer(_ORACLE / "list.txt"),
     }

@@ -23,8 +23,8 @@ from tests.e2e.executor import (
 from tests.e2e.hangs import LATE_JOINER, now_ms
 from tests.e2e.scene import OFFSETS, PLACES, Scene, set_scene
 from txn_analysis.advise.plan_file import read_plan
-from txn_analysis.queries import run_tables
 from txn_analysis.repairs import nights, verify
+from txn_analysis.run_tables import run_tables
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from tests.faults.processes import wait_until
 from txn_analysis import pipeline
 from txn_analysis.advise.script import commands
 from txn_analysis.config import Settings
-from txn_analysis.queries import run_tables
+from txn_analysis.run_tables import run_tables
 from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:

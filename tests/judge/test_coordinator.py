@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from tests.judge.cases import KNOWN, OPEN
-from txn_analysis.evidence import state_partition_of
+from txn_analysis.evidence_frames import state_partition_of
 from txn_analysis.judge.coordinator import coordinator_views
 from txn_analysis.judge.coordinator_view import CoordinatorView, best_of, views_of
 from txn_analysis.judge.end_markers import EndMarker

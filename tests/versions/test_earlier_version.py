@@ -22,7 +22,9 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.explain import explain
 from txn_analysis.filters import Filters
 from txn_analysis.frames import collected
+from txn_analysis.loaded_report import load_report
 from txn_analysis.reconstruct.segments import ProblemKind
+from txn_analysis.run_tables import run_tables
 from txn_analysis.table_versions import differences
 from txn_analysis.tables import ABORT_PLAN, ALL_TABLES, FINDINGS, PARTITION_HEALTH, RUNS, TRANSACTIONS
 from txn_analysis.warehouse import Warehouse
@@ -109,12 +111,12 @@ def test_new_runs_are_those_of_a_new_warehouse(
 
 def report(warehouse: Warehouse) -> AuditReport:
     """The old run of the cluster that was not audited again."""
-    return pipeline.load_report(warehouse.spark, settings(warehouse, COMPACTED))
+    return load_report(warehouse, settings(warehouse, COMPACTED))
 
 
 def answers(warehouse: Warehouse) -> tuple[AuditReport, str, str]:
     """What `report` and `find-hanging` say of that run, and why `abort-plan` does not print its plan."""
-    tables = queries.run_tables(warehouse, COMPACTED)
+    tables = run_tables(warehouse, COMPACTED)
     hanging = queries.find_hanging(tables.findings(), Filters())
     with pytest.raises(WarehouseError) as refused:
         tables.abort_plan()
@@ -142,7 +144,7 @@ def test_what_an_earlier_version_held_back_is_printed_without_it(spark: SparkSes
     assert after.run.parameters["include_committable"] is True
     assert (after.findings, *others) == (before[0].findings, *before[1:])
     assert "hold" not in after.findings[0].model_dump()
-    assert queries.run_tables(warehouse, COMPACTED).finished().run_id == after.run.run_id
+    assert run_tables(warehouse, COMPACTED).finished().run_id == after.run.run_id
 
 
 def test_problems_of_old_runs_have_no_kind(untouched: Warehouse, upgraded: Warehouse) -> None:
@@ -186,7 +188,7 @@ def test_plans_of_runs_before_a_new_requirement_are_verified_and_not_printed(
     outcomes = repairs.verify(repairs.nights(upgraded, EAST, later["run_id"]))
     assert [outcome.record.topic_partition for outcome in outcomes] == HANGING
     with pytest.raises(WarehouseError, match=r"did not say producer_may_return, rack: audit again$"):
-        queries.run_tables(upgraded, COMPACTED).abort_plan()
+        run_tables(upgraded, COMPACTED).abort_plan()
 
 
 def test_what_an_earlier_version_reconstructed_is_not_judged(upgraded: Warehouse) -> None:
@@ -194,8 +196,9 @@ def test_what_an_earlier_version_reconstructed_is_not_judged(upgraded: Warehouse
     what = r"/warehouse: run-\w+ was reconstructed by an earlier version: reconstruct again \(jobs/reconstruct.py\)"
     with pytest.raises(WarehouseError, match=what):
         pipeline.find_hanging(upgraded.spark, of_old_run)
-    with pytest.raises(WarehouseError, match=what):
-        explain(queries.run_tables(upgraded, COMPACTED).finished(), Filters())
+    again = r"/warehouse: run-\w+ was judged by an earlier version: audit its files again$"
+    with pytest.raises(WarehouseError, match=again):
+        explain(run_tables(upgraded, COMPACTED).finished(), Filters())
 
 
 def test_reconstructed_again_it_is_judged_by_kinds(spark: SparkSession, tmp_path: Path) -> None:
@@ -207,6 +210,6 @@ def test_reconstructed_again_it_is_judged_by_kinds(spark: SparkSession, tmp_path
     steps = settings(warehouse, COMPACTED, COMPACTED).model_copy(update={"no_records_lost": True})
     pipeline.reconstruct(spark, steps)
     run = pipeline.find_hanging(spark, steps)
-    found = pipeline.load_report(spark, steps, run.run_id)
+    found = load_report(warehouse, steps, run.run_id)
     assert [f.topic_partition for f in found.hanging] == HANGING
     assert {p.kind for item in found.partitions for p in item.problems} == {ProblemKind.HOLE_IN_FILE}

@@ -7,6 +7,7 @@ import shutil
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from txn_analysis.cli.asking import stored
 from txn_analysis.cli.metrics import Prometheus, write_metrics
 from txn_analysis.cli.options import (
     Format,
@@ -21,7 +22,7 @@ from txn_analysis.cli.options import (
 )
 from txn_analysis.cli.output import check_output, emit, emit_styled, is_terminal
 from txn_analysis.cli.page import emit_page, run_options
-from txn_analysis.cli.spark import check_new_warehouse, check_warehouse, progress, spark_session, spark_when_needed
+from txn_analysis.cli.spark import check_new_warehouse, progress, spark_when_needed
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import InputError
 from txn_analysis.report.words import count
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from txn_analysis.config import Settings
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
-    from txn_analysis.when_needed import Spark
+    from txn_analysis.stored import Stored
 
 _WIDTHS = (80, 120)
 _NO_STANDARD_INPUT = (
@@ -64,7 +65,11 @@ def audit(
         from txn_analysis.pipeline import audit as run_audit
 
         report = run_audit(spark, paths, settings, progress())
-        pictures = _pictures(spark, settings, report) if html or format is ReportFormat.HTML else None
+        pictures = None
+        if html or format is ReportFormat.HTML:
+            from txn_analysis.warehouse import Warehouse
+
+            pictures = _pictures(Warehouse(spark, settings.warehouse), report)
     if prometheus is not None:
         write_metrics(report, prometheus)
     if html:
@@ -102,12 +107,11 @@ def report(
     --accept-inconclusive).
     """
     settings = request.settings()
-    check_warehouse(settings)
-    with spark_session(settings) as spark:
-        from txn_analysis.pipeline import load_report
+    with stored(settings) as warehouse:
+        from txn_analysis.loaded_report import load_report
 
-        loaded = load_report(spark, settings, run_id)
-        pictures = _pictures(spark, settings, loaded) if format is ReportFormat.HTML else None
+        loaded = load_report(warehouse, settings, run_id)
+        pictures = _pictures(warehouse, loaded) if format is ReportFormat.HTML else None
     return _deliver(loaded, request, settings, format, width, pictures)
 
 
@@ -139,11 +143,11 @@ def _input_bytes(paths: list[str], settings: Settings) -> int:
     return input_bytes
 
 
-def _pictures(spark: Spark, settings: Settings, report: AuditReport) -> Pictures:
+def _pictures(warehouse: Stored, report: AuditReport) -> Pictures:
     with progress().stage("pictures"):
-        from txn_analysis.pipeline import pictures
+        from txn_analysis.loaded_report import pictures
 
-        return pictures(spark, settings, report)
+        return pictures(warehouse, report)
 
 
 def _deliver(

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from txn_analysis.cli.asking import asked_run
 from txn_analysis.cli.options import Format, Request, RowFormat, RowFormatOption, RunId, TextOrJson
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.query_verbs import Partitions, Patterns, ProducerIds, Topics, as_printed
-from txn_analysis.cli.spark import check_warehouse, spark_session
 from txn_analysis.cli.verbs import verb
 from txn_analysis.number_bounds import INT32_MAX, INT64_MAX
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from txn_analysis.config import Settings
-    from txn_analysis.queries import RunTables
 
 
 class Outcome(StrEnum):
@@ -63,7 +56,7 @@ def explain(
     from txn_analysis.filters import Filters, check_seen
 
     filters = Filters(tuple(topic or ()), tuple(partition or ()), producer_ids=tuple(producer_id or ()))
-    with _tables(settings, run_id) as tables:
+    with asked_run(settings, run_id) as tables:
         check_seen(tables, filters)
         run = tables.finished()
         from txn_analysis.explain import explain as explained_of
@@ -105,7 +98,7 @@ def ended(
     from txn_analysis.ended_query import EndedFilters, ended_answer
 
     wanted = EndedFilters(None if outcome is Outcome.ANY or stale else outcome.value, cause, stale, limit)
-    with _tables(settings, run_id) as tables:
+    with asked_run(settings, run_id) as tables:
         check_seen(tables, filters)
         answer, left_out_count = ended_answer(tables.finished(), filters, wanted)
     emit(as_printed(answer, format), request.output)
@@ -118,14 +111,3 @@ def add_to(app: typer.Typer) -> None:
     """Adds these verbs to the command line."""
     verb(app, "explain", "txn-analysis explain --topic orders --partition 0")(explain)
     verb(app, "ended", "txn-analysis ended --topic orders --cause coordinator_timeout")(ended)
-
-
-@contextmanager
-def _tables(settings: Settings, run_id: str | None) -> Iterator[RunTables]:
-    check_warehouse(settings)
-    with spark_session(settings) as spark:
-        # Spark takes a second to import.
-        from txn_analysis.queries import run_tables
-        from txn_analysis.warehouse import Warehouse
-
-        yield run_tables(Warehouse(spark, settings.warehouse), settings.cluster, run_id)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from txn_analysis.cli.asking import asked_run
 from txn_analysis.cli.options import Request, RunId  # noqa: TC001 typer reads the annotations
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.query_verbs import Partitions, Topics  # noqa: TC001 typer reads the annotations
-from txn_analysis.cli.spark import check_warehouse, spark_session
 from txn_analysis.cli.verbs import verb
 from txn_analysis.errors import AuditError
 from txn_analysis.number_bounds import INT32_MAX
@@ -139,14 +139,10 @@ def _checked(file: str, settings: Settings, *, is_warehouse_given: bool) -> str:
 
 def _records(settings: Settings, run_id: str | None, part: Part) -> list[AbortRecord]:
     """The plan of a run; a part of it that names what the run never saw is refused, as it would look like no plan."""
-    check_warehouse(settings)
-    with spark_session(settings) as spark:
-        # Spark takes a second to import.
+    with asked_run(settings, run_id) as tables:
+        # Not needed for --help.
         from txn_analysis import filters as asked
-        from txn_analysis.queries import run_tables
-        from txn_analysis.warehouse import Warehouse
 
-        tables = run_tables(Warehouse(spark, settings.warehouse), settings.cluster, run_id)
         asked.check_seen(tables, asked.Filters(part.topics, part.partitions))
         asked.check_ids_seen(tables, part.transactional_ids)
         return tables.abort_plan()

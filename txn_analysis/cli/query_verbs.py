@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from txn_analysis.cli.asking import asked_run
 from txn_analysis.cli.options import Request, RowFormat, RowFormatOption, RunId
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.page import run_options
-from txn_analysis.cli.spark import check_warehouse, spark_session
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.outcome import in_doubt, outcome_of
@@ -21,11 +20,8 @@ from txn_analysis.report.escape import escape, shell_word
 from txn_analysis.report.words import count, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from txn_analysis.config import Settings
     from txn_analysis.filters import Filters
-    from txn_analysis.queries import OpenRow, RunTables
+    from txn_analysis.queries import OpenRow
     from txn_analysis.report.answer import Answer
 
 _MOST_PLACES = 5
@@ -116,12 +112,12 @@ def find_hanging(
     from txn_analysis import queries
 
     filters = _filters(topic, partition, state, producer_id, duration_filter, transactional_id_pattern, coordinator)
-    with _run(settings, run_id) as tables:
+    with asked_run(settings, run_id) as tables:
         asked.check_seen(tables, filters)
-        known = None if since is None else tables.of(since).findings()
-        answer = queries.find_hanging(tables.findings(), filters, known)
-        has_state, run = tables.has_state, tables.run
-        opened = queries.asked_about(tables.findings(), filters, known, has_state=has_state)
+        known = [] if since is None else tables.of(since).findings()
+        findings, has_state, run = tables.findings(), tables.has_state, tables.run
+        answer = queries.find_hanging(findings, filters, known)
+        opened = queries.asked_about(findings, filters, known, has_state=has_state)
     _print(answer, request, format)
     more = f"txn-analysis report --run {shell_word(run['run_id'])}{run_options(settings, run['cluster'])}"
     _say_what_is_not_listed(opened, more, has_state=has_state, fail_on=settings.fail_on)
@@ -164,7 +160,7 @@ def list_(
     from txn_analysis import queries
 
     filters = _filters(topic, partition, state, producer_id, duration_filter, transactional_id_pattern, coordinator)
-    with _run(settings, run_id) as tables:
+    with asked_run(settings, run_id) as tables:
         asked.check_seen(tables, filters, of_coordinator=True)
         answer = queries.list_transactions(tables.current_states(), tables.as_of_ms, filters)
     _print(answer, request, format)
@@ -186,8 +182,8 @@ def describe(
     """
     from txn_analysis import queries
 
-    with _run(request.settings(), run_id) as tables:
-        answer = queries.describe(tables.current_states(), tables.as_of_ms, *transactional_id)
+    with asked_run(request.settings(), run_id) as tables:
+        answer = queries.describe(tables.current_states(*transactional_id), tables.as_of_ms, *transactional_id)
     _print(answer, request, format)
     return 0
 
@@ -212,9 +208,9 @@ def describe_producers(
     from txn_analysis import queries
 
     wanted = tuple(producer_id or ())
-    with _run(settings, run_id) as tables:
+    with asked_run(settings, run_id) as tables:
         asked.check_seen(tables, asked.Filters(tuple(topic), tuple(partition), producer_ids=wanted))
-        answer = queries.describe_producers(tables.health(), topic[0], partition[0], wanted)
+        answer = queries.describe_producers(tables.producers(topic[0], partition[0]), topic[0], partition[0], wanted)
     _print(answer, request, format)
     return 0
 
@@ -225,17 +221,6 @@ def add_to(app: typer.Typer) -> None:
     verb(app, "list", "txn-analysis list --state Ongoing --duration-filter 60000")(list_)
     verb(app, "describe", "txn-analysis describe --transactional-id billing-worker-17")(describe)
     verb(app, "describe-producers", "txn-analysis describe-producers --topic orders --partition 0")(describe_producers)
-
-
-@contextmanager
-def _run(settings: Settings, run_id: str | None) -> Iterator[RunTables]:
-    check_warehouse(settings)
-    with spark_session(settings) as spark:
-        # Spark takes a second to import.
-        from txn_analysis.queries import run_tables
-        from txn_analysis.warehouse import Warehouse
-
-        yield run_tables(Warehouse(spark, settings.warehouse), settings.cluster, run_id)
 
 
 def _print(answer: Answer, request: Request, form: RowFormat) -> None:

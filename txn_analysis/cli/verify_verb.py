@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from txn_analysis.cli.asking import stored
 from txn_analysis.cli.options import Request, RowFormat, RowFormatOption, RunId
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.query_verbs import as_printed
-from txn_analysis.cli.spark import check_warehouse, spark_session
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.judge.outcome import Outcome
 
@@ -45,13 +45,11 @@ def verify(
     recommended and no later capture tells what became of them (see --accept-inconclusive).
     """
     settings = request.settings()
-    check_warehouse(settings)
-    with spark_session(settings) as spark:
+    with stored(settings) as warehouse:
         from txn_analysis import repairs
         from txn_analysis.report.repair_answers import history_answer, in_words, verify_answer, what_is_open
-        from txn_analysis.warehouse import Warehouse
 
-        known = repairs.nights(Warehouse(spark, settings.warehouse), settings.cluster, run_id)
+        known = repairs.nights(warehouse, settings.cluster, run_id)
         outcomes: list[Repaired]
         answer: Answer
         if history:

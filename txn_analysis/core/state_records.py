@@ -58,10 +58,14 @@ class StateRecords:
         if not producer_ids:
             return {}
         asked = {row["transactional_id"] for row in self.rows if not named_in(row).isdisjoint(producer_ids)}
+        return self.of_ids(asked)
+
+    def of_ids(self, transactional_ids: AbstractSet[str]) -> dict[str, list[StateRecord]]:
+        """By transactional id its records, in whatever order they were read."""
         found: defaultdict[str, list[StateRecord]] = defaultdict(list)
         for row in self.rows:
             name = row["transactional_id"]
-            if name is not None and name in asked:
+            if name is not None and name in transactional_ids:
                 found[name].append(StateRecord.of(row, *self._place(row)))
         return found
 

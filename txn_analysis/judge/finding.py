@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.applications import application_of, remark_on
 from txn_analysis.judge.impact import impact_of
+from txn_analysis.judge.rules import asked
 from txn_analysis.judge.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -22,6 +23,16 @@ if TYPE_CHECKING:
 
 Place = tuple["TopicPartition", int, int]
 """Partition, producer id and start offset: what tells findings of one run apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleAsked:
+    """One rule that was asked about a transaction: the verdict that it gives, and why it fired or did not."""
+
+    rule: str
+    verdict: Verdict
+    has_fired: bool
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +76,8 @@ class Finding:
     cause: FoundCause
     application: str | None
     impact: Impact | None
+    rules_asked: tuple[RuleAsked, ...]
+    would_change: tuple[str, ...]
 
     def row(self) -> dict[str, Any]:
         """It as plain data: structs as dictionaries, lists as lists, words as they are."""
@@ -80,7 +93,7 @@ def _plain_value(value: Any) -> Any:
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, tuple):
-        return list(value)
+        return [_plain_value(each) for each in value]
     return _plain(value) if hasattr(value, "__slots__") else value
 
 
@@ -128,6 +141,8 @@ def finding_of(judged: Judgement, run_id: str, finding_id: str, impact: Impact |
         cause=judged.cause,
         application=None if transactional_id is None else application_of(transactional_id).name,
         impact=impact,
+        rules_asked=tuple(RuleAsked(r.name, r.verdict, holds, because) for r, holds, because in asked(facts)),
+        would_change=rule.would_change_in(facts),
     )
 
 

@@ -18,8 +18,8 @@ from txn_analysis.judge.end_markers import COMMIT, EndMarker
 from txn_analysis.judge.fit import DECIDED_WITHIN_MS, MarkerSums, sums_of_producer
 from txn_analysis.judge.history import by_id, in_order
 from txn_analysis.judge.logic import UNBOUNDED_MS
-from txn_analysis.judge.records import COMPLETE_COMMIT, COMPLETED, PREPARE_COMMIT, TopicPartition
-from txn_analysis.judge.state_frames import NAMED, PICKLED, histories, named_ids, records_in, told
+from txn_analysis.judge.records import COMPLETE_COMMIT, COMPLETED, NAMED, PREPARE_COMMIT, TopicPartition
+from txn_analysis.judge.state_frames import PICKLED, histories, named_ids, records_in, told
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT
 from txn_analysis.tables.spark_types import spark_struct
 

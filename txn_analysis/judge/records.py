@@ -207,5 +207,8 @@ class StateRecord(NamedTuple):
         return self.state in LIVE and is_its_own and topic_partition in self.topic_partitions
 
 
+NAMED = ("producer_id", "previous_producer_id", "next_producer_id")
+"""The producer ids that a record stands for (KIP-890's tagged fields)."""
+
 STATE_COLUMNS = StateRecord._fields[:-1]
 """The columns of `transaction_states` that a history is made of."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from txn_analysis.frames import collected, is_at_hand
-from txn_analysis.judge.records import STATE_COLUMNS, StateRecord
+from txn_analysis.judge.records import NAMED, STATE_COLUMNS, StateRecord
 from txn_analysis.judge.state_chain import StateChain, StateRows
 from txn_analysis.judge.state_count import IdSums, sums_of_columns, sums_of_rows
 from txn_analysis.judge.state_coverage import StateEvidence, state_evidence_of
@@ -44,8 +44,6 @@ Row = dict[str, Any]
 PICKLED = spark_struct(pickled=BINARY)
 """What tasks tell the driver of themselves: little, and made by our own code."""
 
-NAMED = ("producer_id", "previous_producer_id", "next_producer_id")
-"""The producer ids that a record stands for (KIP-890's tagged fields)."""
 _CHAINED = (
     "state_partition",
     "capture_rank",

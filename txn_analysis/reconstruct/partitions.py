@@ -36,7 +36,7 @@ from txn_analysis.tables.spark_types import spark_struct
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from txn_analysis.evidence import Evidence
+    from txn_analysis.evidence_frames import EvidenceFrames
     from txn_analysis.reconstruct.rivals import Cuts
     from txn_analysis.reconstruct.segments import SectionKey
     from txn_analysis.row_tasks import NamedRows
@@ -87,7 +87,7 @@ class Linked:
             self.folded.unpersist()
 
 
-def linked_partitions(evidence: Evidence, as_of_ms: int | None) -> Linked:
+def linked_partitions(evidence: EvidenceFrames, as_of_ms: int | None) -> Linked:
     """Bring the evidence of each partition together and link it."""
     known = evidence.section_rows
     kept = {(row["input_id"], row["section_index"]) for row in known if row["has_batches"]}
@@ -104,7 +104,7 @@ def linked_partitions(evidence: Evidence, as_of_ms: int | None) -> Linked:
     return Linked(linked.persist(), folded, cuts.keys())
 
 
-def _folded_anew(evidence: Evidence, cuts: Mapping[SectionKey, Cuts]) -> DataFrame:
+def _folded_anew(evidence: EvidenceFrames, cuts: Mapping[SectionKey, Cuts]) -> DataFrame:
     """The pieces and the ended transactions of sections that must be cut, folded in tasks that read their batches."""
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[NamedRows]:
@@ -117,18 +117,18 @@ def _folded_anew(evidence: Evidence, cuts: Mapping[SectionKey, Cuts]) -> DataFra
     return named_rows_of(batches.select(*FOLD_COLUMNS), run)
 
 
-def _with_cut_pieces(evidence: Evidence, cuts: Collection[SectionKey], folded: DataFrame) -> DataFrame:
+def _with_cut_pieces(evidence: EvidenceFrames, cuts: Collection[SectionKey], folded: DataFrame) -> DataFrame:
     pieces = evidence.pieces.select(*LOG_PIECES.names)
     whole = pieces.join(_keys(evidence, cuts), _SECTIONS.names, "left_anti")
     return whole.unionByName(rows_named(folded, LOG_PIECES))
 
 
-def _keys(evidence: Evidence, sections: Collection[SectionKey]) -> DataFrame:
+def _keys(evidence: EvidenceFrames, sections: Collection[SectionKey]) -> DataFrame:
     return F.broadcast(evidence.warehouse.spark.createDataFrame(sorted(sections), _SECTIONS))
 
 
 def _comparisons(
-    evidence: Evidence, logs: DataFrame, pieces: DataFrame, kept: Collection[SectionKey]
+    evidence: EvidenceFrames, logs: DataFrame, pieces: DataFrame, kept: Collection[SectionKey]
 ) -> dict[Pair, Comparison]:
     """Of all copies that differ somewhere, how; as many as there are such stretches of files.
 

@@ -18,6 +18,7 @@ IMPACT = struct(
     pending_groups=array(STRING),
     waiting_groups=array(STRING),
 )
+RULE_ASKED = struct(rule=STRING, verdict=STRING, has_fired=BOOLEAN, reason=STRING)
 
 FINDINGS = Table(
     name="findings",
@@ -75,6 +76,17 @@ FINDINGS = Table(
         Col("application", STRING, "what the transactional id belongs to, by its shape; NULL without an id"),
         Col(
             "impact", IMPACT, "what it costs the partition whose last stable offset it holds; NULL where it holds none"
+        ),
+        Col(
+            "rules_asked",
+            array(RULE_ASKED),
+            "every rule up to the one that decided, in their order: the verdict that it gives, and why it fired or "
+            "not; NULL in runs of versions that did not write it",
+        ),
+        Col(
+            "would_change",
+            array(STRING),
+            "the evidence that would change the verdict; NULL in runs of versions that did not write it",
         ),
     ),
     partition_by=("run_id",),

@@ -4,7 +4,7 @@ from txn_analysis.tables._checks import at_least, in_order, not_negative, null_o
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array
 
 COORDINATOR_EPOCH_BASES = ("marker", "snapshot", "none_seen", "unknown")
-_ENDED_OUTCOMES = ("COMMIT", "ABORT", "ended")
+ENDED_OUTCOMES = ("COMMIT", "ABORT", "ended")
 
 _COLUMNS = (
     Col("topic", STRING, "topic", nullable=False),
@@ -64,7 +64,7 @@ _CHECKS = {
         "end_producer_epoch",
         "coordinator_epoch",
     ),
-    "known_outcome": one_of("outcome", ("open", *_ENDED_OUTCOMES)),
+    "known_outcome": one_of("outcome", ("open", *ENDED_OUTCOMES)),
     "known_basis": one_of("coordinator_epoch_basis", COORDINATOR_EPOCH_BASES),
     "only_open_has_no_end": null_only_if("end_offset", "outcome", "open"),
 }
@@ -84,5 +84,5 @@ ENDED_TRANSACTIONS = Table(
     key=("ingest_id", "input_id", "section_index", "first_position", "producer_id", "txn_start_offset"),
     columns=(Col("ingest_id", STRING, "the ingest that read the content", nullable=False), *_COLUMNS),
     partition_by=("ingest_id",),
-    checks=_CHECKS | {"known_outcome": one_of("outcome", _ENDED_OUTCOMES)},
+    checks=_CHECKS | {"known_outcome": one_of("outcome", ENDED_OUTCOMES)},
 )

@@ -1,0 +1,160 @@
+"""What is asked of a finished run is read without Spark, and Spark's rows give the same answers, byte by byte."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.captures import FIND_HANGING, SEGMENTS, Variant
+from txn_analysis.cli.main import app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.report.model import AuditReport
+
+ROOT = Path(__file__).parents[2]
+LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
+VERSION_2 = Variant("kafka-4.2-tv2/capture-1", SEGMENTS)
+STALE = Variant("kafka-4.2-edge/capture-2", (*SEGMENTS, "producer-snapshots"))
+
+OF_THE_LIVE_ONE = (
+    "find-hanging --format json",
+    "list --format csv",
+    "list --state ongoing --coordinator __transaction_state-1",
+    "ended --outcome any --format json",
+    "ended --cause coordinator_timeout",
+    "ended --stale --limit 1",
+    "abort-plan --format ndjson",
+    "verify",
+    "verify --history --format json",
+    "report",
+    "report --format json",
+    "report --format html",
+    "find-hanging --topic orders --partition 0 --producer-id 1002",
+    "list --topic orders",
+    "describe --transactional-id inventory-sync --transactional-id billing-worker-17",
+    "describe-producers --topic payments --partition 0",
+    "explain",
+    "explain --topic orders --format json",
+    "abort-plan --topic orders --transactional-id billing-worker-17 --format commands",
+    "list --topic order",
+    "find-hanging --producer-id 77",
+    "explain --topic orders --start-offset 1",
+    "describe --transactional-id nobody",
+    "report --run run-1",
+)
+QUESTIONS = [
+    *((LIVE, words) for words in OF_THE_LIVE_ONE),
+    *((STALE, words) for words in ("ended --stale", "explain --format json", "report --format html")),
+    (VERSION_2, "ended --outcome any --format json"),
+    (FIND_HANGING, "list"),
+]
+# Loaded by Python before anything else: nobody starts a process, and there is no Spark.
+NO_SPARK = """
+import sys
+
+class NoSpark:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"pyspark", "py4j", "delta"}:
+            raise AssertionError(f"{name} is imported")
+
+def refuse(event, _):
+    if event in {"subprocess.Popen", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system"}:
+        raise AssertionError(f"{event}: a process is started")
+
+sys.meta_path.insert(0, NoSpark())
+sys.addaudithook(refuse)
+"""
+_PROGRESS = re.compile(r"^txn-analysis: .*\n", re.MULTILINE)
+
+Answer = tuple[int, str, str]
+
+
+@pytest.fixture
+def asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], spark: SparkSession
+) -> Callable[..., Answer]:
+    """Exit code, stdout and stderr of a command in this process; where it is said, of rows that Spark reads."""
+
+    @contextmanager
+    def session(*_: Any, **__: Any) -> Iterator[SparkSession]:
+        yield spark
+
+    def answer(words: list[str], *, by_spark: bool = False) -> Answer:
+        with monkeypatch.context() as patched:
+            patched.setattr("txn_analysis.cli.asking.spark_session", session if by_spark else _no_session)
+            if by_spark:
+                patched.setattr("txn_analysis.cli.asking.folder_here", lambda _: None)
+                patched.setattr("txn_analysis.warehouse.Warehouse._local", None)
+            with pytest.raises(SystemExit) as ended:
+                app(words, prog_name="txn-analysis")
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, _PROGRESS.sub("", err)
+
+    return answer
+
+
+def _no_session(*_: Any, **__: Any) -> Any:
+    pytest.fail("Spark was started")
+
+
+@pytest.mark.parametrize(("variant", "words"), QUESTIONS, ids=lambda part: getattr(part, "name", part))
+def test_both_readers_give_the_same_answer(
+    audit_of: Callable[[Variant], AuditReport],
+    warehouse: str,
+    asked: Callable[..., Answer],
+    variant: Variant,
+    words: str,
+) -> None:
+    audit_of(variant)
+    command = [*words.split(), "--warehouse", warehouse, "--cluster", variant.name]
+    answer = asked(command)
+    assert answer == asked(command, by_spark=True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "find-hanging",
+        "list",
+        "describe --transactional-id inventory-sync",
+        "describe-producers --topic orders --partition 0",
+        "explain",
+        "ended --stale",
+        "abort-plan",
+        "verify",
+        "report",
+        "report --format json",
+        "report --format html",
+    ],
+)
+def test_no_question_needs_spark_or_java(
+    audit_of: Callable[[Variant], AuditReport],
+    warehouse: str,
+    tmp_path: Path,
+    asked: Callable[..., Answer],
+    words: str,
+) -> None:
+    audit_of(LIVE)
+    (tmp_path / "sitecustomize.py").write_text(NO_SPARK)
+    command = [*words.split(), "--warehouse", warehouse, "--cluster", LIVE.name]
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}", "JAVA_HOME": "/nowhere", "PATH": "/nowhere"}
+    found = subprocess.run(
+        [sys.executable, "-m", "txn_analysis", *command],
+        env=environment,
+        timeout=60,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (found.returncode, found.stdout, _PROGRESS.sub("", found.stderr)) == asked(command)

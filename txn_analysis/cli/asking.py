@@ -1,0 +1,52 @@
+"""Where a verb that asks finds its rows: on a disk of this machine in Python, elsewhere by Spark."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from txn_analysis.cli.spark import check_warehouse, spark_session
+from txn_analysis.warehouse_place import folder_here
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.config import Settings
+    from txn_analysis.run_tables import RunTables
+    from txn_analysis.stored import Stored
+
+
+@contextmanager
+def stored(settings: Settings) -> Iterator[Stored]:
+    """The tables of the warehouse, for the length of a command; Spark starts only where it is needed.
+
+    Raises:
+        WarehouseError: there is no such warehouse, or no storage where it is said to be.
+    """
+    check_warehouse(settings)
+    with ExitStack() as stack:
+
+        def by_spark() -> Stored:
+            session = stack.enter_context(spark_session(settings))
+            from txn_analysis.warehouse import Warehouse
+
+            return Warehouse(session, settings.warehouse)
+
+        from txn_analysis.stored import StoredHere
+
+        folder = folder_here(settings.warehouse)
+        yield by_spark() if folder is None else StoredHere(folder, by_spark)
+
+
+@contextmanager
+def asked_run(settings: Settings, run_id: str | None) -> Iterator[RunTables]:
+    """The tables as a run left them; as the cluster's last one where none is named.
+
+    Raises:
+        WarehouseError: there is no such warehouse, or no such run.
+    """
+    with stored(settings) as warehouse:
+        # Not needed for --help.
+        from txn_analysis.run_tables import run_tables
+
+        yield run_tables(warehouse, settings.cluster, run_id)
