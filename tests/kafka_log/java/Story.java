@@ -54,6 +54,7 @@ final class Story {
         log = folder.load(true, 0L);
         for (JsonNode step : told.get("steps")) {
             Map<Long, Integer> known = coordinatorEpochs();
+            Set<Long> written = step.get("do").asText().equals("load") ? withSequences() : Set.of();
             try {
                 act(step);
                 done++;
@@ -66,6 +67,8 @@ final class Story {
             Map<Long, Integer> knownNow = coordinatorEpochs();
             known.keySet().removeIf(producer -> known.get(producer) <= knownNow.getOrDefault(producer, -2));
             forgotten.addAll(known.keySet());
+            Set<Long> still = withSequences();
+            written.stream().filter(producer -> !still.contains(producer)).forEach(forgotten::add);
         }
         ObjectNode answer = said(log);
         boolean isClosed = told.get("closed").asBoolean();
@@ -210,6 +213,12 @@ final class Story {
     private Map<Long, Integer> coordinatorEpochs() {
         return LogCalls.activeProducers(log).stream()
             .collect(Collectors.toMap(ProducerState::producerId, ProducerState::coordinatorEpoch));
+    }
+
+    /** Producers of which it has data in mind, and not their end markers alone. */
+    private Set<Long> withSequences() {
+        return LogCalls.activeProducers(log).stream().filter(known -> known.lastSequence() != RecordBatch.NO_SEQUENCE)
+            .map(ProducerState::producerId).collect(Collectors.toSet());
     }
 
     private ObjectNode loadedAnew(boolean isClosed) throws IOException {
