@@ -19,7 +19,7 @@ from txn_analysis.frames import collected
 from txn_analysis.judge.early_warning import open_warnings
 from txn_analysis.judge.finding import Finding, Place, finding_of, impacts_of, place_of
 from txn_analysis.judge.judgement import Judgement, Judgements, judgements_of
-from txn_analysis.judge.outcome import outcome_of
+from txn_analysis.judge.outcome import has_logs, outcome_of
 from txn_analysis.judge.records import OpenTransaction, PartitionView
 from txn_analysis.judge.warning_frames import id_warnings
 from txn_analysis.parallel import in_parallel
@@ -79,7 +79,7 @@ def judge(run: Run) -> Judged:
     seen = _seen_at_hand(run) if run.evidence.is_at_hand else _seen_in_tasks(run)
     warnings = [*open_warnings(seen.judged.of_open, run.settings), *seen.of_ids]
     findings = [finding.row() for finding in _findings(run, seen.judged.of_open)]
-    run_row = _run_row(run, seen.state, seen.judged, findings, warnings)
+    run_row = _run_row(run, seen, findings, warnings)
     return Judged(run, seen.health, findings, plan_of(run, findings), run_row)
 
 
@@ -166,7 +166,10 @@ def _counted(state: StateEvidence) -> Row:
     }
 
 
-def _run_row(run: Run, state: StateEvidence, judged: Judgements, findings: list[Row], warnings: list[Row]) -> Row:
+def _run_row(run: Run, seen: _Seen, findings: list[Row], warnings: list[Row]) -> Row:
+    state, judged = seen.state, seen.judged
+    is_seeing = has_logs((row["topic"], row["is_in_capture"]) for row in seen.health)
+    outcome = outcome_of(judged.of_open, has_state=state.seen_count > 0, has_logs=is_seeing)
     settings, verdict_counts = run.settings, Counter(str(row["verdict"]) for row in findings)
     coverage = state.coverage(holes_waived=settings.transaction_state_complete) | {"disproved": judged.disproved}
     return {
@@ -182,5 +185,5 @@ def _run_row(run: Run, state: StateEvidence, judged: Judgements, findings: list[
         "verdict_counts": dict(verdict_counts),
         "state_coverage": json.dumps(coverage, sort_keys=True),
         "warnings": json.dumps(warnings, sort_keys=True),
-        "outcome": outcome_of(judged.of_open, has_state=state.seen_count > 0).value,
+        "outcome": outcome.value,
     }

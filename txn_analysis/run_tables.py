@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from txn_analysis.advise.plan_versions import stored_record
 from txn_analysis.asked_states import current_states, placed
+from txn_analysis.judge.outcome import has_logs
 from txn_analysis.past_run import finished_run
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH
 from txn_analysis.wanted_run import wanted_run
@@ -51,6 +52,12 @@ class RunTables:
     def has_state(self) -> bool:
         """At least one partition of `__transaction_state` was given."""
         return bool(json.loads(self.run["state_coverage"]).get("seen"))
+
+    @property
+    def has_logs(self) -> bool:
+        """The log of at least one partition is in the capture."""
+        seen = self.listed(PARTITION_HEALTH, "topic", "is_in_capture")
+        return has_logs((row["topic"], row["is_in_capture"]) for row in seen)
 
     def of(self, run_id: str) -> RunTables:
         """The tables of another run of the same cluster.

@@ -59,6 +59,7 @@ QUESTIONS = [
     (VERSION_2, "ended --outcome any --format json"),
     (FIND_HANGING, "list"),
 ]
+QUICK = ("find-hanging --format json", "list --format csv", "ended --outcome any --format json", "verify", "explain")
 # Loaded by Python before anything else: nobody starts a process, and there is no Spark.
 NO_SPARK = """
 import sys
@@ -108,7 +109,11 @@ def _no_session(*_: Any, **__: Any) -> Any:
     pytest.fail("Spark was started")
 
 
-@pytest.mark.parametrize(("variant", "words"), QUESTIONS, ids=lambda part: getattr(part, "name", part))
+@pytest.mark.parametrize(
+    ("variant", "words"),
+    [pytest.param(*asked, marks=[] if asked[1] in QUICK else [pytest.mark.cluster]) for asked in QUESTIONS],
+    ids=lambda part: getattr(part, "name", part),
+)
 def test_both_readers_give_the_same_answer(
     audit_of: Callable[[Variant], AuditReport],
     warehouse: str,

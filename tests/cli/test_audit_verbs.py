@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def report_with(*verdicts: str) -> AuditReport:
-    return build_report(rows.run(), [], [], [rows.finding(verdict=verdict) for verdict in verdicts])
+    return build_report(rows.run(), [], [rows.health()], [rows.finding(verdict=verdict) for verdict in verdicts])
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,13 @@ def test_report_goes_to_stdout_alone(command: Callable[..., Done], library: Libr
     done = command("audit", dump)
     assert done.out == text_report(report_with("hanging"))
     assert done.err == "txn-analysis: find: 1 file, 76 B ... 0.0 s\n"
+
+
+def test_a_quiet_audit_says_nothing_of_its_progress(command: Callable[..., Done], library: Library, dump: str) -> None:
+    library.returns("audit", report_with("hanging"))
+    assert command("audit", dump, "--quiet").err == ""
+    assert command("audit", dump, "-q").out == text_report(report_with("hanging"))
+    assert command("audit", dump).err != ""
 
 
 def test_report_as_json(command: Callable[..., Done], library: Library, dump: str) -> None:

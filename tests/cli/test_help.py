@@ -64,7 +64,7 @@ def test_verbs_that_read_a_run_hide_what_only_a_new_run_could_follow(command: Ca
 def test_flags_are_named_after_the_settings() -> None:
     request_fields = set(Request.__dataclass_fields__)
     settings_fields = {"as_of" if name == "as_of_ms" else name for name in Settings.model_fields}
-    assert request_fields - settings_fields == {"config", "output", "debug"}
+    assert request_fields - settings_fields == {"config", "output", "debug", "quiet"}
     assert settings_fields - request_fields == {"range_bytes", "plan_valid_ms", "plan_max_partitions"}  # in a file
     assert flag_name("as_of_ms") == "--as-of"
     assert set(JUDGING) <= request_fields

@@ -45,6 +45,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             current_states=lambda *ids: ["states", *ids],
             as_of_ms=rows.AS_OF_MS,
             has_state=True,
+            has_logs=True,
             run={"run_id": "run-1", "cluster": "east"},
         )
 

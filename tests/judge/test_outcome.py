@@ -42,6 +42,11 @@ def test_outcome_of_a_run(findings: list[Opened], *, has_state: bool, expected: 
     assert outcome_of(findings, has_state=has_state) is expected
 
 
+def test_without_any_log_nothing_was_looked_at_that_could_hang() -> None:
+    assert outcome_of([], has_state=True, has_logs=False) is Outcome.COULD_NOT_TELL
+    assert outcome_of([HANGS], has_state=True, has_logs=False) is Outcome.FINDINGS
+
+
 @pytest.mark.parametrize(
     ("fail_on", "expected"),
     [

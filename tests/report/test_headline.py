@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def report_with(*findings: rows.Row) -> AuditReport:
-    return build_report(rows.run(), [], [], findings)
+    return build_report(rows.run(), [], [rows.health()], findings)
 
 
 def test_what_hangs_is_repaired_by_the_plan_of_its_run() -> None:

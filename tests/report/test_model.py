@@ -28,8 +28,15 @@ def test_there_are_findings_from_fail_on_upwards(worst: Verdict, fail_on: Verdic
 
 
 def test_a_run_without_open_transactions_is_clean() -> None:
-    report = build_report(rows.run(), [], [], [])
+    report = build_report(rows.run(), [], [rows.health()], [])
     assert report.outcome_at(Verdict.IN_PROGRESS) is report.outcome.answer is Outcome.CLEAN
+
+
+def test_a_run_without_any_log_could_not_tell() -> None:
+    report = build_report(rows.run(), [], [rows.health(topic="__transaction_state")], [])
+    assert report.outcome_at() is report.outcome.answer is Outcome.COULD_NOT_TELL
+    (remedy,) = report.outcome.settled_by
+    assert (remedy.missing, remedy.transaction_count) == ("no log of a partition is in this capture", 0)
 
 
 def test_json_says_what_could_not_be_told_and_what_would_tell() -> None:

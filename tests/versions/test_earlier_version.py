@@ -76,7 +76,7 @@ def fresh(
     return warehouse, [audited(warehouse, capture) for capture in (FIRST, LATER)]
 
 
-@pytest.fixture(scope="module", params=["our writer", "Spark's writer"])
+@pytest.fixture(scope="module", params=["our writer", pytest.param("Spark's writer", marks=pytest.mark.cluster)])
 def upgraded(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Warehouse]:

@@ -79,7 +79,7 @@ def warehouse(spark: SparkSession, made_earlier: Path, tmp_path: Path) -> Wareho
     return Warehouse(spark, str(shutil.copytree(made_earlier, tmp_path / "ware house#1%20ä")))
 
 
-@pytest.fixture(params=["our writer", "Spark's writer"])
+@pytest.fixture(params=["our writer", pytest.param("Spark's writer", marks=pytest.mark.cluster)])
 def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "Spark's writer":
         monkeypatch.setattr(Warehouse, "_local", None)

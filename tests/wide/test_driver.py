@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pytest
+
 from benchmarks.batches import Partition
 from benchmarks.dumps import SHALLOW, write_segment
 from txn_analysis import frames, pipeline
@@ -13,7 +15,6 @@ from txn_analysis.config import Settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
     from pyspark.sql import SparkSession
 
 PRODUCERS = 20  # each can leave one transaction open, which is a finding
@@ -59,6 +60,7 @@ def collected_bytes(spark: SparkSession) -> dict[int, int]:
     return {(one := stages.apply(k)).stageId(): one.resultSize() for k in range(stages.size())}
 
 
+@pytest.mark.cluster
 def test_what_reaches_the_driver_grows_with_files_and_findings_but_not_with_batches(
     spark: SparkSession, empty_warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

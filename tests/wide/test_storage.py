@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.faults.scene import EARLIER, LATER, differences, settings
 from txn_analysis import pipeline
 from txn_analysis.warehouse import Warehouse
@@ -12,11 +14,10 @@ from txn_analysis.warehouse import Warehouse
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
     from tests.faults.scene import Scene
 
 
+@pytest.mark.cluster
 def test_the_tables_are_those_of_a_disk(
     scene: Scene, empty_warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,7 +34,7 @@ JUDGING = (
     "verify",
 )
 _WIDEST = 10_000  # columns: lines are filled up to it
-_NOT_SETTINGS = frozenset({"as_of", "config", "output", "debug"})
+_NOT_SETTINGS = frozenset({"as_of", "config", "output", "debug", "quiet"})
 
 
 class TextOrJson(StrEnum):
@@ -197,6 +197,7 @@ class Request:
         str | None, typer.Option("--config", metavar="FILE", help="Settings from FILE; environment and flags beat it.")
     ] = None
     master: Annotated[str | None, typer.Option("--master", metavar="URL", help="Spark master. [local[*]]")] = None
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr, only errors and notes.")] = False
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False
 
     def settings(self) -> Settings:

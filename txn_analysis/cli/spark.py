@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from txn_analysis.errors import AuditError, ConfigError, WarehouseError
 from txn_analysis.frames import is_at_hand
 from txn_analysis.interrupts import handle_signals
-from txn_analysis.report.progress import progress_on
+from txn_analysis.report.progress import progress_on, silent
 from txn_analysis.warehouse_place import check_writable, folder_here
 from txn_analysis.when_needed import started_once
 
@@ -34,8 +34,23 @@ RUNS_FOLDER = "runs"
 """The table without which there is nothing to read; its schema takes a second to import."""
 
 
+_quiet: list[bool] = []  # of the commands that run, one in another
+
+
+@contextmanager
+def quietly(*, is_quiet: bool) -> Iterator[None]:
+    """Meanwhile there is no progress on stderr, where that is asked for."""
+    _quiet.append(is_quiet)
+    try:
+        yield
+    finally:
+        _quiet.pop()
+
+
 def progress() -> Progress:
     """The progress display for stderr."""
+    if any(_quiet):
+        return silent()
     return progress_on(sys.stderr, is_dumb=os.environ.get("TERM") == "dumb")
 
 

@@ -16,6 +16,7 @@ import typer
 from txn_analysis.cli.once import OnceEach
 from txn_analysis.cli.options import JUDGING, Request
 from txn_analysis.cli.output import check_output
+from txn_analysis.cli.spark import quietly
 from txn_analysis.errors import AuditError
 from txn_analysis.interrupts import Interrupted, is_interrupted
 from txn_analysis.report.escape import escape
@@ -47,7 +48,7 @@ def verb(app: typer.Typer, name: str, example: str, *, judges: bool = False) -> 
 
         def command(**values: Any) -> None:
             request = Request(**{f.name: values.pop(f.name) for f in dataclasses.fields(Request)})
-            with reported_errors(debug=request.debug):
+            with reported_errors(debug=request.debug), quietly(is_quiet=request.quiet):
                 check_output(request.output)
                 if not judges:
                     _note_ignored(request)

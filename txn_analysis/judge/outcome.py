@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.reading.topics import STATE_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +20,7 @@ class Outcome(StrEnum):
     """What a run answers to the question whether anything hangs."""
 
     CLEAN = "clean"  # nothing at or above the verdict that is asked about, and nothing in doubt
-    COULD_NOT_TELL = "could_not_tell"  # nothing at or above it, but something open is in doubt
+    COULD_NOT_TELL = "could_not_tell"  # nothing at or above it, but something open is in doubt, or no log was read
     FINDINGS = "findings"  # something at or above it
 
     def exit_code(self, *, accept_inconclusive: bool = False, exit_zero: bool = False) -> int:
@@ -33,6 +34,18 @@ class Outcome(StrEnum):
             return 0
         return _EXIT_CODES[self]
 
+
+def has_logs(partitions: Iterable[tuple[str, bool]]) -> bool:
+    """Whether something was looked at that could hang: the log of a partition whose topic is not the coordinator's.
+
+    Args:
+        partitions: of a run, the topic of each, and whether the capture has files of it.
+    """
+    return any(is_in_capture and topic != STATE_TOPIC for topic, is_in_capture in partitions)
+
+
+NO_LOGS = "no log of a partition is in this capture"
+"""What is missing where nothing was read that could hang."""
 
 _EXIT_CODES = {Outcome.CLEAN: 0, Outcome.FINDINGS: 1, Outcome.COULD_NOT_TELL: 3}
 
@@ -70,15 +83,20 @@ def _is_open_question(finding: Judged) -> bool:
     return finding.verdict is Verdict.INCONCLUSIVE and is_late
 
 
-def outcome_of(findings: Iterable[Judged], *, has_state: bool, fail_on: Verdict = Verdict.HANGING) -> Outcome:
+def outcome_of(
+    findings: Iterable[Judged], *, has_state: bool, has_logs: bool = True, fail_on: Verdict = Verdict.HANGING
+) -> Outcome:
     """How a run came out.
 
     Args:
         findings: all its open transactions.
         has_state: at least one partition of `__transaction_state` was given.
+        has_logs: the log of at least one other partition was given; where nothing is open either, nothing was looked
+            at that could hang.
         fail_on: the most harmless verdict that is a finding.
     """
     every = list(findings)
     if any(finding.verdict.severity >= fail_on.severity for finding in every):
         return Outcome.FINDINGS
-    return Outcome.COULD_NOT_TELL if in_doubt(every, has_state=has_state) else Outcome.CLEAN
+    is_known = (has_logs or every) and not in_doubt(every, has_state=has_state)
+    return Outcome.CLEAN if is_known else Outcome.COULD_NOT_TELL

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.judge.outcome import in_doubt, outcome_of
+from txn_analysis.judge.outcome import has_logs, in_doubt, outcome_of
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.model import (
     AuditReport,
@@ -19,7 +19,7 @@ from txn_analysis.report.model import (
     SkippedInput,
     WarningItem,
 )
-from txn_analysis.report.settling import remedies
+from txn_analysis.report.settling import READ_LOGS, remedies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -60,17 +60,20 @@ def build_report(
         findings=tuple(finding_items),
         impact=_cluster_impact(partitions, finding_items),
         warnings=tuple(WarningItem.model_validate(row) for row in json.loads(run.get("warnings") or "[]")),
-        outcome=_outcome(finding_items, run_item, coverage),
+        outcome=_outcome(finding_items, run_item, coverage, partitions),
     )
 
 
-def _outcome(findings: list[FindingItem], run: RunItem, coverage: Coverage) -> OutcomeItem:
+def _outcome(
+    findings: list[FindingItem], run: RunItem, coverage: Coverage, partitions: list[PartitionItem]
+) -> OutcomeItem:
     doubtful = in_doubt(findings, has_state=coverage.has_state)
+    is_blind = not findings and not has_logs((item.topic, item.is_in_capture) for item in partitions)
     return OutcomeItem(
-        answer=outcome_of(findings, has_state=coverage.has_state),
+        answer=outcome_of(findings, has_state=coverage.has_state, has_logs=not is_blind),
         transaction_count=len(doubtful),
         partitions=tuple(sorted({finding.topic_partition for finding in doubtful})),
-        settled_by=remedies(doubtful, run, coverage.transaction_state),
+        settled_by=(READ_LOGS,) if is_blind else remedies(doubtful, run, coverage.transaction_state),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.config import flag_name
-from txn_analysis.judge.outcome import Outcome
+from txn_analysis.judge.outcome import NO_LOGS, Outcome
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.escape import clip, escape, shell_word
@@ -38,7 +38,7 @@ class Headline:
 
     Attributes:
         word: the answer, such as `HANGING`; None where nothing is to be said of any transaction.
-        findings: the transactions that it is about, at least one where there is a word.
+        findings: the transactions that it is about; none where no log was read.
         verdict: whose colour it has; None where all is well.
     """
 
@@ -52,8 +52,10 @@ class Headline:
         return sorted({escape(finding.topic_partition) for finding in self.findings})
 
     @property
-    def how_many(self) -> str:
-        """How many transactions on how many partitions."""
+    def what(self) -> str:
+        """How many transactions on how many partitions; or that nothing was read that could hang."""
+        if not self.findings:
+            return NO_LOGS
         return f"{count(len(self.findings), 'transaction')} on {count(len(self.places), 'partition')}"
 
     @property
@@ -61,15 +63,18 @@ class Headline:
         """The whole line."""
         if self.word is None:
             return "Nothing hangs in what was read."
-        return f"{self.word}: {self.how_many}: {listed(self.places, MOST_PLACES)}"
+        places = f": {listed(self.places, MOST_PLACES)}" if self.findings else ""
+        return f"{self.word}: {self.what}{places}"
 
 
 def headline(report: AuditReport, fail_on: Verdict = Verdict.HANGING) -> Headline:
     """The first line for somebody who asks for what is at or above a verdict."""
     outcome = report.outcome_at(fail_on)
     worst = max((f.verdict for f in report.findings), key=lambda verdict: verdict.severity, default=None)
-    if outcome is Outcome.CLEAN or worst is None:
+    if outcome is Outcome.CLEAN:
         return Headline(None, (), None)
+    if worst is None:
+        return Headline("COULD NOT TELL", (), Verdict.INCONCLUSIVE)
     if outcome is Outcome.COULD_NOT_TELL or worst is Verdict.INCONCLUSIVE:
         doubtful = report.doubtful or tuple(f for f in report.findings if f.verdict is worst)
         return Headline("COULD NOT TELL", doubtful, Verdict.INCONCLUSIVE)
@@ -169,6 +174,9 @@ def _look(report: AuditReport) -> Iterator[Step]:
 
 def _complete(report: AuditReport) -> Iterator[Step]:
     for remedy in report.outcome.settled_by:
+        if not remedy.transaction_count:
+            yield Step(escape(f"Since {remedy.missing}, give {remedy.text}."))
+            continue
         number = count(remedy.transaction_count, "transaction")
         yield Step(escape(f"For {number} without an answer, since {remedy.missing}: {remedy.text}."))
 

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from txn_analysis.config import LATE_TRANSACTION_BUFFER_MS
-from txn_analysis.judge.outcome import Outcome, in_doubt, outcome_of
+from txn_analysis.judge.outcome import Outcome, has_logs, in_doubt, outcome_of
 from txn_analysis.judge.verdicts import Verdict
 
 SCHEMA_VERSION = 2
@@ -303,4 +303,10 @@ class AuditReport(Item):
 
     def outcome_at(self, fail_on: Verdict = Verdict.HANGING) -> Outcome:
         """How the run came out for somebody who asks for what is at or above a verdict."""
-        return outcome_of(self.findings, has_state=self.coverage.has_state, fail_on=fail_on)
+        has_state = self.coverage.has_state
+        return outcome_of(self.findings, has_state=has_state, has_logs=self.has_logs, fail_on=fail_on)
+
+    @property
+    def has_logs(self) -> bool:
+        """The log of at least one partition is in the capture."""
+        return has_logs((item.topic, item.is_in_capture) for item in self.partitions)

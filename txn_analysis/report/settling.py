@@ -11,6 +11,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.config import flag_name
+from txn_analysis.judge.outcome import NO_LOGS
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.rules.clock_not_credible import CLOCK_NOT_CREDIBLE
 from txn_analysis.judge.rules.commit_may_be_missing import COMMIT_MAY_BE_MISSING
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 _MOST_PLACES = 3
+
+READ_LOGS = Remedy(
+    missing=NO_LOGS,
+    text="the logs of the partitions, audited together with `__transaction_state`",
+    transaction_count=0,
+    partitions=(),
+)
+"""Where nothing was read that could hang."""
 
 
 class Asked(NamedTuple):
