@@ -14,7 +14,7 @@ CODE := txn_analysis jobs tests benchmarks
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-demo: $(READY) ## Audit a real capture in data/ and print the report (about 30 s)
+demo: $(READY) ## Audit a real capture in data/ and print the report (seconds)
 	@$(BIN)/txn-analysis audit $(CAPTURE)/segments $(CAPTURE)/transaction-state \
 		--transaction-state-partitions 4 --max-clock-skew-ms 0 --warehouse build/demo-warehouse --exit-zero
 	@echo 'The commands above work here after:  . $(BIN)/activate' >&2
