@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -94,6 +94,16 @@ def names_producers(run: PastRun, producer_ids: Collection[int]) -> set[int]:
     for batch in run.evidence.batches(TRANSACTION_STATES, *NAMED):
         for name in NAMED:
             found.update(pc.unique(batch[name].filter(pc.is_in(batch[name], wanted))).to_pylist())
+    return found
+
+
+def record_counts(run: PastRun, producer_ids: Collection[int]) -> Counter[int]:
+    """By producer id, how many records of the coordinator stand for it."""
+    wanted, found = pa.array(sorted(producer_ids), pa.int64()), Counter[int]()
+    for batch in run.evidence.batches(TRANSACTION_STATES, *NAMED):
+        for name in NAMED:
+            counts = batch[name].filter(pc.is_in(batch[name], wanted)).value_counts()
+            found.update(dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)))
     return found
 
 

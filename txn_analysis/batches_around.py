@@ -56,18 +56,17 @@ class _Around:
     def add(self, batch: pa.RecordBatch) -> None:
         opened = self._opened
         is_here = pc.and_(pc.equal(batch["topic"], opened.topic), pc.equal(batch["partition"], opened.partition))
-        here = batch.filter(is_here).select([*_SHOWN])
-        is_own = pc.fill_null(pc.equal(here["producer_id"], opened.producer_id), fill_value=False)
-        is_before = pc.less(here["base_offset"], opened.txn_start_offset)
-        own = here.filter(pc.and_(is_own, pc.invert(pc.or_(here["is_control"], is_before))))
-        for part in (self._first, self._last):
-            part.add(own)
-        is_marker_before = pc.and_(here["is_control"], is_before)
-        self._before.add(here.filter(is_marker_before))
-        self._own_marker.add(here.filter(pc.and_(is_marker_before, is_own)))
+        is_own, is_marker = pc.equal(batch["producer_id"], opened.producer_id), batch["is_control"]
+        is_before = pc.less(batch["base_offset"], opened.txn_start_offset)
+        is_marker_before = pc.and_(pc.and_(is_here, is_marker), is_before)
+        is_own_data = pc.and_(pc.and_(is_here, is_own), pc.invert(pc.or_(is_marker, is_before)))
+        self._first.add(batch, is_own_data)
+        self._last.add(batch, is_own_data)
+        self._before.add(batch, is_marker_before)
+        self._own_marker.add(batch, pc.and_(is_marker_before, is_own))
         if opened.last_offset is not None:
-            is_after = pc.greater(here["base_offset"], opened.last_offset)
-            self._after.add(here.filter(pc.and_(here["is_control"], is_after)))
+            is_after = pc.greater(batch["base_offset"], opened.last_offset)
+            self._after.add(batch, pc.and_(pc.and_(is_here, is_marker), is_after))
 
     @property
     def rows(self) -> list[Row]:
@@ -86,8 +85,12 @@ class _Nearest:
         self._kept = slice(count) if count > 0 else slice(count, None)
         self.found: dict[int, Row] = {}
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        _, places = np.unique(batch["base_offset"].to_numpy(), return_index=True)
-        rows = {row["base_offset"]: row for row in batch.take(places[self._kept]).to_pylist()}
-        every = rows | self.found
+    def add(self, batch: pa.RecordBatch, is_meant: pa.Array) -> None:
+        """Look among the rows of a batch that are meant; NULL means no."""
+        places = np.flatnonzero(pc.fill_null(is_meant, fill_value=False).to_numpy(zero_copy_only=False))
+        if not len(places):
+            return
+        _, first = np.unique(batch["base_offset"].to_numpy()[places], return_index=True)
+        rows = batch.select([*_SHOWN]).take(places[first[self._kept]]).to_pylist()
+        every = {row["base_offset"]: row for row in rows} | self.found
         self.found = {offset: every[offset] for offset in sorted(every)[self._kept]}

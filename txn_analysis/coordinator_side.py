@@ -51,7 +51,7 @@ class CoordinatorSide(NamedTuple):
 
 
 def coordinator_side(run: Run, opened: Sequence[Row], health: list[Row], states: DataFrame) -> CoordinatorSide:
-    """What a run knows of the coordinator.
+    """What a run knows of the coordinator, where its inputs are too many to be held.
 
     Args:
         run: whose evidence counts.
@@ -59,8 +59,6 @@ def coordinator_side(run: Run, opened: Sequence[Row], health: list[Row], states:
         health: all rows of `partition_health` of the run.
         states: the records of the coordinator that are evidence in the run.
     """
-    if run.evidence.is_at_hand:
-        return side_at_hand(run, opened, health)
     markers = end_markers(run.rows(TRANSACTIONS), run.rows(PARTITION_HEALTH))
     state_bytes = sum(item["text_bytes"] for item in run.evidence.inputs if _holds_state(item))
     if is_at_hand(state_bytes):

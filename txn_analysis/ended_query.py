@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.asked_states import histories
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.asked_states import histories, record_counts
 from txn_analysis.ended_rows import ended_rows, newest, with_previous_ends
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.ended import ended_with
@@ -14,8 +18,6 @@ from txn_analysis.report.answer import Answer, Column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    import pyarrow as pa
 
     from txn_analysis.filters import Filters
     from txn_analysis.judge.ended import Ended
@@ -37,6 +39,7 @@ ENDED_COLUMNS = (
     Column("EvidenceAgainst"),
 )
 _IN_TEXT = len(ENDED_COLUMNS) - 2
+_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -60,17 +63,52 @@ class EndedFilters:
 
 def ended_answer(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[Answer, int]:
     """The wanted ended transactions, newest first, and how many more there are."""
-    rows = ended_rows(run, wanted.outcome, **filters.rows)
     if filters.transactional_id_patterns or wanted.cause is not None or wanted.is_stale:
-        shown, number = _newest_that_fit((one for part in rows for one in _explained(run, part)), filters, wanted)
+        shown, number = _newest_that_fit(_all_explained(run, filters, wanted), filters, wanted)
     else:
-        last, number = newest(rows, wanted.limit)
-        shown = [] if last is None else [*_explained(run, last)]
+        last, number = newest(ended_rows(run, wanted.outcome, **filters.rows), wanted.limit)
+        shown = [] if last is None else sorted(_explained_of(run, last), key=_newest_first)
     return Answer(ENDED_COLUMNS, tuple(map(_row, shown)), _IN_TEXT), number - len(shown)
 
 
+def _all_explained(run: PastRun, filters: Filters, wanted: EndedFilters) -> Iterator[Ended]:
+    """Every transaction that may be wanted, with its cause; some producers after the others."""
+    counts = Counter[int]()
+    for batch in ended_rows(run, wanted.outcome, "producer_id", **filters.rows):
+        counts.update(_counted(batch["producer_id"]))
+    for producer_ids in _groups(run, counts):
+        rows = ended_rows(run, wanted.outcome, **filters.places, producer_id=producer_ids)
+        yield from _explained(run, pa.Table.from_batches(rows))
+
+
+def _explained_of(run: PastRun, rows: pa.Table) -> Iterator[Ended]:
+    """The same of some rows that are at hand."""
+    for producer_ids in _groups(run, _counted(rows["producer_id"])):
+        is_theirs = pc.is_in(rows["producer_id"], pa.array(producer_ids, pa.int64()))
+        yield from _explained(run, rows.filter(is_theirs).combine_chunks())
+
+
+def _counted(producer_ids: pa.Array) -> Counter[int]:
+    counts = producer_ids.value_counts()
+    return Counter(dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)))
+
+
+def _groups(run: PastRun, ended: Counter[int]) -> Iterator[list[int]]:
+    """Producer ids, as many at a time as their transactions and the coordinator's records of them can be held of."""
+    group: list[int] = []
+    number, records = 0, record_counts(run, ended) if ended else Counter[int]()
+    for producer_id in sorted(ended):
+        own = ended[producer_id] + records[producer_id]
+        if group and number + own > _AT_ONCE:
+            yield group
+            group, number = [], 0
+        group.append(producer_id)
+        number += own
+    if group:
+        yield group
+
+
 def _explained(run: PastRun, rows: pa.Table) -> Iterator[Ended]:
-    """The transactions with their causes; as few at a time as the histories of their ids can be held of."""
     known = histories(run, set(rows["producer_id"].unique().to_pylist()))
     of_producer = {
         producer_id: {name: IdHistory(records) for name, records in own.items()} for producer_id, own in known.items()

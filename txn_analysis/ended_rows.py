@@ -13,42 +13,47 @@ from txn_analysis.tables import TRANSACTIONS
 from txn_analysis.tables.transactions import ENDED_OUTCOMES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
+
+    from numpy.typing import NDArray
 
     from txn_analysis.past_run import PastRun
 
 _KEY = ("topic", "partition", "producer_id")
 _STORED = tuple(name for name in EndedTransaction._fields if name != "previous_end_ms")
 _NEWEST_FIRST = [("end_timestamp_ms", "descending"), ("topic", "ascending"), ("partition", "ascending")]
-_HELD_ROWS = 1 << 16
-_AT_ONCE = 1 << 15
+_HELD_ROWS = 1 << 15
 _UNKNOWN = np.iinfo(np.int64).min
 
 
-def ended_rows(run: PastRun, outcome: str | None, **one_of: Collection[Any]) -> Iterator[pa.Table]:
-    """The ended rows of `transactions` that are asked about, as the columns of `EndedTransaction`; some at a time.
+def ended_rows(run: PastRun, outcome: str | None, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
+    """The ended rows of `transactions` that are asked about.
 
     Args:
         run: whose they are.
         outcome: only those that ended like this.
+        names: of the columns that are wanted; without any, those of `EndedTransaction`.
         one_of: as of `Stored.batches`.
     """
     outcomes = ENDED_OUTCOMES if outcome is None else (outcome,)
-    for batch in run.batches(TRANSACTIONS, *_STORED, outcome=outcomes, **one_of):
-        for first in range(0, len(batch), _AT_ONCE):
-            yield pa.Table.from_batches([batch.slice(first, _AT_ONCE)])
+    return run.batches(TRANSACTIONS, *(names or _STORED), outcome=outcomes, **one_of)
 
 
-def newest(parts: Iterator[pa.Table], limit: int) -> tuple[pa.Table | None, int]:
+def newest(parts: Iterable[pa.RecordBatch], limit: int) -> tuple[pa.Table | None, int]:
     """The rows that ended last, newest first, and how many there were; None where there was none."""
     held: list[pa.Table] = []
-    number = 0
-    for part in parts:
-        held.append(part)
+    number, since_ms = 0, None
+    for part in map(_table, parts):
         number += len(part)
+        held.append(part if since_ms is None else part.filter(pc.greater_equal(part["end_timestamp_ms"], since_ms)))
         if sum(map(len, held)) > limit + _HELD_ROWS:
             held = [_newest(held, limit)]
+            since_ms = held[0]["end_timestamp_ms"][-1].as_py()
     return (_newest(held, limit) if held else None), number
+
+
+def _table(batch: pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([batch])
 
 
 def _newest(parts: list[pa.Table], limit: int) -> pa.Table:
@@ -59,32 +64,37 @@ def _newest(parts: list[pa.Table], limit: int) -> pa.Table:
 
 def with_previous_ends(run: PastRun, rows: pa.Table) -> Iterator[EndedTransaction]:
     """Ended transactions, each with the time of its producer's end marker before its own."""
-    keys = rows.select(_KEY).group_by(list(_KEY)).aggregate([])
-    keys = keys.append_column("key", pa.array(np.arange(len(keys))))
-    previous = _Previous(_keyed(rows.append_column("row", pa.array(np.arange(len(rows)))), keys))
-    wanted = {name: keys[name].unique().to_pylist() for name in _KEY}
-    for batch in run.batches(TRANSACTIONS, *_KEY, "end_offset", "end_timestamp_ms", outcome=ENDED_OUTCOMES, **wanted):
-        previous.add(_keyed(pa.Table.from_batches([batch]), keys))
-    for row, before_ms in zip(rows.to_pylist(), previous.times_ms(), strict=True):
+    previous = _Previous(rows)
+    asked = {name: rows[name].unique().to_pylist() for name in _KEY}
+    for batch in run.batches(TRANSACTIONS, *_KEY, "end_offset", "end_timestamp_ms", outcome=ENDED_OUTCOMES, **asked):
+        previous.add(batch)
+    listed = (row for batch in rows.to_batches(_HELD_ROWS) for row in batch.to_pylist())
+    for row, before_ms in zip(listed, previous.times_ms(), strict=True):
         yield EndedTransaction(**row, previous_end_ms=before_ms)
-
-
-def _keyed(rows: pa.Table, keys: pa.Table) -> pa.Table:
-    """The rows of some producers in some partitions, each with the number of its key."""
-    return rows.join(keys, list(_KEY), join_type="inner")
 
 
 class _Previous:
     """Of each of some ends the nearest one before it, of its producer and partition, among those that are added."""
 
     def __init__(self, asked: pa.Table) -> None:
-        rows = asked.sort_by("row")
-        self._keys, self._ends = (rows[name].to_numpy() for name in ("key", "end_offset"))
-        self._found, self._times = np.full(len(rows), -1, np.int64), np.full(len(rows), _UNKNOWN)
+        self._topics, self._producers = (asked[name].unique() for name in ("topic", "producer_id"))
+        self._partition_count = pc.max(asked["partition"]).as_py() + 1
+        self._keys, self._ends = self._keys_of(asked), asked["end_offset"].to_numpy()
+        self._found, self._times = np.full(len(asked), -1, np.int64), np.full(len(asked), _UNKNOWN)
 
-    def add(self, rows: pa.Table) -> None:
-        """Look among some more rows."""
-        keys = np.concatenate([rows["key"].to_numpy(), self._keys])
+    def _keys_of(self, rows: pa.Table | pa.RecordBatch) -> NDArray[np.int64]:
+        """A number for each partition and producer of those that are asked about."""
+        topic, producer = (
+            pc.index_in(rows[name], known).to_numpy(zero_copy_only=False)
+            for name, known in (("topic", self._topics), ("producer_id", self._producers))
+        )
+        place = topic.astype(np.int64) * self._partition_count + rows["partition"].to_numpy()
+        keys: NDArray[np.int64] = place * len(self._producers) + producer
+        return keys
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Look among some more rows, of these topics, partitions and producers."""
+        keys = np.concatenate([self._keys_of(rows), self._keys])
         ends = np.concatenate([rows["end_offset"].to_numpy(), self._ends])
         times = pc.fill_null(rows["end_timestamp_ms"], _UNKNOWN).to_numpy()
         order = np.lexsort((np.arange(len(keys)) < len(rows), ends, keys))  # who asks stands before an end of its own

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from txn_analysis.alike import unlike
 from txn_analysis.data_files import write_data_files
@@ -20,6 +18,7 @@ from txn_analysis.delta_folder import DeltaFolder, NoTable
 from txn_analysis.errors import WarehouseError
 from txn_analysis.new_tables import create_table_here
 from txn_analysis.one_writer import one_writer
+from txn_analysis.parquet_batches import batches_of
 from txn_analysis.storage_errors import mapped
 from txn_analysis.taken_rows import take_file
 
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 _Result = TypeVar("_Result")
-
-_BATCH_ROWS = 1 << 16
 
 
 class NeedsSparkError(WarehouseError):
@@ -93,7 +90,7 @@ class LocalTables:
                 files[file.slice].append(f"{self._path(table)}/{file.path}")
         own, schema = [name for name in names if name != column], _of_names(table, names)
         for slice_, paths in files.items():
-            found = self._mapped(table, partial(_batches_in, paths, stored_schema, own, wanted))
+            found = batches_of(paths, stored_schema, own, wanted, one_of.keys() - {column})
             for batch in filter(len, mapped_each(self._path(table), found)):
                 arrays = [pa.repeat(slice_, len(batch)) if name == column else batch[name] for name in schema.names]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -222,15 +219,6 @@ class LocalTables:
 
     def _path(self, table: Table) -> str:
         return str(self.root / table.name)
-
-
-def _batches_in(
-    paths: list[str], schema: pa.Schema, names: Sequence[str], wanted: pc.Expression
-) -> Iterator[pa.RecordBatch]:
-    found: Iterator[pa.RecordBatch] = ds.dataset(paths, schema).to_batches(
-        names, filter=wanted, batch_size=_BATCH_ROWS, batch_readahead=2, fragment_readahead=1
-    )
-    return found
 
 
 def _of_names(table: Table, names: Sequence[str]) -> pa.Schema:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from txn_analysis.cli.spark import check_warehouse, spark_session
+from txn_analysis.cli.spark import check_master, check_warehouse, spark_session
 from txn_analysis.warehouse_place import folder_here
 
 if TYPE_CHECKING:
@@ -21,8 +21,10 @@ def stored(settings: Settings) -> Iterator[Stored]:
     """The tables of the warehouse, for the length of a command; Spark starts only where it is needed.
 
     Raises:
+        ConfigError: the master is none, although it may not be needed.
         WarehouseError: there is no such warehouse, or no storage where it is said to be.
     """
+    check_master(settings.master)
     check_warehouse(settings)
     with ExitStack() as stack:
 
