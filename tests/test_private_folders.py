@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.faults.interrupts import IN_TASKS
 from txn_analysis.private_folders import OWNER_ONLY, make_private, make_private_in_store
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def mode(folder: Path) -> int:
 
 
 class Watched:
-    """An audit by the command line in folders of its own, and the modes that its folders were seen with last."""
+    """An audit by the command line and Spark in folders of its own, and the modes that these were seen with last."""
 
     def __init__(self, place: Path, umask: int, *words: str) -> None:
         self.temp, self.home = place / "temp", place / "home"
@@ -40,7 +41,7 @@ class Watched:
         with (
             told.open("w") as errors,
             subprocess.Popen(
-                [sys.executable, "-m", "txn_analysis", "audit", str(DUMP), "--exit-zero", *words],
+                [sys.executable, "-c", IN_TASKS, "audit", str(DUMP), "--exit-zero", *words],
                 cwd=self.home,
                 env=known | {"PYTHONPATH": str(ROOT), "TMPDIR": str(self.temp)},
                 umask=umask,

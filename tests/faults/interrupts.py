@@ -103,14 +103,15 @@ def txn_analysis(words: Sequence[str], temp: Path, stdout: int = subprocess.DEVN
     return Command([sys.executable, "-m", "txn_analysis", *words], temp, stdout)
 
 
-_IN_TASKS = """
+IN_TASKS = """
 from txn_analysis import frames
 from txn_analysis.__main__ import main
 frames.AT_HAND_BYTES = -1
 main()
 """
+"""The command line as a program, which does in Spark's tasks what it would do by itself, as if it were much."""
 
 
 def in_tasks(words: Sequence[str], temp: Path) -> Command:
-    """The command line, which does in Spark's tasks what it would do by itself, as if it were much."""
-    return Command([sys.executable, "-c", _IN_TASKS, *words], temp, subprocess.DEVNULL)
+    """The command line as in IN_TASKS."""
+    return Command([sys.executable, "-c", IN_TASKS, *words], temp, subprocess.DEVNULL)

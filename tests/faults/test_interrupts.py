@@ -122,7 +122,11 @@ def test_at_each_stage_of_an_audit(stage: str, scene: Scene, tmp_path: Path) -> 
 
 @pytest.mark.cluster
 @pytest.mark.parametrize("words", [("find-hanging",), ("abort-plan",), ("explain",), ("report", "--format", "html")])
-def test_while_an_answer_is_looked_for(words: tuple[str, ...], scene: Scene, tmp_path: Path) -> None:
+def test_while_an_answer_is_looked_for_by_spark(
+    words: tuple[str, ...], scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a configuration of Spark may say what a path means."""
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     asked = [*words, "--warehouse", str(scene.copied_to(tmp_path / "warehouse")), "--cluster", "earlier"]
     assert_at_once(interrupted_after("start Spark", txn_analysis(asked, tmp_path / "temp")), 130, "start Spark")
 
