@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS
 from tests.e2e.kafka_jars import dump_tool
+from tests.faults.processes import wait_until
 from txn_analysis import pipeline
 from txn_analysis.config import Settings
 
@@ -65,10 +67,17 @@ def take_capture(scene: Scene, folder: Path) -> Capture:
     with ExitStack() as quiet:
         for pulse in scene.pulses.values():
             quiet.enter_context(pulse.still)
+        _wait_for_high_watermarks(cluster)
         log_dir = cluster.copy_logs(folder / "log-dir")
         answers = scene.open_by_the_broker()
         hanging = None if cluster.has_zookeeper else _places(cluster.find_hanging())
     return Capture(log_dir, answers, hanging)
+
+
+def _wait_for_high_watermarks(cluster: Cluster) -> None:
+    """The broker writes them down every few seconds; what lies above one may be a dead leader's own."""
+    file, since = cluster.log_dir() / "replication-offset-checkpoint", time.time_ns()
+    wait_until(lambda: file.exists() and file.stat().st_mtime_ns > since, "the checkpoint of the high watermarks")
 
 
 def dump(cluster: Cluster, log_dir: Path, target: Path) -> Path:
