@@ -20,7 +20,7 @@ from pyspark.sql.pandas import functions as arrow_functions
 
 from txn_analysis.errors import MissingToolError
 from txn_analysis.parallel import threads_begin_with
-from txn_analysis.session import WORKER_ENVIRONMENT, is_local, with_delta, work_options
+from txn_analysis.session import WORKER_ENVIRONMENT, check_has_delta, is_local, with_delta, work_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ def check_usable(spark: SparkSession) -> None:
         raise MissingToolError(
             "this is a session of Spark Connect, which leaves its Java out of reach: audit where the driver runs"
         )
-    with_delta(spark)
+    check_has_delta(spark)
 
 
 @contextmanager
@@ -60,6 +60,7 @@ def borrowed(spark: SparkSession, length: RunLength) -> Iterator[SparkSession]:
         MissingToolError: as with `check_usable`.
     """
     check_usable(spark)
+    with_delta(spark)
     with _PROCESS.prepared(spark), _active_session_kept(spark):
         own = _clone(spark, length)
         # Delta asks for the active session of a thread, and takes the user's own where there is none.

@@ -264,13 +264,22 @@ def _is_delta_loadable() -> bool:
 
 def with_delta(spark: SparkSession) -> SparkSession:
     """The session, if Delta is in it; names that Java is asked for are kept in its gateway, which changes no answer."""
+    check_has_delta(spark)
+    _remember_names(spark._jvm)
+    return spark
+
+
+def check_has_delta(spark: SparkSession) -> None:
+    """Refuse a session without Delta.
+
+    Raises:
+        MissingToolError: it says how to give it one.
+    """
     if _DELTA_EXTENSION not in (spark.conf.get("spark.sql.extensions", "") or "") or not _is_delta_loadable():
         raise MissingToolError(
             "the running Spark session has no Delta: start it with"
             f" spark.sql.extensions={_DELTA_EXTENSION} and {DELTA_COORDINATES}, or let txn-analysis start it"
         )
-    _remember_names(spark._jvm)
-    return spark
 
 
 def _remember_names(jvm: Any) -> None:
