@@ -90,11 +90,7 @@ def _newest(parts: Iterable[pa.Table]) -> pa.Table:
 
 def names_producers(run: PastRun, producer_ids: Collection[int]) -> set[int]:
     """Those of some producer ids that any record of the coordinator stands for."""
-    wanted, found = pa.array(sorted(producer_ids), pa.int64()), set[int]()
-    for batch in run.evidence.batches(TRANSACTION_STATES, *NAMED):
-        for name in NAMED:
-            found.update(pc.unique(batch[name].filter(pc.is_in(batch[name], wanted))).to_pylist())
-    return found
+    return set(record_counts(run, producer_ids))
 
 
 def record_counts(run: PastRun, producer_ids: Collection[int]) -> Counter[int]:

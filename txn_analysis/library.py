@@ -13,12 +13,11 @@ from pyspark.sql import functions as F
 
 from txn_analysis import loaded_report, pipeline
 from txn_analysis.borrowed import borrowed, check_usable
-from txn_analysis.errors import AuditError
 from txn_analysis.frames import is_at_hand
 from txn_analysis.reading.sources import find_files
 from txn_analysis.run_tables import run_tables
 from txn_analysis.session import RunLength
-from txn_analysis.storage_errors import storage_error
+from txn_analysis.storage_errors import said_in_words
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS
 from txn_analysis.warehouse import Warehouse
 from txn_analysis.warehouse_place import is_here
@@ -138,22 +137,14 @@ def _at_work_when_needed(spark: SparkSession, warehouse: str, input_bytes: int) 
     """As `_at_work`; for little work on a disk of this machine only once something needs Spark."""
     check_usable(spark)
     is_little = is_at_hand(input_bytes) and is_here(spark, warehouse)
-    with started_once(lambda: _at_work(spark, warehouse, input_bytes)) as start:
+    with said_in_words(warehouse), started_once(lambda: _at_work(spark, warehouse, input_bytes)) as start:
         yield start if is_little else start()
 
 
 @contextmanager
 def _at_work(spark: SparkSession, warehouse: str, input_bytes: int = 0) -> Iterator[SparkSession]:
-    with borrowed(spark, RunLength.of(input_bytes)) as own:
-        try:
-            yield own
-        except AuditError:
-            raise
-        except Exception as error:
-            known = storage_error(error, warehouse)
-            if known is None:
-                raise
-            raise known from error
+    with borrowed(spark, RunLength.of(input_bytes)) as own, said_in_words(warehouse):
+        yield own
 
 
 def _listed(paths: Path | Iterable[Path]) -> list[str]:

@@ -99,21 +99,16 @@ class LocalTables:
         """It can be read and written here; any other one needs Spark."""
         return self._mapped(table, lambda: self._stored(table).is_plain)
 
-    def is_there(self, table: Table) -> bool:
-        """There is a table, damaged or not."""
-        try:
-            self._mapped(table, lambda: DeltaFolder(self.root / table.name))
-        except NoTable:
-            return False
-        return True
-
     def version(self, table: Table) -> int:
         """The newest version of a table; 0 where nothing was written since it was made."""
         return self._mapped(table, lambda: self._stored(table).version)
 
-    def definition(self, table: Table) -> Definition:
-        """How a table is defined as of now."""
-        return self._mapped(table, lambda: self._stored(table).definition)
+    def definition(self, table: Table) -> Definition | None:
+        """How a table is defined as of now; None where there is none."""
+        try:
+            return self._mapped(table, lambda: DeltaFolder(self.root / table.name).definition)
+        except NoTable:
+            return None
 
     def files(self, table: Table, slices: Iterable[str]) -> list[tuple[str, str]]:
         """Of each file of some slices, sorted: which slice, and where it lies below the table's folder."""

@@ -24,8 +24,10 @@ def create_table(spark: SparkSession, path: str, table: Table) -> None:
     builder.execute()
 
 
-def definition_of(spark: SparkSession, path: str) -> Definition:
-    """How a table is defined as of now."""
+def definition_of(spark: SparkSession, path: str) -> Definition | None:
+    """How a table is defined as of now; None where there is none."""
+    if not DeltaTable.isDeltaTable(spark, path):
+        return None
     stored = DeltaTable.forPath(spark, path)
     (detail,) = stored.detail().select("partitionColumns", "properties").collect()
     checks = {n.removeprefix(CHECK): sql for n, sql in detail["properties"].items() if n.startswith(CHECK)}

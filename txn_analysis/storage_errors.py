@@ -7,9 +7,10 @@ failed stage. Whatever is not known here stays an error of the program, with its
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from txn_analysis.errors import WarehouseError
+from txn_analysis.errors import AuditError, WarehouseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -135,14 +136,21 @@ def storage_error(error: BaseException, place: str) -> WarehouseError | None:
 
 
 def mapped(place: str, action: Callable[[], _Result]) -> _Result:
-    """What an action gives; what storage did to it is said in the words of the problem.
+    """What an action gives; see `said_in_words`."""
+    with said_in_words(place):
+        return action()
+
+
+@contextmanager
+def said_in_words(place: str) -> Iterator[None]:
+    """What storage does meanwhile to work on a table or warehouse is said in the words of the problem.
 
     Raises:
         WarehouseError: `storage_error` knows what went wrong.
     """
     try:
-        return action()
-    except WarehouseError:
+        yield
+    except AuditError:
         raise
     except Exception as error:
         known = storage_error(error, place)

@@ -1,4 +1,4 @@
-"""The Delta tables of one warehouse: the only module that reads or writes them.
+"""The Delta tables of one warehouse, written and read: past Spark on a disk of this machine, elsewhere by Spark.
 
 A slice of a table (the rows of one ingest or of one run) is always replaced as a whole, so that doing something again
 changes nothing. Rows count only once they are committed, by the write that comes last (`commits`): content rows by
@@ -104,22 +104,21 @@ class Warehouse:
             in_parallel(*[partial(self._prepare, table) for table in ALL_TABLES])
 
     def _prepare(self, table: Table) -> None:
-        if not self._is_there(table):
-            return self._create_table(table)
-        if differences(self._definition(table), self.path(table), table):
-            # Looked at once more there, as the only writer: another audit may have come first.
+        stored = self._definition(table)
+        if stored is None:
+            self._create_table(table)
+        elif differences(stored, self.path(table), table):
             self._write(table, lambda: self._bring_up_to_date(table))
-        return None
 
     def _bring_up_to_date(self, table: Table) -> None:
-        bring_up_to_date(self.spark, self._definition(table), self.path(table), table)
+        # Looked at once more, as the only writer: another audit may have come first.
+        stored = self._definition(table)
+        if stored is None:
+            raise no_warehouse(self.root, table)
+        bring_up_to_date(self.spark, stored, self.path(table), table)
 
-    def _is_there(self, table: Table) -> bool:
-        if self._local:
-            return self._local.is_there(table)
-        return self._mapped(table, lambda: DeltaTable.isDeltaTable(self.spark, self.path(table)))
-
-    def _definition(self, table: Table) -> Definition:
+    def _definition(self, table: Table) -> Definition | None:
+        """How a table is defined as of now; None where there is none."""
         if self._local:
             return self._local.definition(table)
         return self._mapped(table, lambda: definition_of(self.spark, self.path(table)))

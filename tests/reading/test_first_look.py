@@ -53,7 +53,9 @@ def test_of_large_calls_only_the_heads_are_read(tmp_path: Path, monkeypatch: pyt
     ]
 
 
-@pytest.mark.parametrize("text", [DUMP, gzip.compress(DUMP), gzip.compress(DUMP + DUMP[:-1])])
+@pytest.mark.parametrize(
+    "text", [DUMP, gzip.compress(DUMP), gzip.compress(DUMP + DUMP[:-1])], ids=["plain", "packed", "packed and cut"]
+)
 def test_what_only_all_bytes_can_tell_is_left_to_the_survey(tmp_path: Path, text: bytes) -> None:
     assert refusals(tmp_path, dump=text) == []
 

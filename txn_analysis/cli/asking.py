@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from txn_analysis.cli.spark import check_master, check_warehouse, spark_session
+from txn_analysis.storage_errors import said_in_words
 from txn_analysis.warehouse_place import folder_here
+from txn_analysis.when_needed import started_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,13 +28,12 @@ def stored(settings: Settings) -> Iterator[Stored]:
     """
     check_master(settings.master)
     check_warehouse(settings)
-    with ExitStack() as stack:
+    with said_in_words(settings.warehouse), started_once(lambda: spark_session(settings)) as start:
 
         def by_spark() -> Stored:
-            session = stack.enter_context(spark_session(settings))
             from txn_analysis.warehouse import Warehouse
 
-            return Warehouse(session, settings.warehouse)
+            return Warehouse(start(), settings.warehouse)
 
         from txn_analysis.stored import StoredHere
 

@@ -9,10 +9,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from txn_analysis.errors import AuditError, ConfigError, WarehouseError
+from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.frames import is_at_hand
 from txn_analysis.interrupts import handle_signals
 from txn_analysis.report.progress import progress_on, silent
+from txn_analysis.storage_errors import said_in_words
 from txn_analysis.warehouse_place import check_writable, folder_here
 from txn_analysis.when_needed import started_once
 
@@ -102,7 +103,10 @@ def spark_when_needed(settings: Settings, input_bytes: int) -> Iterator[Spark]:
     """
     check_master(settings.master)
     is_here = settings.master is None and folder_here(settings.warehouse) is not None
-    with started_once(lambda: spark_session(settings, input_bytes)) as start:
+    with (
+        said_in_words(settings.warehouse),
+        started_once(lambda: spark_session(settings, input_bytes)) as start,
+    ):
         yield start if is_here and is_at_hand(input_bytes) else start()
 
 
@@ -123,20 +127,13 @@ def spark_session(settings: Settings, input_bytes: int | None = 0) -> Iterator[S
     from py4j.protocol import Py4JError
 
     from txn_analysis.session import RunLength, session
-    from txn_analysis.storage_errors import storage_error
 
     with progress().stage("start Spark"):
         spark = session(settings.master, length=RunLength.of(input_bytes))
     handle_signals()
     try:
-        yield spark
-    except AuditError:
-        raise
-    except Exception as error:
-        known = storage_error(error, settings.warehouse)
-        if known is None:
-            raise
-        raise known from error
+        with said_in_words(settings.warehouse):
+            yield spark
     finally:
         with suppress(Py4JError, ConnectionError):  # there is nothing left to stop where Java was killed
             spark.stop()

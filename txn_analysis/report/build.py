@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.judge.outcome import has_logs, in_doubt, outcome_of
+from txn_analysis.judge.outcome import Outcome, has_logs, in_doubt, outcome_of
 from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.model import (
     AuditReport,
@@ -68,9 +68,11 @@ def _outcome(
     findings: list[FindingItem], run: RunItem, coverage: Coverage, partitions: list[PartitionItem]
 ) -> OutcomeItem:
     doubtful = in_doubt(findings, has_state=coverage.has_state)
-    is_blind = not findings and not has_logs((item.topic, item.is_in_capture) for item in partitions)
+    is_seeing = has_logs((item.topic, item.is_in_capture) for item in partitions)
+    answer = outcome_of(findings, has_state=coverage.has_state, has_logs=is_seeing)
+    is_blind = answer is Outcome.COULD_NOT_TELL and not doubtful
     return OutcomeItem(
-        answer=outcome_of(findings, has_state=coverage.has_state, has_logs=not is_blind),
+        answer=answer,
         transaction_count=len(doubtful),
         partitions=tuple(sorted({finding.topic_partition for finding in doubtful})),
         settled_by=(READ_LOGS,) if is_blind else remedies(doubtful, run, coverage.transaction_state),
