@@ -83,10 +83,10 @@ clean: ## Remove what runs, tests and checks left; keeps what setup made
 # The JDK is looked for first: without one the rest would be for nothing.
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed; set PYTHON=")'
-	@$(PYTHON) -m txn_analysis.jdk
+	@$(PYTHON) -m txn_analysis.spark.jdk
 	@echo 'Setting up .venv and ~/.cache/txn-analysis, once; this takes a minute or two' >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,browser,lint]'
-	@$(BIN)/python -m txn_analysis.delta_jars > /dev/null
-	@$(BIN)/python -m txn_analysis.class_archive
+	@$(BIN)/python -m txn_analysis.spark.delta_jars > /dev/null
+	@$(BIN)/python -m txn_analysis.cli.class_archive
 	@touch $@

@@ -32,7 +32,7 @@ def bare_session(folder: Path) -> dict[str, float]:
     """A session with Delta and Spark's own defaults, and one write of one row; timed from outside."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 its import is part of what is timed
 
-    from txn_analysis.delta_jars import delta_jars, jars_folder  # noqa: PLC0415 the same
+    from txn_analysis.spark.delta_jars import delta_jars, jars_folder  # noqa: PLC0415 the same
 
     jars = ",".join(map(str, delta_jars(jars_folder(os.environ))))
     builder = SparkSession.builder.master("local[*]").config("spark.jars", jars)
@@ -52,7 +52,7 @@ def writing(warehouse: Path, folder: Path) -> dict[str, float]:
         them to Spark would take, on all cores, to a sink that drops them; `delta_commit_s` is a write of one row to a
         Delta table in a warm session.
     """
-    from txn_analysis.session import session  # noqa: PLC0415 Spark takes a second to import
+    from txn_analysis.spark.session import session  # noqa: PLC0415 Spark takes a second to import
 
     spark = session()
     stored = max(warehouse.glob("log_batches/**/*.parquet"), key=lambda file: file.stat().st_size)
@@ -72,7 +72,7 @@ def writing(warehouse: Path, folder: Path) -> dict[str, float]:
 
 
 def _parquet(stored: Path, folder: Path) -> dict[str, float]:
-    from txn_analysis.data_files import write_data_files  # noqa: PLC0415 as Spark
+    from txn_analysis.storage.local.data_files import write_data_files  # noqa: PLC0415 as Spark
     from txn_analysis.tables import LOG_BATCHES  # noqa: PLC0415 as Spark
 
     rows = pq.ParquetFile(stored).read()

@@ -24,13 +24,13 @@ CAPTURE = ROOT / "data/cases/kafka-4.2/capture-1"
 MOST_TIMES = 1.3  # what a session of one's own may take for each second of the command line
 
 _OF_THE_COMMAND = """
-from txn_analysis.session import RunLength, session
+from txn_analysis.spark.session import RunLength, session
 spark = session(length=RunLength.SHORT)
 """
 _OF_ONES_OWN = """
 import os
 from pyspark.sql import SparkSession
-from txn_analysis.delta_jars import delta_jars, jars_folder
+from txn_analysis.spark.delta_jars import delta_jars, jars_folder
 jars = ",".join(map(str, delta_jars(jars_folder(os.environ))))
 own = {
     "spark.jars": jars,

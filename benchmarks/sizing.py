@@ -22,7 +22,7 @@ from benchmarks.dumps import write_dumps
 from benchmarks.processes import in_memory
 from benchmarks.report import caveats, table
 from benchmarks.targets import NotMeasurableError, added
-from txn_analysis.config import Settings
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from benchmarks.steps import Figures

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from txn_analysis import pipeline
 from txn_analysis.cli.jobs import job
 from txn_analysis.cli.metrics import Prometheus, write_metrics
 from txn_analysis.cli.options import PageFile, Paths, Request, Width
@@ -10,9 +9,10 @@ from txn_analysis.cli.output import check_output, emit
 from txn_analysis.cli.page import emit_page, run_options
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import exit_code
-from txn_analysis.loaded_report import pictures as pictures_of_report
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.questions.loaded_report import pictures as pictures_of_report
 from txn_analysis.report.text_report import WIDTH, text_report
-from txn_analysis.warehouse import Warehouse
+from txn_analysis.storage.warehouse import Warehouse
 
 
 @job("nightly_audit", "--config conf/nightly.toml segments/ transaction-state/")

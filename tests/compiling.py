@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from txn_analysis import compiled
+from txn_analysis.columns import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -78,7 +78,7 @@ def _group(item: pytest.Item) -> str:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one session of a test run; tests keep apart by their folders."""
-    from txn_analysis.session import RunLength, session
+    from txn_analysis.spark.session import RunLength, session
 
     spark = session("local[2]", "txn-analysis-tests", length=RunLength.SHORT)
     yield spark
@@ -88,7 +88,7 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def empty_warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse whose tables were just made, which takes seconds: tests work on copies of it."""
-    from txn_analysis.warehouse import Warehouse
+    from txn_analysis.storage.warehouse import Warehouse
 
     folder = tmp_path_factory.mktemp("empty") / "warehouse"
     Warehouse(spark, str(folder)).create()

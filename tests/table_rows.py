@@ -24,8 +24,8 @@ from txn_analysis.tables import (
 )
 
 if TYPE_CHECKING:
+    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
-    from txn_analysis.warehouse import Warehouse
 
 Row = dict[str, Any]
 

@@ -14,17 +14,18 @@ from pyspark.sql import SparkSession
 
 import txn_analysis
 from tests.docs.examples import ROOT
-from txn_analysis import AuditError, Settings, abort_plan, audit, findings, ingest, load_report, pipeline
-from txn_analysis.borrowed import borrowed
-from txn_analysis.parallel import in_parallel
-from txn_analysis.session import RunLength
-from txn_analysis.when_needed import running
+from txn_analysis import AuditError, Settings, abort_plan, audit, findings, ingest, load_report
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.spark.borrowed import borrowed
+from txn_analysis.spark.parallel import in_parallel
+from txn_analysis.spark.session import RunLength
+from txn_analysis.spark.when_needed import running
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.when_needed import Spark
+    from txn_analysis.spark.when_needed import Spark
 
 CAPTURE = ROOT / "data/cases/kafka-4.2/capture-1"
 PARTS = [CAPTURE / "segments", CAPTURE / "transaction-state"]
@@ -91,7 +92,7 @@ def left_in(spark: SparkSession) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", txn_analysis.__all__)
 @pytest.mark.parametrize(
-    "before", ["", "import txn_analysis.pipeline, txn_analysis.reading.ingest, txn_analysis.advise.abort_plan; "]
+    "before", ["", "import txn_analysis.pipeline.steps, txn_analysis.pipeline.ingest, txn_analysis.plan.abort_plan; "]
 )
 def test_a_public_name_is_no_module_whatever_was_imported_before(name: str, before: str) -> None:
     program = f"{before}from txn_analysis import {name}; print(type({name}).__name__)"

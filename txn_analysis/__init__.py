@@ -11,10 +11,10 @@ __version__ = "0.1.0"
 __all__ = ["AuditError", "Settings", "Verdict", "abort_plan", "audit", "findings", "ingest", "load_report"]
 
 if TYPE_CHECKING:
-    from txn_analysis.config import Settings
     from txn_analysis.errors import AuditError
-    from txn_analysis.judge.verdicts import Verdict
     from txn_analysis.library import abort_plan, audit, findings, ingest, load_report
+    from txn_analysis.settings import Settings
+    from txn_analysis.verdict import Verdict
 else:
     _HOMES = {"AuditError": "errors", "Settings": "config", "Verdict": "judge.verdicts"}
 

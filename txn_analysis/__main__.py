@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txn_analysis.interrupts import ending_at_once
+from txn_analysis.spark.interrupts import ending_at_once
 
 
 def main() -> None:

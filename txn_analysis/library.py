@@ -11,29 +11,30 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from txn_analysis import loaded_report, pipeline
-from txn_analysis.borrowed import borrowed, check_usable
-from txn_analysis.frames import is_at_hand
-from txn_analysis.reading.sources import find_files
-from txn_analysis.run_tables import run_tables
-from txn_analysis.session import RunLength
-from txn_analysis.storage_errors import said_in_words
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.questions import loaded_report
+from txn_analysis.read.inputs.find_files import find_files
+from txn_analysis.runs.run_tables import run_tables
+from txn_analysis.spark.borrowed import borrowed, check_usable
+from txn_analysis.spark.session import RunLength
+from txn_analysis.spark.when_needed import started_once
+from txn_analysis.storage.errors import said_in_words
+from txn_analysis.storage.frames import is_at_hand
+from txn_analysis.storage.place import is_here
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS
-from txn_analysis.warehouse import Warehouse
-from txn_analysis.warehouse_place import is_here
-from txn_analysis.when_needed import started_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from txn_analysis.config import Settings
-    from txn_analysis.reading.ingest import Ingested
+    from txn_analysis.pipeline.ingest import Ingested
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.run_tables import RunTables
+    from txn_analysis.runs.run_tables import RunTables
+    from txn_analysis.settings import Settings
+    from txn_analysis.spark.when_needed import Spark
     from txn_analysis.tables import Table
-    from txn_analysis.when_needed import Spark
 
     Path = str | os.PathLike[str]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis import pipeline
-from txn_analysis.config import Settings
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

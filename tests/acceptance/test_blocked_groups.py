@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, run_audit
-from txn_analysis import pipeline
-from txn_analysis.config import Settings
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.settings import Settings
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import FINDINGS, GROUP_OFFSETS
-from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from tests.oracle.model import StateRecord, StateValue
 from tests.oracle.state_writer import console_text
-from txn_analysis import pipeline
-from txn_analysis.asked_states import current_states, placed
-from txn_analysis.config import Settings
-from txn_analysis.evidence import Evidence
-from txn_analysis.past_run import PastRun
-from txn_analysis.warehouse import Warehouse
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.runs.asked_states import current_states, placed
+from txn_analysis.runs.evidence import Evidence
+from txn_analysis.runs.past_run import PastRun
+from txn_analysis.settings import Settings
+from txn_analysis.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pathlib import Path

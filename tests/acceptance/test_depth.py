@@ -6,9 +6,9 @@ import shutil
 from typing import TYPE_CHECKING, cast
 
 from tests.acceptance.captures import VARIANTS, rows_of, run_audit
-from txn_analysis.evidence import Evidence
+from txn_analysis.runs.evidence import Evidence
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import LOG_BATCHES
-from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

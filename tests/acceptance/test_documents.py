@@ -9,8 +9,8 @@ import pytest
 
 from tests.acceptance.captures import SEGMENTS, Variant
 from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
-from txn_analysis.run_tables import run_tables
-from txn_analysis.warehouse import Warehouse
+from txn_analysis.runs.run_tables import run_tables
+from txn_analysis.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.captures import SEGMENTS, Variant
-from txn_analysis.ended_query import EndedFilters, ended_answer
 from txn_analysis.errors import ConfigError
-from txn_analysis.explain import explain
-from txn_analysis.filters import Filters
 from txn_analysis.judge.rules import RULES
+from txn_analysis.questions.ended import EndedFilters, ended_answer
+from txn_analysis.questions.explain import explain
+from txn_analysis.questions.filters import Filters
 from txn_analysis.report.explanation import explanations_text
-from txn_analysis.run_tables import run_tables
-from txn_analysis.warehouse import Warehouse
+from txn_analysis.runs.run_tables import run_tables
+from txn_analysis.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
 
-    from txn_analysis.past_run import PastRun
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.runs.past_run import PastRun
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 REPAIRED = Variant("kafka-4.2/capture-3", (*SEGMENTS, "producer-snapshots"))

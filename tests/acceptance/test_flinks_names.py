@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS, run_audit
-from txn_analysis.reading.java_hash import java_hash, state_partition
+from txn_analysis.kafka.state_partition import java_hash, state_partition
 from txn_analysis.report.text_report import text_report
-from txn_analysis.run_tables import run_tables
-from txn_analysis.warehouse import Warehouse
+from txn_analysis.runs.run_tables import run_tables
+from txn_analysis.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,11 +9,11 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.acceptance.captures import CASES
-from txn_analysis import pipeline
-from txn_analysis.config import Settings
 from txn_analysis.errors import InputError
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.settings import Settings
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ABORTED_TRANSACTIONS, INPUTS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
-from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,12 +15,13 @@ from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS, VARIANTS, Var
 from tests.torture.harness import Answer, audit_files
 from tests.torture.mutations import Given, Mutator
 from tests.torture.subjects import real_cases, simulated
-from txn_analysis import frames, pipeline
-from txn_analysis.config import Settings
-from txn_analysis.judging import judge
-from txn_analysis.reconstruct.segments import ProblemKind
+from txn_analysis.kafka.log_problems import ProblemKind
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.pipeline.judging import judge
+from txn_analysis.pipeline.run import start_run
 from txn_analysis.report.model import FindingItem, PartitionItem
-from txn_analysis.run import start_run
+from txn_analysis.settings import Settings
+from txn_analysis.storage import frames
 from txn_analysis.tables import PARTITION_HEALTH, TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.torture.inputs import InputReader
+    from txn_analysis.pipeline.run import Run
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.run import Run
 
 # The harness reads texts; brokers' own files give the rows of dumps (tests/log_dir).
 OF_DUMPS = [v for v in VARIANTS if "log-dirs" not in v.parts]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from tests.acceptance.captures import PARAMETERS, VARIANTS, run_audit
 from tests.oracle.dump_writer import Tool, log_files
 from tests.oracle.model import Batch, History, Segment
-from txn_analysis import pipeline
-from txn_analysis.config import Settings
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.settings import Settings
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import INPUTS
-from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

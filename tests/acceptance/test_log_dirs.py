@@ -9,8 +9,8 @@ from tests.acceptance.captures import VARIANTS, Variant, by_place, rows_of, run_
 from tests.log_dir.encoder import encoded
 from tests.log_dir.scenes import PARTITIONS, live_log_dir
 from tests.log_dir.test_segments import data
-from txn_analysis import pipeline
-from txn_analysis.config import Settings
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

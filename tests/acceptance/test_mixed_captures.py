@@ -9,7 +9,7 @@ import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, by_place
 from tests.torture.harness import audit_files
-from txn_analysis.config import Settings
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

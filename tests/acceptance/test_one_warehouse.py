@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.acceptance.captures import CASES, by_place, rows_of, run_audit
-from txn_analysis import loaded_report, queries, repairs
-from txn_analysis.config import Settings
 from txn_analysis.errors import WarehouseError
-from txn_analysis.filters import Filters
-from txn_analysis.run_tables import run_tables
-from txn_analysis.warehouse import Warehouse
+from txn_analysis.questions import kafka_transactions as queries
+from txn_analysis.questions import loaded_report
+from txn_analysis.questions import verify as repairs
+from txn_analysis.questions.filters import Filters
+from txn_analysis.runs.run_tables import run_tables
+from txn_analysis.settings import Settings
+from txn_analysis.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

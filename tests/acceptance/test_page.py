@@ -8,9 +8,9 @@ import pytest
 
 from tests.acceptance.captures import SEGMENTS, Variant
 from tests.browser.chromium import opened_in
-from txn_analysis import loaded_report
+from txn_analysis.questions import loaded_report
 from txn_analysis.report.html.page import html_report
-from txn_analysis.warehouse import Warehouse
+from txn_analysis.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

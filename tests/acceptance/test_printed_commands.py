@@ -19,7 +19,7 @@ from tests.cli.mistakes import MISTAKES
 from tests.docs.commands import commands_in, wrong_with
 from txn_analysis.cli.main import app
 from txn_analysis.judge.rules import RULES
-from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

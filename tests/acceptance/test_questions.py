@@ -96,7 +96,7 @@ def asked(
             patched.setattr("txn_analysis.cli.asking.spark_session", session if by_spark else _no_session)
             if by_spark:
                 patched.setattr("txn_analysis.cli.asking.folder_here", lambda _: None)
-                patched.setattr("txn_analysis.warehouse.Warehouse._local", None)
+                patched.setattr("txn_analysis.storage.warehouse.Warehouse._local", None)
             with pytest.raises(SystemExit) as ended:
                 app(words, prog_name="txn-analysis")
         out, err = capsys.readouterr()

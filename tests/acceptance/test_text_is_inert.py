@@ -6,10 +6,10 @@ import shutil
 from typing import TYPE_CHECKING
 
 from tests.acceptance.captures import CASES, VARIANTS, Variant, rows_of, run_audit
-from txn_analysis import pipeline
-from txn_analysis.config import Settings
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.settings import Settings
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import INPUTS, LOG_BATCHES
-from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

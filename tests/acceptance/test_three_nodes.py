@@ -9,7 +9,7 @@ import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
 from tests.log_dir.at_hand import answer_for
-from txn_analysis.config import Settings
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from txn_analysis.core.answer import Answer

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tests.acceptance.captures import CASES
 from txn_analysis.cli.main import app
-from txn_analysis.interrupts import INTERRUPTED, Interrupted
+from txn_analysis.spark.interrupts import INTERRUPTED, Interrupted
 
 if TYPE_CHECKING:
     import pytest

@@ -547,7 +547,7 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             _INTERRUPTED,
             130,
             When.INTERRUPTED,
-            "txn_analysis.session.session",
+            "txn_analysis.spark.session.session",
         ),
         Mistake(
             "while files are read",
@@ -555,7 +555,7 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             _INTERRUPTED,
             130,
             When.INTERRUPTED,
-            "txn_analysis.pipeline.read_inputs",
+            "txn_analysis.pipeline.steps.read_inputs",
         ),
         Mistake(
             "while a page is made",
@@ -563,7 +563,7 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             _INTERRUPTED,
             130,
             When.INTERRUPTED,
-            "txn_analysis.loaded_report.pictures",
+            "txn_analysis.questions.loaded_report.pictures",
         ),
     ),
     "What could not be told": (

@@ -24,11 +24,11 @@ class Library:
         monkeypatch.setattr("txn_analysis.cli.audit_verbs.spark_when_needed", self._no_session)
         monkeypatch.setattr("txn_analysis.cli.asking.check_warehouse", lambda _: None)
         # `import` looks a submodule up in its package first, where the real one may be already.
-        self.module("txn_analysis.warehouse", Warehouse=lambda _, root: ("warehouse", root))
+        self.module("txn_analysis.storage.warehouse", Warehouse=lambda _, root: ("warehouse", root))
         monkeypatch.setattr("txn_analysis.cli.asking.folder_here", str)
-        self.module("txn_analysis.stored", StoredHere=lambda root, _: ("warehouse", root))
-        self.module("txn_analysis.pipeline")
-        self.module("txn_analysis.loaded_report")
+        self.module("txn_analysis.storage.stored", StoredHere=lambda root, _: ("warehouse", root))
+        self.module("txn_analysis.pipeline.steps")
+        self.module("txn_analysis.questions.loaded_report")
 
     def module(self, name: str, **functions: Any) -> None:
         """Puts a module of these functions in the place of a real one."""

@@ -8,12 +8,12 @@ import pytest
 
 from tests.report import rows
 from txn_analysis.errors import AuditError, InputError, WarehouseError
-from txn_analysis.interrupts import Interrupted
-from txn_analysis.reading.ingest import Ingested
+from txn_analysis.pipeline.ingest import Ingested
 from txn_analysis.report.build import build_report
 from txn_analysis.report.html.page import MOST_FINDINGS
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.text_report import text_report
+from txn_analysis.spark.interrupts import Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

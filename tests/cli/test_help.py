@@ -8,7 +8,7 @@ import pytest
 
 from txn_analysis import __version__
 from txn_analysis.cli.options import JUDGING, Request
-from txn_analysis.config import Settings, flag_name
+from txn_analysis.settings import Settings, flag_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

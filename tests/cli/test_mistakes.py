@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from tests.acceptance.captures import PARAMETERS
 from tests.cli.mistaken import answer_alone, answer_here, fill
 from tests.cli.mistakes import KINDS, MISTAKES, When
-from txn_analysis import pipeline
 from txn_analysis.cli.main import app
-from txn_analysis.config import Settings
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +65,7 @@ def test_what_is_refused_before_spark_starts(
     def start(*_: Any, **__: Any) -> None:
         pytest.fail("Spark was started")
 
-    monkeypatch.setattr("txn_analysis.session.session", start)
+    monkeypatch.setattr("txn_analysis.spark.session.session", start)
     answer = answer_here(mistake.command, monkeypatch, capsys)
     assert (answer.code, answer.text) == (mistake.exit_code, mistake.answer_in(there))
 

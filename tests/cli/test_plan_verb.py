@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.report import rows
-from txn_analysis.advise.abort_plan import AbortRecord, abort_plan
-from txn_analysis.advise.renderings import ndjson
-from txn_analysis.advise.script import commands
-from txn_analysis.config import Settings
+from txn_analysis.plan.abort_plan import AbortRecord, abort_plan
+from txn_analysis.plan.renderings import ndjson
+from txn_analysis.plan.script import commands
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

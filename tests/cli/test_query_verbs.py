@@ -8,11 +8,11 @@ import pytest
 
 from tests.cli.stubs import raising
 from tests.report import rows
-from txn_analysis import queries
 from txn_analysis.errors import ConfigError, WarehouseError
-from txn_analysis.filters import Filters
-from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.questions import kafka_transactions as queries
+from txn_analysis.questions.filters import Filters
 from txn_analysis.report.answer import Answer, Column
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,8 +57,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         if "nosuch" in filters.topics:
             raise ConfigError("--topic nosuch: this run saw no such topic")
 
-    monkeypatch.setattr("txn_analysis.run_tables.run_tables", run_tables)
-    monkeypatch.setattr("txn_analysis.filters.check_seen", check_seen)
+    monkeypatch.setattr("txn_analysis.runs.run_tables.run_tables", run_tables)
+    monkeypatch.setattr("txn_analysis.questions.filters.check_seen", check_seen)
     monkeypatch.setattr(queries, "asked_about", lambda *_, **__: [HANGS])
     for function in VERBS.values():
         monkeypatch.setattr(queries, function, query)
@@ -82,7 +82,7 @@ def test_the_run_that_was_asked_for(command: Callable[..., Done], asked: dict[st
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_no_such_run(command: Callable[..., Done], monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
-    monkeypatch.setattr("txn_analysis.run_tables.run_tables", raising(WarehouseError("no run run-7")))
+    monkeypatch.setattr("txn_analysis.runs.run_tables.run_tables", raising(WarehouseError("no run run-7")))
     done = command(verb, *NEEDED.get(verb, ()))
     assert (done.code, done.out, done.err) == (2, "", "error: no run run-7\n")
 

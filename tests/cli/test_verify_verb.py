@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.report import rows
-from txn_analysis import repairs
-from txn_analysis.advise.abort_plan import abort_plan
-from txn_analysis.advise.repair import Outcome, Recommended, Repair
-from txn_analysis.config import Settings
+from txn_analysis.plan.abort_plan import abort_plan
+from txn_analysis.plan.repair import Outcome, Recommended, Repair
+from txn_analysis.questions import verify as repairs
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

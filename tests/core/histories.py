@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from txn_analysis.config import Settings
+from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.core.history import History
-from txn_analysis.reading.batches import Batches
-from txn_analysis.reading.grammar import TIMES
-from txn_analysis.reading.java_hash import java_hash, state_partition
-from txn_analysis.reading.line_form import ABSENT
+from txn_analysis.kafka.batch_format import TIMES
+from txn_analysis.kafka.batches import Batches, BatchPlace
+from txn_analysis.kafka.state_partition import java_hash, state_partition
+from txn_analysis.settings import Settings
 
 Row = dict[str, Any]
 
@@ -244,8 +244,7 @@ def _batches(place: tuple[str, int], log: list[Row], input_id: str | None = None
     columns |= {"text_start_bytes": position, "text_bytes": columns["size_bytes"]}
     columns["may_be_header_keys"] = np.zeros(count, bool)
     columns["max_timestamp_ms"] = np.array([row["max_timestamp_ms"] for row in log])
-    where = {"ingest_id": "ingest", "input_id": input_id or _input_id(place), "section_index": 0}
-    return Batches(where | {"topic": place[0], "partition": place[1]}, columns)
+    return Batches(BatchPlace("ingest", input_id or _input_id(place), 0, *place), columns)
 
 
 def _state_batch(row: Row) -> Row:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.core.histories import World, data, marker, record
-from txn_analysis.config import Settings
 from txn_analysis.core.answer import answer_of
-from txn_analysis.reading.java_hash import java_hash, state_partition
+from txn_analysis.kafka.state_partition import java_hash, state_partition
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

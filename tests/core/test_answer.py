@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.core.histories import World, data, marker, record
 from tests.core.random_world import BEGAN_MS, HOUR_MS, random_history
+from txn_analysis.coordinator.partition_count import DERIVED
 from txn_analysis.core.answer import Answer, answer_of, answers_of
-from txn_analysis.judge.state_count import DERIVED
-from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.reading.java_hash import java_hash, state_partition
+from txn_analysis.kafka.state_partition import java_hash, state_partition
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from txn_analysis.core.history import History

@@ -12,21 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from tests.coordinator import test_decisions, test_fit, test_state_chain, test_state_coverage
 from tests.core import test_no_wrong_abort as stories
-from tests.judge import test_decisions, test_fit, test_proof_table, test_state_chain, test_state_coverage
-from txn_analysis.judge import (
-    coordinator_view,
-    decisions,
-    end_markers,
-    fact_finding,
-    fit,
-    history,
-    judgement,
-    loss,
-    rules,
-    state_chain,
-)
-from txn_analysis.judge.verdicts import Verdict
+from tests.judge import test_proof_table
+from txn_analysis.coordinator import chain, decisions, end_markers, fit, history, view
+from txn_analysis.judge import fact_finding, judgement, loss, rules
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,19 +188,19 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         ABORTED,
     ),
     "a rise just before the data does not count": (
-        Mutant(state_chain.Rise.may_touch, "+ max_clock_skew_ms >= first_ms", "+ max_clock_skew_ms > first_ms"),
+        Mutant(chain.Rise.may_touch, "+ max_clock_skew_ms >= first_ms", "+ max_clock_skew_ms > first_ms"),
         CHAINED,
     ),
     "a rise just behind the data does not count": (
-        Mutant(state_chain.Rise.may_touch, "- max_clock_skew_ms <= last_ms", "- max_clock_skew_ms < last_ms"),
+        Mutant(chain.Rise.may_touch, "- max_clock_skew_ms <= last_ms", "- max_clock_skew_ms < last_ms"),
         CHAINED,
     ),
     "the oldest gap counts": (
-        Mutant(state_chain._gap_end_ms, "latest(found, ", "min(found or UNBOUNDED_MS, "),
+        Mutant(chain._gap_end_ms, "latest(found, ", "min(found or UNBOUNDED_MS, "),
         CHAINED,
     ),
     "what is gone before the first batch is no gap": (
-        Mutant(state_chain._gap_end_ms, "covered, found = 0, None", "covered, found = ordered[0].base_offset, None"),
+        Mutant(chain._gap_end_ms, "covered, found = 0, None", "covered, found = ordered[0].base_offset, None"),
         CHAINED,
     ),
     "a decision is looked for in the minute before": (
@@ -281,9 +272,7 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
     ),
     "a state that was made again is whole": (Mutant(fact_finding._gaps, "ms < before_ms", "ms"), ABORTED),
     "of two ids one that runs counts before one that changed": (
-        Mutant(
-            coordinator_view.best_of, "v.is_listed, v.changed_ms", "v.is_listed, v.runs_under_producer_id, v.changed_ms"
-        ),
+        Mutant(view.best_of, "v.is_listed, v.changed_ms", "v.is_listed, v.runs_under_producer_id, v.changed_ms"),
         ABORTED,
     ),
     "data is older than its transaction without an allowance": (

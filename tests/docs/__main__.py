@@ -7,12 +7,12 @@ import tempfile
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
 from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
 from tests.docs.pages import made_pages, with_tables
-from txn_analysis import pipeline
-from txn_analysis.config import Settings
-from txn_analysis.run_tables import run_tables
-from txn_analysis.session import RunLength, session
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.runs.run_tables import run_tables
+from txn_analysis.settings import Settings
+from txn_analysis.spark.session import RunLength, session
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables.__main__ import reference
-from txn_analysis.warehouse import Warehouse
 
 
 def main() -> None:

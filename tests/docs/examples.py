@@ -9,13 +9,13 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from txn_analysis import queries
-from txn_analysis.filters import Filters
+from txn_analysis.questions import kafka_transactions as queries
+from txn_analysis.questions.filters import Filters
 from txn_analysis.report.text_report import text_report
 
 if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.run_tables import RunTables
+    from txn_analysis.runs.run_tables import RunTables
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])

@@ -16,10 +16,10 @@ from tests.report import rows
 from txn_analysis.judge.causes import CAUSES
 from txn_analysis.judge.finding import finding_of
 from txn_analysis.judge.rules import RULES
-from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.judge.warnings import WARNINGS
 from txn_analysis.report.build import build_report
 from txn_analysis.report.finding_text import block_lines
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -133,7 +133,7 @@ def _verdict_page(verdict: Verdict) -> str:
     listed = "\n".join(f"| [`{rule.name}`](../rules/{rule.name}.md) | {rule.meaning} |" for rule in own)
     names = {rule.name for rule in own}
     case = next(case for case in CASES if case.rule in names)
-    return f"""{_MADE.format(source="txn_analysis/judge/verdicts.py")}
+    return f"""{_MADE.format(source="txn_analysis/verdict.py")}
 
 # `{verdict.value}`
 

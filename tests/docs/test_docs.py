@@ -12,7 +12,7 @@ import pytest
 from tests.docs.commands import commands_in_blocks, commands_of, wrong_with
 from tests.docs.examples import DOCUMENTS, ROOT
 from tests.docs.pages import made_pages, with_tables
-from txn_analysis.config import Settings
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.docs.examples import ROOT
-from txn_analysis.delta_jars import delta_jars, jars_folder
+from txn_analysis.spark.delta_jars import delta_jars, jars_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.tables.__main__ import reference
+from txn_analysis.verdict import Verdict
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS
 from tests.e2e.kafka_jars import dump_tool
 from tests.faults.processes import wait_until
-from txn_analysis import pipeline
-from txn_analysis.config import Settings
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from tests.e2e.broker import QUIET
 from tests.e2e.driver import KafkaError
 from tests.e2e.kafka_jars import class_path
-from txn_analysis.advise.renderings import ndjson, write_txn_markers
-from txn_analysis.advise.script import commands
+from txn_analysis.plan.renderings import ndjson, write_txn_markers
+from txn_analysis.plan.script import commands
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.e2e.scene import Scene
-    from txn_analysis.advise.abort_plan import AbortRecord
+    from txn_analysis.plan.abort_plan import AbortRecord
 
 _FOUR_FIELDS = re.compile(r"(kafka-transactions\.sh .* --coordinator-epoch \d+)$", re.MULTILINE)
 _BEFORE_DESCRIBE = "2.8.2"  # brokers before 3.0 cannot describe a transaction

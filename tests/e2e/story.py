@@ -22,16 +22,16 @@ from tests.e2e.executor import (
 )
 from tests.e2e.hangs import LATE_JOINER, now_ms
 from tests.e2e.scene import OFFSETS, PLACES, Scene, set_scene
-from txn_analysis.advise.plan_file import read_plan
-from txn_analysis.repairs import nights, verify
-from txn_analysis.run_tables import run_tables
-from txn_analysis.warehouse import Warehouse
+from txn_analysis.plan.plan_file import read_plan
+from txn_analysis.questions.verify import nights, verify
+from txn_analysis.runs.run_tables import run_tables
+from txn_analysis.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from txn_analysis.advise.abort_plan import AbortRecord
-    from txn_analysis.advise.repair import Outcome
+    from txn_analysis.plan.abort_plan import AbortRecord
+    from txn_analysis.plan.repair import Outcome
     from txn_analysis.report.model import AuditReport
 
 Place = tuple[str, int, int]

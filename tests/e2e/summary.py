@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.e2e.captures import by_place
 from tests.e2e.story import differences
-from txn_analysis.advise.repair import Repair
+from txn_analysis.plan.repair import Repair
 
 if TYPE_CHECKING:
     from tests.e2e.story import Night, Place, Story

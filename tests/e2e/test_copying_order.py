@@ -18,7 +18,7 @@ from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS
 from tests.e2e.kafka_jars import dump_tool
 from tests.torture.harness import audit_files
-from txn_analysis.config import Settings
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ import pytest
 
 from tests.e2e.driver import Driver, KafkaError
 from tests.report import rows
-from txn_analysis.advise.abort_plan import abort_plan
-from txn_analysis.advise.renderings import write_txn_markers
-from txn_analysis.config import Settings
+from txn_analysis.plan.abort_plan import abort_plan
+from txn_analysis.plan.renderings import write_txn_markers
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

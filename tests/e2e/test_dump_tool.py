@@ -9,9 +9,9 @@ import pytest
 
 from tests.e2e.broker import QUIET
 from tests.e2e.kafka_jars import class_path, dump_tool
+from tests.log.test_copies import OTHER_PRODUCER, data, marker
 from tests.log_dir.encoder import snapshot_bytes
 from tests.oracle.broker import replay
-from tests.reconstruct.test_copies import OTHER_PRODUCER, data, marker
 
 pytestmark = pytest.mark.e2e
 FOLDERS = Path(__file__).parents[2] / "data/cases/kafka-4.2/capture-1/log-dirs"

@@ -9,7 +9,7 @@ import pytest
 from tests.acceptance.captures import PARAMETERS
 from tests.e2e.find_hanging import PLACES, hang
 from tests.log_dir.at_hand import answer_for
-from txn_analysis.config import Settings
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ from tests.e2e.captures import PARAMETERS
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, now_ms
 from tests.faults.processes import wait_until
-from txn_analysis import pipeline
-from txn_analysis.config import Settings
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,11 +20,11 @@ from tests.e2e.executor import put_tool
 from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
 from tests.e2e.raw_client import Producer, RawClient
 from tests.faults.processes import wait_until
-from txn_analysis import pipeline
-from txn_analysis.advise.script import commands
-from txn_analysis.config import Settings
-from txn_analysis.run_tables import run_tables
-from txn_analysis.warehouse import Warehouse
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.plan.script import commands
+from txn_analysis.runs.run_tables import run_tables
+from txn_analysis.settings import Settings
+from txn_analysis.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from txn_analysis.advise.abort_plan import AbortRecord
+    from txn_analysis.plan.abort_plan import AbortRecord
 
 pytestmark = pytest.mark.e2e
 

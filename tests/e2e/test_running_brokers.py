@@ -11,8 +11,8 @@ from tests.e2e.broker import Cluster
 from tests.e2e.captures import PARAMETERS
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS
-from txn_analysis.config import Settings
-from txn_analysis.pipeline import audit
+from txn_analysis.pipeline.steps import audit
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

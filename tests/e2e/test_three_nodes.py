@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.captures import PARAMETERS
 from tests.e2e.three_nodes import NODES, Copy, ThreeNodes, kill_and_copy
 from tests.log_dir.at_hand import answer_for
-from txn_analysis.config import Settings
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from txn_analysis.core.answer import Answer

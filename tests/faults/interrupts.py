@@ -93,7 +93,7 @@ class Command:
 
 def python(program: str, temp: Path, stdout: int = subprocess.DEVNULL) -> Command:
     """A program that ends at once."""
-    lines = ["from txn_analysis.interrupts import ending_at_once", "with ending_at_once():"]
+    lines = ["from txn_analysis.spark.interrupts import ending_at_once", "with ending_at_once():"]
     lines += [f"    {line}" for line in program.strip().splitlines()]
     return Command([sys.executable, "-c", "\n".join(lines)], temp, stdout)
 
@@ -104,7 +104,7 @@ def txn_analysis(words: Sequence[str], temp: Path, stdout: int = subprocess.DEVN
 
 
 IN_TASKS = """
-from txn_analysis import frames
+from txn_analysis.storage import frames
 from txn_analysis.__main__ import main
 frames.AT_HAND_BYTES = -1
 main()

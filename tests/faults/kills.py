@@ -14,9 +14,9 @@ from unittest.mock import patch
 
 from tests.faults.processes import file_count, kill_group, kill_workers, start_audit, wait_until
 from tests.faults.scene import LATER, WORDS, scene_for
-from txn_analysis import frames
 from txn_analysis.errors import AuditError
-from txn_analysis.storage_errors import storage_error
+from txn_analysis.storage import frames
+from txn_analysis.storage.errors import storage_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tests.faults.processes import start_audit, wait_until
 from tests.faults.scene import EARLIER, LATER, WORDS, differences, duplicates, scene_for, settings
-from txn_analysis import pipeline
+from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.tables import INPUTS, LOG_BATCHES, RUNS
 
 if TYPE_CHECKING:

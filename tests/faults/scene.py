@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from txn_analysis import pipeline
-from txn_analysis.config import Settings
-from txn_analysis.local_tables import LocalTables
-from txn_analysis.session import RunLength, session
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.settings import Settings
+from txn_analysis.spark.session import RunLength, session
+from txn_analysis.storage.local.tables import LocalTables
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS, Table
-from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

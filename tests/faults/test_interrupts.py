@@ -13,7 +13,7 @@ import pytest
 
 from tests.faults.interrupts import in_tasks, python, txn_analysis
 from tests.faults.scene import LATER, WORDS
-from txn_analysis.interrupts import INTERRUPTED
+from txn_analysis.spark.interrupts import INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable

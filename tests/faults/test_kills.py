@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from tests.faults.kills import kill_at_first_file
 from tests.faults.scene import tables, tables_by_spark
 from tests.table_rows import row_of
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import FINDINGS, INPUTS, LOG_BATCHES, REJECTS, RUNS, TRANSACTIONS
-from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pathlib import Path

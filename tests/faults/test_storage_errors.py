@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from txn_analysis.storage_errors import is_conflict, storage_error
+from txn_analysis.storage.errors import is_conflict, storage_error
 
 
 @pytest.mark.parametrize(

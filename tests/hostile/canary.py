@@ -44,7 +44,7 @@ VERBS = (
 # Runs commands with their outputs in files, and prints their exit codes.
 _CHILD = """
 import json, os, sys
-from txn_analysis import frames
+from txn_analysis.storage import frames
 from txn_analysis.cli.main import app
 
 frames.AT_HAND_BYTES = -1  # in Spark's tasks, which leave files as well

@@ -16,7 +16,7 @@ from tests.hostile.scenes import SETTINGS, forged_scenes, named_scenes
 from tests.hostile.texts import bad_json, odd_payloads, slow_lines
 from tests.torture.harness import audit_files
 from tests.torture.inputs import RANGE_BYTES, InputReader
-from txn_analysis.config import Settings
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

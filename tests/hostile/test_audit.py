@@ -12,8 +12,8 @@ from tests.hostile.numbers import out_of_range
 from tests.hostile.scenes import SETTINGS, TOOLS, honest, key_of
 from tests.hostile.texts import bad_json, odd_payloads, slow_lines
 from txn_analysis.errors import InputError
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import INPUTS, REJECTS
-from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from tests.oracle.dump_writer import Tool, batch_line, log_section, record_line
 from tests.oracle.model import Batch, Segment
 from tests.oracle.recipes import LONG_AGO_MS
 from tests.torture.harness import Answer, audit_files
-from txn_analysis.config import Settings
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from tests.torture.inputs import InputReader

@@ -9,7 +9,7 @@ from tests.hostile.corpus import SMALL_RANGES_BYTES
 from tests.hostile.scenes import SETTINGS, TOOLS, forged_scenes, honest, key_of, named_scenes
 from tests.oracle.copies import Truth
 from tests.torture.harness import audit_files
-from txn_analysis.config import Settings
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from tests.hostile.scenes import Scene

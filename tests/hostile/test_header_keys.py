@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.hostile.forgeries import INVENTED
+from tests.log.evidence import MemoryText
 from tests.oracle.dump_writer import Tool, batch_line, log_section, record_line
 from tests.oracle.model import BATCH_HEADER_BYTES, Batch, Record, Segment
-from tests.reading.texts import plan
-from tests.reconstruct.evidence import MemoryText
-from txn_analysis.reading.plan import ScanRange
-from txn_analysis.reading.scan_batches import scan_range
-from txn_analysis.reading.text import open_text
+from tests.read.texts import plan
+from txn_analysis.read.dump.scan import scan_range
+from txn_analysis.read.inputs.planned_input import ScanRange
+from txn_analysis.read.inputs.text import open_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,18 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from txn_analysis.config import Settings
-from txn_analysis.judge.coordinator_view import CoordinatorView
-from txn_analysis.judge.decisions import Decision, WithoutMarker
-from txn_analysis.judge.end_markers import ABORT, COMMIT
+from txn_analysis.coordinator.chain import StateChain
+from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
+from txn_analysis.coordinator.decisions import Decision, WithoutMarker
+from txn_analysis.coordinator.end_markers import ABORT, COMMIT
+from txn_analysis.coordinator.fit import Fit
+from txn_analysis.coordinator.origins import Origins
+from txn_analysis.coordinator.partition_count import GIVEN, StateCount
+from txn_analysis.coordinator.view import CoordinatorView
 from txn_analysis.judge.fact_finding import Moments, facts_of
-from txn_analysis.judge.fit import Fit
 from txn_analysis.judge.judgement import Judgement, judgement_of
-from txn_analysis.judge.origins import Origins
-from txn_analysis.judge.records import OpenTransaction, PartitionView
-from txn_analysis.judge.state_chain import StateChain
-from txn_analysis.judge.state_count import GIVEN, StateCount
-from txn_analysis.judge.state_coverage import StateEvidence, StatePartition
+from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
+from txn_analysis.settings import Settings
 
 Row = dict[str, Any]
 

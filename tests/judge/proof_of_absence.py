@@ -19,9 +19,9 @@ from tests.judge.cases import (
     with_partition,
 )
 from tests.judge.proof_of_the_listed import COPIED_LAST
-from txn_analysis.judge.decisions import WithoutMarker
-from txn_analysis.judge.state_chain import Rise, StateChain
-from txn_analysis.judge.state_coverage import Hole
+from txn_analysis.coordinator.chain import Rise, StateChain
+from txn_analysis.coordinator.coverage import Hole
+from txn_analysis.coordinator.decisions import WithoutMarker
 
 WEEK_MS = 604_800_000
 NO_BOUND = {"appended_before_ms": None}

@@ -16,7 +16,7 @@ from tests.judge.cases import (
     listed,
     with_partition,
 )
-from txn_analysis.judge.fit import Fit, MarkerSums, Witness
+from txn_analysis.coordinator.fit import Fit, MarkerSums, Witness
 
 GAP = ("offsets 3 to 5 are in no file",)
 COPIED_LAST = {"state_copied_last": True}

@@ -20,16 +20,16 @@ from tests.judge.cases import (
     left,
     with_partition,
 )
-from txn_analysis.config import Settings
+from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
+from txn_analysis.coordinator.fit import Fit, MarkerSums, Witness
 from txn_analysis.judge.assurances import without
 from txn_analysis.judge.fact_finding import Moments
-from txn_analysis.judge.fit import Fit, MarkerSums, Witness
 from txn_analysis.judge.judgement import Judgements, judgements_of
-from txn_analysis.judge.state_coverage import StateEvidence, StatePartition
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
-    from txn_analysis.judge.coordinator_view import Views
-    from txn_analysis.judge.records import OpenTransaction
+    from txn_analysis.coordinator.view import Views
+    from txn_analysis.kafka.transactions import OpenTransaction
 
 EVERY_WORD = Settings(
     transaction_state_partitions=4,

@@ -12,7 +12,7 @@ from tests.judge.cases import OPEN
 from txn_analysis.judge.blocked_groups import blocked_groups, sections_that_count
 
 if TYPE_CHECKING:
-    from txn_analysis.judge.records import OpenTransaction
+    from txn_analysis.kafka.transactions import OpenTransaction
 
 Row = dict[str, Any]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.coordinator.test_history import record, tombstone
 from tests.judge.cases import (
     ALL_SEEN,
     FOUR,
@@ -20,18 +21,17 @@ from tests.judge.cases import (
     listed,
     with_partition,
 )
-from tests.judge.test_history import record, tombstone
-from txn_analysis.config import Settings
+from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
+from txn_analysis.coordinator.origins import origins_of
+from txn_analysis.coordinator.view import CoordinatorView, view_of
 from txn_analysis.judge.causes import CAUSES, READINGS
-from txn_analysis.judge.coordinator_view import CoordinatorView, view_of
 from txn_analysis.judge.fact_finding import Moments, facts_of
 from txn_analysis.judge.judgement import judgement_of
-from txn_analysis.judge.origins import origins_of
-from txn_analysis.judge.state_coverage import StateEvidence, StatePartition
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from txn_analysis.judge.causes.cause import Cause, FoundCause
-    from txn_analysis.judge.records import OpenTransaction, StateRecord
+    from txn_analysis.kafka.transactions import OpenTransaction, StateRecord
 
 Row = dict[str, Any]
 

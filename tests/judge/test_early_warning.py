@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.judge.cases import LATE_MS, Case
-from txn_analysis.config import Settings
-from txn_analysis.core.state_records import StateRecords
-from txn_analysis.core.warnings import id_warnings_of
+from txn_analysis.coordinator.state_records import StateRecords
 from txn_analysis.judge.early_warning import open_warnings
-from txn_analysis.judge.warning_frames import id_warnings
 from txn_analysis.judge.warnings import WARNINGS
+from txn_analysis.judge.warnings_of_records import id_warnings_of
+from txn_analysis.pipeline.on_spark.warnings import id_warnings
+from txn_analysis.settings import Settings
+from txn_analysis.storage.on_spark.types import spark_struct
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, array, struct
-from txn_analysis.tables.spark_types import spark_struct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

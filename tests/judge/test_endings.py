@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.judge.test_history import record
+from tests.coordinator.test_history import record
 from txn_analysis.judge.endings import EndedTransaction, IdHistory, ending_of
 
 if TYPE_CHECKING:
-    from txn_analysis.judge.records import StateRecord
+    from txn_analysis.kafka.transactions import StateRecord
 
 TIMEOUT_MS = 60_000
 START_MS = 100_000

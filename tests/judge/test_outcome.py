@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from txn_analysis.judge.outcome import Outcome, in_doubt, outcome_of
-from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.verdict import Verdict
 
 LATE, YOUNG, UNKNOWN = 1, -1, None
 

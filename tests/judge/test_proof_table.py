@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from tests.judge import proof_of_absence, proof_of_the_listed
 from tests.judge.cases import Case
-from txn_analysis.judge.logic import both, either, no
 from txn_analysis.judge.rules import RULES, asked
-from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.logic import both, either, no
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from txn_analysis.judge.rules.rule import Rule

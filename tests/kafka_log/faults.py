@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.reconstruct.producer_state import ProducerState
+from txn_analysis.log.producer_state import ProducerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable

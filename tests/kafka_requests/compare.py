@@ -11,11 +11,11 @@ from tests.e2e.requests import ActiveProducer, Transaction
 from tests.kafka_log.audited import doubts_of, producer_of
 from tests.log_dir.at_hand import inputs_of
 from tests.torture.harness import Item, history_of
-from txn_analysis.config import Settings
 from txn_analysis.core.answer import answer_of
-from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.reading.sections import LOG
-from txn_analysis.reconstruct.segments import HOLES
+from txn_analysis.kafka.log_problems import HOLES
+from txn_analysis.kafka.sections import LOG
+from txn_analysis.settings import Settings
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

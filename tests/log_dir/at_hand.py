@@ -9,16 +9,16 @@ from tests.log_dir.reading import plans, rows_of, scans_of, sorted_files
 from tests.torture.harness import Item, history_of
 from tests.torture.inputs import ReadInput
 from txn_analysis.core.answer import answer_of
-from txn_analysis.reading.broker_files import BrokerFile, PassedOver
-from txn_analysis.reading.sections import LOG_KINDS, SNAPSHOT, STATE
+from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT, STATE
+from txn_analysis.read.log_dir.files import BrokerFile, PassedOver
 from txn_analysis.tables import PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from txn_analysis.config import Settings
     from txn_analysis.core.answer import Answer
-    from txn_analysis.reading.plan import PlannedInput
+    from txn_analysis.read.inputs.planned_input import PlannedInput
+    from txn_analysis.settings import Settings
 
 Kept = dict[tuple[str, str], ReadInput]
 """What was read, by its place in a log directory and its content: most files of a copy are those of the one before."""

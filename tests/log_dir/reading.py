@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from txn_analysis.reading.batch_headers import PEEK_BYTES
-from txn_analysis.reading.body import Reject
-from txn_analysis.reading.broker_files import BrokerFile, sort_out
-from txn_analysis.reading.broker_survey import survey_broker_file, survey_content
-from txn_analysis.reading.planning import plan_broker_file
-from txn_analysis.reading.producer_files import read_snapshot_file, read_txnindex_file
-from txn_analysis.reading.sections import LOG, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
-from txn_analysis.reading.segment_scan import scan_segment
-from txn_analysis.reading.sources import SourceFile, find_files
-from txn_analysis.reading.split import split_ranges
-from txn_analysis.reading.state_segment import read_state_segment
-from txn_analysis.reading.text import Text, open_text
+from txn_analysis.kafka.batch_headers import PEEK_BYTES
+from txn_analysis.kafka.sections import LOG, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
+from txn_analysis.read.inputs.byte_ranges import split_ranges
+from txn_analysis.read.inputs.find_files import SourceFile, find_files
+from txn_analysis.read.inputs.planning import plan_broker_file
+from txn_analysis.read.inputs.text import Text, open_text
+from txn_analysis.read.inputs.window import Reject
+from txn_analysis.read.log_dir.files import BrokerFile, sort_out
+from txn_analysis.read.log_dir.producer_files import read_snapshot_file, read_txnindex_file
+from txn_analysis.read.log_dir.segment import scan_segment
+from txn_analysis.read.log_dir.survey import survey_broker_file, survey_content
+from txn_analysis.read.state.segment import read_state_segment
 from txn_analysis.tables import LOG_BATCHES
 
 if TYPE_CHECKING:
-    from txn_analysis.reading.batches import Batches
-    from txn_analysis.reading.broker_files import Sorted
-    from txn_analysis.reading.plan import PlannedInput
+    from txn_analysis.kafka.batches import Batches
+    from txn_analysis.read.inputs.planned_input import PlannedInput
+    from txn_analysis.read.log_dir.files import Sorted
 
 Row = dict[str, Any]
 CASES = Path(__file__).parents[2] / "data" / "cases"

@@ -9,13 +9,13 @@ import pytest
 from tests.log_dir.encoder import encoded, snapshot_bytes
 from tests.log_dir.reading import CASES, plans, sorted_files
 from tests.log_dir.test_segments import data
-from txn_analysis.reading.broker_files import BrokerFile, PassedOver
-from txn_analysis.reading.recognise import Refusal
+from txn_analysis.read.inputs.recognise import Refusal
+from txn_analysis.read.log_dir.files import BrokerFile, PassedOver
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from txn_analysis.reading.broker_files import Sorted
+    from txn_analysis.read.log_dir.files import Sorted
 
 SEGMENT = encoded(data(17))
 NAME = "00000000000000000017.log"

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.log_dir.busy_broker import BATCHES_PER_SEGMENT, NEVER_ENDED, BusyBroker
-from txn_analysis.config import Settings
-from txn_analysis.pipeline import audit
-from txn_analysis.reading.plan import check_inputs
-from txn_analysis.reading.planning import plan_inputs
-from txn_analysis.reading.sources import find_files
+from txn_analysis.pipeline.steps import audit
+from txn_analysis.read.inputs.find_files import find_files
+from txn_analysis.read.inputs.planned_input import check_inputs
+from txn_analysis.read.inputs.planning import plan_inputs
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path

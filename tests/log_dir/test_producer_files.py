@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.log.evidence import MemoryText
 from tests.log_dir.encoder import encoded, snapshot_bytes
 from tests.log_dir.reading import plans
 from tests.log_dir.test_segments import data
 from tests.oracle.broker import replay
 from tests.oracle.dump_writer import Tool, snapshot_section
 from tests.oracle.history import histories
-from tests.reading.bodies import Body
-from tests.reading.texts import plan as plan_of_text
-from tests.reconstruct.evidence import MemoryText
-from txn_analysis.reading.body import Reject
-from txn_analysis.reading.line_records import read_snapshot_section
-from txn_analysis.reading.producer_files import read_snapshot_file, read_txnindex_file, snapshot_problem
+from tests.read.bodies import Body
+from tests.read.texts import plan as plan_of_text
+from txn_analysis.read.dump.snapshot_lines import read_snapshot_section
+from txn_analysis.read.inputs.window import Reject
+from txn_analysis.read.log_dir.producer_files import read_snapshot_file, read_txnindex_file, snapshot_problem
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,24 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.log.evidence import MemoryText
 from tests.log_dir.encoder import as_written, segment_bytes
 from tests.log_dir.reading import CASES, Segment, batches_of, plans, rows_of
 from tests.oracle.dump_writer import Tool, log_section
 from tests.oracle.history import histories
-from tests.reading.texts import plan as plan_of_text
-from tests.reconstruct.evidence import MemoryText
-from txn_analysis.reading.body import Reject
-from txn_analysis.reading.line_records import read_snapshot_section, read_txnindex_section
-from txn_analysis.reading.plan import ScanRange
-from txn_analysis.reading.scan_batches import scan_range
-from txn_analysis.reading.sections import LOG_KINDS
-from txn_analysis.reading.state_records import read_state_section
+from tests.read.texts import plan as plan_of_text
+from txn_analysis.kafka.sections import LOG_KINDS
+from txn_analysis.read.dump.scan import scan_range
+from txn_analysis.read.dump.snapshot_lines import read_snapshot_section, read_txnindex_section
+from txn_analysis.read.inputs.planned_input import ScanRange
+from txn_analysis.read.inputs.window import Reject
+from txn_analysis.read.state.decoded_dump import read_state_section
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.oracle.model import History
-    from txn_analysis.reading.plan import PlannedInput, Section
+    from txn_analysis.read.inputs.planned_input import PlannedInput, Section
 
 Row = dict[str, Any]
 CAPTURES = ("kafka-4.2/capture-1", "kafka-4.2-edge/capture-1", "kafka-4.2-edge/capture-2")

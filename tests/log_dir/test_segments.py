@@ -16,12 +16,12 @@ from tests.log_dir.encoder import as_written, crc32c, encoded, record, segment_b
 from tests.log_dir.reading import Segment
 from tests.oracle.history import histories
 from tests.oracle.model import Batch, History
-from txn_analysis.reading import broker_survey
-from txn_analysis.reading.accounting import rejected_in_log, rejected_outside, unproven_spans
-from txn_analysis.reading.plan import ScanRange
-from txn_analysis.reading.sections import LOG_KINDS
-from txn_analysis.reading.segment_scan import scan_segment
-from txn_analysis.reading.split import split_ranges
+from txn_analysis.kafka.sections import LOG_KINDS
+from txn_analysis.read.inputs.accounting import rejected_in_log, rejected_outside, unproven_spans
+from txn_analysis.read.inputs.byte_ranges import split_ranges
+from txn_analysis.read.inputs.planned_input import ScanRange
+from txn_analysis.read.log_dir import survey as broker_survey
+from txn_analysis.read.log_dir.segment import scan_segment
 
 # What the checksum does not cover, and what depends on it: brokers set them when they append (KIP-98).
 NOT_COVERED = {"input_id", "base_offset", "last_offset", "leader_epoch", "position", "text_start_bytes"}

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.log.evidence import MemoryText
 from tests.log_dir.encoder import (
     CODECS,
     as_written,
@@ -28,12 +29,11 @@ from tests.oracle.dump_writer import Tool, log_section
 from tests.oracle.model import Batch, History, Record, StateRecord, StateValue
 from tests.oracle.model import Segment as WrittenSegment
 from tests.oracle.state_writer import STATE_CODES, STATE_TOPIC
-from tests.reading.bodies import transactional_ids
-from tests.reading.texts import plan as plan_of_text
-from tests.reconstruct.evidence import MemoryText
-from txn_analysis.reading import record_batch
-from txn_analysis.reading.body import Reject
-from txn_analysis.reading.state_records import read_state_section
+from tests.read.bodies import transactional_ids
+from tests.read.texts import plan as plan_of_text
+from txn_analysis.kafka import record_batch
+from txn_analysis.read.inputs.window import Reject
+from txn_analysis.read.state.decoded_dump import read_state_section
 
 NOON_MS = 1_795_230_000_000
 ONGOING = StateValue(7, 3, "Ongoing", (("orders", 1), ("orders", 0), ("pay-ments", 12)), NOON_MS, 60_000, NOON_MS)

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.log.evidence import linked, section_row, snapshot_evidence
 from tests.log_dir.encoder import encoded
 from tests.log_dir.reading import Segment, plans, sorted_files
 from tests.log_dir.test_segments import data, file_of, marker
 from tests.oracle.model import History
 from tests.oracle.model import Segment as OracleSegment
-from tests.reconstruct.evidence import linked, section_row, snapshot_evidence
-from txn_analysis.judge.fit import MarkerSums, fit_of
-from txn_analysis.reading.broker_files import BrokerFile
-from txn_analysis.reading.broker_survey import survey_broker_file
-from txn_analysis.reading.planning import plan_broker_file
+from txn_analysis.coordinator.fit import MarkerSums, fit_of
+from txn_analysis.read.inputs.planning import plan_broker_file
+from txn_analysis.read.log_dir.files import BrokerFile
+from txn_analysis.read.log_dir.survey import survey_broker_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.oracle.model import Batch
-    from txn_analysis.reading.plan import PlannedInput
-    from txn_analysis.reconstruct.link import LinkedPartition
+    from txn_analysis.log.open_transactions import LinkedPartition
+    from txn_analysis.read.inputs.planned_input import PlannedInput
 
 Row = dict[str, Any]
 FOLDER = "broker-1"

@@ -22,7 +22,7 @@ from tests.proof.by_kafka import kafka_log, kafka_requests
 from tests.proof.part import Figure, Found, Part, none_of
 from tests.torture.safety import run_safety
 from tests.world import small, ways
-from txn_analysis.session import RunLength, session
+from txn_analysis.spark.session import RunLength, session
 
 
 def corpus(percent: int, _: int) -> Found:

@@ -6,11 +6,11 @@ import pytest
 
 from tests.report import rows
 from txn_analysis.judge.outcome import Outcome
-from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.build import build_report
 from txn_analysis.report.json_report import json_report
 from txn_analysis.report.model import FindingItem
 from txn_analysis.tables import FINDINGS
+from txn_analysis.verdict import Verdict
 
 CONTRACT_FIELDS = {
     "verdict", "rule", "topic", "partition", "producer_id", "producer_epoch", "coordinator_epoch", "txn_start_offset",

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.report import rows
-from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.build import build_report
 from txn_analysis.report.style import print_styled, wrapped
 from txn_analysis.report.text_report import report_lines, text_report
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,15 +6,15 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from tests.torture.inputs import RANGE_BYTES, InputReader, ReadInput
+from txn_analysis.coordinator.state_records import own_partition
 from txn_analysis.core.answer import answer_of
 from txn_analysis.core.history import History
-from txn_analysis.core.state_records import own_partition
 from txn_analysis.tables import FINDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from txn_analysis.config import Settings
+    from txn_analysis.settings import Settings
 
 Row = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.torture.harness import Answer, audit_files
 from tests.torture.subjects import simulated
-from txn_analysis.config import Settings
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from tests.torture.inputs import InputReader

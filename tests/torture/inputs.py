@@ -16,29 +16,29 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.reading.accounting import RejectedSpan, rejected_in_log, rejected_outside, unproven_spans
-from txn_analysis.reading.body import Reject
-from txn_analysis.reading.console import read_console_json, read_console_text
-from txn_analysis.reading.line_records import read_snapshot_section, read_txnindex_section
-from txn_analysis.reading.plan import PlannedInput, Section, plan_text
-from txn_analysis.reading.scan_batches import scan_range
-from txn_analysis.reading.sections import LOG_KINDS
-from txn_analysis.reading.sources import SourceFile
-from txn_analysis.reading.split import split_ranges
-from txn_analysis.reading.state_records import read_state_section
-from txn_analysis.reading.survey_job import FileSurvey, ReadFailure, _compression, _head, _Piece, survey_piece
-from txn_analysis.reading.text import Text, open_text
-from txn_analysis.reconstruct.fold import fold
-from txn_analysis.reconstruct.rivals import UNCUT
+from txn_analysis.kafka.sections import LOG_KINDS
+from txn_analysis.log.rivals import UNCUT
+from txn_analysis.log.summary import fold
+from txn_analysis.read.dump.scan import scan_range
+from txn_analysis.read.dump.snapshot_lines import read_snapshot_section, read_txnindex_section
+from txn_analysis.read.inputs.accounting import RejectedSpan, rejected_in_log, rejected_outside, unproven_spans
+from txn_analysis.read.inputs.byte_ranges import split_ranges
+from txn_analysis.read.inputs.find_files import SourceFile
+from txn_analysis.read.inputs.planned_input import PlannedInput, Section, plan_text
+from txn_analysis.read.inputs.survey_job import FileSurvey, ReadFailure, _compression, _head, _Piece, survey_piece
+from txn_analysis.read.inputs.text import Text, open_text
+from txn_analysis.read.inputs.window import Reject
+from txn_analysis.read.state.console_export import read_console_json, read_console_text
+from txn_analysis.read.state.decoded_dump import read_state_section
 from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from txn_analysis.reading.batches import Batches
-    from txn_analysis.reading.survey import ChunkFacts
-    from txn_analysis.reconstruct.rivals import Cuts
-    from txn_analysis.reconstruct.segments import SectionKey
+    from txn_analysis.kafka.batches import Batches
+    from txn_analysis.log.rivals import Cuts
+    from txn_analysis.log.segments import SectionKey
+    from txn_analysis.read.inputs.survey import ChunkFacts
 
 Row = dict[str, Any]
 
@@ -200,7 +200,7 @@ def _unaccounted_bytes(found: ReadInput, file: SourceFile) -> int:
         at = max(at, end)
     parsed: defaultdict[int, int] = defaultdict(int)
     for batches in found.batches:
-        parsed[batches.place["section_index"]] += int(batches.columns["text_bytes"].sum())
+        parsed[batches.place.section_index] += int(batches.columns["text_bytes"].sum())
     for section in planned.sections:
         if section.kind == "log":
             rejected = sum(r.length_bytes for r in found.rejects if r.section_index == section.index)

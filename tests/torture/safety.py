@@ -19,7 +19,7 @@ from tests.torture.incremental import proven, rows_differ
 from tests.torture.inputs import InputReader
 from tests.torture.mutations import Given, Mutator
 from tests.torture.subjects import Meaning, real_cases, simulated
-from txn_analysis.config import Settings
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from tests.torture.subjects import Subject

@@ -11,7 +11,7 @@ from tests.oracle.recipes import HOUR_MS, ORDERS, RECIPES, Client, new_cluster
 from tests.torture.harness import audit_files
 from tests.torture.incremental import differences
 from tests.torture.subjects import STATE_PARTITIONS, files_of, heartbeat
-from txn_analysis.config import Settings
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from tests.torture.inputs import InputReader

@@ -16,8 +16,8 @@ from tests.oracle.state_writer import STATE_TOPIC, console_json
 from tests.torture.harness import audit_files
 from tests.torture.safety import run_safety
 from tests.torture.subjects import STATE_PARTITIONS, files_of, heartbeat, real_cases
-from txn_analysis.config import Settings
 from txn_analysis.judge import rules
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

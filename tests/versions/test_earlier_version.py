@@ -11,23 +11,25 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.acceptance.captures import PARAMETERS
-from tests.advise.test_plan_versions import TomorrowsRecord
+from tests.plan.test_plan_versions import TomorrowsRecord
 from tests.table_rows import row_of
 from tests.versions.captures import COMPACTED, EAST, FIRST, LATER, parts_of
-from txn_analysis import pipeline, queries, repairs
-from txn_analysis.advise import plan_versions
-from txn_analysis.config import Settings
-from txn_analysis.delta_folder import DeltaFolder
 from txn_analysis.errors import WarehouseError
-from txn_analysis.explain import explain
-from txn_analysis.filters import Filters
-from txn_analysis.frames import collected
-from txn_analysis.loaded_report import load_report
-from txn_analysis.reconstruct.segments import ProblemKind
-from txn_analysis.run_tables import run_tables
-from txn_analysis.table_versions import differences
+from txn_analysis.kafka.log_problems import ProblemKind
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.plan import plan_versions
+from txn_analysis.questions import kafka_transactions as queries
+from txn_analysis.questions import verify as repairs
+from txn_analysis.questions.explain import explain
+from txn_analysis.questions.filters import Filters
+from txn_analysis.questions.loaded_report import load_report
+from txn_analysis.runs.run_tables import run_tables
+from txn_analysis.settings import Settings
+from txn_analysis.storage.frames import collected
+from txn_analysis.storage.local.delta_folder import DeltaFolder
+from txn_analysis.storage.table_versions import differences
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ABORT_PLAN, ALL_TABLES, FINDINGS, PARTITION_HEALTH, RUNS, TRANSACTIONS
-from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

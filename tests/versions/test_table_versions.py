@@ -12,22 +12,22 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.table_rows import row_of
-from txn_analysis.alike import Alike
-from txn_analysis.commits import commit_inputs, deepen_inputs
-from txn_analysis.delta_folder import DeltaFolder
 from txn_analysis.errors import WarehouseError
-from txn_analysis.spark_tables import create_table
-from txn_analysis.table_versions import bring_up_to_date, differences
+from txn_analysis.storage.commits import commit_inputs, deepen_inputs
+from txn_analysis.storage.local.delta_folder import DeltaFolder
+from txn_analysis.storage.match import Alike
+from txn_analysis.storage.on_spark.tables import create_table
+from txn_analysis.storage.table_versions import bring_up_to_date, differences
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import INPUTS, Col, Table
 from txn_analysis.tables._checks import at_least, one_of
 from txn_analysis.tables._schema import BIGINT, INT, STRING, array, struct
 from txn_analysis.tables.inputs import SECTION
-from txn_analysis.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from txn_analysis.delta_folder import Definition
+    from txn_analysis.storage.local.delta_folder import Definition
 
     Row = dict[str, Any]
 
@@ -95,7 +95,7 @@ def upgrade(warehouse: Warehouse, table: Table = TODAY) -> None:
 
 def rows(warehouse: Warehouse, run_id: str) -> list[Row]:
     found = warehouse.read_uncommitted(TODAY).where(f"run_id = '{run_id}'")
-    return [row.asDict(recursive=True) for row in found.select(*TODAY.schema.names).collect()]
+    return [row.asDict(recursive=True) for row in found.select(*TODAY.names).collect()]
 
 
 OLD_TODAY = {
@@ -151,7 +151,7 @@ def test_an_upgrade_that_was_cut_short_is_finished_and_none_is_made_twice(wareho
 
 
 def test_two_audits_at_once(warehouse: Warehouse, writer: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("txn_analysis.warehouse.ALL_TABLES", (TODAY,))
+    monkeypatch.setattr("txn_analysis.storage.warehouse.ALL_TABLES", (TODAY,))
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: Warehouse(warehouse.spark, warehouse.root).create(), range(4)))
     assert not differences(stored(warehouse.path(TODAY)), warehouse.path(TODAY), TODAY)

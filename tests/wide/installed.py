@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyspark
 
-from txn_analysis.delta_jars import delta_jars, jars_folder
+from txn_analysis.spark.delta_jars import delta_jars, jars_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

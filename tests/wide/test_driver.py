@@ -9,8 +9,9 @@ import pytest
 
 from benchmarks.batches import Partition
 from benchmarks.dumps import SHALLOW, write_segment
-from txn_analysis import frames, pipeline
-from txn_analysis.config import Settings
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.settings import Settings
+from txn_analysis.storage import frames
 
 if TYPE_CHECKING:
     from pathlib import Path

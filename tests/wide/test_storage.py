@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faults.scene import EARLIER, LATER, differences, settings
-from txn_analysis import pipeline
-from txn_analysis.warehouse import Warehouse
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tests.core.histories import World as Copies
 from tests.core.histories import data, marker, record
 from tests.world.model import NOBODYS, ONGOING
-from txn_analysis.config import Settings
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -30,7 +30,7 @@ def by_the_letter(evidence: Evidence) -> dict[tuple[int, int], str]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_judge_follows_the_letter(seed: int) -> None:
-    """But that a COMMIT marker speaks against the state in more cases here (`judge.fit`), which is never a verdict."""
+    """But that a COMMIT marker speaks against the state in more cases here, which is never a verdict."""
     plots = [random_plot(f"letter {seed}/{n}", is_faulty=n % 2 == 1) for n in range(HISTORIES)]
     given = [plot.evidence(plot.world()) for plot in plots]
     open_count = 0

@@ -6,16 +6,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from txn_analysis.cli.spark import check_master, check_warehouse, spark_session
-from txn_analysis.storage_errors import said_in_words
-from txn_analysis.warehouse_place import folder_here
-from txn_analysis.when_needed import started_once
+from txn_analysis.spark.when_needed import started_once
+from txn_analysis.storage.errors import said_in_words
+from txn_analysis.storage.place import folder_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txn_analysis.config import Settings
-    from txn_analysis.run_tables import RunTables
-    from txn_analysis.stored import Stored
+    from txn_analysis.runs.run_tables import RunTables
+    from txn_analysis.settings import Settings
+    from txn_analysis.storage.stored import Stored
 
 
 @contextmanager
@@ -31,11 +31,11 @@ def stored(settings: Settings) -> Iterator[Stored]:
     with said_in_words(settings.warehouse), started_once(lambda: spark_session(settings)) as start:
 
         def by_spark() -> Stored:
-            from txn_analysis.warehouse import Warehouse
+            from txn_analysis.storage.warehouse import Warehouse
 
             return Warehouse(start(), settings.warehouse)
 
-        from txn_analysis.stored import StoredHere
+        from txn_analysis.storage.stored import StoredHere
 
         folder = folder_here(settings.warehouse)
         yield by_spark() if folder is None else StoredHere(folder, by_spark)
@@ -50,6 +50,6 @@ def asked_run(settings: Settings, run_id: str | None) -> Iterator[RunTables]:
     """
     with stored(settings) as warehouse:
         # Not needed for --help.
-        from txn_analysis.run_tables import run_tables
+        from txn_analysis.runs.run_tables import run_tables
 
         yield run_tables(warehouse, settings.cluster, run_id)

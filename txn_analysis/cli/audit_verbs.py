@@ -25,15 +25,15 @@ from txn_analysis.cli.page import emit_page, run_options
 from txn_analysis.cli.spark import check_new_warehouse, progress, spark_when_needed
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import InputError
-from txn_analysis.report.words import count
+from txn_analysis.text.words import count
 
 if TYPE_CHECKING:
     import typer
 
-    from txn_analysis.config import Settings
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
-    from txn_analysis.stored import Stored
+    from txn_analysis.settings import Settings
+    from txn_analysis.storage.stored import Stored
 
 _WIDTHS = (80, 120)
 _NO_STANDARD_INPUT = (
@@ -62,12 +62,12 @@ def audit(
     check_output(prometheus, "--prometheus")
     check_output(html, "--html")
     with spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
-        from txn_analysis.pipeline import audit as run_audit
+        from txn_analysis.pipeline.steps import audit as run_audit
 
         report = run_audit(spark, paths, settings, progress())
         pictures = None
         if html or format is ReportFormat.HTML:
-            from txn_analysis.warehouse import Warehouse
+            from txn_analysis.storage.warehouse import Warehouse
 
             pictures = _pictures(Warehouse(spark, settings.warehouse), report)
     if prometheus is not None:
@@ -81,7 +81,7 @@ def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> 
     """Fill the input tables of the warehouse from files, without judging."""
     settings = request.settings()
     with spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
-        from txn_analysis.pipeline import ingest as run_ingest
+        from txn_analysis.pipeline.steps import ingest as run_ingest
 
         ingested = run_ingest(spark, paths, settings, progress())
     if format is TextOrJson.JSON:
@@ -108,7 +108,7 @@ def report(
     """
     settings = request.settings()
     with stored(settings) as warehouse:
-        from txn_analysis.loaded_report import load_report
+        from txn_analysis.questions.loaded_report import load_report
 
         loaded = load_report(warehouse, settings, run_id)
         pictures = _pictures(warehouse, loaded) if format is ReportFormat.HTML else None
@@ -124,7 +124,7 @@ def add_to(app: typer.Typer) -> None:
 
 def _input_bytes(paths: list[str], settings: Settings) -> int:
     """Bytes of all files; what cannot be found or, by a first look, not be read is refused before Spark starts."""
-    from txn_analysis.reading.sources import find_files
+    from txn_analysis.read.inputs.find_files import find_files
 
     if "-" in paths:
         raise InputError([_NO_STANDARD_INPUT])
@@ -132,8 +132,8 @@ def _input_bytes(paths: list[str], settings: Settings) -> int:
     input_bytes = sum(file.size_bytes for file in files)
     with progress().stage("find", count(len(files), "file"), input_bytes):
         pass  # the first line, before what takes a moment to import
-    from txn_analysis.reading.first_look import check_at_first_sight
-    from txn_analysis.reading.topic_config import read_topic_configs
+    from txn_analysis.read.inputs.first_look import check_at_first_sight
+    from txn_analysis.read.topic_config import read_topic_configs
 
     if not settings.skip_unrecognised:
         check_at_first_sight(files)
@@ -145,7 +145,7 @@ def _input_bytes(paths: list[str], settings: Settings) -> int:
 
 def _pictures(warehouse: Stored, report: AuditReport) -> Pictures:
     with progress().stage("pictures"):
-        from txn_analysis.loaded_report import pictures
+        from txn_analysis.questions.loaded_report import pictures
 
         return pictures(warehouse, report)
 

@@ -12,7 +12,7 @@ from txn_analysis.cli.options import Format, Request, RowFormat, RowFormatOption
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.query_verbs import Partitions, Patterns, ProducerIds, Topics, as_printed
 from txn_analysis.cli.verbs import verb
-from txn_analysis.number_bounds import INT32_MAX, INT64_MAX
+from txn_analysis.kafka.number_bounds import INT32_MAX, INT64_MAX
 
 
 class Outcome(StrEnum):
@@ -53,13 +53,13 @@ def explain(
     Without a filter all open transactions of the run are explained, as long as there are not more than 20.
     """
     settings = request.settings()
-    from txn_analysis.filters import Filters, check_seen
+    from txn_analysis.questions.filters import Filters, check_seen
 
     filters = Filters(tuple(topic or ()), tuple(partition or ()), producer_ids=tuple(producer_id or ()))
     with asked_run(settings, run_id) as tables:
         check_seen(tables, filters)
         run = tables.finished()
-        from txn_analysis.explain import explain as explained_of
+        from txn_analysis.questions.explain import explain as explained_of
         from txn_analysis.report.explanation import explanations_json, explanations_text
 
         explained = explained_of(run, filters, start_offset)
@@ -87,7 +87,7 @@ def ended(
     apart. Stale tells which transactions held records of an older one, which a commit published (KIP-890).
     """
     settings = request.settings()
-    from txn_analysis.filters import Filters, check_seen
+    from txn_analysis.questions.filters import Filters, check_seen
 
     filters = Filters(
         topics=tuple(topic or ()),
@@ -95,7 +95,7 @@ def ended(
         producer_ids=tuple(producer_id or ()),
         transactional_id_patterns=tuple(transactional_id_pattern or ()),
     )
-    from txn_analysis.ended_query import EndedFilters, ended_answer
+    from txn_analysis.questions.ended import EndedFilters, ended_answer
 
     wanted = EndedFilters(None if outcome is Outcome.ANY or stale else outcome.value, cause, stale, limit)
     with asked_run(settings, run_id) as tables:

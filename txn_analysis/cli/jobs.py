@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from txn_analysis.cli.verbs import verb
-from txn_analysis.interrupts import ending_at_once
+from txn_analysis.spark.interrupts import ending_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from txn_analysis.cli.output import emit
-from txn_analysis.wall_clock import now_ms
+from txn_analysis.storage.wall_clock import now_ms
 
 if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport

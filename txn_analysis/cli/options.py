@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.judge.verdicts import Verdict  # noqa: TC001 typer reads the annotations
-from txn_analysis.kafka_tools import TOPIC_CONFIGS
-from txn_analysis.reading.depth import Depth  # noqa: TC001 typer reads the annotations
+from txn_analysis.kafka.tools import TOPIC_CONFIGS
+from txn_analysis.verdict import Verdict  # noqa: TC001 typer reads the annotations
 
 if TYPE_CHECKING:
-    from txn_analysis.config import Settings
+    from txn_analysis.settings import Depth, Settings
 
 # Flags that decide how a run judges. Verbs that only read a finished run take them, and say that they change nothing.
 JUDGING = (
@@ -209,7 +208,7 @@ class Request:
         # Pydantic is not needed for --help.
         import os
 
-        from txn_analysis.config import load_settings
+        from txn_analysis.settings import load_settings
 
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         flags: dict[str, object] = {n: v for n, v in values.items() if n not in _NOT_SETTINGS and v is not None}

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from txn_analysis.cli.output import emit
-from txn_analysis.report.escape import shell_word
+from txn_analysis.text.escape import shell_word
 
 if TYPE_CHECKING:
-    from txn_analysis.config import Settings
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
+    from txn_analysis.settings import Settings
 
 
 def emit_page(
@@ -57,6 +57,6 @@ def run_options(settings: Settings, cluster: str) -> str:
 
 
 def _is_default(name: str, value: str) -> bool:
-    from txn_analysis.config import ENVIRONMENT_PREFIX, Settings
+    from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings
 
     return value == Settings.model_fields[name].default and f"{ENVIRONMENT_PREFIX}{name.upper()}" not in os.environ

@@ -16,13 +16,13 @@ from txn_analysis.cli.output import emit
 from txn_analysis.cli.query_verbs import Partitions, Topics  # noqa: TC001 typer reads the annotations
 from txn_analysis.cli.verbs import verb
 from txn_analysis.errors import AuditError
-from txn_analysis.number_bounds import INT32_MAX
-from txn_analysis.wall_clock import now_ms
+from txn_analysis.kafka.number_bounds import INT32_MAX
+from txn_analysis.storage.wall_clock import now_ms
 
 if TYPE_CHECKING:
-    from txn_analysis.advise.abort_plan import AbortRecord
-    from txn_analysis.advise.plan_file import Part
-    from txn_analysis.config import Settings
+    from txn_analysis.plan.abort_plan import AbortRecord
+    from txn_analysis.plan.plan_file import Part
+    from txn_analysis.settings import Settings
 
 
 class Rendering(StrEnum):
@@ -85,7 +85,7 @@ def abort_plan(
 
     Exit code: 0 also where there is something to abort, 2 there is no such run, or FILE is refused.
     """
-    from txn_analysis.advise import plan_file
+    from txn_analysis.plan import plan_file
 
     if schema:
         emit(json.dumps(plan_file.record_schema(), indent=2) + "\n", request.output)
@@ -119,7 +119,7 @@ def _wanted(records: list[AbortRecord], part: Part) -> list[AbortRecord]:
 
 
 def _checked(file: str, settings: Settings, *, is_warehouse_given: bool) -> str:
-    from txn_analysis.advise import plan_file
+    from txn_analysis.plan import plan_file
 
     try:
         # Newlines as they are: the file is compared byte by byte.
@@ -141,7 +141,7 @@ def _records(settings: Settings, run_id: str | None, part: Part) -> list[AbortRe
     """The plan of a run; a part of it that names what the run never saw is refused, as it would look like no plan."""
     with asked_run(settings, run_id) as tables:
         # Not needed for --help.
-        from txn_analysis import filters as asked
+        from txn_analysis.questions import filters as asked
 
         asked.check_seen(tables, asked.Filters(part.topics, part.partitions))
         asked.check_ids_seen(tables, part.transactional_ids)
@@ -150,8 +150,8 @@ def _records(settings: Settings, run_id: str | None, part: Part) -> list[AbortRe
 
 def _rendered(records: list[AbortRecord], rendering: Rendering, api_version: int) -> str:
     # Not needed for --help.
-    from txn_analysis.advise.renderings import ndjson, write_txn_markers
-    from txn_analysis.advise.script import commands
+    from txn_analysis.plan.renderings import ndjson, write_txn_markers
+    from txn_analysis.plan.script import commands
 
     if rendering is Rendering.NDJSON:
         return ndjson(records)

@@ -14,14 +14,14 @@ from txn_analysis.cli.page import run_options
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.outcome import NO_LOGS, in_doubt, outcome_of
-from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.number_bounds import INT32_MAX, INT64_MAX, MAX_STATE_PARTITIONS
-from txn_analysis.report.escape import escape, shell_word
-from txn_analysis.report.words import count, listed
+from txn_analysis.kafka.number_bounds import INT32_MAX, INT64_MAX, MAX_STATE_PARTITIONS
+from txn_analysis.text.escape import escape, shell_word
+from txn_analysis.text.words import count, listed
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from txn_analysis.filters import Filters
-    from txn_analysis.queries import OpenRow
+    from txn_analysis.questions.filters import Filters
+    from txn_analysis.questions.kafka_transactions import OpenRow
     from txn_analysis.report.answer import Answer
 
 _MOST_PLACES = 5
@@ -108,8 +108,8 @@ def find_hanging(
     """
     settings = request.settings()
     _refuse_broker(broker)
-    from txn_analysis import filters as asked
-    from txn_analysis import queries
+    from txn_analysis.questions import filters as asked
+    from txn_analysis.questions import kafka_transactions as queries
 
     filters = _filters(topic, partition, state, producer_id, duration_filter, transactional_id_pattern, coordinator)
     with asked_run(settings, run_id) as tables:
@@ -159,8 +159,8 @@ def list_(
     """
     settings = request.settings()
     _refuse_broker(broker)
-    from txn_analysis import filters as asked
-    from txn_analysis import queries
+    from txn_analysis.questions import filters as asked
+    from txn_analysis.questions import kafka_transactions as queries
 
     filters = _filters(topic, partition, state, producer_id, duration_filter, transactional_id_pattern, coordinator)
     with asked_run(settings, run_id) as tables:
@@ -183,7 +183,7 @@ def describe(
     CoordinatorId is the partition of __transaction_state that holds the id. The duration is up to the moment of the
     copy; it and the start are None while no transaction is running, and where the dump does not print the start.
     """
-    from txn_analysis import queries
+    from txn_analysis.questions import kafka_transactions as queries
 
     with asked_run(request.settings(), run_id) as tables:
         answer = queries.describe(tables.current_states(*transactional_id), tables.as_of_ms, *transactional_id)
@@ -207,8 +207,8 @@ def describe_producers(
     _refuse_broker(broker)
     if len(topic) + len(partition) > 2:
         raise ConfigError("describe-producers shows one partition: give --topic and --partition once each")
-    from txn_analysis import filters as asked
-    from txn_analysis import queries
+    from txn_analysis.questions import filters as asked
+    from txn_analysis.questions import kafka_transactions as queries
 
     wanted = tuple(producer_id or ())
     with asked_run(settings, run_id) as tables:
@@ -251,7 +251,7 @@ def _filters(
     coordinators: list[str] | None,
 ) -> Filters:
     """What is asked for; several durations add, so that the shortest one counts."""
-    from txn_analysis.filters import Filters
+    from txn_analysis.questions.filters import Filters
 
     return Filters(
         topics=tuple(topics or ()),

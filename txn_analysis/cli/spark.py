@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import ConfigError, WarehouseError
-from txn_analysis.frames import is_at_hand
-from txn_analysis.interrupts import handle_signals
 from txn_analysis.report.progress import progress_on, silent
-from txn_analysis.storage_errors import said_in_words
-from txn_analysis.warehouse_place import check_writable, folder_here
-from txn_analysis.when_needed import started_once
+from txn_analysis.spark.interrupts import handle_signals
+from txn_analysis.spark.when_needed import started_once
+from txn_analysis.storage.errors import said_in_words
+from txn_analysis.storage.frames import is_at_hand
+from txn_analysis.storage.place import check_writable, folder_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
 
-    from txn_analysis.config import Settings
     from txn_analysis.report.progress import Progress
-    from txn_analysis.when_needed import Spark
+    from txn_analysis.settings import Settings
+    from txn_analysis.spark.when_needed import Spark
 
 _COUNT = r"\s*[0-9]+\s*"
 _MASTER = re.compile(
@@ -126,7 +126,7 @@ def spark_session(settings: Settings, input_bytes: int | None = 0) -> Iterator[S
     # Spark takes a second to import; --help must not.
     from py4j.protocol import Py4JError
 
-    from txn_analysis.session import RunLength, session
+    from txn_analysis.spark.session import RunLength, session
 
     with progress().stage("start Spark"):
         spark = session(settings.master, length=RunLength.of(input_bytes))

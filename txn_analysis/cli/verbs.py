@@ -18,14 +18,14 @@ from txn_analysis.cli.options import JUDGING, Request
 from txn_analysis.cli.output import check_output
 from txn_analysis.cli.spark import quietly
 from txn_analysis.errors import AuditError
-from txn_analysis.interrupts import Interrupted, is_interrupted
-from txn_analysis.report.escape import escape
+from txn_analysis.spark.interrupts import Interrupted, is_interrupted
+from txn_analysis.text.escape import escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from txn_analysis.config import Settings
     from txn_analysis.judge.outcome import Outcome
+    from txn_analysis.settings import Settings
 
     Body = Callable[..., int]
 

@@ -14,7 +14,7 @@ from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.judge.outcome import Outcome
 
 if TYPE_CHECKING:
-    from txn_analysis.advise.repair import Outcome as Repaired
+    from txn_analysis.plan.repair import Outcome as Repaired
     from txn_analysis.report.answer import Answer
 
 
@@ -46,8 +46,8 @@ def verify(
     """
     settings = request.settings()
     with stored(settings) as warehouse:
-        from txn_analysis import repairs
-        from txn_analysis.report.repair_answers import history_answer, in_words, verify_answer, what_is_open
+        from txn_analysis.questions import verify as repairs
+        from txn_analysis.questions.repair_answers import history_answer, in_words, verify_answer, what_is_open
 
         known = repairs.nights(warehouse, settings.cluster, run_id)
         outcomes: list[Repaired]

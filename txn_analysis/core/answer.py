@@ -5,25 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.advise.abort_plan import AbortRecord, abort_plan
-from txn_analysis.core.coordinator import fit_with, histories_of, state_seen, views_with
+from txn_analysis.coordinator.seen import fit_with, histories_of, state_seen, views_with
 from txn_analysis.core.history import by
 from txn_analysis.core.logs import end_markers, folds_of, linked_logs
 from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.judge.finding import Finding, finding_of, impacts_of, place_of
 from txn_analysis.judge.judgement import Judgement, judgements_of
-from txn_analysis.judge.logic import latest
-from txn_analysis.judge.records import PartitionView
-from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.reconstruct.rivals import certain_moment_ms
+from txn_analysis.kafka.transactions import PartitionView
+from txn_analysis.log.rivals import certain_moment_ms
+from txn_analysis.logic import latest
+from txn_analysis.plan.abort_plan import AbortRecord, abort_plan
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.core.history import History
     from txn_analysis.core.logs import Fold
     from txn_analysis.judge.assurances import Disproved
-    from txn_analysis.judge.state_coverage import StateEvidence
 
 Row = dict[str, Any]
 
@@ -79,7 +79,7 @@ def _answer(history: History, folded: Fold) -> Answer:
     markers = end_markers(folded.ended, linked)
     known = histories_of(history.state, markers, opened)
     views = views_with(known, opened, markers, settings.max_clock_skew_ms)
-    state = replace(state, fit=fit_with(history.state, state, known, markers, opened, moments))
+    state = replace(state, fit=fit_with(history.state, state, known, markers, opened, moments.reach_ms))
     partitions = {view.topic_partition: view for view in map(PartitionView.of, health)}
     judged = judgements_of(opened, partitions, views, state, settings, moments)
     impacts = impacts_of(judged.of_open, {}, settings, moments.as_of_ms)

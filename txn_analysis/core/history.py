@@ -8,19 +8,19 @@ from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.core.state_records import StateRecords
-from txn_analysis.reading.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION
-from txn_analysis.reconstruct.copies import cuts_of
-from txn_analysis.reconstruct.rivals import rival_positions
+from txn_analysis.coordinator.state_records import StateRecords
+from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION
+from txn_analysis.log.copies import cuts_of
+from txn_analysis.log.rivals import rival_positions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from txn_analysis.config import Settings
-    from txn_analysis.reading.batches import Batches
-    from txn_analysis.reading.line_form import Array
-    from txn_analysis.reconstruct.rivals import Cuts
-    from txn_analysis.reconstruct.segments import SectionKey
+    from txn_analysis.columns.arrays import Array
+    from txn_analysis.kafka.batches import Batches
+    from txn_analysis.log.rivals import Cuts
+    from txn_analysis.log.segments import SectionKey
+    from txn_analysis.settings import Settings
 
 Row = dict[str, Any]
 

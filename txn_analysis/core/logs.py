@@ -11,24 +11,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.coordinator.end_markers import ENDED_COLUMNS, markers_of
 from txn_analysis.core.history import by
-from txn_analysis.judge.end_markers import ENDED_COLUMNS, markers_of
-from txn_analysis.judge.records import OpenTransaction
-from txn_analysis.reading.sections import LOG_KINDS
-from txn_analysis.reconstruct.copies import Comparison, Pair, compare, pairs_to_compare
-from txn_analysis.reconstruct.fold import fold_all
-from txn_analysis.reconstruct.link import link_partition
-from txn_analysis.reconstruct.rivals import UNCUT
-from txn_analysis.reconstruct.segments import segments_of
-from txn_analysis.reconstruct.transaction_rows import PIECE_KEY
+from txn_analysis.kafka.sections import LOG_KINDS
+from txn_analysis.kafka.transactions import OpenTransaction
+from txn_analysis.log.copies import Comparison, Pair, compare, pairs_to_compare
+from txn_analysis.log.open_transactions import link_partition
+from txn_analysis.log.rivals import UNCUT
+from txn_analysis.log.segments import segments_of
+from txn_analysis.log.summary import fold_all
+from txn_analysis.log.transactions import PIECE_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from txn_analysis.coordinator.end_markers import EndMarker
     from txn_analysis.core.history import History
-    from txn_analysis.judge.end_markers import EndMarker
-    from txn_analysis.judge.records import TopicPartition
-    from txn_analysis.reading.batches import Batches
+    from txn_analysis.kafka.batches import Batches
+    from txn_analysis.kafka.transactions import TopicPartition
 
 Row = dict[str, Any]
 

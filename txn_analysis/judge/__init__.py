@@ -1,1 +1,1 @@
-"""Judge: open transactions against the coordinator's state; facts, then rules, then a verdict."""
+"""The judge: facts, then rules, then a verdict, a cause, warnings. Pure: it opens no file and knows no Spark."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from txn_analysis.judge.records import NEVER_TIMES_OUT_MS
+from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _NUMBER = r"[0-9]{1,19}"

@@ -12,10 +12,10 @@ from txn_analysis.judge.rules.commit_marker_missing import COMMIT_MARKER_MISSING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from txn_analysis.config import Settings
-    from txn_analysis.judge.fit import Fit
+    from txn_analysis.coordinator.fit import Fit
     from txn_analysis.judge.judgement import Judgement
-    from txn_analysis.judge.records import PartitionView
+    from txn_analysis.kafka.transactions import PartitionView
+    from txn_analysis.settings import Settings
 
 Disproved = dict[str, str]
 """By the name of its setting, what disproves an assurance, in words."""

@@ -9,13 +9,13 @@ from collections import defaultdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.reading.sections import LOG
-from txn_analysis.reading.topics import GROUP_TOPIC
+from txn_analysis.kafka.sections import LOG
+from txn_analysis.kafka.topics import GROUP_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from txn_analysis.judge.records import OpenTransaction
+    from txn_analysis.kafka.transactions import OpenTransaction
 
 Row = dict[str, Any]
 _Span = tuple[int, int]  # offsets, or bytes of a text: the first one, and the one after the last

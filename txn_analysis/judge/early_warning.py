@@ -2,7 +2,7 @@
 
 Counted by application (`judge.applications`), so that a thousand ids of one job are one line. What is kept is bounded:
 of each kind the worst applications, and how many ids there are in all. Pure functions: records in memory and Spark's
-tasks (`judge.warning_frames`) are asked alike.
+tasks (`pipeline.on_spark.warnings`) are asked alike.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.judge.applications import application_of
-from txn_analysis.judge.records import ONGOING
 from txn_analysis.judge.warnings import OF_ABORTS, OF_LAST_RECORDS, WARNINGS
 from txn_analysis.judge.warnings.open_transaction_near_bound import OPEN_TRANSACTION_NEAR_BOUND, is_near
+from txn_analysis.kafka.transactions import ONGOING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from txn_analysis.config import Settings
     from txn_analysis.judge.judgement import Judgement
     from txn_analysis.judge.warnings.warning import Abort, Known, LastRecord
+    from txn_analysis.settings import Settings
 
 Row = dict[str, Any]
 

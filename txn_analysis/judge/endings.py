@@ -12,17 +12,17 @@ from functools import cached_property
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.coordinator.history import ongoing_before
+from txn_analysis.coordinator.origins import NO_RECORD, decisions, marker_record
 from txn_analysis.judge.causes.cause import Confidence, FoundCause
-from txn_analysis.judge.history import ongoing_before
-from txn_analysis.judge.logic import plus
-from txn_analysis.judge.origins import NO_RECORD, decisions, marker_record
-from txn_analysis.judge.records import COMPLETED, ONGOING, PREPARE_COMMIT, PREPARED, TopicPartition
-from txn_analysis.judge.words import utc
+from txn_analysis.kafka.transactions import COMPLETED, ONGOING, PREPARE_COMMIT, PREPARED, TopicPartition
+from txn_analysis.logic import plus
+from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from txn_analysis.judge.records import StateRecord
+    from txn_analysis.kafka.transactions import StateRecord
 
 _VERSION_2 = 2
 _DECISIONS = {"COMMIT": "Commit", "ABORT": "Abort"}
@@ -80,7 +80,7 @@ class IdHistory:
     _decided: dict[tuple[TopicPartition, int], list[tuple[int, int]]] = field(default_factory=dict)
 
     def decided(self, where: TopicPartition, producer_id: int) -> list[tuple[int, int]]:
-        """See `judge.origins.decisions`."""
+        """See `coordinator.origins.decisions`."""
         key = where, producer_id
         if key not in self._decided:
             self._decided[key] = decisions(self.records, where, producer_id)

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.config import LATE_TRANSACTION_BUFFER_MS
 from txn_analysis.judge.facts import AgainstTransaction, Facts, Lateness, LogReach, StateReach
-from txn_analysis.judge.logic import latest, minus, more, plus, possible, proven
 from txn_analysis.judge.loss import hidden_in, loss_of
-from txn_analysis.judge.records import NEVER_TIMES_OUT_MS, ONGOING
+from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS, ONGOING
+from txn_analysis.logic import latest, minus, more, plus, possible, proven
+from txn_analysis.settings import LATE_TRANSACTION_BUFFER_MS
 
 if TYPE_CHECKING:
-    from txn_analysis.config import Settings
-    from txn_analysis.judge.coordinator_view import CoordinatorView
+    from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
+    from txn_analysis.coordinator.view import CoordinatorView
     from txn_analysis.judge.loss import Hidden
-    from txn_analysis.judge.records import OpenTransaction, PartitionView
-    from txn_analysis.judge.state_coverage import StateEvidence, StatePartition
+    from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
+    from txn_analysis.settings import Settings
 
 
 class Moments(NamedTuple):

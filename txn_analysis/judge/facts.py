@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from txn_analysis.config import flag_name
-from txn_analysis.judge.records import ONGOING, PREPARED, TOMBSTONE
-from txn_analysis.judge.words import utc
+from txn_analysis.kafka.transactions import ONGOING, PREPARED, TOMBSTONE
+from txn_analysis.settings import flag_name
+from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
-    from txn_analysis.judge.coordinator_view import CoordinatorView
-    from txn_analysis.judge.decisions import Decision
-    from txn_analysis.judge.logic import Truth
-    from txn_analysis.judge.records import OpenTransaction, PartitionView
+    from txn_analysis.coordinator.decisions import Decision
+    from txn_analysis.coordinator.view import CoordinatorView
+    from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
+    from txn_analysis.logic import Truth
 
 _CLOCKS = {"last_timestamp": "its last timestamp", "broker_clock": "the brokers' clocks"}
 

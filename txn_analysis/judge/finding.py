@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 from txn_analysis.judge.applications import application_of, remark_on
 from txn_analysis.judge.impact import impact_of
 from txn_analysis.judge.rules import asked
-from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from txn_analysis.config import Settings
     from txn_analysis.judge.causes.cause import FoundCause
     from txn_analysis.judge.impact import Impact
     from txn_analysis.judge.judgement import Judgement
-    from txn_analysis.judge.records import TopicPartition
-    from txn_analysis.reading.topic_config import TopicConfig
+    from txn_analysis.kafka.topic_config import TopicConfig
+    from txn_analysis.kafka.transactions import TopicPartition
+    from txn_analysis.settings import Settings
 
 Place = tuple["TopicPartition", int, int]
 """Partition, producer id and start offset: what tells findings of one run apart."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from txn_analysis.judge.records import OpenTransaction, PartitionView
-    from txn_analysis.reading.topic_config import TopicConfig
+    from txn_analysis.kafka.topic_config import TopicConfig
+    from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
 
 DAY_MS = 86_400_000
 _SHORTEST_MEASURED_MS = 600_000

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 from txn_analysis.judge.assurances import disproved_by_loss, disproved_by_state, given, without
 from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.fact_finding import facts_of
-from txn_analysis.judge.records import TopicPartition
 from txn_analysis.judge.rules import first_rule
-from txn_analysis.reading.topics import STATE_TOPIC
+from txn_analysis.kafka.topics import STATE_TOPIC
+from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from txn_analysis.config import Settings
+    from txn_analysis.coordinator.coverage import StateEvidence
+    from txn_analysis.coordinator.view import CoordinatorView, Views
     from txn_analysis.judge.assurances import Disproved
     from txn_analysis.judge.causes.cause import FoundCause
-    from txn_analysis.judge.coordinator_view import CoordinatorView, Views
     from txn_analysis.judge.fact_finding import Moments
     from txn_analysis.judge.facts import Facts
-    from txn_analysis.judge.records import OpenTransaction, PartitionView
     from txn_analysis.judge.rules.rule import Rule
-    from txn_analysis.judge.state_coverage import StateEvidence
-    from txn_analysis.judge.verdicts import Verdict
+    from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
+    from txn_analysis.settings import Settings
+    from txn_analysis.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.judge.end_markers import COMMIT
+from txn_analysis.coordinator.end_markers import COMMIT
 from txn_analysis.judge.facts import Loss
-from txn_analysis.judge.logic import UNBOUNDED_MS, is_before, minus
-from txn_analysis.judge.records import EXHAUSTED_EPOCH
-from txn_analysis.judge.words import utc
+from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH
+from txn_analysis.logic import UNBOUNDED_MS, is_before, minus
+from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
+    from txn_analysis.coordinator.chain import Rise
     from txn_analysis.judge.fact_finding import Case
-    from txn_analysis.judge.state_chain import Rise
 
 
 class Hidden(NamedTuple):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.reading.topics import STATE_TOPIC
+from txn_analysis.kafka.topics import STATE_TOPIC
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from txn_analysis.judge.records import StateRecord
+    from txn_analysis.kafka.transactions import StateRecord
 
 Row = dict[str, Any]
 

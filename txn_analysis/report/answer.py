@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from txn_analysis.report.csv_table import csv_table
-from txn_analysis.report.escape import escape
+from txn_analysis.text.escape import escape
 
 NONE = "None"
 MINUS_ONE = "-1"

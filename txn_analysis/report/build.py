@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.outcome import Outcome, has_logs, in_doubt, outcome_of
-from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.model import (
     AuditReport,
     ClusterImpact,
@@ -20,6 +19,7 @@ from txn_analysis.report.model import (
     WarningItem,
 )
 from txn_analysis.report.settling import READ_LOGS, remedies
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.report.words import count, duration
+from txn_analysis.text.words import count, duration
 
 if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport, FindingItem

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.judge.words import ranges
-from txn_analysis.report.escape import clip, escape
 from txn_analysis.report.style import Line, rule_line, wrapped
-from txn_analysis.report.words import count, iso_utc, listed, size
+from txn_analysis.text.escape import clip, escape
+from txn_analysis.text.words import count, iso_utc, listed, ranges, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -6,7 +6,7 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.report.escape import formula_guard
+from txn_analysis.text.escape import formula_guard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

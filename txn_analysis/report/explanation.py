@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from txn_analysis.report.escape import escape
 from txn_analysis.report.model import CauseItem, Item
 from txn_analysis.report.style import wrapped
-from txn_analysis.report.words import iso_utc
+from txn_analysis.text.escape import escape
+from txn_analysis.text.words import iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

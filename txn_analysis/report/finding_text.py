@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.kafka_tools import TRANSACTIONS
+from txn_analysis.kafka.tools import TRANSACTIONS
 from txn_analysis.report.clocks import idle_by_brokers, is_contradicted
-from txn_analysis.report.escape import clip, escape, shell_option, shell_word
 from txn_analysis.report.impact_text import blocks_sentence, cause_sentence
 from txn_analysis.report.style import Line, wrapped
-from txn_analysis.report.words import count, duration, iso_utc, size
+from txn_analysis.text.escape import clip, escape, shell_option, shell_word
+from txn_analysis.text.words import count, duration, iso_utc, size
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

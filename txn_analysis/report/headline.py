@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.config import flag_name
 from txn_analysis.judge.outcome import NO_LOGS, Outcome
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.report.escape import clip, escape, shell_word
-from txn_analysis.report.words import count, listed
+from txn_analysis.settings import flag_name
+from txn_analysis.text.escape import clip, escape, shell_word
+from txn_analysis.text.words import count, listed
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.judge.causes import cause_named
 from txn_analysis.report.clocks import clock_sentence
-from txn_analysis.report.escape import clip, escape
 from txn_analysis.report.style import Line, rule_line, wrapped
-from txn_analysis.report.words import count, duration, iso_utc, listed, size
+from txn_analysis.text.escape import clip, escape
+from txn_analysis.text.words import count, duration, iso_utc, listed, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

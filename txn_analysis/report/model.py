@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from txn_analysis.config import LATE_TRANSACTION_BUFFER_MS
 from txn_analysis.judge.outcome import Outcome, has_logs, in_doubt, outcome_of
-from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.settings import LATE_TRANSACTION_BUFFER_MS
+from txn_analysis.verdict import Verdict
 
 SCHEMA_VERSION = 2
 
@@ -56,7 +56,7 @@ class InputItem(Item):
 class PartitionProblem(Item):
     """Where a partition's evidence is not whole; `offset` is None where it has no place in the log.
 
-    `kind` is a name of `reconstruct.segments.ProblemKind`; None in runs of versions that did not say it.
+    `kind` is a name of `log.segments.ProblemKind`; None in runs of versions that did not say it.
     """
 
     offset: int | None

@@ -1,6 +1,6 @@
 """What the pictures of a report show, as data: series over time, in a bounded number of points.
 
-The report itself says what was found; these only show how it came about. `txn_analysis.timelines` fills them from the
+The report itself says what was found; these only show how it came about. `questions.timelines` fills them from the
 tables of one run.
 """
 

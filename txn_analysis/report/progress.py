@@ -8,8 +8,8 @@ from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from txn_analysis.report.escape import escape
-from txn_analysis.report.words import duration, size
+from txn_analysis.text.escape import escape
+from txn_analysis.text.words import duration, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from txn_analysis.judge.causes import CAUSES
 from txn_analysis.judge.outcome import Outcome
-from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport, PartitionItem

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.config import flag_name
 from txn_analysis.judge.outcome import NO_LOGS
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.rules.clock_not_credible import CLOCK_NOT_CREDIBLE
@@ -20,10 +19,10 @@ from txn_analysis.judge.rules.log_may_end_early import LOG_MAY_END_EARLY
 from txn_analysis.judge.rules.state_does_not_fit import STATE_DOES_NOT_FIT
 from txn_analysis.judge.rules.state_incomplete import STATE_INCOMPLETE
 from txn_analysis.judge.rules.state_older_than_log import STATE_OLDER_THAN_LOG
-from txn_analysis.judge.words import ranges
-from txn_analysis.kafka_tools import STATE_TOPIC_DESCRIPTION
+from txn_analysis.kafka.tools import STATE_TOPIC_DESCRIPTION
 from txn_analysis.report.model import FindingItem, Remedy, RunItem
-from txn_analysis.report.words import iso_utc
+from txn_analysis.settings import flag_name
+from txn_analysis.text.words import iso_utc, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -1,6 +1,6 @@
 """How a table is declared: its grain, its columns, its key and the checks that Delta enforces.
 
-Types are Arrow's: whoever only reads tables needs no Spark, whose import alone takes a second. See `spark_types`.
+Types are Arrow's: whoever only reads tables needs no Spark, whose import takes a second. See `storage.on_spark.types`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import pyarrow as pa
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from pyspark.sql.types import StructType
 
     from txn_analysis.tables._checks import Check
 
@@ -88,10 +86,3 @@ class Table:
     def arrow_schema(self) -> pa.Schema:
         """The columns as Arrow types."""
         return pa.schema([pa.field(c.name, c.type, nullable=c.nullable) for c in self.columns])
-
-    @cached_property
-    def schema(self) -> StructType:
-        """The columns as a Spark schema, comments included."""
-        from txn_analysis.tables.spark_types import spark_schema  # noqa: PLC0415 only where Spark is used
-
-        return spark_schema(self)

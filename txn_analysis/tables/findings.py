@@ -1,9 +1,9 @@
 """`findings`: one verdict for each open transaction."""
 
-from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.tables._checks import not_negative, one_of
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Col, Table, array, struct
 from txn_analysis.tables.transactions import COORDINATOR_EPOCH_BASES
+from txn_analysis.verdict import Verdict
 
 CAUSE = struct(name=STRING, confidence=STRING, evidence_for=array(STRING), evidence_against=array(STRING))
 IMPACT = struct(

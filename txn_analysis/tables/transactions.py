@@ -77,7 +77,7 @@ TRANSACTIONS = Table(
     partition_by=("run_id",),
     checks=_CHECKS,
 )
-# The same columns: whole files of it become files of `transactions` (`txn_analysis.taken_rows`).
+# The same columns: whole files of it become files of `transactions` (`txn_analysis.storage.local.taken_rows`).
 ENDED_TRANSACTIONS = Table(
     name="ended_transactions",
     grain="one transaction that certainly began and ended inside one piece of a log",

@@ -25,7 +25,7 @@ from txn_analysis.judge.causes import (
     write_before_partition_added,
 )
 from txn_analysis.judge.causes.cause import Confidence, FoundCause
-from txn_analysis.judge.verdicts import Verdict
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from txn_analysis.judge.causes.cause import Cause, Reading

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.words import utc
+from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.causes.cause import Cause, Confidence, Reading, if_holds
-from txn_analysis.judge.records import EXHAUSTED_EPOCH
-from txn_analysis.judge.words import utc
+from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH
+from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts

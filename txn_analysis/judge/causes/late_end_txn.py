@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.judge.causes.cause import Cause, Confidence, Reading, if_holds, last_marker, never_listed
 from txn_analysis.judge.causes.late_write_after_marker import follows_marker
-from txn_analysis.judge.logic import is_before
-from txn_analysis.judge.words import utc
+from txn_analysis.logic import is_before
+from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts

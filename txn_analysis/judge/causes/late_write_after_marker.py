@@ -14,8 +14,8 @@ from txn_analysis.judge.causes.cause import (
     never_listed,
     written,
 )
-from txn_analysis.judge.logic import is_before
-from txn_analysis.judge.words import utc
+from txn_analysis.logic import is_before
+from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.causes.cause import Cause, Confidence, Reading, if_holds, written
-from txn_analysis.judge.logic import is_before
+from txn_analysis.logic import is_before
 
 if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts

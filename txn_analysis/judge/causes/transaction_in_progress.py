@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.causes.cause import Cause, Confidence, Reading, if_holds
-from txn_analysis.judge.words import utc
+from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.causes.cause import Cause, Confidence, Reading, if_holds, written
-from txn_analysis.judge.logic import is_before
-from txn_analysis.judge.records import TOMBSTONE
-from txn_analysis.judge.words import utc
+from txn_analysis.kafka.transactions import TOMBSTONE
+from txn_analysis.logic import is_before
+from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts

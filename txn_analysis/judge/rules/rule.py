@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from txn_analysis.judge.facts import Facts
-    from txn_analysis.judge.logic import Truth
-    from txn_analysis.judge.verdicts import Verdict
+    from txn_analysis.logic import Truth
+    from txn_analysis.verdict import Verdict
 
 
 def nothing(_: Facts) -> Sequence[str]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.rules.rule import Rule
-from txn_analysis.judge.verdicts import Verdict
-from txn_analysis.kafka_tools import STATE_TOPIC_DESCRIPTION
+from txn_analysis.kafka.tools import STATE_TOPIC_DESCRIPTION
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts
-    from txn_analysis.judge.logic import Truth
+    from txn_analysis.logic import Truth
 
 
 def when(facts: Facts) -> Truth:

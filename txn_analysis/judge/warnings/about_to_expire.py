@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.logic import minus
-from txn_analysis.judge.records import COMPLETED, EMPTY
 from txn_analysis.judge.warnings.warning import IdWarning
+from txn_analysis.kafka.transactions import COMPLETED, EMPTY
+from txn_analysis.logic import minus
 
 if TYPE_CHECKING:
     from txn_analysis.judge.warnings.warning import Known, LastRecord

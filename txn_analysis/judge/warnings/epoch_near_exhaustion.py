@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.records import EXHAUSTED_EPOCH
 from txn_analysis.judge.warnings.warning import IdWarning
+from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH
 
 if TYPE_CHECKING:
     from txn_analysis.judge.warnings.warning import Known, LastRecord

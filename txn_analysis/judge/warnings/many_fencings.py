@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.endings import TAKEN_OVER_WITHIN_MS
-from txn_analysis.judge.logic import minus
-from txn_analysis.judge.records import EMPTY
 from txn_analysis.judge.warnings.warning import AbortWarning
+from txn_analysis.kafka.transactions import EMPTY
+from txn_analysis.logic import minus
 
 if TYPE_CHECKING:
     from txn_analysis.judge.warnings.warning import Abort

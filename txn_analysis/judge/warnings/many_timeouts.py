@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.logic import plus
 from txn_analysis.judge.warnings.warning import AbortWarning
+from txn_analysis.logic import plus
 
 if TYPE_CHECKING:
     from txn_analysis.judge.warnings.warning import Abort

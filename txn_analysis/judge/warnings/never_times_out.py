@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.records import NEVER_TIMES_OUT_MS
 from txn_analysis.judge.warnings.warning import IdWarning
+from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS
 
 if TYPE_CHECKING:
     from txn_analysis.judge.warnings.warning import Known, LastRecord

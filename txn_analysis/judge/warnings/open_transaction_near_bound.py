@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from txn_analysis.judge.warnings.warning import NEAR, EarlyWarning
 
 if TYPE_CHECKING:
-    from txn_analysis.config import Settings
     from txn_analysis.judge.facts import Lateness
+    from txn_analysis.settings import Settings
 
 
 def is_near(lateness: Lateness, settings: Settings) -> bool:

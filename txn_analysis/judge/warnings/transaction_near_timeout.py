@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.logic import minus
-from txn_analysis.judge.records import NEVER_TIMES_OUT_MS, ONGOING
 from txn_analysis.judge.warnings.warning import NEAR, IdWarning
+from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS, ONGOING
+from txn_analysis.logic import minus
 
 if TYPE_CHECKING:
     from txn_analysis.judge.warnings.warning import Known, LastRecord

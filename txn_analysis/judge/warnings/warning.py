@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from txn_analysis.config import Settings
+    from txn_analysis.settings import Settings
 
 NEAR = 0.75
 """Of a bound: from here on it is near."""

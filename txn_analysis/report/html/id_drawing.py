@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from txn_analysis.report.escape import clip, escape
 from txn_analysis.report.html.frame import LETTER, WIDTH, Frame
 from txn_analysis.report.html.scales import Scale, time_ticks
-from txn_analysis.report.words import count, iso_utc
+from txn_analysis.text.escape import clip, escape
+from txn_analysis.text.words import count, iso_utc
 
 if TYPE_CHECKING:
     from txn_analysis.report.pictures import IdTimeline, StateChange

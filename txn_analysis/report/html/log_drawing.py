@@ -6,11 +6,11 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from txn_analysis.report.escape import escape
 from txn_analysis.report.html.frame import BOTTOM, LETTER, RIGHT, TOP, WIDTH, Frame, Glyph
 from txn_analysis.report.html.scales import Scale, Tick, count_ticks, time_ticks
 from txn_analysis.report.pictures import LogPoint
-from txn_analysis.report.words import count, duration, iso_utc
+from txn_analysis.text.escape import escape
+from txn_analysis.text.words import count, duration, iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,10 +17,8 @@ from markupsafe import Markup
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.judge.verdicts import Verdict
 from txn_analysis.report.clocks import clock_line, clock_sentence, judged_idle_ms
 from txn_analysis.report.coverage_text import statements
-from txn_analysis.report.escape import clip, escape, html_text, shell_word
 from txn_analysis.report.finding_text import paragraphs, what
 from txn_analysis.report.headline import MOST_PLACES, doubts, headline, how_sure, next_steps, what_settles
 from txn_analysis.report.html.id_drawing import id_drawing
@@ -28,7 +26,9 @@ from txn_analysis.report.html.log_drawing import partition_drawing
 from txn_analysis.report.html.overview import ages_drawing, runs_drawing
 from txn_analysis.report.impact_text import cluster_sentence, consequences, warning_subject
 from txn_analysis.report.pictures import Pictures
-from txn_analysis.report.words import count, duration, iso_utc, size
+from txn_analysis.text.escape import clip, escape, html_text, shell_word
+from txn_analysis.text.words import count, duration, iso_utc, size
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,0 +1,206 @@
+"""What the coordinator knows: last record wins, tombstones stay known, several ids for one producer id."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from tests.judge.cases import KNOWN, OPEN
+from txn_analysis.coordinator.end_markers import EndMarker
+from txn_analysis.coordinator.history import in_order
+from txn_analysis.coordinator.view import CoordinatorView, best_of, views_of
+from txn_analysis.kafka.transactions import OPEN_COLUMNS, StateRecord
+from txn_analysis.pipeline.on_spark.evidence import state_partition_of
+from txn_analysis.pipeline.on_spark.state import current_states
+from txn_analysis.pipeline.on_spark.views import coordinator_views
+from txn_analysis.storage.on_spark.types import spark_schema, spark_struct
+from txn_analysis.tables import TRANSACTION_STATES, TRANSACTIONS
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ORDER = spark_struct(age=INT, is_dump=BOOLEAN, place=BIGINT)
+MARKERS = spark_struct(
+    topic=STRING,
+    partition=INT,
+    producer_id=BIGINT,
+    offset=BIGINT,
+    kind=STRING,
+    at_ms=BIGINT,
+    producer_epoch=INT,
+    coordinator_epoch=INT,
+    has_data=BOOLEAN,
+)
+STATES = StructType([*spark_schema(TRANSACTION_STATES).fields, StructField("record_order", ORDER)])
+
+
+def record(
+    offset: int, transactional_id: str, state: str | None, producer_id: int | None = 7, **changes: Any
+) -> dict[str, Any]:
+    return {
+        "ingest_id": "ingest",
+        "input_id": "input",
+        "section_index": 0,
+        "ordinal": offset,
+        "state_partition": 1,
+        "offset": offset,
+        "recorded_ms": 1_000 + offset,
+        "transactional_id": transactional_id,
+        "is_tombstone": state is None,
+        "is_undecodable": False,
+        "state": state,
+        "producer_id": producer_id,
+        "producer_epoch": 0,
+        "timeout_ms": 60_000,
+        "topic_partitions": [("orders", 0)] if state == "Ongoing" else [],
+        "last_update_ms": 1_000 + offset,
+        "record_order": (0, True, offset),
+    } | changes
+
+
+def states(spark: SparkSession, *records: dict[str, Any]) -> DataFrame:
+    return spark.createDataFrame([tuple(r.get(n) for n in STATES.names) for r in records], STATES)
+
+
+def open_data(spark: SparkSession, *producer_ids: int) -> DataFrame:
+    rows = [asdict(replace(OPEN, producer_id=p, last_marker_ms=None)) for p in producer_ids]
+    schema = StructType([f for f in spark_schema(TRANSACTIONS) if f.name in OPEN_COLUMNS])
+    return spark.createDataFrame([tuple(r[n] for n in schema.names) for r in rows], schema)
+
+
+def markers(spark: SparkSession, *found: tuple[int, EndMarker]) -> DataFrame:
+    """End markers of orders-0 by producer id."""
+    return spark.createDataFrame([("orders", 0, producer_id, *marker) for producer_id, marker in found], MARKERS)
+
+
+def test_the_last_record_in_offset_order_is_the_current_state(spark: SparkSession) -> None:
+    found = current_states(
+        states(
+            spark,
+            record(5, "billing", "CompleteCommit"),
+            record(3, "billing", "Ongoing"),
+            record(1, "ledger", "Empty", producer_id=8),
+            record(9, "ledger", None, producer_id=None),
+        )
+    )
+    columns = ("transactional_id", "state", "producer_id", "is_tombstone")
+    assert {tuple(row) for row in found.select(*columns).collect()} == {
+        ("billing", "CompleteCommit", 7, False),
+        ("ledger", None, None, True),
+    }
+
+
+def test_what_is_known_of_each_producer_id(spark: SparkSession) -> None:
+    views = coordinator_views(
+        open_data(spark, 7, 8, 9, 10),
+        markers(spark),
+        states(
+            spark,
+            record(1, "ended", "CompleteCommit", producer_id=7),
+            record(2, "live", "Ongoing", producer_id=7),
+            record(3, "rotated", "Empty", producer_id=8),
+            record(4, "rotated", "Empty", producer_id=80),
+            record(5, "expired", "Empty", producer_id=9),
+            record(6, "expired", None, producer_id=None),
+        ),
+        max_clock_skew_ms=0,
+    )
+    assert {
+        (producer_id, v.transactional_id, v.state, v.is_listed, v.runs_under_producer_id)
+        for (_, producer_id), v in views.items()
+    } == {
+        (7, "live", "Ongoing", True, True),  # of two ids, the one that lists the partition
+        (8, "rotated", "Empty", False, False),
+        (9, "expired", "Tombstone", False, False),
+    }
+
+
+def test_decisions_are_held_against_the_markers_of_their_producer(spark: SparkSession) -> None:
+    """Two ids committed orders-0; of one of them the log has the marker."""
+    listed = {"topic_partitions": [("orders", 0)]}
+    views = coordinator_views(
+        open_data(spark, 7, 8),
+        markers(spark, (7, EndMarker(50, "COMMIT", 1_001, 0, 0))),
+        states(
+            spark,
+            record(1, "whole", "PrepareCommit", producer_id=7, **listed),
+            record(2, "whole", "CompleteCommit", producer_id=7),
+            record(3, "bereft", "PrepareCommit", producer_id=8, **listed),
+            record(4, "bereft", "CompleteCommit", producer_id=8),
+        ),
+        max_clock_skew_ms=0,
+    )
+    assert {v.transactional_id: v.without_marker.has_commit_of_any_age for v in views.values()} == {
+        "whole": False,
+        "bereft": True,
+    }
+
+
+def known(transactional_id: str, **changes: Any) -> CoordinatorView:
+    """An id that had the producer id once, and last changed at 10."""
+    past = {"is_listed": False, "runs_under_producer_id": False, "changed_ms": 10}
+    return replace(KNOWN, transactional_id=transactional_id, **past | changes)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param([known("b", changed_ms=99)], id="listing-before-changed-last"),
+        pytest.param([known("b", runs_under_producer_id=True, changed_ms=99)], id="listing-before-running"),
+        pytest.param([known("z", is_listed=True, changed_ms=9)], id="both-list-it-changed-last"),
+        pytest.param([known("z", is_listed=True, changed_ms=None)], id="an-unknown-change-is-the-oldest"),
+        pytest.param([known("Z", is_listed=True)], id="the-last-id-by-code-point"),
+    ],
+)
+def test_the_id_that_counts_is_the_same_in_any_order(others: list[CoordinatorView]) -> None:
+    listing = known("a", is_listed=True)
+    assert best_of([listing, *others]) == best_of([*others, listing]) == listing
+
+
+def test_the_id_that_changed_last_counts_before_one_that_still_runs_under_the_producer_id() -> None:
+    running = known("a", runs_under_producer_id=True)
+    assert best_of([known("b", changed_ms=99), running]).transactional_id == "b"
+
+
+def as_read(*records: dict[str, Any]) -> list[StateRecord]:
+    """Records as Python gets them from a frame."""
+    optional = dict.fromkeys(("previous_producer_id", "next_producer_id", "start_ms", "client_transaction_version"))
+    return [
+        StateRecord.placed(
+            optional
+            | r
+            | {
+                "topic_partitions": [{"topic": topic, "partition": number} for topic, number in r["topic_partitions"]],
+                "record_order": dict(zip(ORDER.names, r["record_order"], strict=True)),
+            }
+        )
+        for r in records
+    ]
+
+
+def test_the_history_of_an_id_is_told_in_order_and_once_for_every_transaction_asked_about() -> None:
+    records = as_read(record(9, "billing", "Ongoing"), record(3, "billing", "CompleteCommit"))
+    views = views_of([in_order(records * 2)], [OPEN, replace(OPEN, partition=1)], {}, max_clock_skew_ms=0)
+    told = [(where.partition, v.state, v.is_listed) for (where, _), v in sorted(views.items())]
+    assert told == [(0, "Ongoing", True), (1, "Ongoing", False)]
+
+
+def test_copies_of_a_record_that_differ_are_both_kept_in_an_order_of_their_own() -> None:
+    one, other = as_read(record(3, "billing", "Ongoing"), record(3, "billing", "CompleteAbort"))
+    told = in_order([one, other, one])
+    assert told == in_order([other, one])
+    assert {r.state for r in told} == {"CompleteAbort", "Ongoing"}
+    assert len(told) == 2
+
+
+@pytest.mark.parametrize(
+    ("hashed", "partition"), [(0, 0), (5, 1), (-5, 1), (2**31 - 1, 3), (-(2**31), 0), (-(2**31) + 1, 3)]
+)
+def test_the_partition_of_a_hash(spark: SparkSession, hashed: int, partition: int) -> None:
+    frame = spark.createDataFrame([(hashed,)], spark_struct(hashed=INT))
+    assert frame.select(state_partition_of(F.col("hashed"), 4)).collect()[0][0] == partition

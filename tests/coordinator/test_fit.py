@@ -1,0 +1,320 @@
+"""Whether the state fits the logs: their COMMIT markers test it, and what speaks against it counts for whom.
+
+Producer 7 of `billing` commits orders-0 at 200,000; times are milliseconds, the allowance for clocks is 100.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.coordinator.test_history import exported, record
+from txn_analysis.coordinator.chain import Rise, StateChain
+from txn_analysis.coordinator.end_markers import ABORT, COMMIT, EndMarker
+from txn_analysis.coordinator.fit import (
+    DECIDED_WITHIN_MS,
+    FAR_FROM_ROTATION,
+    Fit,
+    MarkerSums,
+    StateAtHand,
+    Witness,
+    fit_of,
+    sums_of_producer,
+)
+from txn_analysis.kafka.transactions import TopicPartition
+
+if TYPE_CHECKING:
+    from txn_analysis.kafka.transactions import StateRecord
+
+SKEW_MS = 100
+AT_MS = 200_000
+END_MS = 900_000
+HERE = TopicPartition("orders", 0)
+HOME = 2
+WHOLE = StateChain(last_moment_ms=END_MS, first_moment_ms=1, leader_epoch=5)
+ALL_GIVEN = StateAtHand(
+    chains=dict.fromkeys(range(4), WHOLE),
+    is_whole=True,
+    exports=frozenset(),
+    is_export_complete=False,
+    is_nothing_lost=False,
+    max_clock_skew_ms=SKEW_MS,
+    known_since_ms=None,
+)
+COMMITTED = [record("Ongoing", AT_MS - 50), record("PrepareCommit", AT_MS), record("CompleteCommit", AT_MS + 10)]
+NEVER_HERE = [record("Empty", 5)]
+"""What the id has where the commit of the log is not among its decisions."""
+MARKER = EndMarker(50, COMMIT, AT_MS, 3, 5)
+
+
+def told(
+    *markers: EndMarker, history: list[StateRecord] | None = NEVER_HERE, state: StateAtHand = ALL_GIVEN
+) -> MarkerSums:
+    """What markers of producer 7 on orders-0 say of the state; no id has the producer where its history is None."""
+    return sums_of_producer(7, {HERE: markers}, [history] if history is not None else [], state, {7})
+
+
+def counts(sums: MarkerSums) -> tuple[int, int]:
+    """How many confirm the state, and how many contradict it."""
+    return sums.confirmed_count, sums.contradicted_count
+
+
+def with_home(home: int = HOME, **changes: Any) -> StateAtHand:
+    """One partition of the state is different."""
+    return replace(ALL_GIVEN, chains={**ALL_GIVEN.chains, home: WHOLE._replace(**changes)})
+
+
+CONFIRMED, CONTRADICTED, SILENT = (1, 0), (0, 1), (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "expected"),
+    [
+        pytest.param(AT_MS - SKEW_MS - 1, CONTRADICTED, id="1-ms-before-its-decision"),
+        pytest.param(AT_MS - SKEW_MS, CONFIRMED, id="as-early-as-clocks-allow"),
+        pytest.param(AT_MS + 10 + SKEW_MS, CONFIRMED, id="as-late-as-clocks-allow"),
+        pytest.param(AT_MS + 10 + SKEW_MS + 1, CONTRADICTED, id="1-ms-after-it-was-completed"),
+    ],
+)
+def test_a_decision_confirms_its_marker(at_ms: int, expected: tuple[int, int]) -> None:
+    assert counts(told(MARKER._replace(at_ms=at_ms), history=COMMITTED)) == expected
+
+
+@pytest.mark.parametrize(
+    ("history", "expected"),
+    [
+        pytest.param(COMMITTED[:2], CONFIRMED, id="not-yet-completed"),
+        pytest.param([COMMITTED[1], record("Ongoing", AT_MS + 500)], CONFIRMED, id="its-complete-record-is-gone"),
+        pytest.param(exported(*COMMITTED), CONFIRMED, id="an-export-says-not-when-it-was-completed"),
+        pytest.param(
+            [record("PrepareAbort", AT_MS), record("CompleteAbort", AT_MS + 10)], CONTRADICTED, id="an-abort-does-not"
+        ),
+        pytest.param(
+            [record("PrepareCommit", AT_MS, topic_partitions=(("orders", 1),)), record("CompleteCommit", AT_MS + 10)],
+            CONTRADICTED,
+            id="nor-a-commit-of-another-partition",
+        ),
+    ],
+)
+def test_what_confirms_a_marker(history: list[StateRecord], expected: tuple[int, int]) -> None:
+    late = MARKER._replace(at_ms=AT_MS + 50)
+    assert counts(told(late, history=history)) == expected
+
+
+@pytest.mark.parametrize(
+    ("markers", "expected"),
+    [
+        pytest.param([MARKER, EndMarker(51, COMMIT, END_MS - 500, 3, 5, has_data=False)], CONFIRMED, id="repeated"),
+        pytest.param([MARKER, EndMarker(51, COMMIT, END_MS - 500, 3, 5)], (1, 1), id="after-data-it-is-another-one"),
+        pytest.param(
+            [MARKER, EndMarker(51, COMMIT, END_MS - 500, 4, 5, has_data=False)], (1, 1), id="of-another-epoch"
+        ),
+        pytest.param([EndMarker(50, ABORT, AT_MS, 3, 5)], SILENT, id="an-abort-may-be-an-administrators"),
+        pytest.param([EndMarker(50, None, AT_MS, 3, None)], SILENT, id="of-a-kind-that-is-not-printed"),
+    ],
+)
+def test_which_markers_speak(markers: list[EndMarker], expected: tuple[int, int]) -> None:
+    assert counts(told(*markers, history=COMMITTED)) == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        pytest.param(ALL_GIVEN, CONTRADICTED, id="the-state-would-have-it"),
+        pytest.param(with_home(last_moment_ms=AT_MS + SKEW_MS), CONTRADICTED, id="it-reaches-just-past-it"),
+        pytest.param(with_home(last_moment_ms=AT_MS + SKEW_MS - 1), SILENT, id="it-ends-1-ms-earlier"),
+        pytest.param(with_home(gap_end_ms=AT_MS - DECIDED_WITHIN_MS), SILENT, id="a-gap-may-have-held-it"),
+        pytest.param(with_home(gap_end_ms=END_MS), SILENT, id="a-gap-that-ends-later"),
+        pytest.param(with_home(gap_end_ms=AT_MS - DECIDED_WITHIN_MS - 1), CONTRADICTED, id="a-gap-a-minute-before"),
+        pytest.param(with_home(0, gap_end_ms=AT_MS), CONTRADICTED, id="a-gap-of-another-partition"),
+        pytest.param(
+            with_home(rises=(Rise(AT_MS - DECIDED_WITHIN_MS, AT_MS),)), SILENT, id="its-leader-changed-meanwhile"
+        ),
+        pytest.param(
+            with_home(rises=(Rise(1, AT_MS - DECIDED_WITHIN_MS - SKEW_MS - 1),)), CONTRADICTED, id="changed-long-before"
+        ),
+        pytest.param(with_home(gap_end_ms=END_MS, leader_epoch=4), CONTRADICTED, id="coordinated-above-every-leader"),
+        pytest.param(with_home(gap_end_ms=END_MS, leader_epoch=5), SILENT, id="coordinated-by-the-last-leader"),
+        pytest.param(
+            with_home(gap_end_ms=END_MS, leader_epoch=4, last_moment_ms=AT_MS), SILENT, id="by-one-behind-its-end"
+        ),
+        pytest.param(
+            replace(with_home(rises=(Rise(1, END_MS),)), is_nothing_lost=True),
+            CONTRADICTED,
+            id="its-leader-changed-and-nothing-was-lost-they-say",
+        ),
+        pytest.param(
+            replace(ALL_GIVEN, known_since_ms=AT_MS + 1), CONTRADICTED, id="an-id-that-expired-left-its-tombstone"
+        ),
+        pytest.param(
+            replace(with_home(gap_end_ms=END_MS, leader_epoch=4), known_since_ms=AT_MS),
+            CONTRADICTED,
+            id="known-since-then",
+        ),
+        pytest.param(
+            replace(with_home(gap_end_ms=END_MS, leader_epoch=4), known_since_ms=AT_MS + 1),
+            SILENT,
+            id="compacted-and-its-id-may-have-expired",
+        ),
+        pytest.param(replace(ALL_GIVEN, chains={HOME: WHOLE}, is_whole=False), CONTRADICTED, id="only-its-home-given"),
+        pytest.param(replace(ALL_GIVEN, chains={0: WHOLE}, is_whole=False), SILENT, id="its-home-not-given"),
+    ],
+)
+def test_what_contradicts_the_state_for_a_known_id(state: StateAtHand, expected: tuple[int, int]) -> None:
+    assert counts(told(MARKER, state=state)) == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        pytest.param(ALL_GIVEN, CONTRADICTED, id="the-whole-state-would-have-it"),
+        pytest.param(replace(ALL_GIVEN, is_whole=False), SILENT, id="not-all-was-given"),
+        pytest.param(with_home(0, last_moment_ms=AT_MS + SKEW_MS - 1), SILENT, id="one-partition-ends-before"),
+        pytest.param(with_home(0, rises=(Rise(1, END_MS),)), SILENT, id="the-leader-of-one-changed"),
+        pytest.param(with_home(0, gap_end_ms=AT_MS), CONTRADICTED, id="compaction-leaves-the-last-record-of-each-id"),
+        pytest.param(
+            replace(with_home(0, gap_end_ms=AT_MS - DECIDED_WITHIN_MS), known_since_ms=AT_MS + 1),
+            SILENT,
+            id="a-gap-may-have-held-an-id-that-expired",
+        ),
+        pytest.param(
+            replace(with_home(0, gap_end_ms=AT_MS - DECIDED_WITHIN_MS - 1), known_since_ms=AT_MS + 1),
+            CONTRADICTED,
+            id="a-gap-a-minute-before",
+        ),
+    ],
+)
+def test_what_contradicts_the_state_for_a_producer_that_nobody_knows(
+    state: StateAtHand, expected: tuple[int, int]
+) -> None:
+    assert counts(told(MARKER, history=None, state=state)) == expected
+
+
+@pytest.mark.parametrize(
+    ("producer_epoch", "expected"),
+    [
+        pytest.param(FAR_FROM_ROTATION - 1, CONTRADICTED, id="far-from-the-last-epoch"),
+        pytest.param(FAR_FROM_ROTATION, SILENT, id="its-id-may-have-rotated-and-the-last-record-names-it-no-more"),
+        pytest.param(None, SILENT, id="of-an-epoch-that-is-not-printed"),
+    ],
+)
+def test_a_producer_outlasts_compaction_until_its_id_rotates(
+    producer_epoch: int | None, expected: tuple[int, int]
+) -> None:
+    marker = MARKER._replace(producer_epoch=producer_epoch)
+    assert counts(told(marker, history=None, state=with_home(0, gap_end_ms=END_MS))) == expected
+
+
+EXPORTED = replace(ALL_GIVEN, exports=frozenset(range(4)), is_export_complete=True)
+NEW_ID = exported(record("Empty", 5, epoch=0))
+
+
+@pytest.mark.parametrize(
+    ("history", "state", "expected"),
+    [
+        pytest.param(NEW_ID, EXPORTED, CONTRADICTED, id="complete-from-the-new-id-on"),
+        pytest.param(NEW_ID, replace(EXPORTED, is_export_complete=False), SILENT, id="nobody-says-it-is-complete"),
+        pytest.param(
+            exported(record("Ongoing", AT_MS - DECIDED_WITHIN_MS)), EXPORTED, SILENT, id="its-first-record-came-later"
+        ),
+        pytest.param(
+            exported(record("Ongoing", AT_MS - DECIDED_WITHIN_MS - 1)), EXPORTED, CONTRADICTED, id="it-came-before"
+        ),
+        pytest.param(None, EXPORTED, CONTRADICTED, id="nobody-has-the-producer"),
+        pytest.param(None, replace(EXPORTED, is_export_complete=False), SILENT, id="nobody-has-it-in-some-export"),
+    ],
+)
+def test_what_a_console_export_contradicts(
+    history: list[StateRecord] | None, state: StateAtHand, expected: tuple[int, int]
+) -> None:
+    assert counts(told(MARKER, history=history, state=state)) == expected
+
+
+def test_an_export_lacks_a_producer_whose_epochs_were_used_up() -> None:
+    assert counts(told(MARKER._replace(producer_epoch=32_766), history=None, state=EXPORTED)) == SILENT
+    assert counts(told(MARKER._replace(producer_epoch=32_765), history=None, state=EXPORTED)) == CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("history", "state", "is_later"),
+    [
+        pytest.param(NEVER_HERE, with_home(last_moment_ms=AT_MS - SKEW_MS - 1), True, id="1-ms-after-the-states-end"),
+        pytest.param(NEVER_HERE, with_home(last_moment_ms=AT_MS - SKEW_MS), False, id="as-late-as-clocks-allow"),
+        pytest.param(COMMITTED[:2], with_home(last_moment_ms=5), False, id="its-decision-is-there"),
+        pytest.param(None, with_home(0, last_moment_ms=5), False, id="unknown-and-one-partition-reaches-further"),
+        pytest.param(
+            None,
+            replace(ALL_GIVEN, chains={n: WHOLE._replace(last_moment_ms=5) for n in range(4)}),
+            True,
+            id="unknown-and-later-than-every-partition",
+        ),
+    ],
+)
+def test_a_commit_that_is_later_than_the_state(
+    history: list[StateRecord] | None, state: StateAtHand, *, is_later: bool
+) -> None:
+    assert (told(MARKER, history=history, state=state).later is not None) is is_later
+
+
+def test_a_commit_without_data_of_its_own_may_be_later_than_the_state_too() -> None:
+    """It repeats the one before as far as the log shows, but was written long after that was completed."""
+    ended = with_home(last_moment_ms=AT_MS + 10)
+    bare = EndMarker(51, COMMIT, AT_MS + 10 + SKEW_MS + 1, 3, 5, has_data=False)
+    sums = told(MARKER, bare, history=COMMITTED, state=ended)
+    assert (counts(sums), sums.later) == (CONFIRMED, Witness(bare.at_ms or 0, "orders", 0, 51, 7))
+    assert told(MARKER, bare._replace(at_ms=AT_MS + 10 + SKEW_MS), history=COMMITTED, state=ended).later is None
+
+
+def witness(producer_id: int, at_ms: int = AT_MS) -> Witness:
+    return Witness(at_ms, "orders", 0, 50, producer_id)
+
+
+def contradicted(confirmed: int, *producer_ids: int) -> MarkerSums:
+    told = {i: witness(i) for i in producer_ids}
+    return MarkerSums(confirmed, len(producer_ids), told, min(told.values(), default=None))
+
+
+def fit(sums: MarkerSums, **changes: Any) -> Fit:
+    known: dict[str, Any] = {"misplaced": None, "is_foreign": False, "cluster_ids": ()}
+    return fit_of(sums, **known | changes)
+
+
+@pytest.mark.parametrize(
+    ("sums", "changes", "speaks_against"),
+    [
+        pytest.param(MarkerSums(9), {}, set(), id="all-confirmed"),
+        pytest.param(MarkerSums(), {}, set(), id="nothing-speaks"),
+        pytest.param(contradicted(1, 7), {}, {"7", "unknown"}, id="one-of-two-counts-for-its-producer-and-the-unknown"),
+        pytest.param(contradicted(0, 7), {}, {"7", "8", "unknown"}, id="most-count-for-everything"),
+        pytest.param(contradicted(1, 7, 9), {}, {"7", "8", "unknown"}, id="two-of-three-count-for-everything"),
+        pytest.param(contradicted(2, 7, 9), {}, {"7", "unknown"}, id="as-many-as-are-confirmed-do-not"),
+        pytest.param(MarkerSums(), {"misplaced": "ids lie elsewhere"}, {"7", "8", "unknown"}, id="misplaced-ids"),
+        pytest.param(MarkerSums(), {"is_foreign": True}, {"7", "8", "unknown"}, id="no-producer-occurs-in-it"),
+        pytest.param(MarkerSums(), {"cluster_ids": {"A"}}, set(), id="one-cluster"),
+        pytest.param(MarkerSums(), {"cluster_ids": {"A", "B"}}, {"7", "8", "unknown"}, id="two-clusters"),
+    ],
+)
+def test_for_whom_it_counts(sums: MarkerSums, changes: dict[str, Any], speaks_against: set[str]) -> None:
+    asked = {"7": (7, True), "8": (8, True), "unknown": (99, False)}
+    found = fit(sums, **changes)
+    assert {name for name, (i, known) in asked.items() if found.against(i, is_known=known)} == speaks_against
+
+
+SUMS = st.builds(
+    MarkerSums,
+    st.integers(0, 3),
+    st.integers(0, 3),
+    st.just({}),
+    st.none() | st.builds(witness, st.integers(1, 3), st.integers(1, 9)),
+    st.none() | st.builds(witness, st.integers(1, 3), st.integers(1, 9)),
+)
+
+
+@given(SUMS, SUMS, SUMS)
+def test_sums_add_up_however_they_are_split(one: MarkerSums, other: MarkerSums, third: MarkerSums) -> None:
+    assert one.plus(other) == other.plus(one)
+    assert one.plus(other).plus(third) == one.plus(other.plus(third))

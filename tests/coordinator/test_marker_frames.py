@@ -1,0 +1,100 @@
+"""End markers on Spark: what they say of the state is what the pure core says of them, producer by producer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.coordinator.test_coordinator import MARKERS, as_read, record, states
+from tests.coordinator.test_fit import ALL_GIVEN, AT_MS, COMMITTED, EXPORTED, MARKER, SKEW_MS, with_home
+from txn_analysis.coordinator.chain import Rise
+from txn_analysis.coordinator.end_markers import ABORT, EndMarker
+from txn_analysis.coordinator.fit import MarkerSums, StateAtHand, sums_of_producer
+from txn_analysis.coordinator.history import by_id, in_order
+from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.pipeline.on_spark.markers import end_markers, marker_sums
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Row = dict[str, Any]
+ASKED = frozenset({7, 8, 9})
+LATE = MARKER._replace(offset=60, at_ms=AT_MS + 5_000)
+
+MARKS: dict[int, list[EndMarker]] = {
+    7: [MARKER],  # confirmed
+    8: [MARKER, LATE],  # its id decided once
+    9: [MARKER],  # nobody has it
+    10: [MARKER, LATE._replace(has_data=False)],  # repeated long after
+    11: [MARKER._replace(kind=ABORT), LATE._replace(kind=None)],  # neither speaks
+    12: [MARKER._replace(coordinator_epoch=9)],  # above every leader
+    13: [],
+}
+
+
+def records() -> list[Row]:
+    """Ids named after their producers; each but those of 9 and 12 has committed orders-0 at 200,000."""
+    found = []
+    for producer_id in (7, 8, 10, 11, 13):
+        for number, each in enumerate(COMMITTED):
+            offset = 10 * producer_id + number
+            places = [("orders", 0)] if each.topic_partitions else []
+            times = {"recorded_ms": each.recorded_ms, "last_update_ms": each.last_update_ms}
+            listed = {"topic_partitions": places, "state_partition": 2}
+            found.append(record(offset, f"id-{producer_id}", each.state, producer_id, **times | listed))
+    return [*found, record(500, "id-12", "Empty", 12, state_partition=2, recorded_ms=5, last_update_ms=5)]
+
+
+def of_the_core(state: StateAtHand) -> MarkerSums:
+    known = {name: in_order(history) for name, history in by_id(as_read(*records())).items()}
+    sums = []
+    for producer_id, own in MARKS.items():
+        histories = [history for name, history in known.items() if name == f"id-{producer_id}"]
+        sums.append(sums_of_producer(producer_id, {TopicPartition("orders", 0): own}, histories, state, ASKED))
+    return reduce(MarkerSums.plus, sums, MarkerSums())
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param(ALL_GIVEN, id="whole"),
+        pytest.param(replace(ALL_GIVEN, is_whole=False), id="not-all-given"),
+        pytest.param(with_home(last_moment_ms=AT_MS + 20), id="it-ends-before-some"),
+        pytest.param(with_home(last_moment_ms=AT_MS + 5_000 - SKEW_MS), id="it-ends-with-the-last"),
+        pytest.param(with_home(gap_end_ms=AT_MS), id="compacted"),
+        pytest.param(with_home(rises=(Rise(1, AT_MS),)), id="its-leader-changed"),
+        pytest.param(EXPORTED, id="an-export"),
+        pytest.param(replace(ALL_GIVEN, known_since_ms=AT_MS + 1), id="some-may-have-expired"),
+    ],
+)
+def test_sums_on_spark_are_those_of_the_core(spark: SparkSession, state: StateAtHand) -> None:
+    rows = [("orders", 0, producer_id, *marker) for producer_id, own in MARKS.items() for marker in own]
+    found = marker_sums(spark.createDataFrame(rows, MARKERS), states(spark, *records()), state, ASKED)
+    expected = of_the_core(state)
+    same = (found.contradicted_count, dict(found.contradicting), found.first, found.later)
+    assert same == (expected.contradicted_count, dict(expected.contradicting), expected.first, expected.later)
+    # How many confirm is asked only where something contradicts.
+    assert not expected.contradicted_count or found.confirmed_count == expected.confirmed_count
+
+
+def test_markers_are_those_of_ended_transactions_and_the_bare_ones(spark: SparkSession) -> None:
+    ended = spark.sql(
+        "SELECT 'orders' AS topic, 0 AS partition, 7L AS producer_id, outcome, end_offset, 100L AS end_timestamp_ms, "
+        "3 AS end_producer_epoch, 5 AS coordinator_epoch FROM VALUES ('COMMIT', 4L), ('ended', 6L), ('open', NULL) "
+        "AS t(outcome, end_offset)"
+    )
+    health = spark.sql(
+        "SELECT 'orders' AS topic, 0 AS partition, array(named_struct('producer_id', 8L, 'offset', 9L, 'marker', "
+        "'ABORT', 'timestamp_ms', 200L, 'producer_epoch', 1, 'coordinator_epoch', 2)) AS bare_markers"
+    )
+    told = {
+        (row["producer_id"], *(row[name] for name in EndMarker._fields)) for row in end_markers(ended, health).collect()
+    }
+    assert told == {
+        (7, 4, "COMMIT", 100, 3, 5, True),
+        (7, 6, None, 100, 3, 5, True),
+        (8, 9, "ABORT", 200, 1, 2, False),
+    }

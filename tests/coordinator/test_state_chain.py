@@ -1,0 +1,199 @@
+"""How the batches of one partition of `__transaction_state` follow one another, in all copies and captures together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from txn_analysis.coordinator.chain import Rise, StateChain, StateRows
+from txn_analysis.logic import UNBOUNDED_MS
+
+Row = dict[str, Any]
+TODAY, YESTERDAY = 0, 1
+
+
+def row(offset: int | None, *, rank: int = TODAY, state: str = "Empty", name: str = "billing", **changes: Any) -> Row:
+    """A record alone in its batch, appended at ten times its offset."""
+    recorded_ms = None if offset is None else 10 * offset
+    known: dict[str, Any] = {
+        "offset": offset,
+        "batch_base_offset": offset,
+        "batch_last_offset": offset,
+        "leader_epoch": 0,
+        "recorded_ms": recorded_ms,
+        "last_update_ms": recorded_ms,
+        "capture_rank": rank,
+        "transactional_id": name,
+        "topic_partitions": [],
+        "state": state,
+    }
+    return known | changes
+
+
+def chain(*rows: Row) -> StateChain:
+    found = StateRows()
+    for n, each in enumerate(rows):
+        found.add(each, (0, each["offset"] if each["offset"] is not None else n))
+    return found.chain()
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        pytest.param([row(0), row(1), row(2)], None, id="none"),
+        pytest.param([row(0), row(3)], 30, id="between-two-batches"),
+        pytest.param([row(2), row(3)], 20, id="before-the-first-batch"),
+        pytest.param([row(2), row(3), row(5)], 50, id="the-newest-counts"),
+        pytest.param([row(0), row(2), row(1, rank=YESTERDAY)], None, id="filled-by-an-earlier-capture"),
+        pytest.param([row(0), row(2), row(1, leader_epoch=0), row(2)], None, id="filled-by-another-copy"),
+        pytest.param([row(0), row(4), row(1, rank=YESTERDAY)], 40, id="filled-in-part"),
+        pytest.param([row(0, batch_last_offset=3), row(4)], None, id="compaction-inside-a-batch-leaves-its-offsets"),
+        pytest.param([row(0, batch_last_offset=9), row(2), row(10)], None, id="a-batch-of-another-copy-within-it"),
+        pytest.param([row(0), row(3, recorded_ms=None)], UNBOUNDED_MS, id="nothing-says-when-it-ends"),
+    ],
+)
+def test_a_gap_ends_with_the_batch_behind_it(rows: list[Row], expected: int | None) -> None:
+    assert chain(*rows).gap_end_ms == expected
+
+
+def test_the_last_moment_is_that_of_the_highest_offset_in_todays_copy() -> None:
+    """Not the largest: one jump of a broker's clock moves no bound."""
+    assert chain(row(0), row(1, recorded_ms=9_999), row(2)).last_moment_ms == 20
+    assert chain(row(0), row(1), row(7, rank=YESTERDAY)).last_moment_ms == 10
+
+
+def test_an_earlier_capture_alone_gives_no_last_moment() -> None:
+    assert chain(row(7, rank=YESTERDAY)).last_moment_ms is None
+
+
+def test_the_first_moment_is_that_of_all_captures() -> None:
+    assert chain(row(5), row(3, rank=YESTERDAY)).first_moment_ms == 30
+
+
+def test_a_clock_that_jumped_at_the_first_batch_does_not_hide_an_earlier_moment() -> None:
+    """The state has a moment before the data wherever that stands."""
+    assert chain(row(0, recorded_ms=9_999), row(1)).first_moment_ms == 10
+
+
+def test_an_export_has_the_update_times_as_moments() -> None:
+    exported = [row(None, last_update_ms=ms, recorded_ms=None) for ms in (70, 30)]
+    found = chain(*exported)
+    assert (found.last_moment_ms, found.first_moment_ms, found.gap_end_ms) == (70, 30, None)
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        pytest.param([row(0), row(1)], (), id="one-leader"),
+        pytest.param([row(0), row(1, leader_epoch=1), row(2, leader_epoch=1)], (Rise(0, 10),), id="it-changed"),
+        pytest.param(
+            [row(0), row(2, leader_epoch=1), row(1, rank=YESTERDAY)],
+            (Rise(10, 20),),
+            id="an-earlier-capture-narrows-it",
+        ),
+        pytest.param(
+            [row(0, leader_epoch=None), row(1, leader_epoch=None)], (Rise(None, None),), id="nobody-says-whose"
+        ),
+        pytest.param([row(0, leader_epoch=None)], (), id="one-batch-alone"),
+        pytest.param([row(3, leader_epoch=4)], (), id="began-again-under-a-higher-epoch-looks-new"),
+    ],
+)
+def test_where_the_leader_of_the_state_changed(rows: list[Row], expected: tuple[Rise, ...]) -> None:
+    assert chain(*rows).rises == expected
+
+
+@pytest.mark.parametrize(
+    ("rise", "first_ms", "last_ms", "expected"),
+    [
+        pytest.param(Rise(100, 200), 300, None, True, id="at-the-skew-before"),
+        pytest.param(Rise(100, 199), 300, None, False, id="1-ms-earlier"),
+        pytest.param(Rise(400, 500), None, 300, True, id="at-the-skew-behind"),
+        pytest.param(Rise(401, 500), None, 300, False, id="1-ms-later"),
+        pytest.param(Rise(None, None), 300, 300, True, id="at-any-time"),
+        pytest.param(Rise(1, 2), None, None, True, id="nothing-bounds-the-data"),
+    ],
+)
+def test_a_rise_may_touch_the_data(rise: Rise, first_ms: int | None, last_ms: int | None, *, expected: bool) -> None:
+    assert rise.may_touch(first_ms, last_ms, 100) is expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        pytest.param([row(0, state="PrepareCommit"), row(1, state="CompleteCommit")], None, id="its-prepare-is-there"),
+        pytest.param([row(1, state="CompleteCommit")], 10, id="alone"),
+        pytest.param([row(0, state="PrepareAbort"), row(1, state="CompleteCommit")], 10, id="of-another-kind"),
+        pytest.param(
+            [row(0, state="PrepareCommit", name="ledger"), row(1, state="CompleteCommit")], 10, id="of-another-id"
+        ),
+        pytest.param(
+            [row(0, state="PrepareCommit", rank=YESTERDAY), row(1, state="CompleteCommit")],
+            None,
+            id="in-an-earlier-capture",
+        ),
+        pytest.param([row(0, state="CompleteCommit"), row(4, state="CompleteAbort")], 40, id="the-newest-counts"),
+        pytest.param(
+            [
+                row(0, state="PrepareCommit"),
+                row(1, state="CompleteCommit"),
+                row(1, name="ledger", leader_epoch=1, recorded_ms=90),
+                row(2, state="CompleteCommit", leader_epoch=1, recorded_ms=91),
+            ],
+            None,
+            id="completed-by-a-dead-leader-and-again-by-its-successor",
+        ),
+        pytest.param(
+            [
+                row(0, state="PrepareCommit"),
+                row(1, state="CompleteCommit"),
+                row(2, name="ledger"),
+                row(1, name="ledger", leader_epoch=1, recorded_ms=90),
+                row(3, state="CompleteCommit", leader_epoch=1, recorded_ms=91),
+            ],
+            91,
+            id="another-decision-may-have-been-where-its-successors-log-has-a-hole",
+        ),
+        pytest.param(
+            [
+                row(0, state="PrepareCommit"),
+                row(1, state="CompleteCommit"),
+                row(2, state="CompleteCommit", leader_epoch=1),
+            ],
+            20,
+            id="completed-twice-and-nothing-was-cut-off",
+        ),
+        pytest.param(
+            [
+                row(0, state="PrepareCommit"),
+                row(0, name="ledger", leader_epoch=1),
+                row(1, state="CompleteCommit", leader_epoch=1),
+            ],
+            10,
+            id="its-prepare-was-cut-off",
+        ),
+        pytest.param(
+            [row(None, state="CompleteCommit", recorded_ms=None, last_update_ms=10)],
+            UNBOUNDED_MS,
+            id="an-export-does-not-say-when",
+        ),
+    ],
+)
+def test_a_complete_record_without_its_prepare(rows: list[Row], expected: int | None) -> None:
+    assert chain(*rows).orphan_ms == expected
+
+
+@given(st.lists(st.builds(row, st.integers(0, 9), rank=st.sampled_from([TODAY, YESTERDAY])), max_size=8), st.randoms())
+def test_no_order_and_no_repetition_of_records_matters(rows: list[Row], source: Any) -> None:
+    mixed = source.sample([*rows, *rows], 2 * len(rows))
+    assert chain(*mixed) == chain(*rows)
+
+
+@given(st.sets(st.integers(0, 9)), st.sets(st.integers(0, 9)))
+def test_what_an_earlier_capture_holds_never_makes_a_gap_newer(own: set[int], earlier: set[int]) -> None:
+    today = [row(n) for n in own]
+    united = chain(*today, *(row(n, rank=YESTERDAY) for n in earlier if not own or n <= max(own)))
+    alone = chain(*today)
+    assert not own or (united.gap_end_ms or 0) <= (alone.gap_end_ms or 0)

@@ -1,0 +1,182 @@
+"""From a random history to linked evidence, by the product's own path: dump text, plan, scan, fold, link. No Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tests.oracle.broker import ProducerEntry, replay
+from tests.oracle.dump_writer import Tool, log_section
+from txn_analysis.log.copies import compare, cuts_of, pairs_to_compare
+from txn_analysis.log.open_transactions import LinkedPartition, link_partition
+from txn_analysis.log.rivals import UNCUT, Cuts, rival_positions
+from txn_analysis.log.segments import segments_of
+from txn_analysis.log.summary import fold
+from txn_analysis.read.dump.scan import scan_range
+from txn_analysis.read.inputs.planned_input import ScanRange, Section
+from txn_analysis.read.inputs.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tests.oracle.model import History
+    from txn_analysis.kafka.batches import Batches
+
+Row = dict[str, Any]
+INPUT = "input"
+NO_CUTS: dict[tuple[str, int], Cuts] = {}
+
+
+class MemoryText(Text):
+    """A text in memory, read by byte offsets."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def read(self, start: int, end: int) -> bytes:
+        return self.data[start:end]
+
+
+def sections_and_text(history: History, tool: Tool) -> tuple[list[Section], bytes]:
+    """The dump of all segments as one text, and its sections as the planner would find them."""
+    text, sections = b"", []
+    for index, segment in enumerate(history.segments):
+        part = log_section(f"{history.topic}-{history.partition}", segment, tool).encode()
+        body = part.index(b"\n", part.index(b"tarting offset: ")) + 1
+        path = f"{history.topic}-{history.partition}/{segment.base_offset:020}.log"
+        start, end = len(text) + body, len(text) + len(part)
+        sections.append(
+            Section(
+                index, "log", path, history.topic, history.partition, segment.base_offset, start, end, 0, True, "3.2+"
+            )
+        )
+        text += part
+    return sections, text
+
+
+def section_row(section: Section, *, rank: int = 0, input_id: str = INPUT) -> Row:
+    """A section as reconstruction gets it from `inputs`."""
+    names = (
+        "kind",
+        "topic",
+        "partition",
+        "file_base_offset",
+        "text_start_bytes",
+        "text_end_bytes",
+        "torn_bytes",
+        "is_start_proven",
+        "grammar",
+    )
+    row = {name: getattr(section, name) for name in names}
+    return row | {
+        "input_id": input_id,
+        "section_index": section.index,
+        "capture_rank": rank,
+        "is_end_proven": True,
+        "input_problem": None,
+    }
+
+
+def batches_of(sections: Sequence[Section], text: bytes, *, range_bytes: int, input_id: str = INPUT) -> list[Batches]:
+    """The batches of each range, scanned by itself."""
+    found = []
+    for section in sections:
+        for start in range(section.text_start_bytes, section.text_end_bytes, range_bytes):
+            end = min(start + range_bytes, section.text_end_bytes)
+            found.append(scan_range(MemoryText(text), ScanRange("path", None, input_id, section, start, end), "ingest"))
+    return [batches for batches in found if batches]
+
+
+def folded(scanned: Sequence[Batches], cuts: Mapping[tuple[str, int], Cuts] = NO_CUTS) -> list[Row]:
+    """Rows of `log_pieces`, each scanned range folded by itself."""
+    return [piece for part in scanned for piece in fold(part, cuts.get(part.section, UNCUT)).pieces.to_pylist()]
+
+
+def with_offsets(rows: list[Row], pieces: list[Row]) -> list[Row]:
+    """The sections with the first and the end offset of their batches, as `inputs` has them."""
+    found = []
+    for row in rows:
+        own = [p for p in pieces if (p["input_id"], p["section_index"]) == (row["input_id"], row["section_index"])]
+        first = min((p["first_offset"] for p in own), default=None)
+        end = max((p["last_offset"] + 1 for p in own), default=None)
+        rivals = rival_positions((p["first_position"], p["end_position"]) for p in own)
+        found.append(row | {"first_offset": first, "end_offset": end, "rival_positions": rivals})
+    return found
+
+
+def linked(
+    rows: list[Row], scanned: Sequence[Batches], snapshot_rows: Sequence[Row] = (), as_of_ms: int | None = None
+) -> LinkedPartition:
+    """Cut where the evidence asks for it, compare the copies that differ, and link."""
+    rows = with_offsets(rows, folded(scanned))
+    pieces = folded(scanned, cuts_of(rows))
+    segments = segments_of([row for row in rows if row["kind"] != "snapshot"], pieces)
+    table = pa.Table.from_batches([part.rows() for part in scanned]) if scanned else None
+    comparisons = {
+        pair: compare(*[_side(table, key, pair.start, pair.stop) for key in (pair.a, pair.b)])
+        for pair in pairs_to_compare(segments)
+    }
+    return link_partition(rows, pieces, list(snapshot_rows), comparisons, as_of_ms)
+
+
+def _side(table: pa.Table, key: tuple[str, int], start: int, stop: int) -> pa.Table:
+    is_own = pc.and_(pc.equal(table["input_id"], key[0]), pc.equal(table["section_index"], key[1]))
+    is_inside = pc.and_(pc.greater_equal(table["base_offset"], start), pc.less(table["base_offset"], stop))
+    return table.filter(pc.and_(is_own, is_inside))
+
+
+def snapshot_evidence(history: History, offset: int) -> tuple[Row, list[Row]]:
+    """A producer snapshot at `offset`, as its section and its rows."""
+    section = {
+        "input_id": f"snapshot-{offset}",
+        "section_index": 0,
+        "kind": "snapshot",
+        "topic": history.topic,
+        "partition": history.partition,
+        "file_base_offset": offset,
+        "capture_rank": 0,
+        "is_start_proven": True,
+        "is_end_proven": True,
+        "input_problem": None,
+    }
+    entries = replay(history.batches, below=offset, from_offset=history.segments[0].base_offset).snapshot()
+    return section, [snapshot_row(section, producer_id, entry) for producer_id, entry in entries.items()]
+
+
+def snapshot_row(section: Row, producer_id: int, entry: ProducerEntry) -> Row:
+    """One producer of a snapshot."""
+    return {
+        "input_id": section["input_id"],
+        "section_index": 0,
+        "snapshot_offset": section["file_base_offset"],
+        "producer_id": producer_id,
+        "producer_epoch": entry.producer_epoch,
+        "coordinator_epoch": entry.coordinator_epoch,
+        "current_txn_start_offset": entry.txn_start_offset,
+        "last_timestamp_ms": entry.last_timestamp_ms,
+        "last_sequence": entry.last_sequence,
+        "last_offset": entry.last_offset,
+    }
+
+
+def link_history(
+    history: History, tool: Tool, *, range_bytes: int, snapshots: Sequence[int] = (), from_segment: int = 0
+) -> LinkedPartition:
+    """The whole path for one partition, with snapshots at some offsets and the first segments left out.
+
+    What could be text in a record's header keys is a matter of its own: here no line is.
+    """
+    sections, text = sections_and_text(history, tool)
+    kept = sections[from_segment:]
+    taken = [snapshot_evidence(history, offset) for offset in snapshots]
+    rows = [section_row(s) for s in kept] + [section for section, _ in taken]
+    scanned = [_certain(part) for part in batches_of(kept, text, range_bytes=range_bytes)]
+    return linked(rows, scanned, [row for _, found in taken for row in found])
+
+
+def _certain(part: Batches) -> Batches:
+    return replace(part, columns={**part.columns, "may_be_header_keys": np.zeros(len(part), bool)})

@@ -1,0 +1,84 @@
+"""The newest ended transactions, and the end of its producer before each, from rows that come some at a time."""
+
+from __future__ import annotations
+
+import random
+from operator import itemgetter
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from txn_analysis.judge.endings import EndedTransaction
+from txn_analysis.questions import ended_rows
+from txn_analysis.questions.ended_rows import newest, with_previous_ends
+from txn_analysis.tables import TRANSACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Row = dict[str, Any]
+
+STORED = [name for name in EndedTransaction._fields if name != "previous_end_ms"]
+SCHEMA = pa.schema([TRANSACTIONS.arrow_schema.field(name) for name in STORED])
+ORDER = itemgetter("topic", "partition", "producer_id")
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    """Ends of six producers on four partitions, in whatever order; every tenth has no time."""
+    chance = random.Random(7)
+    found = [dict.fromkeys(STORED) | ended_at(offset, chance) for offset in range(0, 900, 3)]
+    chance.shuffle(found)
+    return found
+
+
+def ended_at(offset: int, chance: random.Random) -> Row:
+    return {
+        "topic": chance.choice(["orders", "payments"]),
+        "partition": chance.choice([0, 1]),
+        "producer_id": chance.randrange(6),
+        "txn_start_offset": offset,
+        "end_offset": offset + 2,
+        "outcome": chance.choice(["ABORT", "COMMIT"]),
+        "end_timestamp_ms": None if chance.random() < 0.1 else 1_000 + chance.randrange(300),
+    }
+
+
+def batches(rows: list[Row], at_once: int = 7) -> Iterator[pa.RecordBatch]:
+    yield from pa.Table.from_pylist(rows, SCHEMA).to_batches(at_once)
+
+
+def newest_first(row: Row) -> tuple[Any, ...]:
+    end_ms = row["end_timestamp_ms"]
+    return end_ms is None, -(end_ms or 0), row["topic"], row["partition"], -row["end_offset"]
+
+
+@pytest.mark.parametrize("limit", [1, 20, 290, 1_000])
+def test_the_newest_are_kept_and_all_are_counted(rows: list[Row], limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ended_rows, "_HELD_ROWS", 10)
+    found, number = newest(batches(rows), limit)
+    assert number == len(rows)
+    assert found is not None
+    assert found.to_pylist() == sorted(rows, key=newest_first)[:limit]
+
+
+def test_where_nothing_ended_there_is_nothing() -> None:
+    assert newest(iter(()), 5) == (None, 0)
+
+
+def test_the_end_before_is_that_of_the_same_producer_and_partition(rows: list[Row]) -> None:
+    run: Any = SimpleNamespace(batches=lambda *_, **__: batches(rows))
+    aborted = [row for row in rows if row["outcome"] == "ABORT"]
+    found = with_previous_ends(run, pa.Table.from_pylist(aborted, SCHEMA))
+    known = {(one.topic_partition, one.producer_id, one.end_offset): one.previous_end_ms for one in found}
+    expected = {}
+    for row in aborted:
+        before = [r for r in rows if ORDER(r) == ORDER(row) and r["end_offset"] < row["end_offset"]]
+        last = max(before, key=itemgetter("end_offset"), default=None)
+        expected[(row["topic"], row["partition"]), row["producer_id"], row["end_offset"]] = (
+            last and last["end_timestamp_ms"]
+        )
+    assert known == expected
+    assert None in known.values()

@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+
+from tests.report import rows
+from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.questions.filters import Filters, check_seen
+from txn_analysis.questions.kafka_transactions import (
+    asked_about,
+    describe,
+    describe_producers,
+    find_hanging,
+    list_transactions,
+)
+from txn_analysis.verdict import Verdict
+
+if TYPE_CHECKING:
+    from txn_analysis.report.answer import Answer
+
+AS_OF_MS = rows.AS_OF_MS
+PRODUCER_FIELDS = (
+    "producer_id", "producer_epoch", "coordinator_epoch", "last_sequence", "last_timestamp_ms", "txn_start_offset",
+)  # fmt: skip
+
+
+PAYMENTS_0 = {"topic": "payments", "partition": 0}
+
+
+def state(transactional_id: str, **columns: Any) -> rows.Row:
+    """The last record of an id whose transaction began a minute before the copy."""
+    return {
+        "transactional_id": transactional_id,
+        "state_partition": 3,
+        "state": "Ongoing",
+        "producer_id": 7,
+        "producer_epoch": 1,
+        "timeout_ms": 60_000,
+        "topic_partitions": [{"topic": "orders", "partition": 10}, {"topic": "orders", "partition": 9}],
+        "last_update_ms": AS_OF_MS - 60_000,
+        "start_ms": AS_OF_MS - 60_000,
+        "is_tombstone": False,
+    } | columns
+
+
+@pytest.fixture(scope="module")
+def findings() -> list[rows.Row]:
+    return [
+        rows.live_finding(coordinator_epoch=4, coordinator_epoch_basis="marker", idle_ms=119_999),
+        rows.finding(last_timestamp_ms=None, idle_ms=None),
+        rows.inconclusive(),
+    ]
+
+
+@pytest.fixture(scope="module")
+def states() -> list[rows.Row]:
+    return [
+        state("busy"),
+        state("a\nb", state="CompleteCommit", producer_id=8, topic_partitions=[], state_partition=0),
+        state("gone", is_tombstone=True, state=None),
+        state("going", state="Dead"),
+        state(
+            "pending",
+            state="PrepareCommit",
+            start_ms=None,
+            topic_partitions=[PAYMENTS_0],
+            state_partition=None,
+        ),
+    ]
+
+
+def ids(answer: Answer) -> list[Any]:
+    return [row[0] for row in answer.rows]
+
+
+def test_find_hanging_has_kafkas_columns_and_ours(findings: list[rows.Row]) -> None:
+    answer = find_hanging(findings, Filters())
+    assert [column.name for column in answer.columns] == [
+        "Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset", "LastTimestamp",
+        "Duration(min)", "TransactionalId", "Rule",
+    ]  # fmt: skip
+    last_write_ms = AS_OF_MS - 3 * rows.HOUR_MS
+    assert answer.rows == (
+        ("orders", 2, 987_654_321, 3, None, 155, None, None, None, "unknown_producer"),
+        ("payments", 0, 3, 0, 4, 187, last_write_ms, 1, "inventory-sync", "partition_not_in_transaction"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("filters", "topics"),
+    [
+        (Filters(("orders",)), ["orders"]),
+        (Filters(("orders",), (0,)), []),
+        (Filters(("payments",), (0,)), ["payments"]),
+        (Filters(producer_ids=(3, 4)), ["payments"]),
+        (Filters(duration_ms=119_998), ["payments"]),
+        (Filters(duration_ms=119_999), []),
+        (Filters(transactional_id_patterns=("inventory-.*",)), ["payments"]),
+        (Filters(transactional_id_patterns=("inventory",)), []),
+        (Filters(transactional_id_patterns=("billing.*", "inventory-.*")), ["payments"]),
+        (Filters(("orders", "payments")), ["orders", "payments"]),
+        (Filters(("orders", "payments"), (0, 2)), ["orders", "payments"]),
+        (Filters(states=("Ongoing",)), ["payments"]),
+        (Filters(state_partitions=(0,)), ["payments"]),
+    ],
+)
+def test_filters_of_find_hanging(findings: list[rows.Row], filters: Filters, topics: list[str]) -> None:
+    assert ids(find_hanging(findings, filters)) == topics
+
+
+INCONCLUSIVE = ("orders", 0)
+
+
+@pytest.mark.parametrize(
+    ("filters", "places"),
+    [
+        pytest.param(Filters(), [("orders", 0), ("orders", 2), ("payments", 0)], id="all"),
+        pytest.param(Filters(("payments",)), [("payments", 0)], id="a-topic"),
+        pytest.param(Filters(transactional_id_patterns=("billing.*",)), [INCONCLUSIVE], id="a-pattern"),
+        pytest.param(Filters(states=("Empty",)), [INCONCLUSIVE], id="what-is-not-known-of-it-may-be-asked-for"),
+        pytest.param(Filters(state_partitions=(9,)), [INCONCLUSIVE], id="also-where-its-id-lies"),
+    ],
+)
+def test_in_doubt_is_what_may_be_asked_for(
+    findings: list[rows.Row], filters: Filters, places: list[tuple[str, int]]
+) -> None:
+    asked = asked_about(findings, filters, has_state=True)
+    assert sorted((row.topic, row.partition) for row in asked) == places
+
+
+def test_without_a_state_any_open_transaction_may_be_asked_for(findings: list[rows.Row]) -> None:
+    """Its id is not known, and may match."""
+    of_nobody = Filters(("orders",), (2,), transactional_id_patterns=("payroll",))
+    assert asked_about(findings, of_nobody, has_state=True) == []
+    (row,) = asked_about(findings, of_nobody, has_state=False)
+    assert row.verdict is Verdict.HANGING
+
+
+class OneRun:
+    """A run that saw two partitions of orders, producer 7, and a partition of the state."""
+
+    run: ClassVar = {"state_coverage": '{"partitions": [{"partition": 3, "is_seen": true}]}'}
+
+    def places(self, *, of_coordinator: bool) -> set[tuple[str, int]]:
+        return {("orders", 0), ("orders", 1)} | ({("payments", 4)} if of_coordinator else set())
+
+
+@pytest.mark.parametrize(
+    ("filters", "words"),
+    [
+        (Filters(("order",)), "--topic order: this run saw no such topic; did you mean orders?"),
+        (Filters(("orders", "nosuch")), "--topic nosuch: this run saw no such topic; it saw orders"),
+        (Filters(("a\nb",)), r"--topic a\nb: this run saw no such topic"),
+        (Filters(("orders",), (0, 7)), "--partition 7: this run saw no such partition; of orders it saw 0 to 1"),
+        (Filters(state_partitions=(3, 8)), "--coordinator __transaction_state-8: this run saw no such partition"),
+    ],
+)
+def test_what_the_run_has_never_seen_is_refused(filters: Filters, words: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        check_seen(OneRun(), filters)  # type: ignore[arg-type]  # as much of a run as is asked
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("filters", [Filters(), Filters(("orders",), (0, 1)), Filters(state_partitions=(3,))])
+def test_what_the_run_has_seen_is_not_refused(filters: Filters) -> None:
+    check_seen(OneRun(), filters)  # type: ignore[arg-type]  # as much of a run as is asked
+
+
+def test_what_only_the_coordinator_lists_is_seen_there() -> None:
+    check_seen(OneRun(), Filters(("payments",)), of_coordinator=True)  # type: ignore[arg-type]  # see above
+
+
+def test_list_leaves_out_what_the_coordinator_removed(states: list[rows.Row]) -> None:
+    answer = list_transactions(states, AS_OF_MS, Filters())
+    assert [c.name for c in answer.columns] == ["TransactionalId", "Coordinator", "ProducerId", "TransactionState"]
+    assert answer.rows == (
+        ("a\nb", "__transaction_state-0", 8, "CompleteCommit"),
+        ("busy", "__transaction_state-3", 7, "Ongoing"),
+        ("pending", None, 7, "PrepareCommit"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (Filters(states=("Ongoing", "PrepareCommit")), ["busy", "pending"]),
+        (Filters(producer_ids=(8,)), ["a\nb"]),
+        (Filters(state_partitions=(3,)), ["busy"]),
+        (Filters(("orders",)), ["busy"]),
+        (Filters(("orders", "payments")), ["busy", "pending"]),
+        (Filters(state_partitions=(3, 0)), ["a\nb", "busy"]),
+        (Filters(("orders",), (9,)), ["busy"]),
+        (Filters(("orders",), (8,)), []),
+        (Filters(duration_ms=59_999), ["busy"]),
+        (Filters(duration_ms=60_000), []),
+        (
+            Filters(transactional_id_patterns=("a.b",)),
+            [],
+        ),  # a dot does not match a newline, as in Kafka's own expressions
+        (Filters(transactional_id_patterns=("(?s)a.b",)), ["a\nb"]),
+        (Filters(transactional_id_patterns=("bus",)), []),
+    ],
+)
+def test_filters_of_list(states: list[rows.Row], filters: Filters, expected: list[str]) -> None:
+    assert ids(list_transactions(states, AS_OF_MS, filters)) == expected
+
+
+def test_durations_need_a_moment_of_the_copy(states: list[rows.Row]) -> None:
+    assert ids(list_transactions(states, None, Filters(duration_ms=0))) == []
+
+
+def test_describe_running(states: list[rows.Row]) -> None:
+    answer = describe(states, AS_OF_MS, "busy")
+    described = dict(zip([column.name for column in answer.columns], answer.rows[0], strict=True))
+    assert described == {
+        "CoordinatorId": "__transaction_state-3",
+        "TransactionalId": "busy",
+        "ProducerId": 7,
+        "ProducerEpoch": 1,
+        "TransactionState": "Ongoing",
+        "TransactionTimeoutMs": 60_000,
+        "CurrentTransactionStartTimeMs": AS_OF_MS - 60_000,
+        "TransactionDurationMs": 60_000,
+        "TopicPartitions": ["orders-9", "orders-10"],
+    }
+
+
+def test_describe_several(states: list[rows.Row]) -> None:
+    assert [row[1] for row in describe(states, AS_OF_MS, "pending", "busy").rows] == ["pending", "busy"]
+
+
+def test_describe_ended_has_no_duration(states: list[rows.Row]) -> None:
+    answer = describe(states, AS_OF_MS, "a\nb")
+    assert answer.rows[0][6:] == (None, None, [])
+    assert "\tNone " in answer.text()
+
+
+@pytest.mark.parametrize(("transactional_id", "why"), [("gone", "was removed"), ("never", "is in no record")])
+def test_describe_unknown(states: list[rows.Row], transactional_id: str, why: str) -> None:
+    with pytest.raises(WarehouseError, match=f"transactional id {transactional_id} {why}"):
+        describe(states, AS_OF_MS, transactional_id)
+
+
+def test_describe_producers_prints_what_kafka_prints() -> None:
+    producers = [(1003, 1, 2, None, 1_795_231_158_102, None), (2, 0, None, 4, None, 155)]
+    health = [rows.health(producers=[dict(zip(PRODUCER_FIELDS, producer, strict=True)) for producer in producers])]
+    answer = describe_producers(health, "orders", 2)
+    assert answer.rows == ((2, 0, None, 4, None, 155), (1003, 1, 2, None, 1_795_231_158_102, None))
+    assert [line.split() for line in answer.text().splitlines()] == [
+        [column.name for column in answer.columns],
+        ["2", "0", "-1", "4", "-1", "155"],
+        ["1003", "1", "2", "-1", "1795231158102", "None"],
+    ]
+    assert describe_producers(health, "orders", 2, (2,)).rows == ((2, 0, None, 4, None, 155),)
+    with pytest.raises(WarehouseError, match="saw nothing of orders-3"):
+        describe_producers(health, "orders", 3)
+
+
+def test_filters_refuse_what_could_only_mislead() -> None:
+    with pytest.raises(ConfigError, match="--topic"):
+        Filters(partitions=(1,))
+    with pytest.raises(ConfigError, match="regular expression"):
+        Filters(transactional_id_patterns=("(",))

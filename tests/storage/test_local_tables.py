@@ -1,0 +1,164 @@
+"""Tables on a local disk read past Spark: the same rows, and never a part of them without a word."""
+
+from __future__ import annotations
+
+import shutil
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from txn_analysis.errors import WarehouseError
+from txn_analysis.runs.wanted_run import latest_run
+from txn_analysis.storage.commits import commit_inputs, commit_run, deepen_inputs, held_inputs
+from txn_analysis.storage.frames import collected
+from txn_analysis.storage.match import Alike, unlike
+from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.tables import INPUTS, REJECTS, RUNS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    Row = dict[str, Any]
+
+NIGHTS = 12  # more commits than Delta leaves without a checkpoint
+FIRST_COMMITS = [f"{version:020}" for version in range(3)]
+
+
+def audited(night: int) -> tuple[Row, Row]:
+    """An input and a run, as a night's audit commits them."""
+    of_night = {"cluster": "east's", "capture": f"night {night}"}
+    sizes = {"size_bytes": 9, "text_bytes": 9, "parsed_bytes": 9, "rejected_bytes": 0}
+    section = {"section_index": 0, "kind": "log", "topic": "orders", "partition": 0, "has_batches": False}
+    read = {
+        "input_id": f"input {night}",
+        "ingest_id": f"ingest {night}",
+        "kind": "log_dump",
+        "path": "a b%20/ä",
+        "sections": [section],
+    }
+    run = {
+        "run_id": f"run {night}",
+        "earlier_captures": ["before"],
+        "parameters": "{}",
+        "input_count": 1,
+        "state_coverage": "{}",
+        "warnings": "[]",
+    }
+    return of_night | read | sizes, of_night | run | {"verdict_counts": {"hanging": night}, "outcome": "clean"}
+
+
+@pytest.fixture(scope="module")
+def nightly(spark: SparkSession, empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """A warehouse whose folder has a name that a URI would escape."""
+    folder = shutil.copytree(empty_warehouse, tmp_path_factory.mktemp("nights") / "ware house#1%20ä")
+    warehouse = Warehouse(spark, str(folder))
+    for night in range(NIGHTS):
+        item, run = audited(night)
+        commit_inputs(warehouse, [item], held=[])
+        commit_run(warehouse, run)
+    item, _ = audited(0)
+    deepen_inputs(warehouse, [item | {"ingest_id": "deeper"}])  # rewrites a data file by Spark
+    return warehouse
+
+
+def test_rows_are_those_that_spark_reads(nightly: Warehouse) -> None:
+    for table in (INPUTS, RUNS):
+        expected = collected(nightly.read(table))
+        assert sorted(nightly.listed(table), key=str) == sorted(expected, key=str)
+        assert len(expected) == NIGHTS
+
+
+def test_only_some_rows_and_columns(nightly: Warehouse) -> None:
+    found = nightly.listed(INPUTS, "input_id", "ingest_id", cluster=["east's"], capture=["night 0", "night 7", "none"])
+    assert sorted(found, key=str) == [
+        {"input_id": "input 0", "ingest_id": "deeper"},
+        {"input_id": "input 7", "ingest_id": "ingest 7"},
+    ]
+    assert latest_run(nightly, "east's") == f"run {NIGHTS - 1}"
+    assert held_inputs(nightly, ["never read"]) == []
+
+
+@pytest.mark.parametrize(
+    "gone", [FIRST_COMMITS[:1], FIRST_COMMITS[:2], FIRST_COMMITS[1:2]], ids=["first", "both", "second"]
+)
+def test_a_log_without_some_commits_is_damaged(
+    spark: SparkSession, nightly: Warehouse, tmp_path: Path, gone: list[str]
+) -> None:
+    shutil.copytree(nightly.root, tmp_path / "copy")
+    log = tmp_path / "copy" / INPUTS.name / "_delta_log"
+    for path in log.glob("*"):
+        if path.is_file() and (".checkpoint" in path.name or path.name[:20] not in FIRST_COMMITS):
+            path.unlink()
+    shutil.rmtree(log / "_sidecars", ignore_errors=True)
+    copy = Warehouse(spark, str(tmp_path / "copy"))
+    assert len(copy.listed(INPUTS)) == 2
+    for name in gone:
+        (log / f"{name}.json").unlink()
+    with pytest.raises(WarehouseError, match="the warehouse is damaged here"):
+        copy.listed(INPUTS)
+
+
+def test_a_warehouse_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match=r"no warehouse here \(inputs is missing\)"):
+        Warehouse(spark, str(tmp_path)).listed(INPUTS)
+
+
+def test_files_of_a_slice(nightly: Warehouse) -> None:
+    names = ("plain", "with 'marks' %20ä")
+    for name in names:
+        span = {"input_id": "a", "section_index": 0, "offset_bytes": 0, "length_bytes": 9, "reason": "no line"}
+        nightly.replace_rows([span | {"ingest_id": name}], REJECTS, ingest_id=name)
+    root = Path(nightly.root, REJECTS.name)
+    found = nightly.files_of(REJECTS, [*names, "never written"])
+    assert [name for name, _ in found] == sorted(names)
+    assert {root / path for _, path in found} == set(root.rglob("*.parquet"))
+
+
+def test_rows_of_some_slices_are_those_that_spark_reads(nightly: Warehouse) -> None:
+    for name in ("a 1", "b'2", "c"):
+        spans = [{"input_id": i, "section_index": 0, "offset_bytes": 0, "length_bytes": 9} for i in ("x", "y")]
+        nightly.replace_rows([span | {"ingest_id": name, "reason": name} for span in spans], REJECTS, ingest_id=name)
+    expected = collected(nightly.read_uncommitted(REJECTS).where("ingest_id != 'c' AND input_id = 'x'"))
+    found = nightly.listed(REJECTS, ingest_id=["b'2", "a 1", "never written"], input_id=["x"])
+    assert sorted(found, key=str) == sorted(expected, key=str)
+    assert len(found) == 2
+    assert nightly.listed(REJECTS, "reason", ingest_id=["c"], input_id=["y"]) == [{"reason": "c"}]
+    assert nightly.listed(REJECTS, ingest_id=["never written"]) == []
+
+
+def test_a_table_that_only_delta_can_read_now(nightly: Warehouse, tmp_path: Path) -> None:
+    shutil.copytree(nightly.root, tmp_path / "copy")
+    copy = Warehouse(nightly.spark, str(tmp_path / "copy"))
+    features = "'delta.columnMapping.mode' = 'name', 'delta.minReaderVersion' = '2', 'delta.minWriterVersion' = '5'"
+    changes = (
+        f"SET TBLPROPERTIES ({features})",
+        "DROP COLUMN earlier_captures",
+        "ADD COLUMN earlier_captures ARRAY<STRING>",
+    )
+    for change in changes:
+        copy.spark.sql(f"ALTER TABLE delta.`{copy.path(RUNS)}` {change}")
+    commit_run(copy, audited(NIGHTS)[1])
+    found = {row["run_id"]: row["earlier_captures"] for row in copy.listed(RUNS)}
+    assert found == {f"run {night}": None for night in range(NIGHTS)} | {f"run {NIGHTS}": ["before"]}
+
+
+def test_rows_are_alike_to_spark_as_they_are_here(spark: SparkSession) -> None:
+    pairs = [*product(("x", "y", None), repeat=2)]
+    rows = [{"a": a, "b": b} for a, b in pairs]
+    s, t = (spark.createDataFrame(pairs, "a string, b string").alias(name) for name in ("s", "t"))
+    for way in (Alike(("a",)), Alike(("a", "b")), Alike(("a",), but=("b",))):
+        met = s.join(t, F.expr(way.sql)).select("s.a", "s.b", "t.a", "t.b").collect()
+        alike = {
+            (row, other) for row, other in product(pairs, repeat=2) if not unlike([_row(row)], [_row(other)], [way])
+        }
+        assert {((row[0], row[1]), (row[2], row[3])) for row in met} == alike
+    assert unlike(rows, [{"a": "x", "b": "y"}], [Alike(("a",), but=("b",)), Alike(("b",))]) == [
+        row for row in rows if row["b"] != "y" and (row["a"] != "x")
+    ]
+
+
+def _row(values: tuple[str | None, ...]) -> Row:
+    return dict(zip(("a", "b"), values, strict=True))

@@ -1,0 +1,64 @@
+"""A table that is made on a disk of this machine, past Spark, is the one that Delta makes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from txn_analysis.storage.local.new_tables import create_table_here
+from txn_analysis.storage.on_spark.tables import create_table, newest_version
+from txn_analysis.tables import ALL_TABLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.tables import Table
+
+OF_ITS_OWN = ("id", "createdTime")
+
+
+def first_commit(folder: Path) -> dict[str, Any]:
+    (text,) = (file.read_text(encoding="utf-8") for file in folder.glob("_delta_log/*.json"))
+    actions: dict[str, Any] = {}
+    for line in text.splitlines():
+        actions |= json.loads(line)
+    return {"protocol": actions["protocol"], "metadata": comparable(actions["metaData"])}
+
+
+def checksum(folder: Path) -> dict[str, Any]:
+    (text,) = (file.read_text(encoding="utf-8") for file in folder.glob("_delta_log/0*.crc"))
+    found: dict[str, Any] = json.loads(text)
+    return found | {"metadata": comparable(found["metadata"])}
+
+
+def comparable(metadata: dict[str, Any]) -> dict[str, Any]:
+    metadata["schemaString"] = json.loads(metadata["schemaString"])
+    return {name: value for name, value in metadata.items() if name not in OF_ITS_OWN}
+
+
+@pytest.mark.parametrize("table", ALL_TABLES, ids=lambda table: table.name)
+def test_it_is_defined_as_delta_defines_it(spark: SparkSession, tmp_path: Path, table: Table) -> None:
+    create_table_here(tmp_path / "here", table)
+    create_table(spark, str(tmp_path / "by_delta"), table)
+    assert first_commit(tmp_path / "here") == first_commit(tmp_path / "by_delta")
+    own, its = checksum(tmp_path / "here"), checksum(tmp_path / "by_delta")
+    assert {name: its[name] for name in own.keys() - {"txnId"}} == {n: v for n, v in own.items() if n != "txnId"}
+
+
+def test_delta_reads_it(spark: SparkSession, tmp_path: Path) -> None:
+    for table in ALL_TABLES:
+        create_table_here(tmp_path / table.name, table)
+        assert newest_version(spark, str(tmp_path / table.name)) == 0
+        assert spark.read.format("delta").load(str(tmp_path / table.name)).schema.names == table.names
+
+
+def test_one_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
+    first, *_ = ALL_TABLES
+    create_table_here(tmp_path, first)
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    create_table_here(tmp_path, first)
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before

@@ -1,0 +1,108 @@
+"""What the warehouse promises: whole slices, commits that come last, and several writers at once."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.table_rows import replace_slice, row_of
+from txn_analysis.storage.commits import commit_inputs, commit_run
+from txn_analysis.storage.on_spark.tables import create_table
+from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, REJECTS, RUNS, Table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def keys(warehouse: Warehouse, table: Table) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in warehouse.read(table).select(*table.key).collect())
+
+
+@pytest.fixture
+def warehouse(spark: SparkSession, empty_warehouse: Path, tmp_path: Path) -> Warehouse:
+    return Warehouse(spark, str(shutil.copytree(empty_warehouse, tmp_path / "warehouse")))
+
+
+def test_results_count_once_their_run_is_complete(warehouse: Warehouse) -> None:
+    replace_slice(warehouse, FINDINGS, row_of(FINDINGS, run_id="cut-short"))
+    replace_slice(warehouse, FINDINGS, row_of(FINDINGS, run_id="whole"))
+    commit_run(warehouse, row_of(RUNS, run_id="whole"))
+    assert [key[0] for key in keys(warehouse, FINDINGS)] == ["whole"]
+
+
+def test_content_counts_once_its_input_names_the_ingest(warehouse: Warehouse) -> None:
+    for ingest_id in ("cut-short", "whole"):
+        replace_slice(warehouse, REJECTS, row_of(REJECTS, ingest_id=ingest_id, input_id="a"))
+    assert keys(warehouse, REJECTS) == []
+    commit_inputs(warehouse, [row_of(INPUTS, input_id="a", ingest_id="whole")], held=[])
+    assert [row["ingest_id"] for row in warehouse.read(REJECTS).collect()] == ["whole"]
+
+
+def test_content_that_another_ingest_read_meanwhile_counts_once(warehouse: Warehouse) -> None:
+    for ingest_id in ("first", "second"):
+        rows = [row_of(REJECTS, ingest_id=ingest_id, input_id=name) for name in ("shared", ingest_id)]
+        replace_slice(warehouse, REJECTS, *rows)
+        inputs = [row_of(INPUTS, capture=ingest_id, ingest_id=ingest_id, input_id=row["input_id"]) for row in rows]
+        commit_inputs(warehouse, inputs, held=[])
+    assert keys(warehouse, REJECTS) == [("first", 1), ("second", 1), ("shared", 1)]
+    assert len(keys(warehouse, INPUTS)) == 4
+
+
+def test_inputs_of_one_capture_from_many_writers(warehouse: Warehouse) -> None:
+    def commit(writer: int) -> None:
+        commit_inputs(
+            warehouse, [row_of(INPUTS, ingest_id=f"{writer}", input_id=f"{n}") for n in (writer, writer + 1)], held=[]
+        )
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(commit, range(4)))
+    assert keys(warehouse, INPUTS) == [("x", "x", f"{n}") for n in range(5)]
+
+
+def test_runs_that_end_together_are_numbered_one_by_one(warehouse: Warehouse) -> None:
+    run_ids = ["a", "b", "a", "c"]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda run_id: commit_run(warehouse, row_of(RUNS, run_id=run_id)), run_ids))
+    rows = warehouse.read(RUNS).collect()
+    assert sorted(row["run_number"] for row in rows) == [1, 2, 3]
+    assert {row["run_id"] for row in rows} == set(run_ids)
+
+
+def test_a_run_keeps_its_number_when_it_is_made_again(warehouse: Warehouse) -> None:
+    for run_id in ("a", "b", "a"):
+        commit_run(warehouse, row_of(RUNS, run_id=run_id))
+    assert {row["run_id"]: row["run_number"] for row in warehouse.read(RUNS).collect()} == {"a": 1, "b": 2}
+
+
+def test_one_slice_from_many_writers_is_there_once(warehouse: Warehouse) -> None:
+    rows = [row_of(REJECTS, offset_bytes=n) for n in range(3)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: replace_slice(warehouse, REJECTS, *rows), range(4)))
+    assert warehouse.read_uncommitted(REJECTS).count() == 3
+
+
+def test_a_warehouse_of_an_earlier_version_gets_the_columns_that_it_lacks(warehouse: Warehouse) -> None:
+    before = replace(FINDINGS, columns=tuple(c for c in FINDINGS.columns if c.name not in {"cause", "impact"}))
+    shutil.rmtree(warehouse.path(FINDINGS))
+    create_table(warehouse.spark, warehouse.path(before), before)
+    replace_slice(warehouse, before, row_of(before, run_id="old"))
+    warehouse.create()
+    known = {"name": "marker_missing", "confidence": "certain", "evidence_for": ["a"], "evidence_against": []}
+    replace_slice(warehouse, FINDINGS, row_of(FINDINGS, run_id="new", cause=known))
+    rows = {row["run_id"]: row["cause"] for row in warehouse.read_uncommitted(FINDINGS).collect()}
+    assert rows["old"] is None
+    assert rows["new"].asDict() == known
+
+
+def test_tables_are_created_by_two_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    root = str(tmp_path / "warehouse")
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: Warehouse(spark, root).create(), range(2)))
+    assert Warehouse(spark, root).versions(ALL_TABLES) == dict.fromkeys((table.name for table in ALL_TABLES), 0)

@@ -1,0 +1,99 @@
+"""Rooms know only those below them: a batch line goes one way through the folders, from its file to its verdict."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import txn_analysis
+
+ROOT = Path(txn_analysis.__file__).parent
+ANYBODY = {"errors", "logic", "settings", "verdict"}
+GROUND = {"columns", "kafka", "tables", "text"}
+SOURCES = {"coordinator", "log"}
+MAY_KNOW = {
+    "text": set(),
+    "columns": set(),
+    "tables": {"text"},
+    "kafka": {"columns", "tables", "text"},
+    "spark": {"text"},
+    "storage": {"columns", "spark", "tables", "text"},
+    "read": {*GROUND, "spark", "storage"},
+    "log": GROUND,
+    "coordinator": GROUND,
+    "judge": {*GROUND, *SOURCES},
+    "plan": {*GROUND, *SOURCES, "judge"},
+    "report": {*GROUND, *SOURCES, "judge", "plan"},
+    "core": {*GROUND, *SOURCES, "judge", "plan"},
+    "runs": {*GROUND, *SOURCES, "judge", "plan", "storage"},
+    "questions": {*GROUND, *SOURCES, "judge", "plan", "report", "runs", "storage"},
+    "pipeline": {*GROUND, *SOURCES, "judge", "plan", "read", "report", "runs", "spark", "storage"},
+}
+TOP = {"__init__", "__main__", "cli", "library"}  # which may know all
+USES_SPARK = {"cli", "library", "pipeline", "read/inputs/survey_job", "spark", "storage"}
+
+
+def modules(room: str = "") -> list[Path]:
+    return sorted((ROOT / room).rglob("*.py"))
+
+
+def room_of(module: Path) -> str:
+    return module.relative_to(ROOT).with_suffix("").parts[0]
+
+
+def imported_by(module: Path) -> set[str]:
+    """Every module that a file imports anywhere, also for types alone; with the names that it takes from each."""
+    found = set()
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{name.name}" for name in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+    return found
+
+
+def rooms_known_by(module: Path) -> set[str]:
+    return {name.split(".")[1] for name in imported_by(module) if name.startswith("txn_analysis.")}
+
+
+def test_every_folder_is_a_room() -> None:
+    assert {room_of(module) for module in modules()} - ANYBODY - TOP == MAY_KNOW.keys()
+
+
+@pytest.mark.parametrize("room", MAY_KNOW)
+def test_a_room_knows_only_those_below_it(room: str) -> None:
+    known = {(str(module.relative_to(ROOT)), other) for module in modules(room) for other in rooms_known_by(module)}
+    allowed = {room, *ANYBODY, *MAY_KNOW[room]}
+    assert not {(module, other) for module, other in known if other not in allowed}
+
+
+@pytest.mark.parametrize("name", sorted(ANYBODY - {"settings"}))
+def test_what_anybody_may_know_knows_nobody(name: str) -> None:
+    assert rooms_known_by(ROOT / f"{name}.py") <= ANYBODY
+
+
+def test_settings_know_kafkas_bounds_alone() -> None:
+    assert rooms_known_by(ROOT / "settings.py") <= {*ANYBODY, "kafka"}
+
+
+def test_only_where_rows_are_moved_is_spark_known() -> None:
+    users = {
+        str(module.relative_to(ROOT).with_suffix(""))
+        for module in modules()
+        if any(name.startswith("pyspark") for name in imported_by(module))
+    }
+    assert not {
+        user for user in users if not any(user == place or user.startswith(f"{place}/") for place in USES_SPARK)
+    }
+
+
+def test_no_room_has_a_public_name() -> None:
+    """`from txn_analysis import audit` is the function in any order of imports."""
+    assert not {room_of(module) for module in modules()} & set(txn_analysis.__all__)
+
+
+def test_a_module_can_be_read_in_one_go() -> None:
+    longest = {str(m.relative_to(ROOT)): lines for m in modules() if (lines := len(m.read_text().splitlines())) > 400}
+    assert not longest

@@ -1,1 +1,0 @@
-"""What to do about a hanging transaction: the abort plan and its renderings."""

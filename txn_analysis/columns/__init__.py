@@ -1,0 +1,1 @@
+"""Whole columns at a time: arrays with NULLs, runs of equal values, compiled loops."""

@@ -1,0 +1,58 @@
+"""Array helpers of the fold: NULL-aware values of rows, reductions per group, neighbours within a piece."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+ABSENT = -1
+"""Kafka's own word for "none" and "not known", wherever a number cannot be negative; NULL in the tables."""
+NONE = ABSENT  # stands for NULL
+
+
+def lists(values: pa.Array, piece: Array, count: int) -> pa.Array:
+    """One list per piece, from values that are sorted by piece."""
+    return pa.ListArray.from_arrays(pa.array(np.searchsorted(piece, np.arange(count + 1)), pa.int32()), values)
+
+
+def nullable(values: Array) -> pa.Array:
+    """The values with NONE as NULL."""
+    return pa.array(values, mask=values == NONE)
+
+
+def max_of(values: Array, first: Array) -> Array:
+    """The largest value of each group; groups begin at `first`. NONE loses against any value."""
+    return np.maximum.reduceat(values, first) if len(first) else np.array([], np.int64)
+
+
+def at(values: Array, row: Array) -> Array:
+    """The values at some rows; NONE where there is no such row."""
+    # NONE reads the last value, which is not taken.
+    return np.where(row == NONE, NONE, values[row]) if len(values) else row
+
+
+class Nearest:
+    """Finds, from any row, the nearest of some wanted rows in the same piece."""
+
+    def __init__(self, values: Array, is_wanted: Array, piece: Array) -> None:
+        """`piece` is the ordinal of each row's piece; it never falls."""
+        self._values, self._is_wanted, self._piece = values, is_wanted, piece
+        self._wanted = np.append(np.flatnonzero(is_wanted), NONE)  # found at -1 as well, and so before the first one
+        self._count = np.cumsum(is_wanted)  # how many are wanted up to each row
+
+    def before(self, row: Array) -> Array:
+        """The values of the wanted rows at or before some rows; NONE where there is none, or no such row."""
+        return self._value(row, self._count[row] - 1)
+
+    def after(self, row: Array) -> Array:
+        """The values of the wanted rows at or after some rows; NONE where there is none, or no such row."""
+        return self._value(row, self._count[row] - self._is_wanted[row])
+
+    def _value(self, row: Array, place: Array) -> Array:
+        found = self._wanted[place]
+        is_there = (row != NONE) & (found != NONE) & (self._piece[found] == self._piece[row])
+        return np.where(is_there, self._values[found], NONE)

@@ -1,0 +1,256 @@
+"""How the batches of one partition of `__transaction_state` follow one another, in all copies and captures together.
+
+What compaction took from today's copy an earlier capture may still hold: copies of the state are united, so that
+nightly audits keep the evidence. Pure Python over the records of one partition.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txn_analysis.coordinator.history import written_by_ms
+from txn_analysis.kafka.transactions import COMPLETED, PREPARED_OF
+from txn_analysis.logic import UNBOUNDED_MS, later_of, latest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+
+class StateBatch(NamedTuple):
+    """One batch of a dump or folder, as far as its offsets and its leader go; by offset."""
+
+    base_offset: int
+    last_offset: int
+    leader_epoch: int | None
+    recorded_ms: int | None
+
+
+class StateStep(NamedTuple):
+    """One record of one id, as far as it says what came before it: `StateRecord` without what was decided.
+
+    `offset` and `leader_epoch` are those of its place in the log; None in an export, and where the dump has none.
+    """
+
+    transactional_id: str
+    order: tuple[Any, ...]
+    state: str | None
+    recorded_ms: int | None
+    last_update_ms: int | None
+    offset: int | None
+    leader_epoch: int | None
+
+    @property
+    def moment_ms(self) -> int | None:
+        """As `StateRecord.moment_ms`."""
+        return later_of(self.recorded_ms, self.last_update_ms)
+
+    @property
+    def is_completed(self) -> bool:
+        """As `StateRecord.is_completed`."""
+        return self.state in COMPLETED
+
+
+class Rise(NamedTuple):
+    """The leader epoch rises between two batches of these moments: what the old leader had may have been cut off."""
+
+    after_ms: int | None
+    by_ms: int | None
+
+    def may_touch(self, first_ms: int | None, last_ms: int | None, max_clock_skew_ms: int) -> bool:
+        """It may have happened between two moments, as far as clocks may differ; None is no bound."""
+        is_late_enough = first_ms is None or self.by_ms is None or self.by_ms + max_clock_skew_ms >= first_ms
+        is_early_enough = last_ms is None or self.after_ms is None or self.after_ms - max_clock_skew_ms <= last_ms
+        return is_late_enough and is_early_enough
+
+
+class StateChain(NamedTuple):
+    """What the records of one partition of the state say of themselves; moments in epoch milliseconds.
+
+    `last_moment_ms` is that of the judged capture's batch with the highest offset, `first_moment_ms` the earliest of
+    all captures. `gap_end_ms` is the moment behind the newest hole that nothing fills; None without one.
+    `leader_epoch` is the largest. `orphan_ms` is when the newest Complete record whose Prepare is not there was written
+    at the latest. `topics` are those that its transactions list.
+    """
+
+    last_moment_ms: int | None = None
+    first_moment_ms: int | None = None
+    gap_end_ms: int | None = None
+    rises: tuple[Rise, ...] = ()
+    leader_epoch: int | None = None
+    orphan_ms: int | None = None
+    topics: frozenset[str] = frozenset()
+
+
+NO_RECORDS = StateChain()
+
+
+@dataclass
+class StateRows:
+    """The records of one partition of the state: of all captures, in any order; copies may repeat them.
+
+    Attributes:
+        batches: of every dump and folder.
+        own: those of them that the judged capture holds.
+        steps: everything that was decoded, console exports included.
+        export_ms: the newest update time in console exports of the judged capture.
+        topics: those that its transactions list.
+    """
+
+    batches: set[StateBatch] = field(default_factory=set)
+    own: set[StateBatch] = field(default_factory=set)
+    steps: set[StateStep] = field(default_factory=set)
+    export_ms: int | None = None
+    topics: set[str] = field(default_factory=set)
+
+    def add(self, row: Mapping[str, Any], order: tuple[Any, ...]) -> None:
+        """Take in a row of `transaction_states` with its `capture_rank` and its place in the history of its id.
+
+        Records of an ingest that did not keep their batch stand for a batch each, of a leader that is not known.
+        """
+        if row["offset"] is not None:
+            base, last = row["batch_base_offset"], row["batch_last_offset"]
+            reach = (row["offset"],) * 2 if base is None or last is None else (base, last)
+            batch = StateBatch(*reach, row["leader_epoch"], row["recorded_ms"])
+            self.batches.add(batch)
+            if not row["capture_rank"]:
+                self.own.add(batch)
+        elif not row["capture_rank"]:
+            self.export_ms = later_of(self.export_ms, row["last_update_ms"])
+        for listed in row["topic_partitions"] or ():
+            self.topics.add(listed["topic"])
+        if row["transactional_id"] is not None:
+            at = row["recorded_ms"], row["last_update_ms"], row["offset"], row["leader_epoch"]
+            self.steps.add(StateStep(row["transactional_id"], order, row["state"], *at))
+
+    def chain(self) -> StateChain:
+        """What they say of themselves."""
+        ordered = sorted(self.batches, key=_by_offset)
+        newest = max(self.own, key=lambda b: (b.last_offset, b.recorded_ms or 0), default=None)
+        first_ms = min([b.recorded_ms for b in ordered if b.recorded_ms is not None], default=None)
+        return StateChain(
+            last_moment_ms=later_of(None if newest is None else newest.recorded_ms, self.export_ms),
+            first_moment_ms=first_ms if first_ms is not None else _first_exported_ms(self.steps),
+            gap_end_ms=_gap_end_ms(ordered),
+            rises=tuple(_rises(ordered)),
+            leader_epoch=latest(*[b.leader_epoch for b in ordered]),
+            orphan_ms=_orphan_ms(self.steps, _Tails.of(ordered)),
+            topics=frozenset(self.topics),
+        )
+
+
+def _first_exported_ms(steps: Iterable[StateStep]) -> int | None:
+    return min((step.last_update_ms for step in steps if step.last_update_ms is not None), default=None)
+
+
+def _by_offset(batch: StateBatch) -> tuple[int, int, int, int]:
+    return batch.base_offset, batch.last_offset, batch.leader_epoch or 0, batch.recorded_ms or 0
+
+
+def _gap_end_ms(ordered: Sequence[StateBatch]) -> int | None:
+    covered, found = 0, None
+    for batch in ordered:
+        if batch.base_offset > covered:
+            found = latest(found, UNBOUNDED_MS if batch.recorded_ms is None else batch.recorded_ms)
+        covered = max(covered, batch.last_offset + 1)
+    return found
+
+
+def _rises(ordered: Sequence[StateBatch]) -> Iterable[Rise]:
+    """Where the leader changed; around batches that do not say whose they are, it may have."""
+    known = [batch for batch in ordered if batch.leader_epoch is not None]
+    if not known:
+        return [Rise(None, None)] if len(ordered) > 1 else []
+    found = [] if ordered[0] is known[0] or known[0].leader_epoch == 0 else [Rise(None, known[0].recorded_ms)]
+    found += [Rise(a.recorded_ms, b.recorded_ms) for a, b in pairwise(known) if a.leader_epoch != b.leader_epoch]
+    return found if ordered[-1] is known[-1] else [*found, Rise(known[-1].recorded_ms, None)]
+
+
+class _Tails(NamedTuple):
+    """What dead leaders' copies hold behind the place from which a later leader wrote the log.
+
+    `cuts` are these places, by the leader epoch that was cut off there; `holes` are ranges of offsets that the rest of
+    the log lacks.
+    """
+
+    cuts: Mapping[int, int]
+    holes: Sequence[tuple[int, int]]
+
+    @classmethod
+    def of(cls, ordered: Sequence[StateBatch]) -> _Tails:
+        """Of all batches of one partition, by offset."""
+        first: dict[int, int] = {}
+        for batch in ordered:
+            if batch.leader_epoch is not None:
+                first.setdefault(batch.leader_epoch, batch.base_offset)
+        cuts, cut = {}, None
+        for epoch in sorted(first, reverse=True):
+            if cut is not None:
+                cuts[epoch] = cut
+            cut = first[epoch] if cut is None else min(cut, first[epoch])
+        return cls(cuts, _holes(b for b in ordered if not _is_behind(cuts, b.leader_epoch, b.base_offset)))
+
+    def holds(self, step: StateStep) -> bool:
+        """The record was cut off."""
+        return _is_behind(self.cuts, step.leader_epoch, step.offset)
+
+    def may_hide(self, first: StateStep, last: StateStep) -> bool:
+        """The log itself may have had records between these two."""
+        if first.offset is None or last.offset is None:
+            return True
+        return any(start < last.offset and end > first.offset for start, end in self.holes)
+
+
+def _is_behind(cuts: Mapping[int, int], leader_epoch: int | None, offset: int | None) -> bool:
+    cut = None if leader_epoch is None else cuts.get(leader_epoch)
+    return cut is not None and offset is not None and offset >= cut
+
+
+def _holes(ordered: Iterable[StateBatch]) -> list[tuple[int, int]]:
+    covered, found = 0, []
+    for batch in ordered:
+        if batch.base_offset > covered:
+            found.append((covered, batch.base_offset))
+        covered = max(covered, batch.last_offset + 1)
+    return found
+
+
+def _orphan_ms(steps: Iterable[StateStep], tails: _Tails) -> int | None:
+    """When the newest Complete record was written whose Prepare is not there, as where a producer id rotated away."""
+    found = None
+    histories: defaultdict[str, list[StateStep]] = defaultdict(list)
+    for step in steps:
+        histories[step.transactional_id].append(step)
+    for history in histories.values():
+        history.sort(key=_by_order)
+        orphans = list(_orphans(history, tails))
+        if orphans:
+            written_ms = written_by_ms(history)
+            found = latest(found, *(written_ms[n] for n in orphans))
+    return found
+
+
+def _orphans(history: Sequence[StateStep], tails: _Tails) -> Iterator[int]:
+    """The Complete records that follow no Prepare of their kind.
+
+    A coordinator that takes over completes a decision which the dead one may have completed as well: what was cut off
+    is passed over, unless another decision could have been between.
+    """
+    before, is_behind_tail = None, False
+    for number, step in enumerate(history):
+        if step.state in COMPLETED and (
+            before is None
+            or before.state != PREPARED_OF[step.state]
+            or (is_behind_tail and tails.may_hide(before, step))
+        ):
+            yield number
+        if tails.holds(step):
+            is_behind_tail = True
+        else:
+            before, is_behind_tail = step, False
+
+
+def _by_order(step: StateStep) -> tuple[Any, ...]:
+    return step.order, step.state or "", step.moment_ms or 0

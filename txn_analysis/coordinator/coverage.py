@@ -1,0 +1,285 @@
+"""How much of `__transaction_state` was seen: what the absence of a producer is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txn_analysis.coordinator.chain import NO_RECORDS, StateChain
+from txn_analysis.coordinator.fit import Fit
+from txn_analysis.coordinator.partition_count import MOST_PARTITIONS, StateCount
+from txn_analysis.kafka.log_problems import HOLES
+from txn_analysis.kafka.state_partition import java_hash, state_partition
+from txn_analysis.kafka.topics import STATE_TOPIC
+from txn_analysis.text.words import ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Row = dict[str, Any]
+
+MISPLACED = "transactional ids lie in partitions that their hash does not give among {}"
+MOST_MISPLACED_IDS = 3
+_ID_WIDTH = 80  # an id may have 32,767 bytes, and stands in the words of every finding that it makes undecidable
+
+
+@dataclass(frozen=True)
+class StateSection:
+    """One dumped file of one partition of `__transaction_state`, summed up; offsets are None where it is empty.
+
+    `misplaced_count` counts records whose id belongs to another partition by Kafka's hash; `misplaced_ids` are the
+    first few of these ids. `end_offset` is the offset after its last batch, which compaction may have left without a
+    record.
+    """
+
+    state_partition: int
+    file_base_offset: int
+    first_offset: int | None
+    last_offset: int | None
+    first_ms: int | None
+    undecodable_count: int
+    misplaced_count: int
+    misplaced_ids: tuple[str, ...] = ()
+    end_offset: int | None = None
+
+
+class Hole(NamedTuple):
+    """What the files of a partition leave out: in words, and the moment of the first batch behind it; None: any."""
+
+    reason: str
+    end_ms: int | None = None
+
+    def is_since(self, since_ms: int | None) -> bool:
+        """It can hide something that was recorded since a moment; None is from the beginning on."""
+        return since_ms is None or self.end_ms is None or self.end_ms >= since_ms
+
+
+@dataclass
+class StatePartition:
+    """One partition of `__transaction_state`: up to when it speaks, and what it cannot prove.
+
+    `is_console` says that only a console export speaks for it. `chain` is what its records say of themselves.
+    `holes` are waived by --transaction-state-complete, `problems` never.
+    """
+
+    state_partition: int
+    is_seen: bool = False
+    is_console: bool = False
+    chain: StateChain = NO_RECORDS
+    problems: list[str] = field(default_factory=list)
+    holes: list[Hole] = field(default_factory=list)
+    undecodable_count: int = 0
+    misplaced_ids: tuple[str, ...] = ()
+
+    @property
+    def moment_ms(self) -> int | None:
+        """Its last moment."""
+        return self.chain.last_moment_ms
+
+    def gaps(self, *, holes_waived: bool, since_ms: int | None = None) -> list[str]:
+        """What is missing in it of what was recorded since a moment, in words that name the partition."""
+        reasons = self.reasons(holes_waived=holes_waived, since_ms=since_ms)
+        return [f"{STATE_TOPIC}-{self.state_partition}: {reason}" for reason in reasons]
+
+    def reasons(self, *, holes_waived: bool, since_ms: int | None = None) -> list[str]:
+        """The same without its name."""
+        return self.problems + [h.reason for h in self.holes if not holes_waived and h.is_since(since_ms)]
+
+    def coverage(self, *, holes_waived: bool) -> Row:
+        """What was seen of it and whether that is all, as plain data; ids are as they were found, not escaped."""
+        return {
+            "partition": self.state_partition,
+            "is_seen": self.is_seen,
+            "is_complete": self.is_seen and not self.gaps(holes_waived=holes_waived),
+            "seen_to_ms": self.moment_ms,
+            "undecodable": self.undecodable_count,
+            "misplaced_ids": list(self.misplaced_ids),
+            "problems": self.problems,
+            "holes": [hole.reason for hole in self.holes],
+        }
+
+
+@dataclass(frozen=True)
+class StateEvidence:
+    """The coordinator's side as a whole: every partition's coverage, and whether the state fits the logs."""
+
+    partitions: list[StatePartition]
+    count: StateCount
+    fit: Fit = field(default_factory=Fit)
+
+    @property
+    def expected_count(self) -> int:
+        """How many partitions there are."""
+        return self.count.used
+
+    @property
+    def misplaced(self) -> str | None:
+        """That ids lie in partitions that their hash does not give, in words; None where all lie well."""
+        if not any(partition.misplaced_ids for partition in self.partitions):
+            return None
+        fits = f"of the counts up to {MOST_PARTITIONS} only {self.count.others} would fit" if self.count.others else ""
+        return f"{MISPLACED.format(self.expected_count)}: {fits or 'no count of partitions fits: mislabelled dumps'}"
+
+    @property
+    def seen_count(self) -> int:
+        """Partitions that the capture holds."""
+        return sum(p.is_seen and p.state_partition < self.expected_count for p in self.partitions)
+
+    def gaps(self, *, holes_waived: bool) -> list[str]:
+        """What is missing anywhere, in words; an unknown producer needs all of it.
+
+        What is missing in several partitions alike is one sentence.
+        """
+        places: dict[str, list[int]] = {}
+        for partition in self.partitions:
+            for reason in partition.reasons(holes_waived=holes_waived):
+                places.setdefault(reason, []).append(partition.state_partition)
+        return [f"{self._named(numbers)}: {reason}" for reason, numbers in places.items()]
+
+    def _named(self, numbers: list[int]) -> str:
+        if len(numbers) == 1:
+            return f"{STATE_TOPIC}-{numbers[0]}"
+        if numbers == list(range(self.expected_count)):
+            return STATE_TOPIC
+        return f"{STATE_TOPIC}, {len(numbers)} partitions ({ranges(numbers)})"
+
+    @cached_property
+    def topics(self) -> frozenset[str]:
+        """Those that any transaction of the coordinator lists, as far as its records are left."""
+        return frozenset().union(*(p.chain.topics for p in self.partitions))
+
+    @property
+    def expected(self) -> list[StatePartition]:
+        """The partitions that there are, given or not."""
+        return [p for p in self.partitions if p.state_partition < self.expected_count]
+
+    def coverage(self, *, holes_waived: bool) -> Row:
+        """What was seen, in sum and by partition, as plain data; `problems` is whatever makes an answer doubtful."""
+        return {
+            "expected": self.expected_count,
+            "count": self.count.coverage(),
+            "seen": self.seen_count,
+            "missing": [p.state_partition for p in self.partitions if not p.is_seen],
+            "problems": [*self.fit.misfits, *self.gaps(holes_waived=holes_waived)],
+            "partitions": [p.coverage(holes_waived=holes_waived) for p in self.partitions if p.is_seen or p.problems],
+        }
+
+    def partition(self, number: int | None) -> StatePartition | None:
+        """The partition with this number; None where nothing is known of it."""
+        return next((p for p in self.partitions if p.state_partition == number), None)
+
+
+def state_evidence_of(
+    count: StateCount,
+    sections: list[StateSection],
+    console: dict[int, StateSection],
+    chains: Mapping[int, StateChain],
+    health: list[Row],
+) -> StateEvidence:
+    """The coverage of every partition; whether the state fits the logs is asked afterwards (`coordinator.fit`).
+
+    Args:
+        count: of the partitions that there are.
+        sections: the dumped files of the judged capture.
+        console: as for `state_coverage`.
+        chains: by partition, what its records say of themselves, of all captures.
+        health: rows of `partition_health`; they say what is wrong with the logs of the state partitions.
+    """
+    # Holes are compaction, or are counted between the files.
+    problems = {
+        row["partition"]: [p["reason"] for p in row["problems"] if p["kind"] not in HOLES]
+        for row in health
+        if row["topic"] == STATE_TOPIC
+    }
+    partitions = state_coverage(count.used, sections, problems, console)
+    for partition in partitions:
+        partition.chain = chains.get(partition.state_partition, partition.chain)
+    return StateEvidence(partitions, count)
+
+
+def state_coverage(
+    count: int, sections: list[StateSection], log_problems: dict[int, list[str]], console: dict[int, StateSection]
+) -> list[StatePartition]:
+    """Judge the coverage of each of the `count` partitions.
+
+    Args:
+        count: `transaction.state.log.num.partitions`.
+        sections: the dumped files of the judged capture.
+        log_problems: by partition, what is wrong with its batches (not holes: compaction makes them).
+        console: by partition (Kafka's hash of the ids), what a console export holds; it carries no chain.
+    """
+    found = {p: StatePartition(p) for p in range(count)}
+    ordered = sorted(sections, key=_in_file_order)
+    for section in ordered:
+        partition = found.setdefault(section.state_partition, StatePartition(section.state_partition))
+        partition.is_seen = True
+        _add_section(partition, section, count)
+    for number, partition in found.items():
+        _add_files(partition, [s for s in ordered if s.state_partition == number])
+        partition.problems += sorted(log_problems.get(number, []))
+        if number >= count:
+            partition.problems.append(f"there is no partition {number} in {count}")
+        if not partition.is_seen and not console:
+            partition.problems.append("not in the capture")
+    if console:
+        _add_console(found, console)
+    return [found[number] for number in sorted(found)]
+
+
+def _add_section(partition: StatePartition, section: StateSection, count: int) -> None:
+    _add_undecodable(partition, section)
+    if section.misplaced_count:
+        partition.problems.append(
+            f"{section.misplaced_count} records have ids that belong to another partition"
+            + _such_as(section.misplaced_ids, count)
+        )
+        known = {*partition.misplaced_ids, *section.misplaced_ids}
+        partition.misplaced_ids = tuple(sorted(known)[:MOST_MISPLACED_IDS])
+
+
+def _such_as(ids: tuple[str, ...], count: int) -> str:
+    """The ids with the partition that Kafka's hash gives them."""
+    shown = [name if len(name) <= _ID_WIDTH else f"{name[:_ID_WIDTH]}..." for name in ids]
+    homes = [state_partition(java_hash(name), count) for name in ids]
+    named = [f"'{name}' (to {home})" for name, home in zip(shown, homes, strict=True)]
+    return f", such as {', '.join(named)}" if named else ""
+
+
+def _add_undecodable(partition: StatePartition, section: StateSection) -> None:
+    partition.undecodable_count += section.undecodable_count
+    if section.undecodable_count:
+        partition.problems.append(f"{section.undecodable_count} records could not be decoded")
+
+
+def _in_file_order(section: StateSection) -> tuple[int, int, int, str]:
+    # Copies may differ in nothing but what is wrong with them: whatever order they come in, the words are the same.
+    return section.state_partition, section.file_base_offset, _end(section), repr(section)
+
+
+def _add_files(partition: StatePartition, ordered: list[StateSection]) -> None:
+    ends: list[tuple[int, StateSection]] = [(_end(s), s) for s in ordered]
+    if ordered and ordered[0].file_base_offset != 0:
+        partition.holes.append(Hole(f"does not begin with its first file, but with {ordered[0].file_base_offset}"))
+    for (end, before), (_, section) in pairwise(ends):
+        batches_end = max(end, before.end_offset or 0)
+        if section.file_base_offset > batches_end:
+            reason = f"offsets {batches_end} to {section.file_base_offset - 1} are in no file"
+            partition.holes.append(Hole(reason, section.first_ms))
+
+
+def _end(section: StateSection) -> int:
+    return section.file_base_offset if section.last_offset is None else section.last_offset + 1
+
+
+def _add_console(found: dict[int, StatePartition], console: dict[int, StateSection]) -> None:
+    """A console export speaks for every partition, but proves none: all of it rests on the operator's word."""
+    for number, partition in found.items():
+        section = console.get(number)
+        if not partition.is_seen:
+            partition.is_console = True
+            partition.holes.append(Hole("a console export does not say what it covers"))
+        if section is not None:
+            _add_undecodable(partition, section)
+        partition.is_seen = True

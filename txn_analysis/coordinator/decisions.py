@@ -1,0 +1,125 @@
+"""Decisions of the coordinator whose end marker is not in a partition's log (KAFKA-7408, and how that is told).
+
+Three steps: what decisions there are, which marker serves which of them, and which of those left over can have been
+made about one open transaction. Pure Python over the records of one id and the markers of one producer.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from txn_analysis.coordinator.end_markers import ABORT, COMMIT, runs_of
+from txn_analysis.coordinator.history import written_by_ms
+from txn_analysis.kafka.transactions import PREPARE_COMMIT, PREPARED
+from txn_analysis.logic import UNBOUNDED_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from txn_analysis.coordinator.end_markers import EndMarker, MarkerRun
+    from txn_analysis.kafka.transactions import StateRecord, TopicPartition
+
+
+class Decision(NamedTuple):
+    """One decision of the coordinator about a partition; moments in epoch milliseconds.
+
+    `prepared_ms` is that of its Prepare record. `completed_ms` is the latest moment at which its Complete record can
+    have been written, UNBOUNDED_MS where that is gone or nothing tells; `settled_ms` is the same, but where the
+    Complete record is gone, of the id's next record: by then every marker had been written or given up.
+    """
+
+    prepared_ms: int
+    kind: str
+    completed_ms: int
+    settled_ms: int
+
+    def is_served_by(self, run: MarkerRun, max_clock_skew_ms: int) -> bool:
+        """A marker of a run can be its own: of its kind, or of a kind that is not printed, and in its time."""
+        first_ms, last_ms = self.prepared_ms - max_clock_skew_ms, self.completed_ms + max_clock_skew_ms
+        is_kind = run.kind in {None, self.kind}
+        return is_kind and any(m.at_ms is None or first_ms <= m.at_ms <= last_ms for m in run.markers)
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutMarker:
+    """The decisions without their marker that can have been made about one open transaction.
+
+    Attributes:
+        commit: the commit among them that was settled first.
+        abort: the abort among them that was settled last.
+        has_commit_of_any_age: there is a commit without its marker, whenever it was made.
+    """
+
+    commit: Decision | None = None
+    abort: Decision | None = None
+    has_commit_of_any_age: bool = False
+
+    @property
+    def is_any(self) -> bool:
+        """There is one."""
+        return self.commit is not None or self.abort is not None
+
+
+def decisions_of(history: Sequence[StateRecord], where: TopicPartition, producer_id: int) -> list[Decision]:
+    """What the coordinator decided about a partition under a producer id, oldest first.
+
+    The id's newest record is none: its marker is still to come. Prepare records of one kind and list without a Complete
+    record between them are one decision, which was written again: the later one's time holds.
+    """
+    waiting: dict[tuple[str | None, frozenset[tuple[str, int]]], int] = {}
+    places: list[int] = []
+    for place, record in enumerate(history):
+        if record.is_completed:
+            places += waiting.values()
+            waiting = {}
+        elif _decides(record, where, producer_id):
+            waiting[record.state, frozenset(record.topic_partitions)] = place
+    written_ms = written_by_ms(history)
+    return sorted(_decision(history, n, written_ms) for n in (*places, *waiting.values()) if n + 1 < len(history))
+
+
+def _decision(history: Sequence[StateRecord], place: int, written_ms: Sequence[int]) -> Decision:
+    record, settled_ms = history[place], written_ms[place + 1]
+    is_its_own = history[place + 1].completes(record)
+    kind = COMMIT if record.state == PREPARE_COMMIT else ABORT
+    return Decision(record.moment_ms or 0, kind, settled_ms if is_its_own else UNBOUNDED_MS, settled_ms)
+
+
+def _decides(record: StateRecord, where: TopicPartition, producer_id: int) -> bool:
+    is_its_own = producer_id in (record.producer_id, record.previous_producer_id)
+    return record.state in PREPARED and is_its_own and where in record.topic_partitions
+
+
+def left_over(decisions: Sequence[Decision], markers: Iterable[EndMarker], max_clock_skew_ms: int) -> list[Decision]:
+    """The decisions for which no marker is left, oldest first.
+
+    Each marker serves one decision. By offset, each takes the oldest one that it fits, so that the newest goes without.
+    """
+    waiting = sorted(decisions)
+    for run in runs_of(markers):
+        # Those decided later than all of its markers cannot be its own.
+        latest_ms = max(UNBOUNDED_MS if m.at_ms is None else m.at_ms for m in run.markers) + max_clock_skew_ms
+        prepared_by_then = bisect_right(waiting, latest_ms, key=attrgetter("prepared_ms"))
+        fitting = (i for i in range(prepared_by_then) if waiting[i].is_served_by(run, max_clock_skew_ms))
+        served = next(fitting, None)
+        if served is not None:
+            del waiting[served]
+    return waiting
+
+
+def that_matter(unserved: Sequence[Decision], first_appended_after_ms: int | None, skew_ms: int) -> WithoutMarker:
+    """Of those, what can have been decided about a transaction whose first batch was appended after a moment.
+
+    Without such a bound every one can. No client's clock takes part.
+    """
+    since_ms = None if first_appended_after_ms is None else first_appended_after_ms - skew_ms
+    matter = [d for d in unserved if since_ms is None or d.prepared_ms >= since_ms]
+    commits, aborts = ([d for d in matter if d.kind == kind] for kind in (COMMIT, ABORT))
+    return WithoutMarker(
+        min(commits, key=attrgetter("settled_ms"), default=None),
+        max(aborts, key=attrgetter("settled_ms"), default=None),
+        any(d.kind == COMMIT for d in unserved),
+    )

@@ -1,0 +1,207 @@
+"""Where open data can have come from: what one transactional id's history says of the time before and after it.
+
+Pure Python over the records of one id, in the order of its partition of `__transaction_state`. The causes
+(`judge.causes`) are read from these facts; no verdict is.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from txn_analysis.kafka.transactions import LIVE, PREPARED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txn_analysis.kafka.transactions import OpenTransaction, StateRecord, TopicPartition
+
+NO_RECORD = -1
+_AFTER_ALL = 2**63
+
+
+class _Marked(NamedTuple):
+    """The decision that the producer's last end marker in the partition carried out."""
+
+    state: str | None = None
+    at_ms: int | None = None
+    again_after_ms: int | None = None
+
+
+class _Decided(NamedTuple):
+    """The last record after it that lists the partition, and the last decision among those."""
+
+    listed_ms: int | None = None
+    state: str | None = None
+    at_ms: int | None = None
+    completed_ms: int | None = None
+
+
+class _Rotated(NamedTuple):
+    """The first record of another producer id, and the last epoch under the old one."""
+
+    producer_id: int | None = None
+    at_ms: int | None = None
+    last_own_epoch: int | None = None
+    is_recorded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """What happened to the id around the open data; moments in epoch milliseconds, None where it did not happen.
+
+    Attributes:
+        ended_state: the decision that the producer's last end marker in the partition carried out; `ended_ms` is its
+            moment, `ended_again_after_ms` how soon after an equal decision it came.
+        listed_since_ms: the last record after it that lists the partition in a transaction.
+        prepared_state: the last decision after it that lists the partition; `prepared_ms` is its moment,
+            `completed_ms` that of its completion.
+        began_since_ms: the first transaction after it, which does not list the partition.
+        new_epoch: of the first record with which an instance took the id over after the data's first epoch;
+            `new_epoch_ms` is its moment.
+        rotated_to: the first other producer id; `rotated_ms` is its moment, `is_rotation_recorded` says that the
+            records link the two ids.
+        last_own_epoch: the last epoch under the data's producer id.
+        tombstone_ms: the last removal of the id.
+        first_own_ms: its first record under the data's producer id.
+        is_order_doubtful: another decision could be the one behind the marker.
+    """
+
+    ended_state: str | None = None
+    ended_ms: int | None = None
+    ended_again_after_ms: int | None = None
+    listed_since_ms: int | None = None
+    prepared_state: str | None = None
+    prepared_ms: int | None = None
+    completed_ms: int | None = None
+    began_since_ms: int | None = None
+    new_epoch: int | None = None
+    new_epoch_ms: int | None = None
+    rotated_to: int | None = None
+    rotated_ms: int | None = None
+    is_rotation_recorded: bool = False
+    last_own_epoch: int | None = None
+    tombstone_ms: int | None = None
+    first_own_ms: int | None = None
+    is_order_doubtful: bool = False
+
+
+def origins_of(history: Sequence[StateRecord], opened: OpenTransaction, max_clock_skew_ms: int) -> Origins:
+    """What the history of one id that has, or had, the producer id says of the origin of open data."""
+    where, producer_id = opened.topic_partition, opened.producer_id
+    decided = decisions(history, where, producer_id)
+    marked, is_doubtful = marker_record(decided, opened.last_marker_ms, max_clock_skew_ms)
+    since = _since(history, opened.last_marker_ms, marked)
+    ended, prepared = _marked(history, marked), _decided(since, where, producer_id)
+    taken, rotated = _taken_over(since, opened), _rotated(history, producer_id)
+    own = (r for r in history if not r.is_tombstone and r.names(producer_id))
+    first_own = next(own, None)
+    return Origins(
+        ended_state=ended.state,
+        ended_ms=ended.at_ms,
+        ended_again_after_ms=ended.again_after_ms,
+        listed_since_ms=prepared.listed_ms,
+        prepared_state=prepared.state,
+        prepared_ms=prepared.at_ms,
+        completed_ms=prepared.completed_ms,
+        began_since_ms=_began_ms(since, where, producer_id),
+        new_epoch=None if taken is None else taken.producer_epoch,
+        new_epoch_ms=None if taken is None else taken.moment_ms,
+        rotated_to=rotated.producer_id,
+        rotated_ms=rotated.at_ms,
+        is_rotation_recorded=rotated.is_recorded,
+        last_own_epoch=rotated.last_own_epoch,
+        tombstone_ms=next((r.moment_ms for r in reversed(history) if r.is_tombstone), None),
+        first_own_ms=None if first_own is None else first_own.moment_ms,
+        is_order_doubtful=is_doubtful,
+    )
+
+
+def decisions(history: Sequence[StateRecord], where: TopicPartition, producer_id: int) -> list[tuple[int, int]]:
+    """The decisions under a producer id that list a partition, by time: their moment and place in the history."""
+    return sorted(
+        (at_ms, i)
+        for i, r in enumerate(history)
+        if r.state in PREPARED and r.concerns(where, producer_id) and (at_ms := r.moment_ms) is not None
+    )
+
+
+def marker_record(decided: list[tuple[int, int]], marker_ms: int | None, max_clock_skew_ms: int) -> tuple[int, bool]:
+    """The place of the decision behind an end marker, and whether it could be another one; see `decisions`.
+
+    By time it is the nearest one, as far as clocks may differ, or else the last one before the marker; `NO_RECORD`
+    where there is none, as after compaction.
+    """
+    if marker_ms is None:
+        return NO_RECORD, False
+    first = bisect_left(decided, (marker_ms - max_clock_skew_ms, NO_RECORD))
+    after = bisect_right(decided, (marker_ms + max_clock_skew_ms, _AFTER_ALL))
+    if first < after:
+        nearest = min(decided[first:after], key=lambda d: (abs(d[0] - marker_ms), -d[1]))
+        return nearest[1], after - first > 1
+    return (decided[first - 1][1] if first else NO_RECORD), False
+
+
+def _since(history: Sequence[StateRecord], marker_ms: int | None, marked: int) -> Sequence[StateRecord]:
+    if marked != NO_RECORD or marker_ms is None:
+        return history[marked + 1 :]
+    return [r for r in history if (at_ms := r.moment_ms) is None or at_ms > marker_ms]
+
+
+def _marked(history: Sequence[StateRecord], marked: int) -> _Marked:
+    if marked == NO_RECORD:
+        return _Marked()
+    decision = history[marked]
+    equal = next((r for r in reversed(history[:marked]) if r.state == decision.state), None)
+    at_ms, before_ms = decision.moment_ms, None if equal is None else equal.moment_ms
+    return _Marked(decision.state, at_ms, None if at_ms is None or before_ms is None else at_ms - before_ms)
+
+
+def _decided(since: Sequence[StateRecord], where: TopicPartition, producer_id: int) -> _Decided:
+    listed = [(i, r) for i, r in enumerate(since) if r.concerns(where, producer_id)]
+    if not listed:
+        return _Decided()
+    listed_ms = listed[-1][1].moment_ms
+    prepared = [(i, r) for i, r in listed if r.state in PREPARED]
+    if not prepared:
+        return _Decided(listed_ms)
+    index, record = prepared[-1]
+    done = next((r for r in since[index + 1 :] if r.is_completed), None)
+    return _Decided(listed_ms, record.state, record.moment_ms, None if done is None else done.moment_ms)
+
+
+def _began_ms(since: Sequence[StateRecord], where: TopicPartition, producer_id: int) -> int | None:
+    others = (r for r in since if r.state in LIVE and r.names(producer_id) and where not in r.topic_partitions)
+    record = next(others, None)
+    if record is None:
+        return None
+    return record.start_ms if record.start_ms is not None else record.moment_ms
+
+
+def _taken_over(since: Sequence[StateRecord], opened: OpenTransaction) -> StateRecord | None:
+    """InitProducerId alone writes an Empty record; with transaction version 2 every transaction raises the epoch."""
+    first_epoch = opened.first_producer_epoch
+    if first_epoch is None:
+        return None
+    taken = (
+        r
+        for r in since
+        if r.state == "Empty"
+        and r.producer_id == opened.producer_id
+        and r.producer_epoch is not None
+        and r.producer_epoch > first_epoch
+    )
+    return next(taken, None)
+
+
+def _rotated(history: Sequence[StateRecord], producer_id: int) -> _Rotated:
+    own = [i for i, r in enumerate(history) if r.producer_id == producer_id]
+    if not own:
+        return _Rotated()
+    old = history[own[-1]]
+    later = next((r for r in history[own[-1] + 1 :] if r.producer_id is not None), None)
+    if later is None:
+        return _Rotated(last_own_epoch=old.producer_epoch)
+    is_linked = later.previous_producer_id == producer_id or old.next_producer_id == later.producer_id
+    return _Rotated(later.producer_id, later.moment_ms, old.producer_epoch, is_linked)

@@ -1,0 +1,126 @@
+"""How many partitions `__transaction_state` has, as far as the ids in it tell.
+
+Kafka puts an id into partition `abs(hash) % N` (`TransactionStateManager.partitionFor`). So N divides the difference
+between the hash of each id and the partition that holds it, and is above every partition that there is. The true N
+always fits what was dumped whole or in part; where no other one does, it is proven. Console exports name no partition,
+and prove none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd, isqrt
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from txn_analysis.kafka.state_partition import positive_hash
+from txn_analysis.text.words import ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from txn_analysis.columns.arrays import Array
+
+DEFAULT_COUNT = 50
+"""Kafka's default of `transaction.state.log.num.partitions`."""
+
+MOST_PARTITIONS = 1_000_000
+GIVEN, DERIVED, DEFAULT = "given", "derived", "default"
+_MOST_NAMED = 12
+
+
+class IdSums(NamedTuple):
+    """What some ids and the partitions that hold them say of the count; sums of parts add up.
+
+    `divisor` is the greatest that all differences have in common (0: every id's hash is the partition itself).
+    """
+
+    id_count: int = 0
+    divisor: int = 0
+    last_partition: int = -1
+
+    def plus(self, other: IdSums) -> IdSums:
+        """The sum of both."""
+        return IdSums(
+            self.id_count + other.id_count,
+            gcd(self.divisor, other.divisor),
+            max(self.last_partition, other.last_partition),
+        )
+
+    def fitting(self) -> Sequence[int]:
+        """Every count that fits, in order; nothing where no id was seen, and everything would."""
+        if not self.id_count:
+            return ()
+        if not self.divisor:
+            return range(self.last_partition + 1, MOST_PARTITIONS + 1)
+        return sorted(n for n in _divisors(self.divisor) if self.last_partition < n <= MOST_PARTITIONS)
+
+
+def _divisors(number: int) -> Iterator[int]:
+    for small in range(1, isqrt(number) + 1):
+        if number % small == 0:
+            yield from {small, number // small}
+
+
+@dataclass(frozen=True)
+class StateCount:
+    """The count that is used, and why.
+
+    Attributes:
+        used: partitions of `__transaction_state`.
+        basis: `given` by the operator, `derived` from the ids, or Kafka's `default`.
+        fitting: every count that fits all ids; empty where none does, or no id was seen.
+        id_count: records of dumps and folders whose id was held against its partition.
+    """
+
+    used: int
+    basis: str
+    fitting: Sequence[int] = ()
+    id_count: int = 0
+
+    @property
+    def others(self) -> str | None:
+        """The counts that fit, in words; None where none does."""
+        if not self.fitting:
+            return None
+        more = len(self.fitting) - _MOST_NAMED
+        return ranges(self.fitting[:_MOST_NAMED]) + (f" and {more} more up to {self.fitting[-1]}" if more > 0 else "")
+
+    def coverage(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {"used": self.used, "basis": self.basis, "fitting": self.others, "fitting_count": len(self.fitting)}
+
+
+def state_count(said: int | None, sums: IdSums) -> StateCount:
+    """The count to use: the operator's, else the only one that fits every id, else Kafka's default."""
+    fitting = sums.fitting()
+    if said is not None:
+        return StateCount(said, GIVEN, fitting, sums.id_count)
+    if len(fitting) == 1:
+        return StateCount(fitting[0], DERIVED, fitting, sums.id_count)
+    return StateCount(DEFAULT_COUNT, DEFAULT, fitting, sums.id_count)
+
+
+def sums_of_rows(rows: Iterable[Mapping[str, Any]]) -> IdSums:
+    """What rows of `transaction_states` say; those of console exports, and undecodable ones, say nothing."""
+    divisor, last, number = 0, -1, 0
+    for row in rows:
+        partition, hashed = row["state_partition"], row["transactional_id_hash"]
+        if partition is not None and hashed is not None:
+            divisor, last, number = gcd(divisor, positive_hash(hashed) - partition), max(last, partition), number + 1
+    return IdSums(number, divisor, last)
+
+
+def sums_of_columns(hashes: Array, partitions: Array) -> IdSums:
+    """The same of whole columns without NULL."""
+    if not len(hashes):
+        return IdSums()
+    wide = hashes.astype(np.int64)
+    positive = np.where(wide == -(2**31), 0, np.abs(wide))
+    return IdSums(len(hashes), int(np.gcd.reduce(positive - partitions)), int(partitions.max()))
+
+
+def sums_of_files(partitions: Iterable[int]) -> IdSums:
+    """What is known from the names of the files alone: these partitions exist."""
+    return IdSums(last_partition=max(partitions, default=-1))

@@ -1,0 +1,150 @@
+"""What files of `__transaction_state` hold, summed up record by record: up to when each speaks, and what it lacks.
+
+Sums of parts of one file add up to the sum of the file, so that Spark's tasks sum up what they hold and only sums
+travel.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txn_analysis.coordinator.coverage import MOST_MISPLACED_IDS, StateSection
+from txn_analysis.logic import latest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+SectionKey = tuple[str, int]
+
+
+class SectionRecord(NamedTuple):
+    """One record of the judged capture's `__transaction_state`, as far as coverage asks for it.
+
+    `state_partition` is the one that its dump names, or for console exports the one that its id hashes to;
+    `hashed_partition` is always the latter. Console exports carry no `offset`.
+    """
+
+    input_id: str
+    section_index: int
+    is_console: bool
+    state_partition: int | None
+    hashed_partition: int | None
+    offset: int | None
+    recorded_ms: int | None
+    is_undecodable: bool
+    transactional_id: str | None
+
+    @property
+    def is_misplaced(self) -> bool:
+        """Kafka's hash puts its id into another partition."""
+        return self.hashed_partition is not None and self.hashed_partition != self.state_partition
+
+
+class SectionSum(NamedTuple):
+    """The records of one file, or of a part of it; `misplaced_ids` are the first few by code point."""
+
+    first_offset: int | None = None
+    first_ms: int | None = None
+    last_offset: int | None = None
+    undecodable_count: int = 0
+    misplaced_count: int = 0
+    misplaced_ids: tuple[str, ...] = ()
+
+    def plus(self, other: SectionSum) -> SectionSum:
+        """The sum of both."""
+        first = min((s for s in (self, other) if s.first_offset is not None), key=_first, default=self)
+        ids = sorted({*self.misplaced_ids, *other.misplaced_ids})
+        return SectionSum(
+            first.first_offset,
+            first.first_ms,
+            latest(self.last_offset, other.last_offset),
+            self.undecodable_count + other.undecodable_count,
+            self.misplaced_count + other.misplaced_count,
+            tuple(ids[:MOST_MISPLACED_IDS]),
+        )
+
+
+def _first(part: SectionSum) -> tuple[int, int]:
+    # Copies that contradict each other can share an offset: which comes first is never left to chance.
+    return part.first_offset or 0, part.first_ms or 0
+
+
+Sums = dict[SectionKey, SectionSum]
+
+
+class StateSums(NamedTuple):
+    """The sums of dumped files, and of console exports by the partition of the id (None: undecodable)."""
+
+    files: Sums
+    console: dict[int | None, SectionSum]
+
+
+def sums_of(records: Iterable[SectionRecord]) -> StateSums:
+    """Sum up some records of the judged capture."""
+    files: defaultdict[SectionKey, list[SectionRecord]] = defaultdict(list)
+    console: defaultdict[int | None, list[SectionRecord]] = defaultdict(list)
+    for record in records:
+        if record.is_console:
+            console[record.state_partition].append(record)
+        else:
+            files[record.input_id, record.section_index].append(record)
+    return StateSums(
+        {key: _file_sum(found) for key, found in files.items()},
+        {number: _console_sum(found) for number, found in console.items()},
+    )
+
+
+def added_up(parts: Iterable[StateSums]) -> StateSums:
+    """The sums of several parts of the records."""
+    whole = StateSums({}, {})
+    for part in parts:
+        for key, of_file in part.files.items():
+            whole.files[key] = whole.files.get(key, SectionSum()).plus(of_file)
+        for number, of_partition in part.console.items():
+            whole.console[number] = whole.console.get(number, SectionSum()).plus(of_partition)
+    return whole
+
+
+def _file_sum(records: list[SectionRecord]) -> SectionSum:
+    placed = [(r.offset, r.recorded_ms or 0, r.recorded_ms) for r in records if r.offset is not None]
+    first_offset, _, first_ms = min(placed, default=(None, 0, None))
+    misplaced = [r.transactional_id for r in records if r.is_misplaced]
+    return SectionSum(
+        first_offset,
+        first_ms,
+        max(placed)[0] if placed else None,
+        sum(r.is_undecodable for r in records),
+        len(misplaced),
+        tuple(sorted({name for name in misplaced if name is not None})[:MOST_MISPLACED_IDS]),
+    )
+
+
+def _console_sum(records: list[SectionRecord]) -> SectionSum:
+    return SectionSum(undecodable_count=sum(r.is_undecodable for r in records))
+
+
+def sections_of(sums: Sums, files: Iterable[Mapping[str, Any]]) -> list[StateSection]:
+    """The dumped state files of the judged capture, with what was summed up of each; empty ones included.
+
+    In: `files`, rows of `inputs.sections` of kind `state` with their `input_id`.
+    """
+    return [
+        StateSection(
+            state_partition=file["partition"],
+            file_base_offset=file["file_base_offset"],
+            end_offset=file["end_offset"],
+            **sums.get((file["input_id"], file["section_index"]), SectionSum())._asdict(),
+        )
+        for file in files
+    ]
+
+
+def console_sections(console: Mapping[int | None, SectionSum]) -> dict[int, StateSection]:
+    """What a console export of the judged capture holds, by the partition that each id hashes to."""
+    lost = console.get(None, SectionSum()).undecodable_count
+    return {
+        number: StateSection(number, 0, None, None, None, part.undecodable_count + lost, misplaced_count=0)
+        for number, part in console.items()
+        if number is not None
+    }

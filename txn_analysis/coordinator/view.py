@@ -1,0 +1,142 @@
+"""What the coordinator knows of one open transaction: its id's current state, and what its history says.
+
+Pure Python over the histories of the few ids that have, or had, its producer id.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from txn_analysis.coordinator.decisions import WithoutMarker, decisions_of, left_over, that_matter
+from txn_analysis.coordinator.history import current_transaction, written_by_ms
+from txn_analysis.coordinator.origins import Origins, origins_of
+from txn_analysis.kafka.transactions import LIVE, TOMBSTONE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from txn_analysis.coordinator.end_markers import EndMarker
+    from txn_analysis.kafka.transactions import OpenTransaction, StateRecord, TopicPartition
+
+Markers = Mapping[tuple["TopicPartition", int], Sequence["EndMarker"]]
+"""End markers by partition and producer id, as `OpenTransaction.key`."""
+Views = dict[tuple["TopicPartition", int], "CoordinatorView"]
+"""By `OpenTransaction.key`; without those whose producer id no transactional id has, or had."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorView:
+    """The transactional id that has, or had, the producer id of an open transaction; moments in epoch milliseconds.
+
+    Attributes:
+        transactional_id: the id.
+        state_partition: the partition of `__transaction_state` that holds it.
+        state: its current state; `Tombstone` where it was removed.
+        producer_id: its current producer id; `producer_epoch` is the epoch of its last record.
+        start_ms: when its current transaction began; None where none is in progress, or nothing tells.
+        update_ms: the last change of its state.
+        timeout_ms: of its transactions.
+        txn_epoch: the producer epoch at which its current transaction runs, if that is under the open data's producer
+            id; None where compaction has removed what would tell.
+        is_listed: its current transaction contains the partition and runs under the producer id.
+        runs_under_producer_id: its last record stands for the producer id.
+        is_producer_live: it has a transaction in progress under the producer id.
+        producer_may_return: the producer id is its current one, and it is not removed, so that its client may add the
+            partition again, whatever its state.
+        state_epoch: epoch of its last record, where that is of the producer id.
+        changed_ms: moment of its last record.
+        recorded_ms: the latest moment at which the coordinator can have recorded something for it, under whatever
+            producer id.
+        export_gap_ms: in a console export, when its first record was written at the latest: what came before is not
+            there. None where that record says that the id was new.
+        without_marker: the decisions on the partition whose end marker is not in its log.
+        origins: what happened to the id around the open data.
+    """
+
+    transactional_id: str
+    state_partition: int | None
+    state: str | None
+    producer_id: int | None
+    producer_epoch: int | None
+    start_ms: int | None
+    update_ms: int | None
+    timeout_ms: int | None
+    txn_epoch: int | None
+    is_listed: bool
+    runs_under_producer_id: bool
+    is_producer_live: bool
+    producer_may_return: bool
+    state_epoch: int | None
+    changed_ms: int | None
+    recorded_ms: int
+    export_gap_ms: int | None
+    without_marker: WithoutMarker
+    origins: Origins
+
+
+def view_of(
+    history: Sequence[StateRecord], opened: OpenTransaction, markers: Iterable[EndMarker], max_clock_skew_ms: int
+) -> CoordinatorView:
+    """What the history of one transactional id says of an open transaction whose producer id it has, or had.
+
+    `markers` are the end markers of that producer in the partition's log.
+    """
+    last, where, producer_id = history[-1], opened.topic_partition, opened.producer_id
+    start_ms, txn_epoch = current_transaction(history)
+    runs_under_it = not last.is_tombstone and last.names(producer_id)
+    unserved = left_over(decisions_of(history, where, producer_id), markers, max_clock_skew_ms)
+    written_ms = written_by_ms(history)
+    return CoordinatorView(
+        transactional_id=last.transactional_id,
+        state_partition=last.state_partition,
+        state=TOMBSTONE if last.is_tombstone else last.state,
+        producer_id=last.producer_id,
+        producer_epoch=last.producer_epoch,
+        start_ms=start_ms,
+        update_ms=last.last_update_ms,
+        timeout_ms=last.timeout_ms,
+        txn_epoch=txn_epoch if runs_under_it else None,
+        is_listed=not last.is_tombstone and last.lists(where, producer_id),
+        runs_under_producer_id=runs_under_it,
+        is_producer_live=runs_under_it and last.state in LIVE,
+        producer_may_return=not last.is_tombstone and last.producer_id == producer_id,
+        state_epoch=last.producer_epoch if not last.is_tombstone and last.producer_id == producer_id else None,
+        changed_ms=last.moment_ms,
+        recorded_ms=max(written_ms),
+        export_gap_ms=None if history[0].is_of_a_new_id else written_ms[0],
+        without_marker=that_matter(unserved, opened.first_appended_after_ms, max_clock_skew_ms),
+        origins=origins_of(history, opened, max_clock_skew_ms),
+    )
+
+
+def views_of(
+    histories: Iterable[Sequence[StateRecord]],
+    opened: Sequence[OpenTransaction],
+    markers: Markers,
+    max_clock_skew_ms: int,
+) -> Views:
+    """What the coordinator knows of open transactions of one producer id.
+
+    Args:
+        histories: of the ids that have, or had, the producer id, the records in order.
+        opened: the open transactions of that producer id.
+        markers: its end markers, by partition.
+        max_clock_skew_ms: by how much two brokers' clocks may differ.
+    """
+    found: defaultdict[tuple[TopicPartition, int], list[CoordinatorView]] = defaultdict(list)
+    for history in histories:
+        for transaction in opened:
+            own = markers.get(transaction.key, ())
+            found[transaction.key].append(view_of(history, transaction, own, max_clock_skew_ms))
+    return {key: best_of(views) for key, views in found.items()}
+
+
+def best_of(views: Iterable[CoordinatorView]) -> CoordinatorView:
+    """Of what several ids say of one open transaction, what counts.
+
+    The id whose newest record lists the partition, then the one that changed last.
+    """
+    return max(views, key=lambda v: (v.is_listed, v.changed_ms or 0, v.transactional_id))

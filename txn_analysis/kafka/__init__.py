@@ -1,0 +1,1 @@
+"""Kafka's own formats and words, as columns and typed values."""

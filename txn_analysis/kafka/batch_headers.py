@@ -1,0 +1,288 @@
+"""The record batches of a segment file by their headers alone: where each begins, and what its header says.
+
+A batch's length is in its first 12 bytes, so that a segment can be followed from batch to batch without its records
+(`FileLogInputStream`). Small batches are read in windows, as that is faster; of large ones only the first bytes are.
+Layouts: kafka-formats.md, 5.5, and `AbstractLegacyRecordBatch` for message formats 0 and 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from struct import Struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from txn_analysis.columns.compiled import compiled
+from txn_analysis.kafka.batch_format import CODECS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from txn_analysis.columns.arrays import Array
+
+    Read = Callable[[int, int], bytes]
+
+
+LOG_OVERHEAD_BYTES = 12  # base offset and length, which the length does not count
+UP_TO_MAGIC_BYTES = 17
+HEADER_BYTES = 61
+PEEK_BYTES = 96  # a header with, of an end marker, all of its record (78 bytes)
+SMALL_FILE_BYTES = 1 << 16
+_WINDOW_BYTES = 4 << 20
+_FIRST_PEEKS, _PEEKS = 16, 4096
+_SMALL_BATCH_BYTES = 4096  # below it reading everything costs less than one call for each header
+_SMALLEST_BATCH = {0: 14 + LOG_OVERHEAD_BYTES, 1: 22 + LOG_OVERHEAD_BYTES, 2: HEADER_BYTES}
+_LENGTH = Struct(">i")
+_PYTHON_BYTES_PER_US = 500
+_LENGTH_AT, _LENGTH_BYTES, _MAX_LENGTH = 8, 4, 2**31 - 1
+_MAX_OFFSET = 2**63 - 2  # the offset after it must be a number too
+
+_FIELDS = (
+    ("base_offset", ">i8", 0),
+    ("length", ">i4", 8),
+    ("leader_epoch", ">i4", 12),
+    ("magic", "i1", 16),
+    ("crc", ">u4", 17),
+    ("attributes", ">i2", 21),
+    ("last_offset_delta", ">i4", 23),
+    ("base_timestamp", ">i8", 27),
+    ("max_timestamp", ">i8", 35),
+    ("producer_id", ">i8", 43),
+    ("producer_epoch", ">i2", 51),
+    ("base_sequence", ">i4", 53),
+    ("record_count", ">i4", 57),
+)
+_LEGACY_FIELDS = (("crc", ">u4", 12), ("magic", "i1", 16), ("attributes", "u1", 17), ("timestamp", ">i8", 18))
+
+
+def layout(fields: Sequence[tuple[str, str, int]]) -> np.dtype[Any]:
+    """Some fields (name, type, place) of the first PEEK_BYTES of a batch."""
+    names, formats, offsets = zip(*fields, strict=True)
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": PEEK_BYTES})
+
+
+HEADER, LEGACY_HEADER = layout(_FIELDS), layout(_LEGACY_FIELDS)
+_PEEK = np.dtype(f"V{PEEK_BYTES}")
+CODEC_MASK, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 7, 8, 16, 32, 64
+_KNOWN_ATTRIBUTES = 128
+TORN, ZEROS, FOREIGN = "torn", "zeros", "foreign"
+
+
+@dataclass(frozen=True)
+class Headers:
+    """Some neighbouring batches of a segment, in file order.
+
+    `position` is the byte of the file where each begins, `raw` its first PEEK_BYTES (also what follows it).
+    """
+
+    position: Array
+    raw: Array
+
+    @classmethod
+    def at(cls, places: Array, data: bytes, start: int) -> Headers:
+        """The batches that begin at some places of `data`, which was read from byte `start` of the file on."""
+        count = max(0, len(data) - PEEK_BYTES + 1)
+        # Plain bytes are copied at once; a structured type would be copied field by field.
+        everywhere = np.ndarray((count,), _PEEK, data, strides=(1,)) if count else np.empty(0, _PEEK)
+        return cls(places + start, everywhere[places])
+
+    @classmethod
+    def joined(cls, blocks: Sequence[Headers]) -> Headers:
+        """The batches of some blocks as one."""
+        return cls(
+            np.concatenate([np.empty(0, np.int64), *(block.position for block in blocks)]),
+            np.concatenate([np.empty(0, _PEEK), *(block.raw for block in blocks)]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    @cached_property
+    def peeks(self) -> Array:
+        """Their headers of format 2."""
+        return self.raw.view(HEADER)
+
+    @cached_property
+    def legacy(self) -> Array:
+        """The same bytes as headers of formats 0 and 1."""
+        return self.raw.view(LEGACY_HEADER)
+
+    @cached_property
+    def is_legacy(self) -> Array:
+        """Message formats 0 and 1, which know no producers."""
+        is_legacy: Array = self.peeks["magic"] < 2
+        return is_legacy
+
+    @cached_property
+    def size(self) -> Array:
+        """Bytes of each batch in the file."""
+        return self.number("length") + LOG_OVERHEAD_BYTES
+
+    @cached_property
+    def base_offset(self) -> Array:
+        """Offset of the first record; of the last one in formats 0 and 1, which do not say more."""
+        return self.number("base_offset")
+
+    @cached_property
+    def last_offset(self) -> Array:
+        """Offset of the last record."""
+        last: Array = self.base_offset + np.where(self.is_legacy, 0, self.number("last_offset_delta"))
+        return last
+
+    def number(self, name: str) -> Array:
+        """One field of the headers, in the machine's own byte order."""
+        values: Array = self.peeks[name].astype(np.int64)
+        return values
+
+    @property
+    def headers(self) -> bytes:
+        """The headers alone, one behind the other."""
+        return self.raw.view(np.uint8).reshape(-1, PEEK_BYTES)[:, :HEADER_BYTES].tobytes()
+
+    def part(self, start: int, stop: int) -> Headers:
+        """Some of these batches."""
+        return Headers(self.position[start:stop], self.raw[start:stop])
+
+
+@compiled
+def _follow_lengths(data: Array, limit: int, places: Array) -> int:
+    """Fills `places` by those where batches begin, from the first byte up to `limit`; how many these are.
+
+    A length that no batch has ends it, behind the batch that says so.
+    """
+    at = count = 0
+    while at <= limit:
+        places[count] = at
+        count += 1
+        length = 0
+        for k in range(_LENGTH_AT, _LENGTH_AT + _LENGTH_BYTES):
+            length = length << 8 | int(data[at + k])
+        if length == 0 or length > _MAX_LENGTH:
+            break
+        at += length + LOG_OVERHEAD_BYTES
+    return count
+
+
+class Stop(NamedTuple):
+    """Where following the batches ended, and why: None at the end, or `torn`, `zeros` (preallocated) or `foreign`."""
+
+    position: int
+    reason: str | None
+    last_offset: int
+
+
+class HeaderWalk:
+    """Follows the batches in [start, end) of a segment file; `start` is where a batch begins.
+
+    Args:
+        read: the bytes of the file from one position to another, cut at its end.
+        start: where the first batch begins.
+        end: where the last one must end.
+        first_offset: no batch may begin below it.
+    """
+
+    def __init__(self, read: Read, start: int, end: int, first_offset: int = 0) -> None:
+        self._read = read
+        self._at = start
+        self._end = end
+        self._next_offset = first_offset
+        self._is_whole = end - start <= SMALL_FILE_BYTES
+        self._is_stopped = False
+
+    def blocks(self) -> Iterator[Headers]:
+        """The batches, a bounded number at a time; ends at the first place where none stands."""
+        is_dense = self._is_whole
+        peeks = _FIRST_PEEKS
+        while self._at < self._end and not self._is_stopped:
+            before = self._at
+            found = self._window() if is_dense else self._peeks(peeks)
+            good = self._plausible(found)
+            if good < len(found):
+                found, self._is_stopped = found.part(0, good), True
+            if len(found):
+                self._at = int(found.position[-1] + found.size[-1])
+                self._next_offset = int(found.last_offset[-1]) + 1
+                yield found
+                is_dense = self._is_whole or (self._at - before) / len(found) < _SMALL_BATCH_BYTES
+                peeks = _PEEKS
+            else:
+                self._is_stopped = True
+
+    def _window(self) -> Headers:
+        """The batches whose first bytes are in one window of the file."""
+        start = self._at
+        stop = min(start + _WINDOW_BYTES, self._end)
+        data = self._read(start, stop)
+        is_last = start + len(data) >= self._end or len(data) < stop - start
+        # At the end of the file a batch can be shorter than what is looked at.
+        limit = len(data) - (UP_TO_MAGIC_BYTES if is_last else PEEK_BYTES)
+        places = np.empty(max(0, limit) // LOG_OVERHEAD_BYTES + 1, np.int64)
+        follow = _follow_lengths.if_worth(len(data) / _PYTHON_BYTES_PER_US)
+        count = follow(np.frombuffer(data, np.uint8), limit, places)
+        return Headers.at(places[:count], data + bytes(PEEK_BYTES) if is_last else data, start)
+
+    def _peeks(self, count: int) -> Headers:
+        """The first bytes of some batches, each read by itself."""
+        read, unpack, at, end = self._read, _LENGTH.unpack_from, self._at, self._end
+        positions: list[int] = []
+        parts: list[bytes] = []
+        while len(parts) < count and at < end:
+            part = read(at, min(at + PEEK_BYTES, end))
+            if len(part) < UP_TO_MAGIC_BYTES:
+                break
+            positions.append(at)
+            parts.append(part.ljust(PEEK_BYTES, b"\0"))
+            (length,) = unpack(part, 8)
+            if length <= 0:
+                break
+            at += length + LOG_OVERHEAD_BYTES
+        return Headers(np.array(positions, np.int64), np.frombuffer(b"".join(parts), _PEEK))
+
+    def _plausible(self, found: Headers) -> int:
+        """How many of the batches, from the first on, can be what a broker wrote."""
+        if not len(found):
+            return 0
+        good = is_plausible(found)
+        good &= found.position + found.size <= self._end
+        good &= found.base_offset >= np.append(self._next_offset, found.last_offset[:-1] + 1)
+        return len(found) if good.all() else int(np.argmin(good))
+
+    def stop(self) -> Stop:
+        """Where the walk ended. A batch that was being written is `torn`; what no broker writes is `foreign`."""
+        rest = self._end - self._at
+        return Stop(self._at, self._reason(rest) if rest else None, self._next_offset - 1)
+
+    def _reason(self, rest: int) -> str:
+        head = self._read(self._at, min(self._at + PEEK_BYTES, self._end))
+        if not any(head) and self._is_zero_to_end():
+            return ZEROS
+        if len(head) < UP_TO_MAGIC_BYTES:
+            return TORN
+        first = Headers.at(np.array([0]), head.ljust(PEEK_BYTES, b"\0"), self._at)
+        is_begun = first.base_offset[0] >= self._next_offset and first.size[0] > rest
+        is_seen = len(head) >= HEADER_BYTES
+        can_be_batch = is_plausible(first)[0] if is_seen else head[16] in _SMALLEST_BATCH
+        return TORN if is_begun and can_be_batch else FOREIGN
+
+    def _is_zero_to_end(self) -> bool:
+        steps = range(self._at, self._end, _WINDOW_BYTES)
+        return not any(self._read(at, min(at + _WINDOW_BYTES, self._end)).strip(b"\0") for at in steps)
+
+
+def is_plausible(found: Headers) -> Array:
+    """Whether each header is one that a broker can have written; nothing but the header is looked at."""
+    f, legacy = found.peeks, found.is_legacy
+    magic, attributes = f["magic"], found.number("attributes")
+    delta, count = found.number("last_offset_delta"), found.number("record_count")
+    good = (attributes >= 0) & (attributes < _KNOWN_ATTRIBUTES) & (attributes & CODEC_MASK < len(CODECS))
+    good &= (delta >= 0) & (count >= 0) & (count <= delta + 1) & (found.base_offset <= _MAX_OFFSET - delta)
+    for name in ("producer_id", "producer_epoch", "base_sequence", "leader_epoch"):
+        good &= f[name] >= -1
+    if legacy.any():
+        good = np.where(legacy, found.legacy["attributes"] & CODEC_MASK < len(CODECS), good)
+        good &= found.size >= np.array([_SMALLEST_BATCH[0], _SMALLEST_BATCH[1], 0])[np.clip(magic, 0, 2)]
+    good &= (magic >= 0) & (magic <= 2) & (found.base_offset >= 0) & (found.base_offset <= _MAX_OFFSET)
+    good &= legacy | (found.size >= _SMALLEST_BATCH[2])
+    return good

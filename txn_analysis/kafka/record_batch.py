@@ -1,0 +1,163 @@
+"""What is inside a record batch of format 2: its records, decompressed within bounds.
+
+Only batches that brokers write themselves are opened: end markers, `__transaction_state` and `__consumer_offsets`. No
+record of a client is ever looked into.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from txn_analysis.kafka.batch_headers import HEADER_BYTES
+from txn_analysis.kafka.cursor import Cursor, CutShortError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+MAX_RECORDS_BYTES = 64 << 20  # brokers take batches of 1 MiB by default; a bomb must not fill the memory
+_TOO_LONG = f"the records are longer than {MAX_RECORDS_BYTES} bytes, decompressed"
+_STEP_BYTES = 256 << 10
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEAD_BYTES = 16  # magic, version and oldest compatible version
+_GZIP_WINDOW_BITS = 31
+_MOST_VARINT_BYTES, _MOST_LENGTH_BYTES = 10, 5  # of 64 and of 32 bits
+_SMALLEST_RECORD_BYTES = 7
+
+
+class BadBatchError(ValueError):
+    """The records of a batch cannot be read; the message says why, never what they hold."""
+
+
+@dataclass(frozen=True)
+class LogRecord:
+    """One record. `timestamp_delta` counts from the batch's base timestamp; a key or value that is None is null."""
+
+    offset_delta: int
+    timestamp_delta: int
+    key: bytes | None
+    value: bytes | None
+
+
+def records_of(batch: bytes, codec: str, record_count: int) -> Iterator[LogRecord]:
+    """The records of a whole batch of format 2, in order (kafka.common.record.DefaultRecord).
+
+    Raises:
+        BadBatchError: it holds other records than it counts, or is not what its codec says.
+    """
+    body = _Body(decompressed(batch[HEADER_BYTES:], codec))
+    for _ in range(record_count):
+        try:
+            record = body.record()
+        except CutShortError as error:
+            raise BadBatchError(f"a record is not whole: {error}") from error
+        yield record
+    if not body.is_at_end:
+        raise BadBatchError("the batch holds more than its records")
+
+
+def decompressed(data: bytes, codec: str) -> bytes:
+    """The records of a batch, at most MAX_RECORDS_BYTES of them.
+
+    Raises:
+        BadBatchError: the data is damaged, or longer.
+    """
+    try:
+        return _READERS[codec](data)
+    except (zlib.error, OSError, CutShortError, pa.ArrowException) as error:
+        raise BadBatchError(f"the records are not {codec} data") from error
+
+
+def _gunzip(data: bytes) -> bytes:
+    stream = zlib.decompressobj(_GZIP_WINDOW_BITS)
+    found = stream.decompress(data, MAX_RECORDS_BYTES + 1)
+    if not stream.eof and len(found) <= MAX_RECORDS_BYTES:
+        raise BadBatchError("the gzip data is cut short")
+    return _bounded(found)
+
+
+def _streamed(data: bytes, codec: str) -> bytes:
+    parts, total = [], 0
+    with pa.CompressedInputStream(pa.BufferReader(data), codec) as stream:
+        while total <= MAX_RECORDS_BYTES and (part := stream.read(_STEP_BYTES)):
+            parts.append(part)
+            total += len(part)
+    return _bounded(b"".join(parts))
+
+
+def _unsnappy(data: bytes) -> bytes:
+    """Snappy as Java's clients frame it (xerial: blocks behind a header), or bare as others do."""
+    if not data.startswith(_XERIAL_MAGIC):
+        return _snappy_block(data, 0)
+    blocks, total, at = [], 0, _XERIAL_HEAD_BYTES
+    while at < len(data):
+        size = int.from_bytes(data[at : at + 4], "big")
+        at += 4 + size
+        if at > len(data):
+            raise BadBatchError("the snappy data is cut short")
+        blocks.append(_snappy_block(data[at - size : at], total))
+        total += len(blocks[-1])
+    return b"".join(blocks)
+
+
+def _snappy_block(block: bytes, before: int) -> bytes:
+    size = Cursor(block).unsigned_varint(_MOST_LENGTH_BYTES)
+    if before + size > MAX_RECORDS_BYTES:
+        raise BadBatchError(_TOO_LONG)
+    return bytes(pa.decompress(block, size, codec="snappy", asbytes=True)) if size else b""
+
+
+def _bounded(found: bytes) -> bytes:
+    if len(found) > MAX_RECORDS_BYTES:
+        raise BadBatchError(_TOO_LONG)
+    return found
+
+
+_READERS: Mapping[str, Callable[[bytes], bytes]] = {
+    "none": lambda data: data,
+    "gzip": _gunzip,
+    "snappy": _unsnappy,
+    "lz4": partial(_streamed, codec="lz4"),
+    "zstd": partial(_streamed, codec="zstd"),
+}
+
+
+class _Body(Cursor):
+    """Reads records from front to back."""
+
+    def record(self) -> LogRecord:
+        length = self.varint()
+        end = self._at + length
+        if length < _SMALLEST_RECORD_BYTES - 1 or end > len(self._data):
+            raise BadBatchError("a record does not fit into its batch")
+        self._at += 1  # attributes, of which none is in use
+        timestamp_delta, offset_delta = self.varint(), self.varint()
+        key, value = self._bytes(end), self._bytes(end)
+        header_count = self.varint()
+        if header_count < 0:
+            raise BadBatchError("a record has fewer headers than none")
+        for _ in range(header_count):
+            if self._bytes(end) is None:
+                raise BadBatchError("a header without a key")
+            self._bytes(end)
+        if self._at != end:
+            raise BadBatchError("a record does not fill its length")
+        return LogRecord(offset_delta, timestamp_delta, key, value)
+
+    def _bytes(self, end: int) -> bytes | None:
+        length = self.varint()
+        if length < -1 or self._at + max(length, 0) > end:
+            raise BadBatchError("a key or value does not fit into its record")
+        if length < 0:
+            return None
+        self._at += length
+        return self._data[self._at - length : self._at]
+
+    def varint(self) -> int:
+        """A zigzag varint of up to 64 bits."""
+        value = self.unsigned_varint(_MOST_VARINT_BYTES)
+        return (value >> 1) ^ -(value & 1)

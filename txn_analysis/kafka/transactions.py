@@ -1,0 +1,214 @@
+"""What the judge is given: one open transaction, its partition's log, and records of the coordinator, as typed values.
+
+Rows of tables become these once, where the judge's room begins (`of`); inside it no column is looked up by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txn_analysis.logic import later_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EMPTY, ONGOING = "Empty", "Ongoing"
+PREPARE_COMMIT, PREPARE_ABORT = "PrepareCommit", "PrepareAbort"
+PREPARED = (PREPARE_COMMIT, PREPARE_ABORT)
+LIVE = (ONGOING, *PREPARED)
+COMPLETE_COMMIT, COMPLETE_ABORT = "CompleteCommit", "CompleteAbort"
+COMPLETED = (COMPLETE_COMMIT, COMPLETE_ABORT)
+PREPARED_OF = dict(zip(COMPLETED, PREPARED, strict=True))
+TOMBSTONE = "Tombstone"
+
+# KIP-939: such a transaction is a two-phase commit that only its owner may end.
+NEVER_TIMES_OUT_MS = 2**31 - 1
+# TransactionMetadata.isEpochExhausted: at this epoch the coordinator gives the id a new producer id.
+EXHAUSTED_EPOCH = 2**15 - 2
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic, as Kafka's class of this name."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        """Kafka's own spelling, such as `orders-3`."""
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """One open row of the table `transactions`: what the log of one partition says of one producer's open data.
+
+    Offsets, epochs and moments are those columns' own; moments are epoch milliseconds of a broker's clock, but
+    `last_timestamp_ms` and `previous_last_timestamp_ms`, which are the client's word under CreateTime.
+    """
+
+    topic: str
+    partition: int
+    producer_id: int
+    txn_start_offset: int
+    is_txn_start_exact: bool
+    first_producer_epoch: int | None
+    max_producer_epoch: int | None
+    producer_epoch: int | None
+    coordinator_epoch: int | None
+    coordinator_epoch_basis: str
+    last_offset: int | None
+    record_count: int | None
+    size_bytes: int | None
+    last_timestamp_ms: int | None
+    first_appended_before_ms: int | None
+    appended_after_ms: int | None
+    appended_before_ms: int | None
+    last_marker_ms: int | None
+    previous_last_timestamp_ms: int | None
+    has_coordinator_epoch_fallen: bool | None
+    evidence_gaps: tuple[str, ...]
+    first_appended_after_ms: int | None = None
+    last_marker_offset: int | None = None
+    other_copy_commit_offset: int | None = None
+    is_above_high_watermark: bool | None = None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> OpenTransaction:
+        """An open row of `transactions`."""
+        return cls(**{name: row[name] for name in OPEN_COLUMNS} | {"evidence_gaps": tuple(row["evidence_gaps"])})
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Where it is open."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def key(self) -> tuple[TopicPartition, int]:
+        """What tells open transactions of one moment apart: the partition and the producer id."""
+        return self.topic_partition, self.producer_id
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """One row of the table `partition_health`, as far as a verdict or its impact asks for it."""
+
+    topic: str
+    partition: int
+    end_offset: int | None
+    last_stable_offset: int | None
+    hidden_bytes: int | None
+    log_bytes: int
+    first_moment_ms: int | None
+    last_moment_ms: int | None
+    last_credible_timestamp_ms: int | None
+    leader_epoch: int | None
+    truncated_marker_offset: int | None = None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> PartitionView:
+        """A row of `partition_health`."""
+        return cls(**{name: row[name] for name in _VIEW_COLUMNS})
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Which partition it is."""
+        return TopicPartition(self.topic, self.partition)
+
+
+OPEN_COLUMNS = tuple(field.name for field in fields(OpenTransaction))
+_VIEW_COLUMNS = tuple(field.name for field in fields(PartitionView))
+
+
+class StateRecord(NamedTuple):
+    """One record of `__transaction_state` (`TransactionLogValue`), with its place in the history of its id.
+
+    `order` sorts the records of one id (`Evidence.states`). `recorded_ms` is the broker's time of its batch,
+    `last_update_ms` that in its value. A tombstone has no value: everything of it is None.
+    """
+
+    transactional_id: str
+    state_partition: int | None
+    state: str | None
+    is_tombstone: bool
+    producer_id: int | None
+    previous_producer_id: int | None
+    next_producer_id: int | None
+    producer_epoch: int | None
+    timeout_ms: int | None
+    topic_partitions: tuple[tuple[str, int], ...]
+    last_update_ms: int | None
+    recorded_ms: int | None
+    start_ms: int | None
+    client_transaction_version: int | None
+    order: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], state_partition: int | None, order: tuple[Any, ...]) -> StateRecord:
+        """A row of `transaction_states`, in the partition of the state that holds it."""
+        return cls(
+            transactional_id=row["transactional_id"],
+            state_partition=state_partition,
+            state=row["state"],
+            is_tombstone=row["is_tombstone"],
+            producer_id=row["producer_id"],
+            previous_producer_id=row["previous_producer_id"],
+            next_producer_id=row["next_producer_id"],
+            producer_epoch=row["producer_epoch"],
+            timeout_ms=row["timeout_ms"],
+            topic_partitions=tuple([(p["topic"], p["partition"]) for p in row["topic_partitions"] or ()]),
+            last_update_ms=row["last_update_ms"],
+            recorded_ms=row["recorded_ms"],
+            start_ms=row["start_ms"],
+            client_transaction_version=row["client_transaction_version"],
+            order=order,
+        )
+
+    @classmethod
+    def placed(cls, row: Mapping[str, Any]) -> StateRecord:
+        """A row of `Evidence.states`, which has its partition and its `record_order`."""
+        return cls.of(row, row["state_partition"], tuple(row["record_order"].values()))
+
+    @property
+    def moment_ms(self) -> int | None:
+        """The broker's time of it: of its append where the dump prints it, or of the update in its value."""
+        return later_of(self.recorded_ms, self.last_update_ms)
+
+    @property
+    def is_completed(self) -> bool:
+        """It completes a decision: every marker was written."""
+        return self.state in COMPLETED
+
+    def completes(self, decision: StateRecord) -> bool:
+        """It completes a decision of this kind."""
+        return self.is_completed and PREPARED_OF[self.state or ""] == decision.state
+
+    @property
+    def is_of_a_new_id(self) -> bool:
+        """Nothing can have come before it: `Empty` at epoch 0, of an id that had no other producer id."""
+        return self.state == EMPTY and self.producer_epoch == 0 and self.previous_producer_id is None
+
+    @property
+    def producer_ids(self) -> tuple[int | None, int | None, int | None]:
+        """What it stands for: its current, previous and next producer id (KIP-890's tagged fields)."""
+        return self.producer_id, self.previous_producer_id, self.next_producer_id
+
+    def names(self, producer_id: int) -> bool:
+        """It stands for this producer id."""
+        return producer_id in self.producer_ids
+
+    def concerns(self, topic_partition: TopicPartition, producer_id: int) -> bool:
+        """Its transaction is live, stands for the producer id in whatever way and contains the partition."""
+        return self.state in LIVE and self.names(producer_id) and topic_partition in self.topic_partitions
+
+    def lists(self, topic_partition: TopicPartition, producer_id: int) -> bool:
+        """Its transaction is live, has the producer id as its current one and contains the partition."""
+        is_its_own = self.producer_id == producer_id
+        return self.state in LIVE and is_its_own and topic_partition in self.topic_partitions
+
+
+NAMED = ("producer_id", "previous_producer_id", "next_producer_id")
+"""The producer ids that a record stands for (KIP-890's tagged fields)."""
+
+STATE_COLUMNS = StateRecord._fields[:-1]
+"""The columns of `transaction_states` that a history is made of."""

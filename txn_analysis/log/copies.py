@@ -1,0 +1,308 @@
+"""Copies: where the files of one partition overlap, and whether their batches can come from one log.
+
+Several brokers' copies, and the copies of several captures, overlap. Pieces that end at the same offsets are compared
+by their digests; only where those differ are batches looked at, and only for whether one copy is what compaction left
+of the other (`LogCleaner` keeps the offsets and the producer of every batch that it keeps) or contradicts it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.columns.arrays import NONE, Array
+from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT
+from txn_analysis.log.rivals import UNCUT, Cuts
+from txn_analysis.log.segments import SectionKey, is_doubted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from txn_analysis.log.segments import Segment
+
+Row = dict[str, Any]
+Place = tuple[str, int]
+_Span = tuple[int, int, SectionKey]
+
+# What compaction keeps of a batch; the checksum does not cover the leader epoch.
+_KEPT = (
+    "last_offset",
+    "producer_id",
+    "producer_epoch",
+    "base_sequence",
+    "is_transactional",
+    "is_control",
+    "leader_epoch",
+)
+_DOUBTS = ("is_contested", "may_be_header_keys")
+COMPARED_COLUMNS = ("base_offset", *_KEPT, "record_count", "crc", "delete_horizon_ms", *_DOUBTS)
+
+
+class Pair(NamedTuple):
+    """Two copies whose content differs between two offsets; `a` is of the newer capture, or comes first."""
+
+    start: int
+    stop: int
+    a: SectionKey
+    b: SectionKey
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How two copies differ.
+
+    `conflict_offset` is the first offset at which they cannot come from one log, with both leader epochs there; None
+    where compaction explains everything. `a_lost_offset` and `b_lost_offset` are the last offsets that the other copy
+    has, and compaction removed from this one.
+    """
+
+    conflict_offset: int | None = None
+    a_leader_epoch: int | None = None
+    b_leader_epoch: int | None = None
+    a_lost_offset: int | None = None
+    b_lost_offset: int | None = None
+
+
+def cuts_of(sections: Sequence[Row]) -> dict[SectionKey, Cuts]:
+    """Where the pieces of a section must end, beyond where they end anyway.
+
+    In: rows of `inputs.sections` with their `input_id`. Snapshots cut every file that reaches over them; files that
+    overlap another one of their partition are cut where any of its files begins or ends; and a file of whose text two
+    parts claim the same positions is cut where the second one begins.
+    """
+    spans = _spans(sections)
+    snapshots: dict[Place, set[int]] = defaultdict(set)
+    for section in sections:
+        if section["kind"] == SNAPSHOT:
+            snapshots[section["topic"], section["partition"]].add(section["file_base_offset"])
+    cuts: dict[SectionKey, Cuts] = {
+        (s["input_id"], s["section_index"]): Cuts(positions=s["rival_positions"])
+        for s in sections
+        if s.get("rival_positions")
+    }
+    for place, found in spans.items():
+        wanted = snapshots[place] | ({bound for span in found for bound in span[:2]} if _do_overlap(found) else set())
+        for first, end, key in found:
+            if inside := sorted(offset for offset in wanted if first < offset < end):
+                cuts[key] = cuts.get(key, UNCUT)._replace(offsets=inside)
+    return cuts
+
+
+def compared(sections: Sequence[Row]) -> set[SectionKey]:
+    """The files whose batches are asked for again: another file has some of their offsets, or a snapshot cuts them."""
+    found = set(cuts_of(sections))
+    for spans in _spans(sections).values():
+        reached, farthest = None, -1
+        for span in sorted(spans):
+            if reached and span[0] < farthest:
+                found |= {reached[2], span[2]}
+            if span[1] > farthest:
+                reached, farthest = span, span[1]
+    return found
+
+
+def overlapping(sections: Sequence[Row]) -> set[Place]:
+    """The partitions of which some offset is in two files."""
+    return {place for place, spans in _spans(sections).items() if _do_overlap(spans)}
+
+
+def _spans(sections: Sequence[Row]) -> dict[Place, set[_Span]]:
+    spans: dict[Place, set[_Span]] = defaultdict(set)
+    for s in sections:
+        if s["kind"] in LOG_KINDS and s["first_offset"] is not None:
+            first = min(s["file_base_offset"], s["first_offset"])
+            spans[s["topic"], s["partition"]].add((first, s["end_offset"], (s["input_id"], s["section_index"])))
+    return spans
+
+
+def _do_overlap(spans: Iterable[_Span]) -> bool:
+    return any(after[0] < before[1] for before, after in pairwise(sorted(spans)))
+
+
+class Part(NamedTuple):
+    """What one copy holds between two offsets at which all copies of the partition are cut."""
+
+    segment: Segment
+    pieces: list[Row]
+
+    @property
+    def digest(self) -> int:
+        """The same in every copy with the same batches."""
+        return int(sum(p["content_digest"] for p in self.pieces) % 2**64)
+
+    @property
+    def leader_epoch(self) -> int | None:
+        """Largest partition leader epoch."""
+        return max((p["leader_epoch"] for p in self.pieces if p["leader_epoch"] is not None), default=None)
+
+    @property
+    def doubted_offset(self) -> int | None:
+        """Where the first batch begins that may be text of a client; None where all are certain."""
+        doubted = next((p for p in self.pieces if is_doubted(p)), None)
+        if doubted is None or doubted["contested_offset"] is None:
+            return None if doubted is None else int(doubted["first_offset"])
+        return int(doubted["contested_offset"])
+
+    def is_disproven_beside(self, certain: Part) -> bool:
+        """The batches that may be text are none, if a certain copy shows others there.
+
+        Not where they claim a newer leader: the other copy might be one that was truncated.
+        """
+        epochs = [-1 if p["leader_epoch"] is None else p["leader_epoch"] for p in self.pieces if is_doubted(p)]
+        known = certain.leader_epoch
+        return bool(epochs) and certain.doubted_offset is None and max(epochs) <= (-1 if known is None else known)
+
+    def holds(self, producer_id: int) -> bool:
+        """Some batch of the producer is in it."""
+        return any(producer["producer_id"] == producer_id for piece in self.pieces for producer in piece["producers"])
+
+    @property
+    def order(self) -> tuple[int, int, SectionKey]:
+        """The judged capture first; in it, the copy that prints its end markers."""
+        printed = sum(p["is_marker_printed"] is True for p in self.pieces)
+        return (self.segment.capture_rank, -printed, self.segment.key)
+
+
+class Stretch(NamedTuple):
+    """Offsets [start, stop) with the parts of all files that cover them, in their order.
+
+    Attributes:
+        start: the first offset.
+        stop: the offset behind the last one.
+        parts: of each file one.
+        contents: the parts by what they hold, in their order.
+        pairs: neighbours among the different contents: compaction is transitive, so that a chain of pairs is enough.
+    """
+
+    start: int
+    stop: int
+    parts: list[Part]
+    contents: list[list[Part]]
+    pairs: list[Pair]
+
+
+def stretches(segments: Iterable[Segment]) -> Iterator[Stretch]:
+    """The offsets of one partition between neighbouring bounds of its files, where any file has batches."""
+    waiting = sorted((s for s in segments if s.pieces), key=lambda s: s.covered_from, reverse=True)
+    covering: list[Segment] = []
+    for start, stop in pairwise(sorted({bound for s in waiting for bound in (s.covered_from, s.end_offset)})):
+        covering = [s for s in covering if s.end_offset >= stop]
+        while waiting and waiting[-1].covered_from <= start:
+            covering.append(waiting.pop())
+        parts = [Part(s, [p for p in s.pieces if start <= p["first_offset"] < stop]) for s in covering]
+        if parts:
+            yield _stretch(start, stop, parts)
+
+
+def _stretch(start: int, stop: int, parts: list[Part]) -> Stretch:
+    if len(parts) == 1:
+        return Stretch(start, stop, parts, [parts], [])
+    parts = sorted(parts, key=lambda part: part.order)
+    groups: dict[int, list[Part]] = {}
+    for part in parts:
+        groups.setdefault(part.digest, []).append(part)
+    contents = list(groups.values())
+    keys = [group[0].segment.key for group in contents]
+    return Stretch(start, stop, parts, contents, [Pair(start, stop, a, b) for a, b in pairwise(keys)])
+
+
+def pairs_to_compare(segments: Iterable[Segment]) -> list[Pair]:
+    """The pairs of copies whose batches must be looked at, for all stretches of one partition."""
+    return [pair for stretch in stretches(segments) for pair in stretch.pairs]
+
+
+def compare(a: pa.Table, b: pa.Table) -> Comparison:
+    """Two copies of the same offsets, batch by batch.
+
+    In: COMPARED_COLUMNS of `log_batches`, those batches of each copy whose base offset is in the stretch.
+    """
+    both = _columns(a), _columns(b)
+    left, right = _proven_beside(*both), _proven_beside(*both[::-1])
+    shared, at_left, at_right = np.intersect1d(left["base_offset"], right["base_offset"], return_indices=True)
+    both_left, both_right = ({n: v[i] for n, v in c.items()} for c, i in ((left, at_left), (right, at_right)))
+    conflicts = shared[_contradicts(both_left, both_right)]
+    only_left, only_right = _others(left, at_left), _others(right, at_right)
+    overlaps = [_within(only_left, right), _within(only_right, left)]
+    conflict = min((int(found.min()) for found in (conflicts, *overlaps) if len(found)), default=None)
+    fewer_left = both_left["record_count"] < both_right["record_count"]
+    fewer_right = both_right["record_count"] < both_left["record_count"]
+    return Comparison(
+        conflict_offset=conflict,
+        a_leader_epoch=_epoch_at(left, conflict),
+        b_leader_epoch=_epoch_at(right, conflict),
+        a_lost_offset=_last(only_right["last_offset"], both_right["last_offset"][fewer_left]),
+        b_lost_offset=_last(only_left["last_offset"], both_left["last_offset"][fewer_right]),
+    )
+
+
+def _columns(batches: pa.Table) -> dict[str, Array]:
+    found = {n: pc.fill_null(batches[n].cast(pa.int64()), NONE).to_numpy() for n in COMPARED_COLUMNS}
+    order = np.argsort(found["base_offset"], kind="stable")
+    return {name: values[order] for name, values in found.items()}
+
+
+def _proven_beside(own: dict[str, Array], other: dict[str, Array]) -> dict[str, Array]:
+    """A copy without the batches that may be text of a client, where another one without any such says what is there.
+
+    Not where they claim a newer leader: the other copy might be one that was truncated.
+    """
+    is_doubted, is_settled = _is_doubted(own), not _is_doubted(other).any()
+    if not is_settled or not is_doubted.any() or not len(other["leader_epoch"]):
+        return own
+    if own["leader_epoch"][is_doubted].max() > other["leader_epoch"].max():
+        return own
+    return {name: values[~is_doubted] for name, values in own.items()}
+
+
+def _is_doubted(columns: Mapping[str, Array]) -> Array:
+    """Contested batches, and all from the first one on that may stand in the header keys of a record."""
+    contested, may_be_text = (columns[name] > 0 for name in _DOUBTS)
+    doubted: Array = contested | np.logical_or.accumulate(may_be_text)
+    return doubted
+
+
+def _contradicts(a: Mapping[str, Array], b: Mapping[str, Array]) -> Array:
+    """Batches at one offset that are neither equal nor what compaction makes of each other.
+
+    Compaction rewrites a batch where it drops records or sets its delete horizon; else it copies it as it is.
+    """
+    differs = np.zeros(len(a["base_offset"]), bool)
+    for name in _KEPT:
+        is_known = (a[name] != NONE) & (b[name] != NONE) if name == "leader_epoch" else True
+        differs |= (a[name] != b[name]) & is_known
+    is_rewritten = (a["record_count"] != b["record_count"]) | (a["delete_horizon_ms"] != b["delete_horizon_ms"])
+    contradicting: Array = differs | ((a["crc"] != b["crc"]) & ~is_rewritten)
+    return contradicting
+
+
+def _others(columns: Mapping[str, Array], shared: Array) -> dict[str, Array]:
+    is_other = np.ones(len(columns["base_offset"]), bool)
+    is_other[shared] = False
+    return {name: values[is_other] for name, values in columns.items()}
+
+
+def _within(others: Mapping[str, Array], copy: Mapping[str, Array]) -> Array:
+    """Base offsets of batches that share an offset with a batch of the copy that begins elsewhere."""
+    before = np.searchsorted(copy["base_offset"], others["last_offset"], "right") - 1
+    last = copy["last_offset"][np.maximum(before, 0)] if len(copy["last_offset"]) else others["base_offset"] - 1
+    found: Array = others["base_offset"][(before >= 0) & (last >= others["base_offset"])]
+    return found
+
+
+def _epoch_at(columns: Mapping[str, Array], offset: int | None) -> int | None:
+    """Leader epoch of the batch that holds the offset, or of the next one."""
+    if offset is None or not len(columns["last_offset"]):
+        return None
+    row = min(int(np.searchsorted(columns["last_offset"], offset)), len(columns["last_offset"]) - 1)
+    epoch = int(columns["leader_epoch"][row])
+    return None if epoch == NONE else epoch
+
+
+def _last(*offsets: Array) -> int | None:
+    return max((int(found.max()) for found in offsets if len(found)), default=None)

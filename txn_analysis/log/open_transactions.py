@@ -1,0 +1,289 @@
+"""Link: the pieces, sections and snapshots of one partition become its open transactions and its health.
+
+Pure Python over a handful of rows per partition; Spark only brings the rows together (`pipeline.on_spark.logs`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from txn_analysis.kafka.log_problems import ProblemKind
+from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT
+from txn_analysis.log.checkpoints import Stated
+from txn_analysis.log.other_copies import high_watermarks
+from txn_analysis.log.partition_log import Comparisons, partition_log
+from txn_analysis.log.producer_state import ProducerState
+from txn_analysis.log.segments import NO_RANK, TO_THE_END, Problem, first_other_rank, segments_of
+from txn_analysis.log.snapshots import base_snapshot, snapshots_of
+from txn_analysis.log.transactions import PIECE_KEY
+from txn_analysis.log.whole_log import PartitionLog, gap
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from txn_analysis.log.other_copies import Folder, OtherCopies
+    from txn_analysis.log.producer_entry import OpenTransaction, ProducerEntry
+    from txn_analysis.log.snapshots import Snapshot
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class LinkedPartition:
+    """What is known of one partition: its health, its transactions that are open or span pieces, the pieces used."""
+
+    health: Row
+    transactions: list[Row]
+    used_pieces: list[Row]
+
+
+def link_partition(
+    sections: list[Row], pieces: list[Row], snapshot_rows: list[Row], comparisons: Comparisons, as_of_ms: int | None
+) -> LinkedPartition:
+    """Follow the log of one partition from its first known state to its end.
+
+    Args:
+        sections: one row per `Dumping …` section of the partition, with `capture_rank` (0 is the judged capture),
+            `is_end_proven` and `input_problem`; snapshot sections and what checkpoint files state included.
+        pieces: rows of `log_pieces` of those sections.
+        snapshot_rows: rows of `producer_snapshots` of those sections.
+        comparisons: of all pairs that `copies.pairs_to_compare` names.
+        as_of_ms: moment of the capture; timestamps after it are not credible. None if no broker's clock speaks.
+    """
+    other = first_other_rank(sections, pieces)
+    segments, sections = segments_of(sections, pieces), [s for s in sections if s["capture_rank"] < other]
+    stated, marks = Stated.of(sections), high_watermarks(sections)
+    sections = [s for s in sections if s["kind"] in LOG_KINDS or s["kind"] == SNAPSHOT]
+    log = partition_log(segments, comparisons)
+    if other != NO_RANK:
+        log.remarks.append("earlier captures hold another topic of this name, which was deleted: they do not count")
+    snapshots = snapshots_of([s for s in sections if s["kind"] == SNAPSHOT], snapshot_rows)
+    base = base_snapshot(log, snapshots)
+    left = _left_below(log, base)
+    log = _above(log, base)
+    state = _start(log, base, left)
+    state.log_start_offset = stated.log_start_offset or 0
+    witnesses = [s for s in snapshots if s is not base and (base is None or s.offset >= base.offset)]
+    problems = [*log.problems, *_follow(log, state, witnesses), *stated.problems()]
+    if base is not None and log.first_offset is not None and base.offset < log.first_offset:
+        problems.append(gap(base.offset, log.first_offset - 1))
+    is_in_capture = any(s["capture_rank"] == 0 for s in sections)
+    if not is_in_capture:
+        problems.append(Problem(TO_THE_END, ProblemKind.NOT_IN_CAPTURE, "the partition is not in this capture"))
+    health = _health(log, state, problems, base, stated) | {
+        "is_in_capture": is_in_capture,
+        "last_credible_timestamp_ms": _last_credible(log, as_of_ms),
+    }
+    opened = [
+        _open_row(e, txn, problems, base) | _of_other_copies(txn, log.others, marks)
+        for e in state.entries.values()
+        if (txn := e.open)
+    ]
+    used = [{name: p[name] for name in PIECE_KEY} for p in log.pieces if p.get("is_used", True)]
+    return LinkedPartition(health, opened + [_ended_row(row) for row in state.ended], used)
+
+
+def _above(log: PartitionLog, base: Snapshot | None) -> PartitionLog:
+    """Leave out what a snapshot in the middle makes unnecessary: older files that do not reach up to it."""
+    if base is None or log.first_offset is None or base.offset <= log.first_offset:
+        return log
+    kept = PartitionLog(
+        [s for s in log.segments if s.end_offset > base.offset or s.first_offset >= base.offset],
+        [p for p in log.pieces if p["first_offset"] >= base.offset],
+    )
+    kept.others, kept.after_break = log.others, log.after_break
+    kept.problems = [p for p in log.problems if p.offset >= base.offset]
+    kept.after_gap = {first: last for first, last in log.after_gap.items() if last >= base.offset}
+    return kept
+
+
+def _left_below(log: PartitionLog, base: Snapshot | None) -> dict[int, int]:
+    """By producer, the last offset of data without an end marker in what a snapshot in the middle makes unnecessary."""
+    below = ProducerState(is_start_known=False)
+    for piece in log.pieces if base is not None else ():
+        if base is not None and piece["last_offset"] < base.offset:
+            below.apply(piece)
+    opened = [entry.open for entry in below.entries.values() if entry.open]
+    return {txn.producer_id: txn.last_offset for txn in opened if txn.last_offset is not None}
+
+
+def _start(log: PartitionLog, base: Snapshot | None, left: dict[int, int]) -> ProducerState:
+    """What is known where the log begins: nothing is missing below if a file named 0, or a snapshot, begins there."""
+    first, covered_from = log.first_offset, log.covered_from
+    begins = 0 if base is None else base.offset
+    is_known = covered_from is None if base is not None else False
+    if covered_from is not None:
+        is_known = covered_from <= begins and log.is_whole_from_its_name_on
+    state = ProducerState(is_start_known=is_known, left_below=left)
+    if is_known and first is not None and first > begins:
+        state.last_hole_offset = first - 1
+    if base is not None:
+        state.load_snapshot(base.rows, is_adjacent=is_known)
+        if not is_known and first is not None:
+            state.last_gap_offset = first - 1
+    return state
+
+
+def _follow(log: PartitionLog, state: ProducerState, snapshots: list[Snapshot]) -> list[Problem]:
+    """Apply every piece; at each snapshot's offset the two witnesses are compared."""
+    problems: list[Problem] = []
+    begins = {segment.covered_from for segment in log.segments}
+    waiting, recalled, before = list(snapshots), list(log.compacted_away), None
+    for piece in log.pieces:
+        recalled = _recall(state, recalled, piece["first_offset"])
+        if piece["first_offset"] in log.after_gap:
+            state.last_gap_offset = log.after_gap[piece["first_offset"]]
+        elif piece["first_offset"] in log.after_break:
+            state.last_gap_offset = piece["first_offset"] - 1
+        elif before is not None and piece["first_offset"] > before["last_offset"] + 1:
+            state.last_hole_offset = piece["first_offset"] - 1
+        problems += _compare(state, waiting, piece["first_offset"], begins) if waiting else ()
+        state.apply(piece)
+        waiting = [s for s in waiting if s.offset > piece["last_offset"]]
+        before = piece
+    end = log.end_offset
+    if end is None:
+        return problems
+    _recall(state, recalled, end)
+    problems += _compare(state, waiting, end, begins) if waiting else ()
+    beyond = [s.offset for s in waiting if s.offset > end and s.capture_rank == 0]
+    if beyond:
+        reason = f"a snapshot stands for offsets up to {max(beyond) - 1}, the log ends at {end - 1}"
+        problems.append(Problem(TO_THE_END, ProblemKind.ENDS_BEFORE_SNAPSHOT, reason))
+    return problems
+
+
+def _recall(state: ProducerState, recalled: list[tuple[int, list[Row]]], offset: int) -> list[tuple[int, list[Row]]]:
+    """Take in what other copies hold below `offset`, and this one lost to compaction; returns what is left."""
+    for until, pieces in recalled:
+        if until <= offset:
+            state.recall(pieces)
+    return [(until, pieces) for until, pieces in recalled if until > offset]
+
+
+def _compare(state: ProducerState, waiting: list[Snapshot], offset: int, begins: set[int]) -> list[Problem]:
+    met = [s for s in waiting if s.offset == offset]
+    reasons = [reason for s in met for reason in state.witness(s.rows, s.offset)]
+    for snapshot in met if offset in begins and not reasons else ():
+        state.name_open(snapshot.rows, offset)
+    return [Problem(TO_THE_END, ProblemKind.SNAPSHOT_DISAGREES, reason) for reason in reasons]
+
+
+def _open_row(entry: ProducerEntry, txn: OpenTransaction, problems: list[Problem], base: Snapshot | None) -> Row:
+    proven_from = max(txn.start_offset, txn.named_at_offset or 0, base.offset if base is not None else 0)
+    return _transaction_row(txn) | {
+        "outcome": "open",
+        "producer_epoch": entry.producer_epoch,
+        "coordinator_epoch": entry.coordinator_epoch,
+        "coordinator_epoch_basis": entry.coordinator_epoch_basis,
+        "last_marker_ms": entry.marker_timestamp_ms,
+        "previous_last_timestamp_ms": entry.previous_last_timestamp_ms,
+        "has_coordinator_epoch_fallen": entry.has_coordinator_epoch_fallen,
+        "first_appended_after_ms": txn.first_after_ms,
+        "last_marker_offset": entry.log_marker_offset,
+        "evidence_gaps": sorted({p.reason for p in problems if p.offset >= proven_from}),
+    }
+
+
+def _of_other_copies(txn: OpenTransaction, others: OtherCopies, marks: Mapping[Folder, int]) -> Row:
+    last_offset = txn.start_offset if txn.last_offset is None else txn.last_offset
+    return {
+        "other_copy_commit_offset": others.commit_from(txn.producer_id, txn.start_offset),
+        "is_above_high_watermark": others.is_above(marks, txn.producer_id, txn.start_offset, last_offset),
+    }
+
+
+def _ended_row(ended: Row) -> Row:
+    return _transaction_row(ended["transaction"]) | {
+        "outcome": ended["end_marker"] or "ended",
+        "end_offset": ended["end_offset"],
+        "end_timestamp_ms": ended["end_timestamp_ms"],
+        "end_producer_epoch": ended["end_epoch"],
+        "coordinator_epoch": ended["end_coordinator_epoch"],
+        "coordinator_epoch_basis": "unknown" if ended["end_coordinator_epoch"] is None else "marker",
+    }
+
+
+def _transaction_row(txn: OpenTransaction) -> Row:
+    return {
+        "producer_id": txn.producer_id,
+        "txn_start_offset": txn.start_offset,
+        "is_txn_start_exact": txn.is_start_exact,
+        "first_producer_epoch": txn.first_epoch,
+        "max_producer_epoch": txn.max_epoch,
+        "last_offset": txn.last_offset,
+        "last_sequence": txn.last_sequence,
+        "record_count": txn.record_count,
+        "size_bytes": txn.size_bytes,
+        "last_timestamp_ms": txn.last_timestamp_ms,
+        "first_appended_before_ms": txn.first_before_ms,
+        "appended_after_ms": txn.last_after_ms,
+        "appended_before_ms": txn.last_before_ms,
+    }
+
+
+def _health(
+    log: PartitionLog, state: ProducerState, problems: list[Problem], base: Snapshot | None, stated: Stated
+) -> Row:
+    entries = [entry for _, entry in sorted(state.entries.items())]
+    opened = [entry.open for entry in entries if entry.open]
+    oldest = min(opened, key=lambda txn: txn.start_offset, default=None)
+    end = log.end_offset
+    if end is None and base is not None:
+        end = base.offset
+    from_offset = oldest.start_offset if oldest else end
+    stable = stated.last_stable_offset(oldest.start_offset if oldest else None, end)
+    hidden = (oldest.hidden_record_count, oldest.hidden_bytes) if oldest else (0, 0)
+    return {
+        "first_offset": log.first_offset,
+        "end_offset": end,
+        "log_start_offset": stated.log_start_offset,
+        "high_watermark": stated.high_watermark,
+        "last_stable_offset": stable,
+        "open_transaction_count": len(opened),
+        # Counted from where the oldest open transaction begins: of less nobody knows how much is hidden.
+        "hidden_record_count": hidden[0] if stable == from_offset else None,
+        "hidden_bytes": hidden[1] if stable == from_offset else None,
+        "log_bytes": sum(p["size_bytes"] for p in log.pieces),
+        "snapshot_offset": base.offset if base else None,
+        "last_moment_ms": state.last_moment_ms,
+        "first_moment_ms": next(iter(_known(log.pieces, "first_moment_ms")), None),
+        "first_leader_epoch": next(iter(_known(log.pieces, "first_leader_epoch")), None),
+        "leader_epoch": max(_known(log.pieces, "leader_epoch"), default=None),
+        "problems": [_problem_row(p) for p in sorted(set(problems), key=lambda p: (p.offset, p.reason))],
+        "witnesses": list(dict.fromkeys(log.witnesses + state.witnesses)),
+        "remarks": log.remarks + stated.remarks(end),
+        "producers": [_producer_row(entry) for entry in entries],
+        "truncated_marker_offset": log.others.truncated_marker_offset,
+        "bare_markers": [
+            {"producer_id": entry.producer_id, **marker} for entry in entries for marker in entry.bare_markers or ()
+        ],
+    }
+
+
+def _known(pieces: list[Row], name: str) -> list[int]:
+    return [p[name] for p in pieces if p[name] is not None]
+
+
+def _last_credible(log: PartitionLog, as_of_ms: int | None) -> int | None:
+    """The largest timestamp of the log if it is credible, else the last one if that is; however the log was cut."""
+    largest = sorted(_known(log.pieces, "max_timestamp_ms"))[-1:]
+    seen = [*largest, *_known(log.pieces, "last_timestamp_ms")[-1:]]
+    return max([ms for ms in seen if as_of_ms is None or ms <= as_of_ms], default=None)
+
+
+def _problem_row(problem: Problem) -> Row:
+    offset = None if problem.offset == TO_THE_END else problem.offset
+    return {"offset": offset, "kind": problem.kind.value, "reason": problem.reason}
+
+
+def _producer_row(entry: ProducerEntry) -> Row:
+    return {
+        "producer_id": entry.producer_id,
+        "producer_epoch": entry.producer_epoch,
+        "coordinator_epoch": entry.coordinator_epoch,
+        "last_sequence": entry.last_sequence,
+        "last_timestamp_ms": entry.last_timestamp_ms,
+        "txn_start_offset": entry.open.start_offset if entry.open else None,
+    }

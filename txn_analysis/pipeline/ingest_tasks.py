@@ -1,0 +1,167 @@
+"""Runs readers over byte ranges; a task holds one range at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from txn_analysis.kafka.sections import BINARY_GRAMMARS
+from txn_analysis.log.summary import fold
+from txn_analysis.read.dump.scan import scan_range
+from txn_analysis.read.dump.snapshot_lines import read_snapshot_section, read_txnindex_section
+from txn_analysis.read.group_offsets import group_rows
+from txn_analysis.read.inputs.text import NoText, open_text
+from txn_analysis.read.inputs.window import Reject
+from txn_analysis.read.log_dir.producer_files import read_snapshot_file, read_txnindex_file
+from txn_analysis.read.log_dir.segment import scan_segment
+from txn_analysis.read.state.console_export import read_console_json, read_console_text
+from txn_analysis.read.state.decoded_dump import read_state_section
+from txn_analysis.read.state.segment import read_state_segment
+from txn_analysis.storage.row_tasks import RowTasks
+from txn_analysis.tables import (
+    ABORTED_TRANSACTIONS,
+    ENDED_TRANSACTIONS,
+    GROUP_OFFSETS,
+    LOG_BATCHES,
+    LOG_PIECES,
+    PRODUCER_SNAPSHOTS,
+    TRANSACTION_STATES,
+)
+
+if TYPE_CHECKING:
+    from txn_analysis.read.inputs.planned_input import ScanRange, Section
+    from txn_analysis.read.inputs.text import Text
+    from txn_analysis.storage.row_tasks import NamedRows
+    from txn_analysis.tables import Table
+
+RangeReader = Callable[["Text", "ScanRange"], Iterable["NamedRows"]]
+# What tasks tell the driver, besides the rows of tables:
+PLACES = "places"  # where each piece lies
+MOMENTS = "moments"  # the newest broker clock in some records
+REJECTED = "rejected"  # spans that were not understood
+
+_ROWS_PER_BATCH = 50_000
+_PLACE_COLUMNS = (
+    "input_id",
+    "section_index",
+    "text_start_bytes",
+    "text_end_bytes",
+    "text_gaps",
+    "first_position",
+    "end_position",
+    "first_offset",
+    "last_offset",
+    "max_moment_ms",
+)
+_REJECTED_SCHEMA = pa.schema(
+    [
+        ("input_id", pa.string()),
+        ("section_index", pa.int32()),
+        ("offset_bytes", pa.int64()),
+        ("length_bytes", pa.int64()),
+        ("reason", pa.string()),
+    ]
+)
+_RECORD_TABLES = {
+    "state": TRANSACTION_STATES,
+    "console_text": TRANSACTION_STATES,
+    "console_json": TRANSACTION_STATES,
+    "snapshot": PRODUCER_SNAPSHOTS,
+    "txnindex": ABORTED_TRANSACTIONS,
+}
+RECORD_KINDS = frozenset(_RECORD_TABLES)
+FOLDS = (LOG_PIECES, ENDED_TRANSACTIONS, GROUP_OFFSETS)
+_TEXT_READERS: Mapping[str, Callable[[Text, Section], Iterable[dict[str, Any] | Reject]]] = {
+    "state": read_state_section,
+    "snapshot": read_snapshot_section,
+    "txnindex": read_txnindex_section,
+    "console_text": read_console_text,
+    "console_json": read_console_json,
+}
+_BROKER_READERS: Mapping[str, Callable[[Text, Section], Iterable[dict[str, Any] | Reject]]] = {
+    "state": read_state_segment,
+    "snapshot": read_snapshot_file,
+    "txnindex": read_txnindex_file,
+}
+
+
+def log_tasks(tasks: list[list[ScanRange]], tables: Collection[Table], ingest_id: str) -> RowTasks:
+    """Fills `log_batches`, FOLDS or both from one look at the bodies of logs; tells PLACES with the pieces.
+
+    Args:
+        tasks: ranges of sections of LOG_KINDS; one Spark task for each list.
+        tables: which of them.
+        ingest_id: the ingest that reads them.
+    """
+    is_kept, is_folded = LOG_BATCHES in tables, LOG_PIECES in tables
+
+    def read(text: Text, part: ScanRange) -> Iterator[NamedRows]:
+        scan = scan_segment if part.section.grammar in BINARY_GRAMMARS else scan_range
+        batches = scan(text, part, ingest_id)
+        if not batches:
+            return
+        if is_kept:
+            yield LOG_BATCHES.name, batches.rows()
+        if is_folded:
+            folded = fold(batches)
+            yield LOG_PIECES.name, folded.pieces
+            yield ENDED_TRANSACTIONS.name, folded.transactions
+            yield PLACES, folded.pieces.select(_PLACE_COLUMNS)
+            if batches.groups is not None:
+                yield GROUP_OFFSETS.name, group_rows(batches, batches.groups)
+
+    return RowTasks(len(tasks), tuple(tables), lambda number: _read_task(tasks[number], read), _size_bytes(tasks))
+
+
+def record_tasks(tasks: list[list[ScanRange]], ingest_id: str) -> RowTasks:
+    """Fills the tables of RECORD_KINDS; tells MOMENTS and REJECTED."""
+
+    def read(text: Text, part: ScanRange) -> Iterator[NamedRows]:
+        place = {"ingest_id": ingest_id, "input_id": part.input_id, "section_index": part.section.index}
+        items = iter(_read_section(text, part.section))
+        while chunk := list(islice(items, _ROWS_PER_BATCH)):
+            rejects = [asdict(item) | place for item in chunk if isinstance(item, Reject)]
+            rows = [item | place for item in chunk if not isinstance(item, Reject)]
+            yield REJECTED, pa.RecordBatch.from_pylist(rejects, schema=_REJECTED_SCHEMA)
+            yield from _records(_RECORD_TABLES[part.section.kind], rows)
+
+    tables = (TRANSACTION_STATES, PRODUCER_SNAPSHOTS, ABORTED_TRANSACTIONS)
+    return RowTasks(len(tasks), tables, lambda number: _read_task(tasks[number], read), _size_bytes(tasks))
+
+
+def _size_bytes(tasks: list[list[ScanRange]]) -> int:
+    return sum(part.end - part.start for task in tasks for part in task)
+
+
+def _records(table: Table, rows: list[dict[str, Any]]) -> Iterator[NamedRows]:
+    yield table.name, pa.RecordBatch.from_pylist(rows, schema=table.arrow_schema)
+    clocks = ("last_update_ms", "recorded_ms") if table is TRANSACTION_STATES else ()
+    moments = [row[clock] for row in rows for clock in clocks if row.get(clock) is not None]
+    if moments:
+        yield MOMENTS, pa.RecordBatch.from_pylist([{"input_id": rows[0]["input_id"], "moment_ms": max(moments)}])
+
+
+def _read_section(text: Text, section: Section) -> Iterable[dict[str, Any] | Reject]:
+    readers = _BROKER_READERS if section.grammar in BINARY_GRAMMARS else _TEXT_READERS
+    return readers[section.kind](text, section)
+
+
+def _read_task(ranges: list[ScanRange], read: RangeReader) -> Iterator[NamedRows]:
+    for (path, compression), parts in groupby(ranges, key=lambda part: (part.path, part.compression)):
+        own = list(parts)
+        with _open(path, compression, is_broker_file=own[0].section.grammar in BINARY_GRAMMARS) as text:
+            for part in own:
+                yield from read(text, part)
+
+
+def _open(path: str, compression: str | None, *, is_broker_file: bool) -> Text:
+    try:
+        return open_text(path, compression)
+    except FileNotFoundError:
+        if is_broker_file:  # deleted since it was planned, as happens on a broker that runs
+            return NoText()
+        raise

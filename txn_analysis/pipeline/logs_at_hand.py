@@ -1,0 +1,172 @@
+"""Reconstruct in memory, where all that a run rests on is so little that Spark's jobs would take longer than the work.
+
+The same pure functions as in Spark's tasks (`pipeline.on_spark.logs`), and the same rows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.kafka.batches import batches_of
+from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION, TOPIC_ID
+from txn_analysis.log.copies import COMPARED_COLUMNS, Comparison, Pair, compare, overlapping, pairs_to_compare
+from txn_analysis.log.open_transactions import link_partition
+from txn_analysis.log.segments import segments_of
+from txn_analysis.log.summary import FOLD_COLUMNS, Folded, fold
+from txn_analysis.log.transactions import PIECE_KEY, PieceKey, linked_rows, own_rows
+from txn_analysis.spark.parallel import in_parallel
+from txn_analysis.storage.local.taken_rows import Wanted
+from txn_analysis.tables import (
+    ENDED_TRANSACTIONS,
+    LOG_BATCHES,
+    LOG_PIECES,
+    PARTITION_HEALTH,
+    PRODUCER_SNAPSHOTS,
+    TRANSACTIONS,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from txn_analysis.log.open_transactions import LinkedPartition
+    from txn_analysis.log.segments import SectionKey
+    from txn_analysis.pipeline.run import Run
+    from txn_analysis.runs.evidence import Evidence
+
+Row = dict[str, Any]
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class LinkedLogs:
+    """The linked partitions of one run, and what was folded again of the sections that had to be cut."""
+
+    partitions: Mapping[Place, LinkedPartition]
+    folded: Sequence[Folded]
+    cut: Collection[SectionKey]
+
+    @property
+    def used(self) -> set[PieceKey]:
+        """The pieces that the logs were linked from."""
+        used = (piece for linked in self.partitions.values() for piece in linked.used_pieces)
+        return {(piece["input_id"], piece["section_index"], piece["first_position"]) for piece in used}
+
+
+def linked_logs(evidence: Evidence, as_of_ms: int | None) -> LinkedLogs:
+    """Bring the evidence of each partition together and link it."""
+    known = _Known(evidence)
+    whole, snapshots = in_parallel(
+        partial(evidence.listed, LOG_PIECES), lambda: by_place(evidence.listed(PRODUCER_SNAPSHOTS))
+    )
+    cuts = {key: offsets for key, offsets in evidence.cuts.items() if key in known.kept}
+    folded = [fold(part, cuts[part.section]) for key in cuts for part in batches_of(known.batches(key, FOLD_COLUMNS))]
+    anew = (piece for part in folded for piece in part.pieces.to_pylist())
+    pieces = by_place(chain((piece for piece in whole if _section(piece) not in cuts), anew))
+    linkable = {*LOG_KINDS, SNAPSHOT, *STATED_OF_PARTITION}
+    partitions = {}
+    for place, sections in by_place(s for s in evidence.section_rows if s["kind"] in {*linkable, TOPIC_ID}).items():
+        own = [section for section in sections if section["kind"] in linkable]
+        if not all(section["kind"] in STATED_OF_PARTITION for section in own):
+            held = pieces.get(place, [])
+            compared = known.comparisons(sections, held) if place in known.overlapping else {}
+            partitions[place] = link_partition(own, held, snapshots.get(place, []), compared, as_of_ms)
+    return LinkedLogs(partitions, folded, cuts.keys())
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The batches of the evidence, which are read once they are asked for: where a log is cut, or copies differ."""
+
+    evidence: Evidence
+
+    @cached_property
+    def kept(self) -> set[SectionKey]:
+        return {_section(row) for row in self.evidence.section_rows if row["has_batches"]}
+
+    @cached_property
+    def overlapping(self) -> set[Place]:
+        return overlapping(self.evidence.section_rows)
+
+    @cached_property
+    def _batches(self) -> pa.Table:
+        return self.evidence.held(LOG_BATCHES, *{*FOLD_COLUMNS, *COMPARED_COLUMNS})
+
+    def batches(self, section: SectionKey, columns: Sequence[str]) -> pa.RecordBatch:
+        """The batches of one section."""
+        is_own = pc.and_(*(pc.equal(self._batches[name], value) for name, value in zip(_SECTION, section, strict=True)))
+        found = self._batches.filter(is_own).select(list(columns))
+        return pa.RecordBatch.from_arrays([c.combine_chunks() for c in found.columns], schema=found.schema)
+
+    def comparisons(self, sections: Iterable[Row], pieces: list[Row]) -> dict[Pair, Comparison]:
+        """Of all copies of one partition that differ somewhere, how.
+
+        Where the batches of a copy are not `kept`, they conflict: nothing can explain the difference.
+        """
+        logs = [section for section in sections if section["kind"] in {*LOG_KINDS, TOPIC_ID}]
+        return {pair: self._compared(pair) for pair in pairs_to_compare(segments_of(logs, pieces))}
+
+    def _compared(self, pair: Pair) -> Comparison:
+        if not {pair.a, pair.b} <= self.kept:
+            return Comparison(pair.start)
+        return compare(*(self._between(pair, section) for section in (pair.a, pair.b)))
+
+    def _between(self, pair: Pair, section: SectionKey) -> pa.Table:
+        found = pa.Table.from_batches([self.batches(section, COMPARED_COLUMNS)])
+        base = found["base_offset"]
+        return found.filter(pc.and_(pc.greater_equal(base, pair.start), pc.less(base, pair.stop)))
+
+
+_SECTION = ("input_id", "section_index")
+
+
+def _section(row: Row) -> SectionKey:
+    return row["input_id"], row["section_index"]
+
+
+def by_place(rows: Iterable[Row]) -> dict[Place, list[Row]]:
+    """Rows by the partition that they are of."""
+    found: defaultdict[Place, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["topic"], row["partition"]].append(row)
+    return dict(found)
+
+
+def write_linked(linked: LinkedLogs, run: Run) -> None:
+    """Fill the tables `partition_health` and `transactions` of a run."""
+    health = [
+        found.health | {"run_id": run.run_id, "topic": topic, "partition": partition}
+        for (topic, partition), found in linked.partitions.items()
+    ]
+    in_parallel(partial(run.replace_rows, health, PARTITION_HEALTH), partial(_write_transactions, linked, run))
+
+
+def _write_transactions(linked: LinkedLogs, run: Run) -> None:
+    rows = [
+        row | {"topic": topic, "partition": partition}
+        for (topic, partition), found in linked.partitions.items()
+        for row in found.transactions
+    ]
+    wanted, cut = wanted_of(run, linked.used, linked.cut)
+    anew = [own_rows(part.transactions, run.run_id, cut) for part in linked.folded]
+    run.warehouse.replace_held([linked_rows(rows, run.run_id), *anew], TRANSACTIONS, wanted, run_id=run.run_id)
+
+
+def wanted_of(run: Run, used: set[PieceKey], sections: Collection[SectionKey]) -> tuple[Wanted, set[PieceKey]]:
+    """Which rows of `ended_transactions` a run takes over: those of used pieces, but for sections that were cut.
+
+    Also gives the used pieces of those `sections`, whose transactions were folded anew.
+    """
+    ingest_of = {item["input_id"]: item["ingest_id"] for item in run.evidence.inputs}
+    files = run.warehouse.files_of(ENDED_TRANSACTIONS, set(filter(None, ingest_of.values())))
+    cut = {key for key in used if key[:2] in sections}
+    whole = defaultdict(set)
+    for key in used - cut:
+        whole[ingest_of[key[0]]].add(key)
+    return Wanted(ENDED_TRANSACTIONS, PIECE_KEY, whole, [file for file in files if file[0] in whole]), cut

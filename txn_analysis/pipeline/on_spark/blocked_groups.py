@@ -1,0 +1,54 @@
+"""The consumer groups that wait behind an open transaction in `__consumer_offsets`, from the tables of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+from txn_analysis.judge import blocked_groups as judge
+from txn_analysis.storage.frames import collected
+from txn_analysis.storage.on_spark.types import spark_struct
+from txn_analysis.tables import GROUP_OFFSETS
+from txn_analysis.tables._schema import INT, STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from txn_analysis.kafka.transactions import OpenTransaction
+    from txn_analysis.pipeline.run import Run
+
+Row = dict[str, Any]
+
+_STRETCH = ("input_id", "section_index", "text_start_bytes", "text_end_bytes")
+_SECTION = spark_struct(input_id=STRING, section_index=INT)
+
+
+def blocked_groups(run: Run, opened: Sequence[OpenTransaction]) -> dict[int, judge.Groups]:
+    """By partition of `__consumer_offsets` with an open transaction, its groups; see `judge.blocked_groups`.
+
+    In: `opened`, the open transactions of that topic.
+    """
+    sections = judge.sections_that_count(run.evidence.section_rows, {transaction.partition for transaction in opened})
+    producers = {transaction.producer_id for transaction in opened}
+    if run.evidence.is_at_hand:
+        rows = run.evidence.listed(GROUP_OFFSETS)
+        return judge.blocked_groups(opened, sections, judge.of_sections(rows, sections))
+    rows = collected(_group_offsets(run, sections, producers)) if sections else []
+    return judge.blocked_groups(opened, sections, [row | (row["stretch"] or {}) for row in rows])
+
+
+def _group_offsets(run: Run, sections: list[Row], producers: Collection[int]) -> DataFrame:
+    """As many rows as there are stretches of text, and groups with offsets of an open producer or of any other."""
+    keys = [(row["input_id"], row["section_index"]) for row in sections]
+    wanted = run.warehouse.spark.createDataFrame(keys, _SECTION)
+    own = run.evidence.of(GROUP_OFFSETS).where(F.col("partition").isin({row["partition"] for row in sections}))
+    stretch = F.when(F.col("group_id").isNull(), F.struct(*_STRETCH)).alias("stretch")
+    producer_id = F.when(F.col("producer_id").isin(producers), F.col("producer_id")).alias("producer_id")
+    return (
+        own.join(F.broadcast(wanted), list(_SECTION.names), "left_semi")
+        .groupBy("partition", "group_id", producer_id, stretch)
+        .agg(F.max("last_offset").alias("last_offset"))
+    )

@@ -1,0 +1,246 @@
+"""Reconstruct: brings the evidence of each partition together and links it; what is shuffled grows with producers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import partial, reduce
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from txn_analysis.kafka.batches import batches_of
+from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION, TOPIC_ID
+from txn_analysis.log.copies import (
+    COMPARED_COLUMNS,
+    Comparison,
+    Pair,
+    compare,
+    overlapping,
+    pairs_to_compare,
+)
+from txn_analysis.log.open_transactions import link_partition
+from txn_analysis.log.segments import segments_of
+from txn_analysis.log.summary import FOLD_COLUMNS, fold
+from txn_analysis.log.transactions import LINKED_SCHEMA, PIECE_KEY, PieceKey, own_rows
+from txn_analysis.pipeline.logs_at_hand import wanted_of
+from txn_analysis.storage.arrow_streams import packed, unpacked
+from txn_analysis.storage.on_spark.tasks import named_rows_of, rows_named
+from txn_analysis.storage.on_spark.types import spark_struct
+from txn_analysis.tables import ENDED_TRANSACTIONS, LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, TRANSACTIONS
+from txn_analysis.tables._schema import BIGINT, BINARY, INT, STRING, array, struct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+    from txn_analysis.log.rivals import Cuts
+    from txn_analysis.log.segments import SectionKey
+    from txn_analysis.pipeline.on_spark.evidence import EvidenceFrames
+    from txn_analysis.pipeline.run import Run
+    from txn_analysis.storage.on_spark.tasks import RowMaker
+    from txn_analysis.storage.row_tasks import NamedRows
+
+_PIECE_KEY = struct(input_id=STRING, section_index=INT, first_position=BIGINT)
+_OWN = ("run_id", "topic", "partition")
+LINKED = spark_struct(
+    topic=STRING,
+    partition=INT,
+    health=pa.struct([f for f in PARTITION_HEALTH.arrow_schema if f.name not in _OWN]),
+    transactions=BINARY,
+    used_pieces=array(_PIECE_KEY),
+)
+_SECTION_KEY = struct(input_id=STRING, section_index=INT)
+_SECTIONS = spark_struct(input_id=STRING, section_index=INT)
+_PAIR = spark_struct(start=BIGINT, stop=BIGINT, a=_SECTION_KEY, b=_SECTION_KEY)
+_SIDE = spark_struct(pair=INT, side=STRING, input_id=STRING, section_index=INT, start=BIGINT, stop=BIGINT)
+_COMPARED = spark_struct(
+    pair=INT,
+    conflict_offset=BIGINT,
+    a_leader_epoch=INT,
+    b_leader_epoch=INT,
+    a_lost_offset=BIGINT,
+    b_lost_offset=BIGINT,
+)
+
+
+@dataclass(frozen=True)
+class Linked:
+    """The linked partitions of one run, and the pieces that they were linked from.
+
+    Attributes:
+        partitions: one row per partition: its health, its transactions that are open or span pieces, the pieces used.
+        folded: of the sections that had to be cut, the pieces and their ended transactions, as `named_rows_of` gives
+            them; None where there are none.
+        cut: those sections.
+    """
+
+    partitions: DataFrame
+    folded: DataFrame | None
+    cut: Collection[SectionKey]
+
+    def unpersist(self) -> None:
+        """Let go of what was kept for the tables that are made of it."""
+        self.partitions.unpersist()
+        if self.folded is not None:
+            self.folded.unpersist()
+
+
+def linked_partitions(evidence: EvidenceFrames, as_of_ms: int | None) -> Linked:
+    """Bring the evidence of each partition together and link it."""
+    known = evidence.section_rows
+    kept = {(row["input_id"], row["section_index"]) for row in known if row["has_batches"]}
+    cuts = {key: offsets for key, offsets in evidence.cuts.items() if key in kept}
+    folded = _folded_anew(evidence, cuts).persist() if cuts else None
+    pieces = evidence.pieces if folded is None else _with_cut_pieces(evidence, cuts, folded)
+    sections = evidence.sections
+    logs = sections.where(F.col("kind").isin(*LOG_KINDS, TOPIC_ID))
+    small = pieces.drop("text_gaps")
+    comparisons = _comparisons(evidence, logs, small, kept) if overlapping(known) else {}
+    linkable = sections.where(F.col("kind").isin(*LOG_KINDS, SNAPSHOT, *STATED_OF_PARTITION))
+    items = _items(section=linkable, piece=small, snapshot=evidence.snapshots)
+    linked = items.groupBy("topic", "partition").applyInArrow(_linker(comparisons, as_of_ms), LINKED)
+    return Linked(linked.persist(), folded, cuts.keys())
+
+
+def _folded_anew(evidence: EvidenceFrames, cuts: Mapping[SectionKey, Cuts]) -> DataFrame:
+    """The pieces and the ended transactions of sections that must be cut, folded in tasks that read their batches."""
+
+    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[NamedRows]:
+        for batches in chain.from_iterable(map(batches_of, parts)):
+            folded = fold(batches, cuts[batches.section])
+            yield LOG_PIECES.name, folded.pieces
+            yield ENDED_TRANSACTIONS.name, folded.transactions
+
+    batches = evidence.of(LOG_BATCHES).join(_keys(evidence, cuts), _SECTIONS.names, "left_semi")
+    return named_rows_of(batches.select(*FOLD_COLUMNS), run)
+
+
+def _with_cut_pieces(evidence: EvidenceFrames, cuts: Collection[SectionKey], folded: DataFrame) -> DataFrame:
+    pieces = evidence.pieces.select(*LOG_PIECES.names)
+    whole = pieces.join(_keys(evidence, cuts), _SECTIONS.names, "left_anti")
+    return whole.unionByName(rows_named(folded, LOG_PIECES))
+
+
+def _keys(evidence: EvidenceFrames, sections: Collection[SectionKey]) -> DataFrame:
+    return F.broadcast(evidence.warehouse.spark.createDataFrame(sorted(sections), _SECTIONS))
+
+
+def _comparisons(
+    evidence: EvidenceFrames, logs: DataFrame, pieces: DataFrame, kept: Collection[SectionKey]
+) -> dict[Pair, Comparison]:
+    """Of all copies that differ somewhere, how; as many as there are such stretches of files.
+
+    Where the batches of a copy are not `kept`, they conflict: nothing can explain the difference.
+    """
+    items = _items(section=logs, piece=pieces)
+    pairs = [
+        Pair(row["start"], row["stop"], tuple(row["a"]), tuple(row["b"]))
+        for row in items.groupBy("topic", "partition").applyInArrow(_find_pairs, _PAIR).collect()
+    ]
+    unexplained = {p: Comparison(p.start) for p in pairs if p.a not in kept or p.b not in kept}
+    pairs = [p for p in pairs if p not in unexplained]
+    if not pairs:
+        return unexplained
+    sides = [
+        (number, side, *key, pair.start, pair.stop)
+        for number, pair in enumerate(pairs)
+        for side, key in (("a", pair.a), ("b", pair.b))
+    ]
+    wanted = F.broadcast(evidence.warehouse.spark.createDataFrame(sides, _SIDE))
+    batches = evidence.of(LOG_BATCHES).join(wanted, ["input_id", "section_index"])
+    batches = batches.where("base_offset >= start AND base_offset < stop").select("pair", "side", *COMPARED_COLUMNS)
+    rows = [row.asDict() for row in batches.groupBy("pair").applyInArrow(_compare_sides, _COMPARED).collect()]
+    return unexplained | {pairs[row.pop("pair")]: Comparison(**row) for row in rows}
+
+
+def _find_pairs(table: pa.Table) -> pa.Table:
+    segments = segments_of(_present(table, "section"), _present(table, "piece"))
+    rows = [
+        {"start": p.start, "stop": p.stop}
+        | {side: dict(zip(_SECTIONS.names, key, strict=True)) for side, key in (("a", p.a), ("b", p.b))}
+        for p in pairs_to_compare(segments)
+    ]
+    return pa.Table.from_pylist(rows, schema=to_arrow_schema(_PAIR))
+
+
+def _compare_sides(table: pa.Table) -> pa.Table:
+    a, b = (table.filter(pc.equal(table["side"], side)) for side in ("a", "b"))
+    row = {"pair": table["pair"][0].as_py()} | asdict(compare(a, b))
+    return pa.Table.from_pylist([row], schema=to_arrow_schema(_COMPARED))
+
+
+def _items(**frames: DataFrame) -> DataFrame:
+    """All evidence as one frame: a row holds a section, a piece or a row of a snapshot."""
+    packed = [
+        frame.select("topic", "partition", F.struct(*frame.columns).alias(name)) for name, frame in frames.items()
+    ]
+    return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), packed)
+
+
+def _present(table: pa.Table, name: str) -> list[dict[str, Any]]:
+    return [value for value in table[name].to_pylist() if value]
+
+
+def _linker(comparisons: Mapping[Pair, Comparison], as_of_ms: int | None) -> Callable[[pa.Table], pa.Table]:
+    schema = to_arrow_schema(LINKED)
+
+    def link(table: pa.Table) -> pa.Table:
+        sections, pieces, snapshots = (_present(table, name) for name in ("section", "piece", "snapshot"))
+        if all(s["kind"] in STATED_OF_PARTITION for s in sections):  # a checkpoint names it, its files are not here
+            return schema.empty_table()
+        linked = link_partition(sections, pieces, snapshots, comparisons, as_of_ms)
+        place = {name: table[name][0].as_py() for name in ("topic", "partition")}
+        row: dict[str, Any] = {
+            **place,
+            "health": linked.health,
+            "transactions": _packed_transactions(t | place for t in linked.transactions),
+            "used_pieces": linked.used_pieces,
+        }
+        return pa.Table.from_pylist([row], schema=schema)
+
+    return link
+
+
+def partition_health(linked: Linked, run_id: str) -> DataFrame:
+    """The partition_health table of a run."""
+    return linked.partitions.select(F.lit(run_id).alias("run_id"), "topic", "partition", "health.*")
+
+
+def write_transactions(linked: Linked, run: Run) -> None:
+    """Fill the transactions table of a run: what linking decided, and what is whole inside a piece that was used."""
+    wanted, cut = wanted_of(run, _used_pieces(linked), linked.cut)
+    packed = linked.partitions.select("transactions")
+    if linked.folded is not None:
+        packed = packed.union(linked.folded.where(F.col("name") == ENDED_TRANSACTIONS.name).select("rows"))
+    rows_of = _transaction_rows(run.run_id, cut)
+    run.warehouse.replace_by(packed, rows_of, TRANSACTIONS, wanted, run_id=run.run_id)
+
+
+def _used_pieces(linked: Linked) -> set[PieceKey]:
+    """As many as there are ranges of text."""
+    rows = linked.partitions.select(F.explode("used_pieces").alias("p")).select([f"p.{name}" for name in PIECE_KEY])
+    return {(row.input_id, row.section_index, row.first_position) for row in rows.collect()}
+
+
+def _packed_transactions(rows: Iterable[Mapping[str, Any]]) -> bytes | None:
+    """Transactions of one partition, as rows of `transactions` without their run; None where there are none."""
+    batch = pa.RecordBatch.from_pylist(list(rows), schema=LINKED_SCHEMA)
+    return packed([batch], LINKED_SCHEMA) if batch.num_rows else None
+
+
+def _transaction_rows(run_id: str, used: Collection[PieceKey]) -> RowMaker:
+    """Makes rows of `transactions` of a run from packed ones, one column of a frame.
+
+    Those that are whole inside a piece only where that is `used`.
+    """
+
+    def rows_of(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for stream in (stream for part in parts for stream in part.column(0) if stream.is_valid):
+            for batch in unpacked(stream).to_batches():
+                yield own_rows(batch, run_id, used)
+
+    return rows_of

@@ -1,0 +1,167 @@
+"""The coordinator's records on Spark: the histories of some ids, and what is summed up of all of them for coverage.
+
+Spark only moves rows; what they say is read by the pure functions of `coordinator.sections` and `coordinator.chain`, in
+its tasks and in the pure core alike.
+"""
+
+from __future__ import annotations
+
+import pickle
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from txn_analysis.coordinator.chain import StateChain, StateRows
+from txn_analysis.coordinator.coverage import StateEvidence, state_evidence_of
+from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns, sums_of_rows
+from txn_analysis.coordinator.sections import (
+    SectionRecord,
+    StateSums,
+    added_up,
+    console_sections,
+    sections_of,
+    sums_of,
+)
+from txn_analysis.kafka.sections import CLUSTER_ID, STATE
+from txn_analysis.kafka.transactions import NAMED, STATE_COLUMNS, StateRecord
+from txn_analysis.spark.parallel import in_parallel
+from txn_analysis.storage.frames import collected, is_at_hand
+from txn_analysis.storage.on_spark.types import spark_struct
+from txn_analysis.tables._schema import BINARY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import Column, DataFrame
+
+    from txn_analysis.coordinator.partition_count import StateCount
+    from txn_analysis.runs.evidence import Evidence
+
+Row = dict[str, Any]
+
+PICKLED = spark_struct(pickled=BINARY)
+"""What tasks tell the driver of themselves: little, and made by our own code."""
+
+_CHAINED = (
+    "state_partition",
+    "capture_rank",
+    "offset",
+    "batch_base_offset",
+    "batch_last_offset",
+    "leader_epoch",
+    "recorded_ms",
+    "last_update_ms",
+    "transactional_id",
+    "state",
+    "topic_partitions",
+    "record_order",
+)
+
+
+def told(frame: DataFrame) -> Iterator[Any]:
+    """What tasks told, see `PICKLED`."""
+    for row in frame.collect():
+        yield pickle.loads(row["pickled"])  # noqa: S301 our own tasks wrote it
+
+
+def named_ids(*columns: str) -> Column:
+    """The producer ids in some columns of a record, as an array."""
+    return F.array_compact(F.array(*columns))
+
+
+def current_states(states: DataFrame) -> DataFrame:
+    """One row per transactional id: its last record in offset order; tombstoned ids are kept and marked."""
+    known = states.where(F.col("transactional_id").isNotNull())
+    record = F.struct(*[c for c in STATE_COLUMNS if c != "transactional_id"])
+    latest = known.groupBy("transactional_id").agg(F.max_by(record, "record_order").alias("record"))
+    return latest.select("transactional_id", "record.*")
+
+
+def histories(asked: DataFrame, states: DataFrame) -> DataFrame:
+    """The whole histories of the ids that have, or had in any record, a producer id that is asked about.
+
+    In:  `asked`, rows with a `producer_id`; `states`, the records that are evidence.
+    Out: one row per record and `asked_producer_id`, with `record_order`.
+    """
+    known = states.where(F.col("transactional_id").isNotNull())
+    named = F.explode(named_ids(*NAMED))
+    wanted = F.broadcast(asked.select("producer_id").distinct().withColumnRenamed("producer_id", "asked_producer_id"))
+    # Under names of their own: both sides come from the same records, and Spark could not tell the columns apart.
+    ids = known.select(F.col("transactional_id").alias("asked_id"), named.alias("asked_producer_id"))
+    ids = ids.join(wanted, "asked_producer_id", "left_semi").distinct()
+    history = known.join(F.broadcast(ids), F.col("transactional_id") == F.col("asked_id"))
+    return history.select("asked_producer_id", *STATE_COLUMNS, "record_order")
+
+
+def records_in(history: pa.Table) -> list[StateRecord]:
+    """The rows of `histories` as records."""
+    return [StateRecord.placed(row) for row in history.to_pylist()]
+
+
+def id_sums(rows: DataFrame, size_bytes: int) -> IdSums:
+    """What rows of `transaction_states` say of the count of partitions; few are looked at here, many where they are."""
+    known = rows.select("transactional_id_hash", "state_partition").dropna()
+    if is_at_hand(size_bytes):
+        return sums_of_rows(collected(known))
+    return reduce(IdSums.plus, told(known.mapInArrow(_sum_up_ids, PICKLED)), IdSums())
+
+
+def _sum_up_ids(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for part in parts:
+        sums = sums_of_columns(*[part.column(n).to_numpy(zero_copy_only=False) for n in range(2)])
+        yield pa.record_batch({"pickled": pa.array([pickle.dumps(sums)], pa.binary())})
+
+
+def state_evidence(states: DataFrame, evidence: Evidence, health: list[Row], count: StateCount) -> StateEvidence:
+    """How much of `__transaction_state` the judged capture holds.
+
+    In: `states`, the records that are evidence; `health`, rows of `partition_health` of the run; `count`, of the
+    partitions of the state. Collects one sum for each state file and task, and one chain for each partition of the
+    state.
+    """
+    own = [section for section in evidence.section_rows if not section["capture_rank"]]
+    has_records = any(s["kind"] == STATE or s["kind"].startswith("console") for s in own)
+    sums, chains = in_parallel(
+        lambda: _sums(states) if has_records else StateSums({}, {}),
+        lambda: _chains(states) if has_records else {},
+    )
+    return state_evidence_of(
+        count,
+        sections_of(sums.files, [section for section in own if section["kind"] == STATE]),
+        console_sections(sums.console),
+        chains,
+        health,
+    )
+
+
+def cluster_ids(evidence: Evidence) -> set[str]:
+    """Every `cluster.id` that a log directory states in its `meta.properties`."""
+    return {s["stated"] for s in evidence.section_rows if s["kind"] == CLUSTER_ID}
+
+
+def _chains(states: DataFrame) -> dict[int, StateChain]:
+    known = states.where(F.col("state_partition").isNotNull()).select(*_CHAINED)
+    return dict(told(known.groupBy("state_partition").applyInArrow(_chain, PICKLED)))
+
+
+def _chain(records: pa.Table) -> pa.Table:
+    """All records of one partition of the state, of all captures."""
+    rows, number = StateRows(), records["state_partition"][0].as_py()
+    for row in records.to_pylist():
+        rows.add(row, tuple(row["record_order"].values()))
+    return pa.table({"pickled": pa.array([pickle.dumps((number, rows.chain()))], pa.binary())})
+
+
+def _sums(states: DataFrame) -> StateSums:
+    """The records of the judged capture, summed up where they are."""
+    own = states.where("capture_rank = 0").select(*SectionRecord._fields)
+    return added_up(told(own.mapInArrow(_sum_up, PICKLED)))
+
+
+def _sum_up(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for part in parts:
+        columns = [part.column(name).to_pylist() for name in SectionRecord._fields]
+        sums = sums_of(map(SectionRecord._make, zip(*columns, strict=True)))
+        yield pa.record_batch({"pickled": pa.array([pickle.dumps(sums)], pa.binary())})

@@ -1,0 +1,109 @@
+"""The audit as its steps: ingest, reconstruct, judge, plan, report. Every verb and every job calls these functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txn_analysis.errors import WarehouseError
+from txn_analysis.pipeline.ingest import Ingested
+from txn_analysis.pipeline.ingest import ingest as read_inputs
+from txn_analysis.pipeline.job_progress import followed
+from txn_analysis.pipeline.judging import judge, plan_of
+from txn_analysis.pipeline.logs_at_hand import linked_logs, write_linked
+from txn_analysis.pipeline.on_spark.logs import linked_partitions, partition_health, write_transactions
+from txn_analysis.pipeline.run import Run, start_run
+from txn_analysis.read.topic_config import read_topic_configs
+from txn_analysis.report.build import build_report
+from txn_analysis.report.progress import silent
+from txn_analysis.spark.parallel import in_parallel
+from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.report.progress import Progress
+    from txn_analysis.settings import Settings
+    from txn_analysis.spark.when_needed import Spark
+
+
+def ingest(spark: Spark, paths: Sequence[str], settings: Settings, progress: Progress | None = None) -> Ingested:
+    """Read files into the input tables; see `txn_analysis.pipeline.ingest.ingest`."""
+    return read_inputs(Warehouse(spark, settings.warehouse), paths, settings, progress or silent())
+
+
+def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Progress | None = None) -> AuditReport:
+    """Ingest, reconstruct, judge, write findings and plan; returns the report of the run.
+
+    Raises:
+        InputError: an input was not understood; nothing is judged then.
+        ConfigError: the file of `topic_config` was not understood.
+    """
+    progress = progress or silent()
+    if settings.topic_config is not None:
+        read_topic_configs(settings.topic_config)  # refused now, not after hours of reading
+    ingested = ingest(spark, paths, settings, progress)
+    settings = settings.model_copy(update={"capture": ingested.capture})
+    with progress.stage("reconstruct") as tell, followed(tell):
+        run = _reconstructed(start_run(spark, settings))  # the ingest has prepared the tables
+    with progress.stage("judge") as tell, followed(tell):
+        judged = judge(run)
+    with progress.stage("write"):
+        judged.write()
+    own = [item for item in run.evidence.inputs if item["capture_rank"] == 0]
+    return build_report(judged.run_row, own, judged.health, judged.findings)
+
+
+def reconstruct(spark: Spark, settings: Settings) -> Run:
+    """Write `transactions` and `partition_health` of the run for a capture."""
+    return _reconstructed(_run_to_write(spark, settings))
+
+
+def _run_to_write(spark: Spark, settings: Settings) -> Run:
+    """The run for a capture, with its tables prepared: for steps that are called by themselves."""
+    run = start_run(spark, settings)
+    run.warehouse.create()
+    return run
+
+
+def _reconstructed(run: Run) -> Run:
+    if run.evidence.is_at_hand:
+        write_linked(linked_logs(run.evidence, run.as_of_ms), run)
+        return run
+    linked = linked_partitions(run.evidence, run.as_of_ms)
+    try:
+        in_parallel(
+            lambda: run.replace(partition_health(linked, run.run_id), PARTITION_HEALTH),
+            lambda: write_transactions(linked, run),
+        )
+    finally:
+        linked.unpersist()
+    return run
+
+
+def find_hanging(spark: Spark, settings: Settings) -> Run:
+    """Write `findings` and `abort_plan` of a reconstructed run, and complete it with its row of `runs`.
+
+    Raises:
+        WarehouseError: the capture was not reconstructed with these settings; nothing open would look like all is well.
+    """
+    run = _run_to_write(spark, settings)
+    judged = judge(run)
+    if not judged.health and any(s["kind"] == "log" for item in run.evidence.inputs for s in item["sections"] or ()):
+        raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not reconstructed. Run jobs/reconstruct.py first.")
+    judged.write()
+    return run
+
+
+def plan_aborts(spark: Spark, settings: Settings) -> Run:
+    """Write `abort_plan` of a complete run anew: one row per hanging transaction, and nothing else.
+
+    Raises:
+        WarehouseError: the capture was not judged with these settings.
+    """
+    run = _run_to_write(spark, settings)
+    if not run.warehouse.listed(RUNS, "run_id", run_id=[run.run_id]):
+        raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/find_hanging.py first.")
+    run.replace_rows(plan_of(run, run.listed(FINDINGS)), ABORT_PLAN)
+    return run

@@ -1,0 +1,233 @@
+"""The abort markers that a run recommends: one validated record for each hanging transaction on a partition."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from txn_analysis.errors import AuditError
+from txn_analysis.kafka.tools import TRANSACTIONS
+from txn_analysis.text.escape import escape, shell_option
+from txn_analysis.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Self
+
+    from txn_analysis.settings import Settings
+
+INT16_MAX = 2**15 - 1
+INT32_MAX = 2**31 - 1
+INT64_MAX = 2**63 - 1
+_FINGERPRINT_BYTES = 16
+
+Epoch16 = Annotated[int, Field(ge=0, le=INT16_MAX)]
+NonNegativeInt32 = Annotated[int, Field(ge=0, le=INT32_MAX)]
+NonNegativeInt64 = Annotated[int, Field(ge=0, le=INT64_MAX)]
+# Kafka's Topic.validate: at most 249 of these characters, and neither "." nor "..".
+TopicName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9._-]+$", min_length=1, max_length=249)]
+NonEmptyText = Annotated[str, StringConstraints(min_length=1)]
+
+
+class AbortRecord(BaseModel):
+    """One abort marker for one partition, within the ranges of Kafka's own request fields.
+
+    `coordinator_epoch` is the epoch to send: 0 where the partition never saw a marker of this producer, None where
+    the files cannot tell. It is never guessed upwards: a larger one would lock out the real coordinator.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    run_id: NonEmptyText
+    finding_id: NonEmptyText
+    plan_fingerprint: str
+    topic: TopicName
+    partition: NonNegativeInt32
+    producer_id: NonNegativeInt64
+    producer_epoch: Epoch16
+    coordinator_epoch: NonNegativeInt32 | None
+    coordinator_epoch_basis: Literal["marker", "snapshot", "none_seen", "unknown"]
+    transaction_result: Literal[False]
+    transaction_version: Literal[0]
+    txn_start_offset: NonNegativeInt64
+    is_txn_start_exact: bool
+    last_timestamp_ms: int | None
+    rule: NonEmptyText
+    evidence: Annotated[list[str], Field(min_length=1)]
+    transactional_id: str | None
+    not_before_ms: NonNegativeInt64
+    not_after_ms: NonNegativeInt64
+    producer_is_live: bool
+    producer_may_return: bool
+    precondition: NonEmptyText
+
+    @model_validator(mode="after")
+    def _topic_is_no_folder(self) -> Self:
+        if self.topic in {".", ".."}:
+            raise ValueError("topic must not be '.' or '..'")
+        return self
+
+    @model_validator(mode="after")
+    def _epoch_fits_its_basis(self) -> Self:
+        if (self.coordinator_epoch is None) != (self.coordinator_epoch_basis == "unknown"):
+            raise ValueError("coordinator_epoch must be known, unless its basis is 'unknown'")
+        if self.coordinator_epoch_basis == "none_seen" and self.coordinator_epoch != 0:
+            raise ValueError("coordinator_epoch must be 0 where no marker was seen")
+        return self
+
+    @model_validator(mode="after")
+    def _window_is_open(self) -> Self:
+        if self.not_after_ms <= self.not_before_ms:
+            raise ValueError("not_after_ms must be later than not_before_ms")
+        return self
+
+    @model_validator(mode="after")
+    def _producer_that_must_end_has_a_name(self) -> Self:
+        if self.must_end_producer and self.transactional_id is None:
+            raise ValueError("a producer that is live or may return must have a transactional_id")
+        return self
+
+    @property
+    def must_end_producer(self) -> bool:
+        """Its client could write there again under the same producer id: an abort would destroy that as well."""
+        return self.producer_is_live or self.producer_may_return
+
+    @property
+    def is_sendable_by_epochs(self) -> bool:
+        """The recorded epochs name just this transaction: its start is exact, and the coordinator epoch is known."""
+        return self.is_txn_start_exact and self.coordinator_epoch is not None
+
+    @property
+    def topic_partition(self) -> str:
+        """Kafka's own spelling, such as `orders-3`."""
+        return f"{self.topic}-{self.partition}"
+
+
+def abort_plan(
+    findings: Iterable[Mapping[str, Any]], settings: Settings, as_of_ms: int | None
+) -> tuple[AbortRecord, ...]:
+    """The `abort_plan` table of one run.
+
+    Args:
+        findings: rows of `findings` of one run; only the hanging ones give a record.
+        settings: `transaction_max_timeout_ms` and `plan_valid_ms` make the time window.
+        as_of_ms: the moment at which the files were copied; epoch milliseconds.
+
+    Returns:
+        One record for each hanging finding, sorted by topic, partition, producer id and start, all with the same
+        fingerprint over the whole plan.
+
+    Raises:
+        AuditError: a hanging finding cannot become a valid record. It is named; nothing is left out silently.
+    """
+    hanging = [finding for finding in findings if finding["verdict"] == Verdict.HANGING]
+    return fingerprinted(_record(finding, settings, as_of_ms) for finding in hanging)
+
+
+def fingerprinted(records: Iterable[AbortRecord]) -> tuple[AbortRecord, ...]:
+    """The records as one plan: sorted by topic, partition, producer id and start, each with the plan's fingerprint."""
+    ordered = sorted(records, key=_plan_order)
+    if not ordered:
+        return ()
+    fingerprint = plan_fingerprint(ordered)
+    return tuple(record.model_copy(update={"plan_fingerprint": fingerprint}) for record in ordered)
+
+
+def plan_fingerprint(records: Iterable[AbortRecord]) -> str:
+    """blake2b-128 of the canonical JSON of all records, without their `plan_fingerprint`; order does not matter.
+
+    Canonical: a list sorted by topic, partition, producer id and start; keys sorted; no blanks; ASCII.
+    """
+    rows = [record.model_dump(exclude={"plan_fingerprint"}) for record in sorted(records, key=_plan_order)]
+    canonical = json.dumps(rows, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.blake2b(canonical.encode("ascii"), digest_size=_FINGERPRINT_BYTES).hexdigest()
+
+
+def _plan_order(record: AbortRecord) -> tuple[str, int, int, int]:
+    return record.topic, record.partition, record.producer_id, record.txn_start_offset
+
+
+def _record(finding: Mapping[str, Any], settings: Settings, as_of_ms: int | None) -> AbortRecord:
+    transactional_id = finding["transactional_id"]
+    is_live = _known_or_feared(finding["is_producer_live"], transactional_id)
+    may_return = _known_or_feared(finding["producer_may_return"], transactional_id)
+    not_before_ms = _not_before_ms(finding, settings, as_of_ms)
+    try:
+        return AbortRecord(
+            run_id=finding["run_id"],
+            finding_id=finding["finding_id"],
+            plan_fingerprint="",
+            topic=finding["topic"],
+            partition=finding["partition"],
+            producer_id=finding["producer_id"],
+            producer_epoch=finding["producer_epoch"],
+            coordinator_epoch=_epoch_to_send(finding),
+            coordinator_epoch_basis=finding["coordinator_epoch_basis"],
+            transaction_result=False,
+            transaction_version=0,
+            txn_start_offset=finding["txn_start_offset"],
+            is_txn_start_exact=finding["is_txn_start_exact"],
+            last_timestamp_ms=finding["last_timestamp_ms"],
+            rule=finding["rule"],
+            evidence=list(finding["evidence"]),
+            transactional_id=transactional_id,
+            not_before_ms=not_before_ms,
+            not_after_ms=max(not_before_ms, as_of_ms or 0) + settings.plan_valid_ms,
+            producer_is_live=is_live,
+            producer_may_return=may_return,
+            precondition=_precondition(finding, must_end_producer=is_live or may_return),
+        )
+    except ValidationError as error:
+        fields = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'record'}: {e['msg']}" for e in error.errors())
+        raise AuditError(f"{_name(finding)} cannot become an abort marker: {escape(fields)}") from error
+
+
+def _name(finding: Mapping[str, Any]) -> str:
+    where = f"{finding['topic']}-{finding['partition']}"
+    return f"hanging transaction on {escape(where)} (producer id {finding['producer_id']})"
+
+
+def _epoch_to_send(finding: Mapping[str, Any]) -> int | None:
+    # Kafka's own tool sends 0 where the partition has seen no marker; any leader epoch is at least that.
+    if finding["coordinator_epoch_basis"] == "none_seen":
+        return 0
+    epoch: int | None = finding["coordinator_epoch"]
+    return epoch
+
+
+def _known_or_feared(known: bool | None, transactional_id: str | None) -> bool:
+    """What is unknown counts as true where there is an id under which a client could write."""
+    return transactional_id is not None if known is None else known
+
+
+def _not_before_ms(finding: Mapping[str, Any], settings: Settings, as_of_ms: int | None) -> int:
+    bound_ms: int | None = finding["appended_before_ms"]
+    base_ms = as_of_ms if bound_ms is None else bound_ms
+    if base_ms is None:
+        raise AuditError(
+            f"{_name(finding)} has no broker's time at all, so no abort can be dated: give --as-of and run audit again"
+        )
+    return base_ms + settings.late_after_ms
+
+
+def _precondition(finding: Mapping[str, Any], *, must_end_producer: bool) -> str:
+    topic, partition, epoch = finding["topic"], finding["partition"], finding["producer_epoch"]
+    start, last_ms = finding["txn_start_offset"], finding["last_timestamp_ms"]
+    lookup = (
+        f"a fresh `{TRANSACTIONS} describe-producers {shell_option('--topic', topic)} --partition {partition}` "
+        f"must show producer id {finding['producer_id']} with epoch {epoch} and CurrentTransactionStartOffset {start}"
+        + ("" if last_ms is None else f", and no LastTimestamp after {last_ms}")
+    )
+    transactional_id = finding["transactional_id"]
+    if not must_end_producer or transactional_id is None:
+        return lookup
+    describe = shell_option("--transactional-id", transactional_id)
+    return (
+        "first end the producer, which may come back and write into the open transaction: stop its application, and "
+        f"fence its id. Then a fresh `{TRANSACTIONS} describe {describe}` must show an epoch above {epoch} and "
+        f"not list {escape(topic)}-{partition}, and {lookup}. Then abort with the recorded epochs, never by "
+        "--start-offset, which takes whatever epoch it finds"
+    )

@@ -1,0 +1,176 @@
+"""A plan on its way to whoever executes it: a part of it, its schema, and the check of a file before it is used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from txn_analysis.errors import AuditError
+from txn_analysis.kafka.tools import TRANSACTIONS
+from txn_analysis.plan.abort_plan import AbortRecord, fingerprinted, plan_fingerprint
+from txn_analysis.plan.plan_versions import other_version
+from txn_analysis.plan.renderings import ndjson
+from txn_analysis.text.escape import escape, shell_option
+from txn_analysis.text.words import count, iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_MAY_DIFFER = {"plan_fingerprint"}  # a part of a plan has a fingerprint of its own
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which records of a plan are wanted; None, or an empty tuple, asks for all."""
+
+    topics: tuple[str, ...] = ()
+    partitions: tuple[int, ...] = ()
+    transactional_ids: tuple[str, ...] = ()
+    max_records: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses a partition without its topic.
+
+        Raises:
+            AuditError: a bare number names a partition of every topic.
+        """
+        if self.partitions and not self.topics:
+            raise AuditError("--partition needs --topic: say of which topic")
+
+    def of(self, records: Iterable[AbortRecord]) -> tuple[AbortRecord, ...]:
+        """The wanted records, the first ones in the order of the plan, as a plan with a fingerprint of its own."""
+        return fingerprinted(islice(filter(self._is_wanted, records), self.max_records))
+
+    def _is_wanted(self, record: AbortRecord) -> bool:
+        return (
+            (not self.topics or record.topic in self.topics)
+            and (not self.partitions or record.partition in self.partitions)
+            and (not self.transactional_ids or record.transactional_id in self.transactional_ids)
+        )
+
+
+def check_size(records: Sequence[AbortRecord], most_partitions: int) -> None:
+    """Refuses a plan that nobody can have meant.
+
+    Raises:
+        AuditError: it has markers for more partitions than that.
+    """
+    partitions = len({(record.topic, record.partition) for record in records})
+    if partitions > most_partitions:
+        raise AuditError(
+            f"the plan is for {count(partitions, 'partition')}, more than plan_max_partitions ({most_partitions}): so "
+            "many at once are rather a wrong setting or an incomplete copy. Look at the findings, then send a part "
+            "(--topic, --transactional-id, --max-records), or say --yes-many"
+        )
+
+
+def record_schema() -> dict[str, Any]:
+    """The JSON schema of one line of `--format ndjson`; the descriptions are those of the table `abort_plan`."""
+    # Spark's types take a second to import, which the other functions here do without.
+    from txn_analysis.tables import ABORT_PLAN  # noqa: PLC0415
+
+    schema = AbortRecord.model_json_schema()
+    for column in ABORT_PLAN.columns:
+        schema["properties"][column.name]["description"] = column.comment
+    return {"$schema": _DIALECT} | schema | {"description": AbortRecord.__doc__}
+
+
+def read_plan(text: str, name: str) -> tuple[AbortRecord, ...]:
+    """The records of a file that `--format ndjson` printed.
+
+    Raises:
+        AuditError: it is no such file, or of another version, or not one byte for byte: its records, its order or its
+            spelling were changed.
+    """
+    lines = text.splitlines(keepends=True)
+    if not lines:
+        raise AuditError(f"{name}: holds no record, so there is nothing to execute")
+    records = tuple(_record(line, f"{name}, line {number}") for number, line in enumerate(lines, 1))
+    said, found = records[0].plan_fingerprint, plan_fingerprint(records)
+    if said != found:
+        raise AuditError(f"{name}: changed: its records give the fingerprint {found}, it says {escape(said)}")
+    if ndjson(fingerprinted(records)) != text:
+        # A key twice, or other spelling: another reader could take it for something else.
+        raise AuditError(f"{name}: changed: it is not written as `--format ndjson` writes its records")
+    return records
+
+
+def _record(line: str, where: str) -> AbortRecord:
+    try:
+        return AbortRecord.model_validate_json(line)
+    except ValidationError as error:
+        if made := other_version(error):
+            raise AuditError(f"{where}: {made}") from error
+        wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'it'}: {e['msg']}" for e in error.errors())
+        raise AuditError(
+            f"{where}: is no record of a plan ({escape(wrong)}). Only what `abort-plan --format ndjson` prints can be "
+            "checked"
+        ) from error
+
+
+def check_time(records: Sequence[AbortRecord], now_ms: int, name: str) -> None:
+    """Refuses a plan of which a record is too old to be executed.
+
+    Raises:
+        AuditError: what was true when the files were copied may have changed since.
+    """
+    ends_ms = min(record.not_after_ms for record in records)
+    if now_ms > ends_ms:
+        raise AuditError(f"{name}: expired at {iso_utc(ends_ms)}: copy the logs again, audit, and print a new plan")
+
+
+def check_against(records: Sequence[AbortRecord], stored: Sequence[AbortRecord], name: str) -> None:
+    """Refuses a plan with a record that its run never recommended in this form.
+
+    Raises:
+        AuditError: someone changed it, and its fingerprint as well.
+    """
+    known = [record.model_dump(exclude=_MAY_DIFFER) for record in stored]
+    for record in records:
+        if record.model_dump(exclude=_MAY_DIFFER) not in known:
+            raise AuditError(
+                f"{name}: run {escape(record.run_id)} recommends no such abort of {record.topic_partition}, "
+                f"producer id {record.producer_id}"
+            )
+
+
+def what_was_checked(records: Sequence[AbortRecord], now_ms: int) -> str:
+    """What is said of a plan that may be executed: from when on, and which producers must be ended first."""
+    first = records[0]
+    early = [record.not_before_ms for record in records if record.not_before_ms > now_ms]
+    wait = f"; {len(early)} of them not before {iso_utc(max(early))}" if early else ""
+    until = iso_utc(min(record.not_after_ms for record in records))
+    checked = (
+        f"plan {first.plan_fingerprint} of run {escape(first.run_id)}: {count(len(records), 'record')}, unchanged, "
+        f"valid until {until}{wait}"
+    )
+    return "".join(f"{line}\n" for line in (checked, *producers_to_end(records)))
+
+
+def producers_to_end(records: Iterable[AbortRecord]) -> list[str]:
+    """One line for each record whose producer must be ended before it is sent."""
+    return [_producer_to_end(record) for record in records if record.must_end_producer]
+
+
+def _producer_to_end(record: AbortRecord) -> str:
+    transactional_id = str(record.transactional_id)
+    return (
+        f"first end the producer of {record.topic_partition}, transactional id {escape(transactional_id)}: what it "
+        "writes there before the abort would be lost. Stop it and fence its id; a fresh "
+        f"`{TRANSACTIONS} describe {shell_option('--transactional-id', transactional_id)}` must show an epoch above "
+        f"{record.producer_epoch} and not list the partition"
+    )
+
+
+def expired(records: Iterable[AbortRecord], now_ms: int) -> list[str]:
+    """One line where a part of the plan is out of date."""
+    ended = [record.not_after_ms for record in records if record.not_after_ms < now_ms]
+    if not ended:
+        return []
+    return [
+        f"{count(len(ended), 'record')} expired, the first at {iso_utc(min(ended))}: copy the files and audit again"
+    ]

@@ -1,0 +1,111 @@
+"""The abort plan as a shell script, which looks at the clock and at the brokers before it sends anything."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from txn_analysis.kafka.tools import TRANSACTIONS
+from txn_analysis.plan.renderings import why_not_by_epochs
+from txn_analysis.text.escape import escape, shell_option, shell_word
+from txn_analysis.text.words import count, iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from txn_analysis.plan.abort_plan import AbortRecord
+
+_CONFIG = '${COMMAND_CONFIG:+--command-config "$COMMAND_CONFIG"}'
+
+
+def commands(records: Sequence[AbortRecord]) -> str:
+    """One script for any POSIX shell: `plan_script.sh`, then for each record its checks and its one abort.
+
+    The abort is in the `--start-offset` form, which looks the open transaction up on the broker, where the producer
+    cannot return; and has the recorded epochs, which the broker refuses once newer data came in, where it can. A record
+    for which its form is not known is named and refused.
+    """
+    if not records:
+        return "# Nothing to abort: this run found no hanging transaction.\n"
+    first = records[0]
+    last_ms = max(record.not_after_ms for record in records)
+    title = f"# Abort plan {escape(first.plan_fingerprint)} of run {escape(first.run_id)}"
+    head = [
+        "#!/bin/sh",
+        f"{title}: {count(len(records), 'transaction')}, not after {iso_utc(last_ms)}.",
+        resources.files("txn_analysis.plan").joinpath("plan_script.sh").read_text(encoding="ascii").rstrip("\n"),
+    ]
+    return "\n".join([*head, *(line for r in records for line in _lines(r)), "", 'exit "$status"']) + "\n"
+
+
+def _lines(record: AbortRecord) -> Iterator[str]:
+    yield ""
+    yield from _comments(record)
+    checks = list(_checks(record))
+    if not checks:
+        yield f"record={_words(record)}"
+        yield f"refuse {shell_word('no command: ' + why_not_by_epochs(record))} || :"
+        return
+    yield f"if {checks[0]} &&"
+    yield from (f"    {check} &&" for check in checks[1:-1])
+    yield f"    {checks[-1]}; then"
+    yield _abort(record, by_epochs=record.must_end_producer)
+    yield "sent $?"
+    yield "fi"
+    if record.is_sendable_by_epochs and not record.must_end_producer:
+        yield f"#   brokers before 3.0: {_abort(record, by_epochs=True)}"
+
+
+def _comments(record: AbortRecord) -> Iterator[str]:
+    start = f"offset {record.txn_start_offset}" + ("" if record.is_txn_start_exact else " or below")
+    yield (
+        f"# {record.topic_partition} from {start}: producer id {record.producer_id}, "
+        f"epoch {record.producer_epoch}; {escape(record.rule)}"
+    )
+    yield f"#   record {escape(record.finding_id)}"
+    if record.transactional_id is not None:
+        yield f"#   transactional id: {escape(record.transactional_id)}"
+    yield f"#   not before {iso_utc(record.not_before_ms)}, not after {iso_utc(record.not_after_ms)}"
+    yield f"#   check first: {escape(record.precondition)}"
+
+
+def _checks(record: AbortRecord) -> Iterator[str]:
+    """Calls of the functions of `plan_script.sh`; none where there is no abort to send."""
+    if record.must_end_producer and not record.is_sendable_by_epochs:
+        return
+    # Whole seconds, on the safe side.
+    from_s, to_s = -(-record.not_before_ms // 1000), record.not_after_ms // 1000
+    yield f'begin {shell_word(record.finding_id)} {_words(record)} {from_s} {to_s} "$@"'
+    name, last_ms = record.transactional_id, record.last_timestamp_ms
+    last_timestamp = "unknown" if last_ms is None else last_ms
+    if record.must_end_producer and name is not None:
+        word = shell_word(name)
+        yield f'is_said_to_be_ended {word} {shell_word("--ended " + word)} "$@"'
+    yield (
+        f"is_open {record.producer_id} {record.producer_epoch} {record.txn_start_offset} {last_timestamp} "
+        f"{shell_option('--topic', record.topic)} --partition {record.partition}"
+    )
+    if record.must_end_producer and name is not None:
+        # Last, so that as little time as possible is left to come back.
+        yield (
+            f"is_ended {record.producer_id} {record.producer_epoch} {shell_word(record.topic_partition)} "
+            f"{shell_word(name)} {shell_option('--transactional-id', name)}"
+        )
+
+
+def _words(record: AbortRecord) -> str:
+    return shell_word(
+        f"{record.topic_partition} from offset {record.txn_start_offset}, producer id {record.producer_id}"
+    )
+
+
+def _abort(record: AbortRecord, *, by_epochs: bool) -> str:
+    which = f"--start-offset {record.txn_start_offset}"
+    if by_epochs:
+        which = (
+            f"--producer-id {record.producer_id} --producer-epoch {record.producer_epoch} "
+            f"--coordinator-epoch {record.coordinator_epoch}"
+        )
+    return (
+        f"{TRANSACTIONS} {_CONFIG} abort {shell_option('--topic', record.topic)} --partition {record.partition} {which}"
+    )

@@ -1,0 +1,190 @@
+"""Which rows of a run are wanted, and whether the run has ever seen what a filter names.
+
+A filter that names something unknown is refused: an alert with a slip in it would be green for ever. One that is given
+twice adds. A pattern, a duration or a state may match nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from txn_analysis.errors import ConfigError
+from txn_analysis.kafka.topics import STATE_TOPIC
+from txn_analysis.runs.asked_states import names_producers
+from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
+from txn_analysis.text.escape import clip, escape
+from txn_analysis.text.words import listed, ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from txn_analysis.runs.run_tables import RunTables
+
+_MOST_NAMED = 8
+_NAME_WIDTH = 80
+_NOTHING = "''"  # as a shell would have it
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which rows are wanted; an empty tuple, or None, asks for all, and several values for any of them.
+
+    A pattern must match the whole id, as Kafka's does. `duration_ms` asks for what has lasted longer than that
+    (strictly). `state_partitions` are partitions of `__transaction_state`.
+    """
+
+    topics: tuple[str, ...] = ()
+    partitions: tuple[int, ...] = ()
+    states: tuple[str, ...] = ()
+    producer_ids: tuple[int, ...] = ()
+    duration_ms: int | None = None
+    transactional_id_patterns: tuple[str, ...] = ()
+    state_partitions: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what could only give a wrong answer.
+
+        Raises:
+            ConfigError: a partition without its topic, or a pattern that is no regular expression.
+        """
+        if self.partitions and not self.topics:
+            raise ConfigError("--partition needs --topic: say of which topic")
+        for pattern in self.transactional_id_patterns:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ConfigError(
+                    f"--transactional-id-pattern {clip(pattern, _NAME_WIDTH)}: is not a regular expression: {error}; a "
+                    "backslash before a sign makes it stand for itself"
+                ) from error
+
+    def has_id(self, transactional_id: str | None) -> bool:
+        """Whether the id is wanted; an unknown id matches no pattern."""
+        if not self.transactional_id_patterns:
+            return True
+        patterns = self.transactional_id_patterns
+        return transactional_id is not None and any(re.fullmatch(p, transactional_id) for p in patterns)
+
+    def has(self, row: Mapping[str, Any], *, in_doubt: bool) -> bool:
+        """Whether a row of `findings` is wanted.
+
+        Args:
+            row: the finding.
+            in_doubt: what is not known of it may be what is asked for.
+        """
+        asked = (
+            (self.topics, row["topic"]),
+            (self.partitions, row["partition"]),
+            (self.producer_ids, row["producer_id"]),
+            (self.states, row["coordinator_state"]),
+            (self.state_partitions, row["state_partition"]),
+        )
+        is_named = all(not wanted or value in wanted or (in_doubt and value is None) for wanted, value in asked)
+        is_id = self.has_id(row["transactional_id"]) or (in_doubt and row["transactional_id"] is None)
+        idle_ms = row["idle_ms"]
+        is_long = self.duration_ms is None or (in_doubt if idle_ms is None else idle_ms > self.duration_ms)
+        return is_named and is_id and is_long
+
+    @property
+    def places(self) -> dict[str, tuple[Any, ...]]:
+        """The wanted topics and partitions, as `Stored.listed` takes them."""
+        asked = {"topic": self.topics, "partition": self.partitions}
+        return {name: wanted for name, wanted in asked.items() if wanted}
+
+    @property
+    def rows(self) -> dict[str, tuple[Any, ...]]:
+        """The same, and the wanted producer ids."""
+        return self.places | ({"producer_id": self.producer_ids} if self.producer_ids else {})
+
+    def has_one_of(self, places: Iterable[Mapping[str, Any]]) -> bool:
+        """Whether one of some partitions is wanted."""
+        return not self.topics or any(
+            place["topic"] in self.topics and (not self.partitions or place["partition"] in self.partitions)
+            for place in places
+        )
+
+
+def check_seen(tables: RunTables, filters: Filters, *, of_coordinator: bool = False) -> None:
+    """Refuse what a run has never seen.
+
+    Args:
+        tables: the run.
+        filters: what is asked for.
+        of_coordinator: also the partitions that the coordinator's transactions list are asked about, not logs alone.
+
+    Raises:
+        ConfigError: it names the option, what it names, and what there is.
+    """
+    if filters.topics:
+        _check_places(filters, tables.places(of_coordinator=of_coordinator))
+    if filters.state_partitions:
+        _check_state_partitions(filters, json.loads(tables.run["state_coverage"]))
+    if filters.producer_ids:
+        unseen = sorted(set(filters.producer_ids) - _producers_seen(tables, filters.producer_ids))
+        if unseen:
+            raise ConfigError(f"--producer-id {unseen[0]}: this run saw no such producer; {_LOOK}")
+
+
+def check_ids_seen(tables: RunTables, transactional_ids: Collection[str]) -> None:
+    """Refuse transactional ids that a run has never seen: neither its coordinators' records nor its findings have them.
+
+    Raises:
+        ConfigError: it names the id.
+    """
+    if not transactional_ids:
+        return
+    unseen = set(transactional_ids)
+    asked = {"transactional_id": sorted(unseen)}
+    unseen -= {row["transactional_id"] for row in tables.listed(FINDINGS, "transactional_id", **asked)}
+    for batch in tables.finished().evidence.batches(TRANSACTION_STATES, "transactional_id", **asked):
+        unseen -= set(batch["transactional_id"].to_pylist())
+    if unseen:
+        named = clip(min(unseen), _NAME_WIDTH)
+        raise ConfigError(f"--transactional-id {named}: this run saw no such id; the verb `list` shows all ids")
+
+
+_LOOK = "the verbs `list` and `describe-producers` show those that it saw"
+
+
+def _check_places(filters: Filters, seen: Collection[tuple[str, int]]) -> None:
+    topics = sorted({topic for topic, _ in seen})
+    for topic in filters.topics:
+        if topic not in topics:
+            close = difflib.get_close_matches(topic, topics, n=1)
+            there = f"did you mean {escape(close[0])}?" if close else f"it saw {_names(topics)}"
+            raise ConfigError(f"--topic {clip(topic, _NAME_WIDTH) or _NOTHING}: this run saw no such topic; {there}")
+    for number in filters.partitions:
+        if not any((topic, number) in seen for topic in filters.topics):
+            present = sorted(partition for topic, partition in seen if topic in filters.topics)
+            named = _names(sorted(filters.topics))
+            raise ConfigError(
+                f"--partition {number}: this run saw no such partition; of {named} it saw {ranges(present)}"
+            )
+
+
+def _names(names: list[str]) -> str:
+    return listed([clip(name, _NAME_WIDTH) for name in names], _MOST_NAMED) or "none"
+
+
+def _check_state_partitions(filters: Filters, coverage: Mapping[str, Any]) -> None:
+    seen = [p["partition"] for p in coverage.get("partitions") or [] if p["is_seen"]]
+    for number in filters.state_partitions:
+        if number not in seen:
+            there = f"it saw {ranges(seen)}" if seen else "it saw none"
+            raise ConfigError(f"--coordinator {STATE_TOPIC}-{number}: this run saw no such partition; {there}")
+
+
+def _producers_seen(tables: RunTables, producer_ids: tuple[int, ...]) -> set[int]:
+    """Those of some producer ids that occur in the run: in its logs, or at the coordinator."""
+    wanted, found = {*producer_ids}, set[int]()
+    for batch in tables.batches(PARTITION_HEALTH, "producers"):
+        found |= wanted.intersection(
+            p["producer_id"] for of_one in batch["producers"].to_pylist() for p in of_one or ()
+        )
+    for batch in tables.batches(TRANSACTIONS, "producer_id", producer_id=producer_ids):
+        found.update(batch["producer_id"].unique().to_pylist())
+    return found if found == wanted else found | names_producers(tables.finished(), producer_ids)

@@ -1,0 +1,34 @@
+"""The report of a finished run again, from the tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txn_analysis.questions.timelines import pictures_of
+from txn_analysis.report.build import build_report
+from txn_analysis.runs.run_tables import run_tables
+from txn_analysis.tables import FINDINGS, INPUTS, PARTITION_HEALTH
+
+if TYPE_CHECKING:
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.report.pictures import Pictures
+    from txn_analysis.settings import Settings
+    from txn_analysis.storage.stored import Stored
+
+
+def load_report(warehouse: Stored, settings: Settings, run_id: str | None = None) -> AuditReport:
+    """The report of a run; of the cluster's last one where none is named.
+
+    Raises:
+        WarehouseError: there is no such warehouse, or no such run.
+    """
+    tables = run_tables(warehouse, settings.cluster, run_id)
+    run = tables.run
+    own = warehouse.listed(INPUTS, cluster=[run["cluster"]], capture=[run["capture"]])
+    of_health = [name for name in PARTITION_HEALTH.names if name != "producers"]
+    return build_report(run, own, tables.listed(PARTITION_HEALTH, *of_health), tables.listed(FINDINGS))
+
+
+def pictures(warehouse: Stored, report: AuditReport) -> Pictures:
+    """The series behind the pictures of a report whose run is in the tables; see `timelines.pictures_of`."""
+    return pictures_of(report, run_tables(warehouse, report.run.cluster, report.run.run_id))

@@ -1,0 +1,200 @@
+"""The series behind a report's pictures, from the tables of one run.
+
+However long the logs are, only some hundred points are kept for each of some tens of partitions and transactional ids,
+the worst first (`log_slices`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.kafka.topics import BROKER_WRITTEN_TOPICS
+from txn_analysis.kafka.transactions import TOMBSTONE
+from txn_analysis.questions.log_slices import Place, Shown, log_points, marker_points
+from txn_analysis.report.pictures import (
+    IdTimeline,
+    LogPoint,
+    MarkerPoint,
+    PartitionTimeline,
+    Pictures,
+    RunPoint,
+    StateChange,
+)
+from txn_analysis.runs.asked_states import of_ids
+from txn_analysis.tables import FINDINGS, LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, RUNS, TRANSACTIONS
+from txn_analysis.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from txn_analysis.coordinator.history import History
+    from txn_analysis.kafka.transactions import StateRecord
+    from txn_analysis.report.model import AuditReport, PartitionItem
+    from txn_analysis.runs.evidence import Evidence
+    from txn_analysis.runs.run_tables import RunTables
+
+MOST_PARTITIONS = 24
+MOST_IDS = 24
+MOST_CHANGES = 60
+MOST_RUNS = 30
+
+_PLACE = ("topic", "partition")
+_APPENDS = (*_PLACE, "base_offset", "last_offset", "moment_ms", "timestamp_ms")
+_OF_BATCHES = (*_PLACE, "base_offset", "last_offset", "max_timestamp_ms", "is_control", "marker", "timestamp_type")
+_OF_PIECES = (*_PLACE, "first_offset", "last_offset", "last_moment_ms", "max_timestamp_ms")
+_OF_TRANSACTIONS = (*_PLACE, "txn_start_offset", "end_offset", "end_timestamp_ms", "outcome")
+
+Row = dict[str, Any]
+
+
+def pictures_of(report: AuditReport, tables: RunTables) -> Pictures:
+    """The series of one report, from the tables of its run."""
+    ids = _worst_ids(report)
+    partitions = _partition_timelines(tables, worst_places(report), report.run.as_of_ms)
+    return Pictures(partitions, _id_timelines(of_ids(tables.finished(), ids), ids), _run_points(run_points(tables)))
+
+
+def worst_places(report: AuditReport) -> dict[Place, Shown]:
+    """The partitions to show, worst first, each with the offsets to show: as many before its last stable offset as
+    after. Partitions with nothing but transactions in progress are not shown.
+    """
+    partitions = report.partitions_by_place
+    verdicts = defaultdict(list)
+    for finding in report.findings:
+        if finding.verdict is not Verdict.IN_PROGRESS:
+            verdicts[finding.topic, finding.partition].append(finding.verdict.severity)
+    ranked = sorted(verdicts, key=lambda place: (-max(verdicts[place]), -_hidden(partitions.get(place)), place))
+    windows = {place: _window(partitions.get(place)) for place in ranked}
+    return dict([(place, window) for place, window in windows.items() if window is not None][:MOST_PARTITIONS])
+
+
+def _hidden(item: PartitionItem | None) -> int:
+    return 0 if item is None else item.hidden_record_count or 0
+
+
+def _window(item: PartitionItem | None) -> Shown | None:
+    if item is None or item.first_offset is None or item.end_offset is None or item.last_stable_offset is None:
+        return None
+    stable, end = item.last_stable_offset, item.end_offset
+    return Shown(max(item.first_offset, 2 * stable - end), end) if end > stable else None
+
+
+def _worst_ids(report: AuditReport) -> list[str]:
+    ids = (f.transactional_id for f in report.findings if f.verdict is not Verdict.IN_PROGRESS)
+    return list(dict.fromkeys(name for name in ids if name is not None))[:MOST_IDS]
+
+
+def _batches(evidence: Evidence, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
+    """Per batch: offsets, the time of a broker's clock if it has one (as `log.summary` sees it), any other."""
+    broker_written = pa.array(sorted(BROKER_WRITTEN_TOPICS), pa.string())
+    ending = pa.array(["COMMIT", "ABORT"])
+    for batch in evidence.batches(LOG_BATCHES, *_OF_BATCHES, **_of(places)):
+        is_ending = pc.or_(pc.is_null(batch["marker"]), pc.is_in(batch["marker"], ending))
+        is_append_time = pc.fill_null(pc.equal(batch["timestamp_type"], "LogAppendTime"), fill_value=False)
+        is_moment = pc.or_(pc.and_(batch["is_control"], is_ending), is_append_time)
+        is_moment = pc.or_(is_moment, pc.is_in(batch["topic"], broker_written))
+        timestamps = batch["max_timestamp_ms"]
+        moments = pc.if_else(is_moment, timestamps, pa.scalar(None, pa.int64()))
+        yield _appends(batch, batch["base_offset"], batch["last_offset"], moments, timestamps)
+
+
+def _pieces(tables: RunTables, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
+    """The same of a log of which no batch was kept (`--depth quick`): per piece, and per end marker between them."""
+    for batch in tables.finished().evidence.batches(LOG_PIECES, *_OF_PIECES, **_of(places)):
+        times = batch["last_moment_ms"], batch["max_timestamp_ms"]
+        yield _appends(batch, batch["first_offset"], batch["last_offset"], *times)
+    for batch in _transactions(tables, places):
+        ended = batch.filter(pc.is_valid(batch["end_timestamp_ms"]))
+        at, when = ended["end_offset"], ended["end_timestamp_ms"]
+        yield _appends(ended, at, at, when, when)
+
+
+def _appends(batch: pa.RecordBatch, *columns: pa.Array) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([batch["topic"], batch["partition"], *columns], names=[*_APPENDS])
+
+
+def _transactions(tables: RunTables, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
+    return tables.batches(TRANSACTIONS, *_OF_TRANSACTIONS, **_of(places))
+
+
+def _of(places: Mapping[Place, Shown]) -> dict[str, list[Any]]:
+    return {name: sorted({place[at] for place in places}) for at, name in enumerate(_PLACE)}
+
+
+def run_points(tables: RunTables) -> list[Row]:
+    """One row per capture of the cluster up to this run: what its last run found hidden, and how many hung."""
+    warehouse, run = tables.warehouse, tables.run
+    every = warehouse.listed(RUNS, "run_id", "run_number", "as_of_ms", "capture", cluster=[run["cluster"]])
+    upto = sorted((r for r in every if r["run_number"] <= run["run_number"]), key=lambda r: int(r["run_number"]))
+    last = {r["capture"]: r for r in upto}.values()
+    shown = sorted(last, key=lambda r: (r["as_of_ms"] is not None, r["as_of_ms"], r["run_number"]), reverse=True)
+    shown = shown[:MOST_RUNS]
+    ids = [r["run_id"] for r in shown]
+    health = warehouse.listed(PARTITION_HEALTH, "run_id", "open_transaction_count", "hidden_record_count", run_id=ids)
+    blocked = [row for row in health if row["open_transaction_count"] > 0]
+    hidden, unknown = Counter[str](), Counter(row["run_id"] for row in blocked if row["hidden_record_count"] is None)
+    for row in blocked:
+        hidden[row["run_id"]] += row["hidden_record_count"] or 0
+    found = warehouse.listed(FINDINGS, "run_id", run_id=ids, verdict=[Verdict.HANGING.value])
+    hanging = Counter(row["run_id"] for row in found)
+    counts = {"hidden_record_count": hidden, "unknown_count": unknown, "hanging_count": hanging}
+    return [run | {name: count[run["run_id"]] for name, count in counts.items()} for run in shown]
+
+
+def _partition_timelines(
+    tables: RunTables, places: Mapping[Place, Shown], as_of_ms: int | None
+) -> tuple[PartitionTimeline, ...]:
+    if not places:
+        return ()
+    markers = marker_points(_transactions(tables, places), places)
+    appends = _batches(tables.finished().evidence, places)
+    points = log_points(appends, _transactions(tables, places), places, as_of_ms)
+    without = {place: window for place, window in places.items() if not points[place]}
+    if without:
+        points |= log_points(_pieces(tables, without), _transactions(tables, without), without, as_of_ms)
+    return tuple(_timeline(place, points[place], markers[place]) for place in places)
+
+
+def _timeline(place: Place, points: list[Row], markers: list[Row]) -> PartitionTimeline:
+    is_broker_time = any(row["moment_ms"] is not None for row in points)
+    clock = "moment_ms" if is_broker_time else "timestamp_ms"
+    timed = sorted((row for row in points if row[clock] is not None), key=lambda row: int(row["end_offset"]))
+    return PartitionTimeline(
+        *place,
+        is_broker_time,
+        tuple(LogPoint(row[clock], row["end_offset"], row["last_stable_offset"]) for row in timed),
+        tuple(
+            MarkerPoint(row["time_ms"], row["offset"], row["outcome"], row["marker_count"])
+            for row in sorted(markers, key=lambda row: int(row["offset"]))
+        ),
+    )
+
+
+def _id_timelines(known: Mapping[str, History], ids: Iterable[str]) -> tuple[IdTimeline, ...]:
+    timelines = (IdTimeline(name, state_changes(known.get(name, ()))) for name in ids)
+    return tuple(timeline for timeline in timelines if timeline.changes)
+
+
+def state_changes(history: Iterable[StateRecord]) -> tuple[StateChange, ...]:
+    """The last records of one transactional id, oldest first; copies of a record are counted once."""
+    once = list({record.order: record for record in history}.values())[-MOST_CHANGES:]
+    changes = (_change(record) for record in once)
+    return tuple(change for change in changes if change is not None)
+
+
+def _change(record: StateRecord) -> StateChange | None:
+    time_ms = record.recorded_ms if record.last_update_ms is None else record.last_update_ms
+    state = TOMBSTONE if record.is_tombstone else record.state
+    if time_ms is None or state is None:
+        return None
+    return StateChange(time_ms, state, record.producer_id, record.producer_epoch, len(record.topic_partitions))
+
+
+def _run_points(runs: list[Row]) -> tuple[RunPoint, ...]:
+    ordered = sorted(runs, key=lambda row: (row["as_of_ms"] or 0, row["run_number"]))
+    counts = ("hidden_record_count", "unknown_count", "hanging_count")
+    return tuple(RunPoint(row["run_id"], row["as_of_ms"], *(row[name] or 0 for name in counts)) for row in ordered)

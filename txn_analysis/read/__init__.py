@@ -1,0 +1,1 @@
+"""Reading: files become batches and records, and every byte is accounted for."""

@@ -1,0 +1,139 @@
+"""Batch lines of one slice of a dump, as columns.
+
+Where there are many, the compiled reader takes those that have the form of the first one; whatever does not fit exactly
+is read line by line with a form's regular expression. Both give the same rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.kafka.batch_format import CODECS, TIMESTAMP_TYPES
+from txn_analysis.read.dump.field_reader import read_alike
+from txn_analysis.read.dump.forms import BATCH_FORMS, LEGACY_BATCH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from txn_analysis.columns.arrays import Array
+    from txn_analysis.read.dump.lines import Lines
+
+_NEWEST_FORM = BATCH_FORMS["3.2+"]
+COLUMNS = _NEWEST_FORM.names
+_FLAGS = ("is_transactional", "is_control", "is_valid")
+_MAGIC_2, _MAGIC_BEFORE = 2, 1
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Lines that read as batch lines, in file order.
+
+    `line` is the index in `Lines`; `columns` has one array for each of COLUMNS: -1 is Kafka's "none", `codec` is a
+    place in CODECS, `timestamp_type` one in TIMESTAMP_TYPES, and `magic` is 1 for every format before 2.
+    """
+
+    line: Array
+    columns: Mapping[str, Array]
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def take(self, index: Array) -> Candidates:
+        """The rows at `index`, which ascends."""
+        if len(index) == len(self):
+            return self
+        first, last = (int(index[0]), int(index[-1])) if len(index) else (0, -1)
+        if last - first + 1 == len(index):
+            return self._rows(slice(first, last + 1))
+        return self._rows(index)
+
+    def sorted(self) -> Candidates:
+        """The rows in file order."""
+        return self if (np.diff(self.line) > 0).all() else self._rows(np.argsort(self.line))
+
+    def _rows(self, index: Array | slice) -> Candidates:
+        return Candidates(self.line[index], {name: values[index] for name, values in self.columns.items()})
+
+
+def read_batch_lines(lines: Lines) -> Candidates:
+    """Every line of the slice that is a batch line of some tool version, by whole-line grammar.
+
+    Lines that only begin like one are left out; the caller sees them as bytes that nothing accounts for.
+    """
+    alike = _read_alike(lines, lines.batch_lines)
+    others = np.setdiff1d(lines.batch_lines, alike.line, assume_unique=True)
+    found = _joined(alike, _read_one_by_one(lines, np.concatenate([others, lines.legacy_batch_lines])))
+    return _plausible(found)
+
+
+def _read_alike(lines: Lines, index: Array) -> Candidates:
+    """Of many lines, those that have the form of the first one."""
+    found = read_alike(lines.data, lines.starts[index], lines.ends[index], BATCH_FORMS.values())
+    if found is None:
+        return _candidates(index[:0], {name: np.empty(0, np.int64) for name in COLUMNS})
+    read, fits = found
+    read["magic"] = np.full(len(index), _MAGIC_2)
+    read.setdefault("delete_horizon", np.full(len(index), ABSENT))
+    read["codec"] %= len(CODECS)
+    alike = _candidates(index, read)
+    return alike if fits.all() else alike.take(np.flatnonzero(fits))
+
+
+def _read_one_by_one(lines: Lines, index: Array) -> Candidates:
+    rows = [(line, row) for line in index.tolist() if (row := read_batch_line(lines.text(line))) is not None]
+    columns = {name: np.array([row[name] for _, row in rows], np.int64) for name in COLUMNS}
+    return _candidates(np.array([line for line, _ in rows], np.int64), columns)
+
+
+def _candidates(line: Array, columns: dict[str, Array]) -> Candidates:
+    return Candidates(line, columns | {name: columns[name].astype(np.bool_) for name in _FLAGS})
+
+
+def _joined(one: Candidates, other: Candidates) -> Candidates:
+    if not len(one) or not len(other):
+        return (one if len(one) else other).sorted()
+    columns = {name: np.concatenate([one.columns[name], other.columns[name]]) for name in COLUMNS}
+    return Candidates(np.concatenate([one.line, other.line]), columns).sorted()
+
+
+def read_batch_line(text: bytes) -> dict[str, int] | None:
+    """The COLUMNS of one line, or None where it is no batch line; the reference for the compiled reader."""
+    for form in BATCH_FORMS.values():
+        row = form.read(text)
+        if row is not None:
+            return {"delete_horizon": ABSENT} | row | {"magic": _MAGIC_2, "codec": row["codec"] % len(CODECS)}
+    return _read_legacy_line(text)
+
+
+def _read_legacy_line(text: bytes) -> dict[str, int] | None:
+    found = LEGACY_BATCH.fullmatch(text)
+    if found is None:
+        return None
+    numbers = {name: int(found[name]) for name in ("last_offset", "position", "max_timestamp", "size", "crc")}
+    row = dict.fromkeys(COLUMNS, ABSENT) | dict.fromkeys(_FLAGS, 0) | numbers
+    row |= {"base_offset": numbers["last_offset"], "magic": _MAGIC_BEFORE}
+    row["codec"] = CODECS.index(found["codec"].decode().lower())
+    row["timestamp_type"] = TIMESTAMP_TYPES.index(found["timestamp_type"].decode())
+    row["is_valid"] = int((found["valid_late"] or found["valid_early"]) == b"true")
+    bounds = {field.name: field.value for field in _NEWEST_FORM.fields if field.name in numbers}
+    return row if all(bounds[name].low <= number <= bounds[name].high for name, number in numbers.items()) else None
+
+
+def _plausible(found: Candidates) -> Candidates:
+    """Leave out lines whose numbers no broker writes: offsets and sizes that run backwards, fields below -1.
+
+    The largest offset is left out too: an offset after it would have no number.
+    """
+    c = found.columns
+    good = (c["base_offset"] >= 0) & (c["last_offset"] >= c["base_offset"]) & (c["position"] >= 0) & (c["size"] > 0)
+    good &= c["last_offset"] < np.iinfo(np.int64).max
+    good &= c["record_count"] <= c["last_offset"] - c["base_offset"] + 1
+    good &= c["position"] <= np.iinfo(np.int64).max - c["size"]
+    for name in ("record_count", "producer_id", "producer_epoch", "base_sequence", "last_sequence", "leader_epoch"):
+        good &= c[name] >= ABSENT
+    good &= (c["record_count"] >= 0) | (c["magic"] < _MAGIC_2)
+    return found if good.all() else found.take(np.flatnonzero(good))

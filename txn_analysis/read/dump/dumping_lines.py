@@ -1,0 +1,273 @@
+"""Whether a `Dumping …` line is a line of the dump, or text that a client put into a record.
+
+Keys, values and header keys are printed raw (kafka-formats.md, 1.5), so a record can hold any line, also a whole forged
+section. The text before is therefore walked from line to line as the tool wrote it, record by record by the lengths
+that each record line states. A `Dumping …` line counts where this walk arrives exactly at it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from txn_analysis.kafka.topics import DECODED_TOPICS
+from txn_analysis.read.inputs.recognise import NOISE_LINE
+from txn_analysis.read.inputs.sections import DumpedFile, parse_dump_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LOOK_BACK_BYTES = 1 << 20
+_MAX_GROWTH = 3  # bytes that one byte of a record can take in the dump: U+FFFD stands for a byte that is not UTF-8
+_REPLACEMENT = "\ufffd".encode()
+_RECORD_HEAD_BYTES = 1 << 16
+_LABEL_BYTES = 128  # at most, around key and value, also where a decoder prints them
+_STUCK, _UNMEASURED = 0, -1
+
+# Every repetition has a bound that no line of the tool reaches; a client's text could keep another one busy for hours.
+_TOKENS = rb"(?: [A-Za-z]{1,32}: [A-Za-z0-9-]{1,32}){0,24}?"
+_BATCH = re.compile(
+    rb"baseOffset: (\d{1,19}) lastOffset: (\d{1,19}) count: (\d{1,10})[^\n]{0,400}? position: (\d{1,19})"
+    rb" [^\n]{0,100}?size: (\d{1,10}) magic: [^\n]*\n"
+)
+_LEGACY_BATCH = re.compile(
+    rb"offset: \d{1,19} position: \d{1,19} [^\n]{0,100}?(?<!key)(?<!value)size: \d{1,10} magic: [01] [^\n]*\n"
+)
+_RECORD = re.compile(
+    rb"(?:\| )?offset: \d+"
+    + _TOKENS
+    + rb" key[sS]ize: (-?\d{1,10}) value[sS]ize: (-?\d{1,10})"
+    + _TOKENS
+    + rb" headerKeys: \[([^\]\n]*)\]"
+)
+_CONTROL_END = re.compile(rb" (?:endTxnMarker: \w+ coordinatorEpoch: -?\d+|controlType: \w+\(\d+\)[^\n]*)\n")
+_FIXED_LINE = re.compile(
+    rb"(?:producerId: -?\d+ producerEpoch: [^\n]*|version: \d+ producerId: [^\n]*"
+    rb"|Found \d+ invalid bytes at the end of [^\n]*"
+    rb"|offset: \d+ position: \d+|timestamp: -?\d+ offset: -?\d+|[^\n]* is empty\.|[^\n]* passed sanity check\.)\n"
+)
+_DUMPING = re.compile(
+    rb"Dumping ([^\n]*)\n(?:(?:(?:Log s|S)tarting offset: \d+|Snapshot end offset: [^\n]*|KRaft bootstrap snapshot)\n)?"
+)
+_ANCHOR = re.compile(
+    rb"\n(?=baseOffset: \d|\| offset: \d|offset: \d+ position: |Dumping "
+    rb"|producerId: -?\d+ producerEpoch: |version: \d+ producerId: )"
+)
+
+# The decoders' own forms. An id in the text form may hold anything, but its length is that of the key less 4 bytes; the
+# JSON form has no raw newline.
+_STATE_KEY = re.compile(rb" key: (?:transaction_metadata::)?transactionalId=")
+_STATE_VALUE = re.compile(
+    rb" payload: (?:<DELETE>|producerId:-?\d+,producerEpoch:-?\d+,state=\w+,partitions=[\w.,() \[\]-]*,"
+    rb"txnLastUpdateTimestamp=-?\d+,txnTimeoutMs=-?\d+)\n"
+)
+_STATE_JSON = re.compile(rb' key: \{"type":"\d{1,5}","data":\{[^\n]*\n')
+_STATE_JSON_PAYLOAD = re.compile(rb'\}\} payload: (?:<DELETE>\n|\{"version":"\d{1,5}","data":\{)')
+_STATE_ERROR = re.compile(rb" key: (?:(?:Unknown record type|Error at offset) [^\n]*|unknown::version=-?\d{1,5})\n")
+_STATE_KEY_OVERHEAD_BYTES = 4  # version and length of the id (kafka-formats.md, 5.1)
+
+_PRINTED_SIZE = re.compile(rb"(?:alue|ey)[sS]ize: (\d{6,10})(?!\d)")
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """Where the walk stands between two lines, and what the lines before demand of the next ones."""
+
+    at: int
+    due: int | None = 0  # record lines that the batch still has to print; None where that is not known
+    is_deep: bool = False
+    next_position: int | None = None
+    last_offset: int = -1
+    is_decoded: bool = False  # the section is of the topic whose records the decoder prints
+    has_bare_record: bool = True  # the last record has no header keys, which are raw text without a length
+
+
+class StartProver:
+    """Decides for the `Dumping …` lines of one text, in order, whether they are real.
+
+    Args:
+        read: the text from one byte to another, cut at its end.
+        is_decoded: how to read the records before the first `Dumping …` line that the walk meets.
+    """
+
+    def __init__(self, read: Callable[[int, int], bytes], *, is_decoded: bool) -> None:
+        self._read = read
+        self._is_decoded = is_decoded
+        self._walk: _Walk | None = None
+        self._is_stuck = False
+        self._blocked_until = 0
+        self.anchor = 0  # the byte where the walk was begun
+
+    def is_proven(self, start: int) -> bool:
+        """Whether the `Dumping …` line at byte `start` cannot stand inside a record."""
+        if start < self._blocked_until:
+            return False
+        if self._walk is None or start - self._walk.at > LOOK_BACK_BYTES:
+            self._begin(max(0, start - LOOK_BACK_BYTES), start)
+        if self._walk is None or self._is_stuck:
+            return False
+        origin = self._walk.at
+        text = self._read(origin, start)
+        walk = replace(self._walk, at=0)
+        while walk.at < len(text):
+            step = _step(text, walk)
+            if step == _UNMEASURED:
+                step = _after_unmeasured(text, walk)
+            if isinstance(step, int):
+                self._is_stuck = step == _STUCK
+                self._blocked_until = origin + step
+                break
+            walk = step
+        self._walk = replace(walk, at=origin + walk.at)
+        return self._walk.at == start and walk.due in {0, None} and walk.has_bare_record
+
+    def _begin(self, window_start: int, start: int) -> None:
+        self._is_stuck = False
+        if window_start == 0:
+            self.anchor = 0
+            self._walk = _Walk(0)
+            return
+        found = _ANCHOR.search(self._read(window_start - 1, start))
+        if found is None:
+            self._walk = None
+            return
+        self.anchor = window_start + found.start()
+        self._walk = _Walk(self.anchor, due=None, is_decoded=self._is_decoded)
+
+
+def printed_reach(text: bytes, start: int, end: int) -> list[tuple[int, int]]:
+    """Records in [start, end) that print 100 kB or more: where their sizes stand, and a byte that they end before.
+
+    Such a record can hide the record line that it belongs to from a look back of 1 MiB.
+    """
+    reaches: list[tuple[int, int]] = []
+    rest_of_line = text.find(b"\n", start, end) + 1
+    # Without keySize there is no record line; batch lines have no k.
+    if rest_of_line and text.find(b"k", rest_of_line, end) < 0:
+        end = rest_of_line
+    if text.find(b" key: ", start, end) < 0 and text.find(b" payload: ", start, end) < 0:
+        return reaches
+    line_end = last_label = -1
+    for found in _PRINTED_SIZE.finditer(text, start, end):
+        if found.end() > line_end:
+            newline = text.find(b"\n", found.end(), end)
+            line_end = newline if newline >= 0 else end
+            last_label = max(text.rfind(label, found.end(), line_end) for label in (b" key: ", b" payload: "))
+        if last_label >= found.end():
+            reach = _RECORD_HEAD_BYTES + 2 * _MAX_GROWTH * int(found[1])
+            reaches.append((found.start(), found.start() + reach))
+    return reaches
+
+
+def _step(text: bytes, walk: _Walk) -> _Walk | int:
+    """The walk after its next line or record.
+
+    Or, where `text` ends first, the place before which nothing can be a line of the dump; `_STUCK` where no line of a
+    dump stands here, and `_UNMEASURED` where a record does not say how long its text is.
+    """
+    if batch := _BATCH.match(text, walk.at):
+        return _step_batch(text, walk, batch)
+    if legacy := _LEGACY_BATCH.match(text, walk.at):
+        return replace(walk, at=legacy.end(), due=None, next_position=None) if walk.due in {0, None} else _STUCK
+    if record := _RECORD.match(text, walk.at):
+        return _step_record(text, walk, record)
+    if walk.due not in {0, None}:
+        return _STUCK
+    if dumping := _DUMPING.match(text, walk.at):
+        return _step_section(dumping)
+    fixed = _FIXED_LINE.match(text, walk.at) or NOISE_LINE.match(text, walk.at)
+    return replace(walk, at=fixed.end()) if fixed else _STUCK
+
+
+def _step_batch(text: bytes, walk: _Walk, batch: re.Match[bytes]) -> _Walk | int:
+    base, last, count, position, size = (int(group) for group in batch.groups())
+    is_chained = walk.next_position is None or (position == walk.next_position and base > walk.last_offset)
+    if walk.due not in {0, None} or not is_chained:
+        return _STUCK
+    is_deep = walk.is_deep or (count > 0 and text.startswith(b"| ", batch.end()))
+    return replace(
+        walk,
+        at=batch.end(),
+        due=count if is_deep else 0,
+        is_deep=is_deep,
+        next_position=position + size,
+        last_offset=last,
+    )
+
+
+def _step_record(text: bytes, walk: _Walk, record: re.Match[bytes]) -> _Walk | int:
+    if walk.due == 0:
+        return _STUCK
+    end = _record_end(text, record, is_decoded=walk.is_decoded)
+    if end is None:
+        return _STUCK if record[3] else _UNMEASURED
+    if end > len(text):
+        return end
+    return replace(walk, at=end, due=walk.due and walk.due - 1, has_bare_record=not record[3])
+
+
+def _record_end(text: bytes, record: re.Match[bytes], *, is_decoded: bool) -> int | None:
+    """Where the record's text ends, behind its newline; None where its lengths do not say."""
+    at = record.end()
+    if text.startswith(b"\n", at):
+        return at + 1
+    if control := _CONTROL_END.match(text, at):
+        return control.end()
+    key_bytes, value_bytes = int(record[1]), int(record[2])
+    if is_decoded and (end := _decoded_end(text, at, key_bytes)):
+        return end
+    start = at
+    for label, size in ((b" key: ", key_bytes), (b" payload: ", value_bytes)):
+        # A null has no label, and up to 2.3 a null value takes the key's away as well.
+        if size >= 0 and text.startswith(label, at):
+            at += len(label) + size
+    if at == start or _REPLACEMENT in text[start:at]:
+        return None
+    return at + 1 if at >= len(text) or text.startswith(b"\n", at) else None
+
+
+def _after_unmeasured(text: bytes, walk: _Walk) -> _Walk | int:
+    """The walk at the first line after an unmeasured record that stands in no record, whatever the lines say.
+
+    If a record hid that line, its own line would stand between, and it could reach that far. So each line on the way
+    that looks like a record line, real or not, moves the end of the stretch out. The place that is reached is returned
+    where it lies behind the end of `text`.
+    """
+    reach, has_bare_record, is_decoded = walk.at, True, walk.is_decoded
+    at: int | None = walk.at
+    while at is not None and (at < reach or at == walk.at):
+        if record := _RECORD.match(text, at):
+            end = _record_end(text, record, is_decoded=is_decoded) or _reach(record)
+            reach, has_bare_record = max(reach, end), not record[3]
+        elif text.startswith(b"| offset: ", at):
+            reach = max(reach, at + LOOK_BACK_BYTES)
+        is_decoded = is_decoded and not text.startswith(b"Dumping ", at)
+        found = _ANCHOR.search(text, at)
+        at = found.end() if found else None
+    if at is None and reach > len(text):
+        return reach
+    at = len(text) if at is None else at
+    return _Walk(at, due=None, is_decoded=is_decoded, has_bare_record=has_bare_record)
+
+
+def _reach(record: re.Match[bytes]) -> int:
+    sizes = sum(max(0, int(size)) for size in record.group(1, 2))
+    return record.end() + _MAX_GROWTH * sizes + _LABEL_BYTES
+
+
+def _decoded_end(text: bytes, at: int, key_bytes: int) -> int | None:
+    if error := _STATE_ERROR.match(text, at):
+        return error.end()
+    if json := _STATE_JSON.match(text, at):
+        has_value = json[0].endswith((b"}}\n", b" payload: <DELETE>\n")) and _STATE_JSON_PAYLOAD.search(json[0])
+        return json.end() if has_value else None
+    key = _STATE_KEY.match(text, at)
+    value = _STATE_VALUE.match(text, key.end() + key_bytes - _STATE_KEY_OVERHEAD_BYTES) if key else None
+    return value.end() if value else None
+
+
+def _step_section(dumping: re.Match[bytes]) -> _Walk:
+    file = parse_dump_path(dumping[1].decode(errors="replace"))
+    is_decoded = isinstance(file, DumpedFile) and file.topic in DECODED_TOPICS
+    return _Walk(dumping.end(), due=None, is_decoded=is_decoded)

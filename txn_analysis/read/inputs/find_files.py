@@ -1,0 +1,160 @@
+"""Which files an ingest reads: paths, folders and globs, resolved before anything is opened."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from txn_analysis.errors import InputError
+from txn_analysis.kafka.topics import STATE_TOPIC
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+_GLOB_CHARACTERS = frozenset("*?[")
+_STATE_FOLDER = f"{STATE_TOPIC}-"
+
+
+@dataclass(frozen=True, order=True)
+class SourceFile:
+    """One regular file to read."""
+
+    path: str
+    size_bytes: int
+
+    @property
+    def place(self) -> str:
+        """The path as a task opens it, whose worker may run in another folder than the one in which it was given."""
+        return place_of(self.path)
+
+
+def place_of(path: str) -> str:
+    """An absolute path to the same file; links in it stay as they are."""
+    return os.path.join(os.getcwd(), path)  # noqa: PTH109 `Path` would drop what does not change where it leads
+
+
+class _UnusableError(Exception):
+    """One path that cannot be read, with the remedy."""
+
+
+class _GoneError(Exception):
+    """A file that was deleted after its folder was listed."""
+
+
+def find_files(paths: Sequence[str]) -> list[SourceFile]:
+    """The files under `paths` (files, folders, globs, `file://` URIs), each once, sorted by path.
+
+    Folders are read with all their sub-folders; files and folders whose name begins with a dot are passed over there,
+    and so is what is deleted while the folder is read. The coordinator's state is listed last, with its sizes: of a log
+    directory that brokers write to, it must not be older than the logs.
+
+    Raises:
+        InputError: paths that do not exist, cannot be read, or are no regular files; one line for each.
+    """
+    found: dict[str, SourceFile] = {}
+    problems: list[str] = []
+    state_folders: list[str] = []
+
+    def look_at(candidates: Iterable[str], given: str | None = None) -> None:
+        for candidate in candidates:
+            try:
+                found.setdefault(candidate, _regular_file(candidate))
+            except _UnusableError as error:
+                problems.append(f"{candidate}: {error}")
+            except _GoneError:  # brokers that run delete segments; the folder is as if it were listed a moment later
+                if candidate == given:
+                    problems.append(f"{candidate}: it was deleted while it was looked at. Copy it again")
+
+    for path in paths:
+        look_at(list(_expand(path, problems, state_folders)), path)
+    for folder in state_folders:
+        look_at(_folder_files(folder, problems, []))
+    if problems:
+        raise InputError(sorted(set(problems)))
+    return sorted(found.values())
+
+
+def _expand(given: str, problems: list[str], state_folders: list[str]) -> Iterator[str]:
+    """The files that one argument names. A file system other than the local one would be listed here."""
+    try:
+        path = _local_path(given)
+        matches = [path] if os.path.lexists(path) else _glob(path)
+    except _UnusableError as error:
+        problems.append(f"{given}: {error}")
+        return
+    for match in matches:
+        if not Path(match).is_dir():
+            yield match
+            continue
+        before = len(problems), len(state_folders)
+        files = list(_folder_files(match, problems, state_folders))
+        yield from files
+        if not files and before == (len(problems), len(state_folders)):
+            problems.append(f"{match}: no files in this folder. Check the path")
+
+
+def _local_path(given: str) -> str:
+    if "://" not in given and not given.startswith("file:/"):
+        return given
+    uri = urlsplit(given)
+    if uri.scheme != "file" or uri.netloc not in {"", "localhost"}:
+        msg = "only local files can be read. Copy it here first"
+        raise _UnusableError(msg)
+    return unquote(uri.path)
+
+
+def _glob(pattern: str) -> list[str]:
+    matches = sorted(glob.glob(pattern, recursive=True)) if _GLOB_CHARACTERS & set(pattern) else []  # noqa: PTH207 - `**`
+    if not matches:
+        msg = "no such file or folder. Check the path; quote a glob so that the shell does not change it"
+        raise _UnusableError(msg)
+    return matches
+
+
+def _folder_files(folder: str, problems: list[str], state_folders: list[str]) -> Iterator[str]:
+    """The files under a folder; those of `__transaction_state` are left for later, and named in `state_folders`."""
+
+    def unreadable(error: OSError) -> None:
+        if isinstance(error, FileNotFoundError) and error.filename != folder:
+            return
+        problems.append(f"{error.filename}: the folder cannot be read ({error.strerror}). Check its permissions")
+
+    root = Path(folder).resolve()
+    for parent, folders, names in os.walk(folder, onerror=unreadable):
+        # A linked folder is not walked into, so it must be refused rather than passed over in silence.
+        shown = sorted(name for name in folders if not name.startswith("."))
+        linked = [name for name in shown if (Path(parent) / name).is_symlink()]
+        later = [name for name in shown if name.startswith(_STATE_FOLDER) and name not in linked]
+        state_folders += [os.path.join(parent, name) for name in later]
+        folders[:] = [name for name in shown if name not in later]
+        for name in sorted([*names, *linked]):
+            if name.startswith("."):
+                continue
+            path = Path(parent) / name
+            # realpath, as Path.resolve raises where links go in a circle.
+            if path.is_symlink() and (name in linked or not Path(os.path.realpath(path)).is_relative_to(root)):
+                problems.append(f"{path}: a link out of the given folder, or to a folder. Name its target instead")
+            else:
+                yield str(path)
+
+
+def _regular_file(path: str) -> SourceFile:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - one call for kind and size
+    except OSError as error:
+        if not os.path.lexists(path):
+            raise _GoneError from error
+        msg = f"cannot be read ({error.strerror}). Copy the file again"
+        raise _UnusableError(msg) from error
+    if not stat.S_ISREG(status.st_mode):
+        msg = "not a regular file. Save the text to a file first, it is read more than once"
+        raise _UnusableError(msg)
+    if not os.access(path, os.R_OK):
+        msg = "no permission to read it. Change its mode or owner"
+        raise _UnusableError(msg)
+    return SourceFile(path, status.st_size)

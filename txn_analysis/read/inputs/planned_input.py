@@ -1,0 +1,270 @@
+"""Plan: what each input is, which sections it has, and which byte ranges of them the scan reads.
+
+Plan, scan, link: a dump is cut along its `Dumping …` sections and then by bytes, so that one file of any size is read
+by many tasks; the scan parses each range for itself, and the position chain links them again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from txn_analysis.errors import InputError
+from txn_analysis.kafka.batches import BatchPlace
+from txn_analysis.kafka.sections import BINARY_GRAMMARS, LOG, SNAPSHOT, STATE, TXNINDEX
+from txn_analysis.kafka.topics import DECODED_TOPICS, STATE_TOPIC
+from txn_analysis.read.inputs.recognise import CONSOLE_JSON, CONSOLE_TEXT, Refusal, recognise
+from txn_analysis.read.inputs.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txn_analysis.read.inputs.recognise import Recognition
+    from txn_analysis.read.inputs.survey import ChunkFacts, SectionMark, TrailerMark
+    from txn_analysis.read.inputs.survey_job import FileSurvey
+
+KIND_NAMES = {
+    LOG: "log_dump",
+    STATE: "transaction_state_dump",
+    SNAPSHOT: "snapshot_dump",
+    TXNINDEX: "aborted_txn_dump",
+    CONSOLE_TEXT: "transaction_state_console",
+    CONSOLE_JSON: "transaction_state_console",
+}
+NO_PARTITION = -1  # a console export does not say which partitions of __transaction_state it covers
+_COPY_AGAIN = "Copy the file again, or pass --skip-unrecognised"
+_SHOWN_PROBLEMS = 3
+
+
+@dataclass(frozen=True)
+class Section:
+    """One `Dumping …` section of an input, the whole text of a console export, or what a broker's own file holds.
+
+    `kind` is log, state (a segment of __transaction_state with decoded records), snapshot, txnindex, console_text or
+    console_json. [text_start_bytes, text_end_bytes) is the body, without the lines before it and the trailer after it;
+    `torn_bytes` is what the trailer says of an incomplete last batch. Where `is_start_proven` is False, the section can
+    be text inside a record of the section before. A broker's own segment can be cut at `cuts`, where batches begin; a
+    statement of a checkpoint has the offset in `file_base_offset`, or the word in `stated`.
+    """
+
+    index: int
+    kind: str
+    dump_path: str
+    topic: str
+    partition: int
+    file_base_offset: int
+    text_start_bytes: int
+    text_end_bytes: int
+    torn_bytes: int
+    is_start_proven: bool
+    grammar: str
+    stated: str | None = None
+    cuts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class PlannedInput:
+    """One input. `kind` joins the contract's names of its sections' kinds by `+`; NULL where nothing was recognised.
+
+    `problem` is why the file, or a part of it, cannot be read: `byte N: what is wrong. What to do`. `same_paths` are
+    further files with the same content, which are not read. `rejects` are spans (start, end, reason) that planning
+    could not understand, of a broker's own file; those of a text are found by reading it again.
+    """
+
+    path: str
+    input_id: str
+    kind: str | None
+    grammar: str | None
+    compression: str | None
+    size_bytes: int
+    text_bytes: int
+    problem: str | None
+    sections: tuple[Section, ...]
+    same_paths: tuple[str, ...] = ()
+    rejects: tuple[tuple[int, int, str], ...] = ()
+
+    @property
+    def is_broker_file(self) -> bool:
+        """A file of a broker's log directory, no text."""
+        return self.grammar in BINARY_GRAMMARS
+
+
+@dataclass(frozen=True)
+class ScanRange:
+    """Bytes [start, end) of one section's body, for one task to parse."""
+
+    path: str
+    compression: str | None
+    input_id: str
+    section: Section
+    start: int
+    end: int
+
+    def place(self, ingest_id: str) -> BatchPlace:
+        """Where batches of it are read."""
+        section = self.section
+        return BatchPlace(ingest_id, self.input_id, section.index, section.topic, section.partition)
+
+
+def check_inputs(planned: Sequence[PlannedInput], skip_unrecognised: bool) -> None:
+    """Ends the run before any verdict where an input, or a part of one, is not understood.
+
+    Raises:
+        InputError: one line `PATH: byte N: what is wrong. What to do` for each such input, unless to be skipped.
+    """
+    problems = [f"{plan.path}: {plan.problem}{_the_same(plan)}" for plan in planned if plan.problem is not None]
+    if problems and not skip_unrecognised:
+        raise InputError(problems)
+
+
+def _the_same(plan: PlannedInput) -> str:
+    names = list(plan.same_paths[:_SHOWN_PROBLEMS])
+    if len(plan.same_paths) > _SHOWN_PROBLEMS:
+        names.append(f"{len(plan.same_paths) - _SHOWN_PROBLEMS} more")
+    return f" (the same: {', '.join(names)})" if names else ""
+
+
+def plan_text(survey: FileSurvey) -> PlannedInput:
+    """The plan of one input from what its chunks say; nothing is read here."""
+    chunks, failure = survey.chunks, survey.failure
+    recognition = chunks[0].recognition if chunks else recognise(b"", 0)
+    text_bytes = chunks[-1].end if chunks else 0
+    sections: list[Section] = []
+    problems: list[tuple[int, str]] = []
+    if failure is not None:
+        problems.append((failure.offset, f"{failure.reason}. {failure.remedy or _COPY_AGAIN}"))
+    elif recognition is None or isinstance(recognition, Refusal):
+        problems.append((0, str(recognition)))
+    elif recognition.kind in {CONSOLE_TEXT, CONSOLE_JSON}:
+        sections, problems = _console_sections(recognition, chunks, text_bytes)
+    else:
+        sections, problems = _dump_sections(recognition, chunks, text_bytes)
+    return PlannedInput(
+        path=survey.source.path,
+        input_id=_input_id(survey),
+        kind="+".join(dict.fromkeys(KIND_NAMES[section.kind] for section in sections)) or None,
+        grammar="+".join(dict.fromkeys(section.grammar for section in sections)) or None,
+        compression=survey.compression,
+        size_bytes=survey.source.size_bytes,
+        text_bytes=text_bytes,
+        problem=_joined(problems),
+        sections=tuple(sections),
+    )
+
+
+def _input_id(survey: FileSurvey) -> str:
+    """A fingerprint of the text alone: the same text under another name, or compressed, is the same input.
+
+    What could not be read to its end is no other file's equal, so its name takes the place of the rest of its text.
+    """
+    digest = blake2b(b"".join(chunk.digest for chunk in survey.chunks), digest_size=DIGEST_BYTES)
+    if survey.failure is not None:
+        digest.update(survey.source.path.encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def _joined(problems: list[tuple[int, str]]) -> str | None:
+    shown = [f"byte {at}: {what}" for at, what in sorted(problems)[:_SHOWN_PROBLEMS]]
+    if len(problems) > _SHOWN_PROBLEMS:
+        shown.append(f"and {len(problems) - _SHOWN_PROBLEMS} more such places in this file")
+    return "; ".join(shown) or None
+
+
+def _torn_at(chunks: Sequence[ChunkFacts], text_bytes: int) -> int | None:
+    """Where a last line without a newline begins; None where the text ends with a newline."""
+    last_newline = next((c.last_newline for c in reversed(chunks) if c.last_newline is not None), -1)
+    return last_newline + 1 if last_newline + 1 < text_bytes else None
+
+
+def _torn_problem(at: int) -> tuple[int, str]:
+    return at, f"the text ends inside this line. {_COPY_AGAIN}"
+
+
+def _console_sections(
+    recognition: Recognition, chunks: Sequence[ChunkFacts], text_bytes: int
+) -> tuple[list[Section], list[tuple[int, str]]]:
+    # The JSON formatter writes no newline after an object, so only the object itself tells whether it is whole.
+    torn_at = chunks[-1].cut_object if recognition.kind == CONSOLE_JSON else _torn_at(chunks, text_bytes)
+    section = Section(
+        index=0,
+        kind=recognition.kind,
+        dump_path="",
+        topic=STATE_TOPIC,
+        partition=NO_PARTITION,
+        file_base_offset=0,
+        text_start_bytes=0,
+        text_end_bytes=text_bytes if torn_at is None else torn_at,
+        torn_bytes=0,
+        is_start_proven=True,
+        grammar=recognition.grammar or "",
+    )
+    return [section], [] if torn_at is None else [_torn_problem(torn_at)]
+
+
+def _dump_sections(
+    recognition: Recognition, chunks: Sequence[ChunkFacts], text_bytes: int
+) -> tuple[list[Section], list[tuple[int, str]]]:
+    torn_at = _torn_at(chunks, text_bytes)
+    text_end = text_bytes if torn_at is None else torn_at
+    problems = [] if torn_at is None else [_torn_problem(torn_at)]
+    marks = _believed_marks(recognition.start, chunks)
+    if not marks or marks[0][0].start != recognition.start:
+        what = "this `Dumping` line names no file that kafka-dump-log dumps, or its header line is missing"
+        problems.append((recognition.start, f"{what}. Dump the file again by its own name"))
+    trailers = {trailer.end: trailer for chunk in chunks for trailer in chunk.trailers}
+    sections: list[Section] = []
+    ends = [*(mark.start for mark, _ in marks[1:]), text_end][: len(marks)]
+    for (mark, is_proven), end in zip(marks, ends, strict=True):
+        if mark.refusal is not None:
+            problems.append((mark.start, str(mark.refusal)))
+        elif mark.body is None:
+            problems.append((mark.start, f"the dump ends before this section's header line. {_COPY_AGAIN}"))
+        else:
+            sections.append(_section(len(sections), mark, end, trailers.get(end), is_proven=is_proven))
+    return sections, problems
+
+
+def _believed_marks(first: int, chunks: Sequence[ChunkFacts]) -> list[tuple[SectionMark, bool]]:
+    """The section starts of a dump, and whether each is proven.
+
+    A line that can stand inside a record and begins nothing readable is left in the section before, as its text.
+    """
+    believed: list[tuple[SectionMark, bool]] = []
+    reach_before = 0  # of the large records in the chunks before
+    for chunk in chunks:
+        for mark in chunk.marks:
+            is_hidden = mark.anchor > 0 and reach_before > mark.anchor
+            follows_decoded = bool(believed) and believed[-1][1] and _is_decoded(believed[-1][0])
+            is_proven = mark.proof == PROVEN or (mark.proof == PROVEN_IF_DECODED and follows_decoded)
+            is_proven = mark.start == first or (is_proven and not is_hidden)
+            if is_proven or (mark.body is not None and mark.start > first):
+                believed.append((mark, is_proven))
+        reach_before = max(reach_before, chunk.reach)
+    return believed
+
+
+def _is_decoded(mark: SectionMark) -> bool:
+    return mark.file is not None and mark.file.topic in DECODED_TOPICS
+
+
+def _section(index: int, mark: SectionMark, end: int, trailer: TrailerMark | None, *, is_proven: bool) -> Section:
+    assert mark.file is not None
+    assert mark.body is not None
+    name = re.split(r"[/\\]", mark.dump_path)[-1]
+    has_trailer = trailer is not None and trailer.start >= mark.body_start and trailer.file_name == name
+    body_end = trailer.start if trailer is not None and has_trailer else max(end, mark.body_start)
+    return Section(
+        index=index,
+        kind=mark.body.kind,
+        dump_path=mark.dump_path,
+        topic=mark.file.topic,
+        partition=mark.file.partition,
+        file_base_offset=mark.file.base_offset,
+        text_start_bytes=mark.body_start,
+        text_end_bytes=body_end,
+        torn_bytes=trailer.torn_bytes if trailer is not None and has_trailer else 0,
+        is_start_proven=is_proven,
+        grammar=mark.body.grammar,
+    )

@@ -1,0 +1,158 @@
+"""What kind of text a file holds, decided by the first of its text and never by its name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from txn_analysis.kafka.batch_headers import UP_TO_MAGIC_BYTES
+from txn_analysis.read.log_dir.producer_files import SNAPSHOT_ENTRY_BYTES, SNAPSHOT_HEAD_BYTES, TXNINDEX_ENTRY_BYTES
+
+HEAD_BYTES = (1 << 16) + (1 << 10)  # a console export's first record prints its id twice, of 32,767 bytes at most
+UNKNOWN_TEXT_REMEDY = "Give it the text of kafka-dump-log, or an export of __transaction_state, or leave the file out"
+
+DUMP = "dump"
+CONSOLE_TEXT = "console_text"
+CONSOLE_JSON = "console_json"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why something is not read, and what to do instead."""
+
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.reason}. {self.remedy}"
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """The kind of a file's text: `dump`, `console_text` or `console_json`.
+
+    `start` is the byte of its first own line, after lines that the tool's environment printed before it. `grammar` is
+    the span of tool versions, known here for console exports only.
+    """
+
+    kind: str
+    start: int
+    grammar: str | None = None
+
+
+# What ends up around a dump when stderr goes to the same file (kafka-formats.md, 1.1 and 1.6): no line of a dump, and
+# nothing that a client could have written.
+NOISE_LINE = re.compile(
+    rb"(?:SLF4J(?:\([A-Z]\))?: [^\n]*"
+    rb"|kafka\.serializer\.\w+ is deprecated\.[^\n]*"
+    rb"|(?:log4j:)?(?:WARN|WARNING|INFO|ERROR|DEBUG)[: ][^\n]*"
+    rb"|\[\d{4}-\d\d-\d\d [^\]\n]*\] (?:WARN|INFO|ERROR|DEBUG) [^\n]*"
+    rb"|\d{4}-\d\d-\d\dT[0-9:.]+Z [\w-]+ (?:WARN|INFO|ERROR|DEBUG) [^\n]*"
+    rb"|Picked up \w*JAVA\w*: [^\n]*|(?:OpenJDK|Java HotSpot)[^\n]* warning: [^\n]*"
+    rb"|Ignoring unknown file [^\n]*|Processed a total of \d+ messages"
+    rb"|Mismatches in :[^\n]*|Found timestamp mismatch in :[^\n]*|Found out of order timestamp in :[^\n]*"
+    rb"|  Index (?:offset|timestamp): [^\n]*|The following indexed offsets are not found in the log\."
+    rb"|Indexed offset: \d+, found log offset: \d+|Non-consecutive offsets in [^\n]*|  \d+ is followed by \d+|)\n"
+)
+
+_CONSOLE_TEXT = re.compile(
+    rb"(?s)(.{1,32767}?)::TransactionMetadata\(transactionalId=\1, producerId=|[^\n]{1,32767}::NULL\n"
+)
+_CONSOLE_JSON = re.compile(rb'\s*\{"key":(?:null|\{"(version|type)":\d+,"data":)')
+_DEFAULT_FORMATTER = re.compile(
+    rb"(?:(?:CreateTime|LogAppendTime):-?\d+|NO_TIMESTAMP|Partition:\d+|Offset:\d+|NO_HEADERS)\t"
+)
+_DUMP_LINE = re.compile(
+    rb"(?:baseOffset: \d|\| offset: \d|offset: \d+ |producerId: \d+ producerEpoch: |version: 0 producerId: )"
+)
+_CHECKPOINT = re.compile(rb"0\n\d+\n(?:[^\s]+ \d+ -?\d+\n|\d+ \d+\n)*\Z")
+_BROKER_FILE = re.compile(rb"version: 0\ntopic_id: |#\n#[^\n]*\n(?:[\w.]+=[^\n]*\n)*(?:cluster|node)\.id=")
+
+
+def recognise(head: bytes, text_bytes: int) -> Recognition | Refusal:
+    """The kind of a text of `text_bytes` bytes that begins with `head` (64 KiB of it, or all), or why it is refused."""
+    if not head:
+        return Refusal("the file is empty", "Copy it again, or leave it out")
+    start = _after_noise(head)
+    if head.startswith(b"Dumping ", start):
+        return _recognised_dump(head, start)
+    return _recognised_export(head, start) or _binary_refusal(head, text_bytes) or _text_refusal(head, start)
+
+
+def _after_noise(head: bytes) -> int:
+    start = 0
+    while noise := NOISE_LINE.match(head, start):
+        start = noise.end()
+    return start
+
+
+def _recognised_dump(head: bytes, start: int) -> Recognition | Refusal:
+    line, newline, _ = head[start:].partition(b"\n")
+    if newline and line.endswith(b"\r"):
+        return Refusal("lines end in CR LF, as Windows writes them", "Change them to LF: tr -d '\\r' < FILE > NEW_FILE")
+    return Recognition(DUMP, start)
+
+
+def _recognised_export(head: bytes, start: int) -> Recognition | Refusal | None:
+    if json := _CONSOLE_JSON.match(head, start):
+        return Recognition(CONSOLE_JSON, start, "3.9" if json[1] == b"version" else "4.0+")
+    if _CONSOLE_TEXT.match(head, start):
+        return Recognition(CONSOLE_TEXT, start, "0.11-3.9")
+    if _DEFAULT_FORMATTER.match(head, start):
+        return Refusal(
+            "an export of the default formatter, which prints the records of __transaction_state as raw bytes",
+            "Export again with --formatter kafka.coordinator.transaction.TransactionLog$TransactionLogMessageFormatter"
+            " (0.11 to 3.9) or org.apache.kafka.tools.consumer.TransactionLogMessageFormatter (3.9 and newer)",
+        )
+    return None
+
+
+def _binary_refusal(head: bytes, text_bytes: int) -> Refusal | None:
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return Refusal(
+            "UTF-16 text, as PowerShell's redirection writes it",
+            "Dump again from cmd.exe, or change it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE",
+        )
+    if b"\x00" not in head:
+        return None if _is_text(head) else Refusal("binary data, not text", UNKNOWN_TEXT_REMEDY)
+    kind = _broker_binary(head, text_bytes)
+    if kind is None:
+        return Refusal("binary data, not text", UNKNOWN_TEXT_REMEDY)
+    return Refusal(
+        f"a binary {kind} of a broker's log directory, compressed, or where its path does not say of which partition",
+        "Give it as the broker has it, such as orders-0/00000000000000000000.log, or a dump of it by kafka-dump-log",
+    )
+
+
+def _is_text(head: bytes) -> bool:
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        return len(head) == HEAD_BYTES and error.end == len(head)  # a character cut by the end of the head
+    return True
+
+
+def _broker_binary(head: bytes, text_bytes: int) -> str | None:
+    """Which of the broker's binary files this is (kafka-formats.md, 5.5 and 5.6)."""
+    version = int.from_bytes(head[:2], "big")
+    entries = int.from_bytes(head[6:10], "big")
+    if version == 1 and text_bytes == SNAPSHOT_HEAD_BYTES + SNAPSHOT_ENTRY_BYTES * entries:
+        return "producer snapshot (.snapshot)"
+    size = int.from_bytes(head[8:12], "big", signed=True)
+    has_batch = len(head) >= UP_TO_MAGIC_BYTES and head[0] == 0 and size > 0
+    if has_batch and head[16] in {0, 1, 2} and size <= max(text_bytes, len(head)):
+        return "log segment (.log)"
+    if version == 0 and text_bytes % TXNINDEX_ENTRY_BYTES == 0:
+        return "transaction index (.txnindex)"
+    return None
+
+
+def _text_refusal(head: bytes, start: int) -> Refusal:
+    if _DUMP_LINE.match(head, start):
+        return Refusal(
+            "it begins inside a dump, after the `Dumping` line that says which partition it is of",
+            "Give it the whole text of kafka-dump-log, from its first line on",
+        )
+    if _CHECKPOINT.match(head) or _BROKER_FILE.match(head):
+        return Refusal("a small text file of a broker's log directory, no dump", "Leave it out")
+    return Refusal("not a text that this version knows", UNKNOWN_TEXT_REMEDY)

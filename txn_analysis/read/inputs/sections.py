@@ -1,0 +1,219 @@
+"""What a `Dumping …` line and the first lines after it say about a section of a dump.
+
+The grammar is that of `kafka-dump-log` (DumpLogSegments), 0.11 to 4.3.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from txn_analysis.kafka.sections import LOG, SNAPSHOT, STATE, TXNINDEX
+from txn_analysis.kafka.topics import STATE_TOPIC
+from txn_analysis.read.dump.forms import BATCH_FORMS, LEGACY_BATCH
+from txn_analysis.read.inputs.recognise import NOISE_LINE, Refusal
+
+EMPTY = "empty"
+OLD_DEEP = "2.1-deep"
+PARTITION_MAX = 2**31 - 1
+OFFSET_MAX = 2**63 - 2  # the offset after it must be a number too
+
+DUMP_TOOL_REMEDY = "Dump it again with kafka-dump-log 2.2 or newer (a newer tool reads the files of older brokers)"
+REMEDY_OLD_DEEP = "Dump again without --deep-iteration/--print-data-log, or with kafka-dump-log 2.2 or newer"
+
+_FILE_NAME = re.compile(r"(\d{1,20})\.(log|snapshot|txnindex|index|timeindex)")
+_OTHER_FILE = re.compile(
+    r"\d+(?:-\d+)?\.checkpoint|bootstrap\.checkpoint|leader-epoch-checkpoint|partition\.metadata"
+    r"|\d+\.\w+\.(?:deleted|cleaned|swap)"
+)
+_FOLDER = re.compile(r"([a-zA-Z0-9._-]{1,249})-(\d{1,10})")
+# Of long topics the name is cut, so that it has at most 255 characters (`LocalLog.logDeleteDirName`).
+_SET_ASIDE = re.compile(r".+\.[0-9a-f]{32}-(delete|future|stray)")
+_HEADER = re.compile(rb"(?:Log s|S)tarting offset: (\d{1,19})\n")
+
+
+@dataclass(frozen=True)
+class DumpedFile:
+    """The file that a `Dumping …` line names. `kind` is its suffix: log, snapshot or txnindex."""
+
+    kind: str
+    topic: str
+    partition: int
+    base_offset: int
+
+
+@dataclass(frozen=True)
+class Body:
+    """What the first lines of a section show: its kind, and the span of tool versions that print such lines."""
+
+    kind: str
+    grammar: str
+
+
+def parse_dump_path(path: str) -> DumpedFile | Refusal | None:
+    r"""The partition and file of a dumped path; None where the name is not one that a broker gives to a file.
+
+    Topic and partition stand only in the parent folder, split at its last `-`. Both `/` and `\` separate folders.
+    """
+    *folders, name = re.split(r"[/\\]", path)
+    file = _FILE_NAME.fullmatch(name)
+    if file is None:
+        return _other_file(name) if _OTHER_FILE.fullmatch(name) else None
+    suffix = file[2]
+    if suffix in {"index", "timeindex"}:
+        return Refusal(f"the dump of an offset index ({name}), which holds no batches", "Dump the .log files only")
+    folder = folders[-1] if folders else ""
+    if aside := set_aside(folder):
+        return aside
+    if not is_partition_folder(folder):
+        return Refusal(
+            f"the path {path!r} does not say which partition it is of",
+            "Dump the file by a path with its folder, such as orders-0/00000000000000000000.log",
+        )
+    if int(file[1]) > OFFSET_MAX:
+        return Refusal(f"{name} is not named after an offset", "Copy it from the broker again, under its own name")
+    topic, _, partition = folder.rpartition("-")
+    return DumpedFile(suffix, topic, int(partition), int(file[1]))
+
+
+def is_partition_folder(folder: str) -> bool:
+    """Whether a broker gives such a name, `<topic>-<partition>`, to the folder of a partition's log."""
+    named = _FOLDER.fullmatch(folder)
+    return named is not None and named[1] not in {".", ".."} and int(named[2]) <= PARTITION_MAX
+
+
+def set_aside(folder: str) -> Refusal | None:
+    """Why a partition's folder is not its log, by the suffix that the broker gave it; None where it has none."""
+    found = _SET_ASIDE.fullmatch(folder)
+    if found is None:
+        return None
+    what = {"delete": "deleted", "future": "future", "stray": "stray"}[found[1]]
+    return Refusal(f"the folder {folder} is a {what} log, not the partition's log", "Leave it out")
+
+
+def _other_file(name: str) -> Refusal:
+    if name.endswith(".checkpoint"):
+        return Refusal(
+            f"a snapshot of KRaft metadata ({name}), which holds no transactions", "Leave it out of the dump"
+        )
+    return Refusal(f"kafka-dump-log does not dump {name}", "Name only .log, .snapshot and .txnindex files")
+
+
+def read_header(text: bytes, at: int, base_offset: int) -> int | None:
+    """Where the body begins after a `.log` section's header line at `at`; None where that line does not stand there.
+
+    The number is the file's name once more, not the partition's log start offset.
+    """
+    header = _HEADER.match(text, at)
+    return header.end() if header and int(header[1]) == base_offset else None
+
+
+_PRE_2_1_BATCH = re.compile(
+    rb"baseOffset: \d+ lastOffset: \d+ (?:count: \d+ )?baseSequence: -?\d+ lastSequence: -?\d+ producerId: -?\d+ "
+    rb"producerEpoch: -?\d+ partitionLeaderEpoch: -?\d+ isTransactional: \w+ position: \d+ \w+: -?\d+ isvalid: [^\n]*"
+)
+_OLD_RECORD = re.compile(
+    rb"offset: \d+ position: \d+ (?:\w+: -?\d+) isvalid: \w+ keysize: -?\d+ valuesize: -?\d+ magic: [012] "
+    rb"compresscodec: \w+ (?:(crc: \d+)|producerId: -?\d+ (producerEpoch: -?\d+ )?sequence: )[^\n]*"
+)
+_WITHOUT_METADATA = re.compile(rb"(?:\| key: | payload: |\n)")
+_FULL_BATCH = re.compile(rb"(?m)^baseOffset: \d+ lastOffset: \d+ count: [1-9][^\n]*\n")
+_SNAPSHOT_LINE = re.compile(
+    rb"producerId: -?\d+ producerEpoch: -?\d+ coordinatorEpoch: -?\d+ currentTxnFirstOffset: "
+    rb"(?:(?P<scala>None|Some\(\d+\))|OptionalLong(?:\.empty|\[\d+\])) "
+    rb"(?P<time>lastTimestamp: -?\d+(?: |$))?(?:firstSequence: [^\n]*)?"
+)
+_TXNINDEX_LINE = re.compile(rb"version: \d+ producerId: \d+ firstOffset: \d+ lastOffset: \d+ lastStableOffset: \d+")
+
+
+def describe_body(file: DumpedFile, body: bytes) -> Body | Refusal:
+    """Kind and grammar of a section from the first lines of its body (or all of it), which end at a newline."""
+    line = _first_line(body)
+    if line is None:
+        is_state = file.kind == LOG and file.topic == STATE_TOPIC
+        return Body(STATE if is_state else file.kind, EMPTY)  # nothing that a decoder should have printed is missing
+    if file.kind == SNAPSHOT:
+        return _snapshot_body(line)
+    if file.kind == TXNINDEX:
+        known = _TXNINDEX_LINE.fullmatch(line)
+        return Body(TXNINDEX, "0.11+") if known else _unknown_line("transaction index")
+    return _log_body(file, body, line)
+
+
+def _first_line(body: bytes) -> bytes | None:
+    at = 0
+    while noise := NOISE_LINE.match(body, at):
+        if noise.end() == at + 1:  # an empty line stands for a record whose metadata was not printed
+            break
+        at = noise.end()
+    return body[at:].partition(b"\n")[0] if at < len(body) else None
+
+
+def _snapshot_body(line: bytes) -> Body | Refusal:
+    known = _SNAPSHOT_LINE.fullmatch(line)
+    if known is None and line.startswith(b"producerId: "):
+        return Refusal("a producer snapshot dumped by a tool before 1.1", DUMP_TOOL_REMEDY)
+    if known is None:
+        return _unknown_line("producer snapshot")
+    if known["time"] is None:
+        return Body(SNAPSHOT, "1.1-3.0")
+    return Body(SNAPSHOT, "3.1-3.4" if known["scala"] else "3.5+")
+
+
+def _log_body(file: DumpedFile, body: bytes, line: bytes) -> Body | Refusal:
+    if line == b"" or _WITHOUT_METADATA.match(line):
+        return _without_metadata()
+    if _PRE_2_1_BATCH.fullmatch(line):
+        return Refusal(
+            "a dump by a tool before 2.1, which does not say which batches are end markers", DUMP_TOOL_REMEDY
+        )
+    if old := _OLD_RECORD.fullmatch(line):
+        return _old_deep_body(file, line, has_epoch=old[2] is not None)
+    if LEGACY_BATCH.fullmatch(line):
+        return _legacy_body(file, body)
+    grammar = next((name for name, form in BATCH_FORMS.items() if form.pattern.fullmatch(line)), None)
+    return _unknown_line("log segment") if grammar is None else _batch_body(file, body, grammar)
+
+
+def _old_deep_body(file: DumpedFile, line: bytes, *, has_epoch: bool) -> Body | Refusal:
+    """Before 2.2 record lines replace the batch lines; a decoded state record still says all that matters."""
+    if file.topic == STATE_TOPIC and has_epoch and b" key: transactionalId=" in line:
+        return Body(STATE, OLD_DEEP)
+    return Refusal("a deep dump by a tool before 2.2, which prints no batches", REMEDY_OLD_DEEP)
+
+
+def _legacy_body(file: DumpedFile, body: bytes) -> Body | Refusal:
+    """A log that begins with message format 0 or 1; the first batch of format 2 names the grammar, if it is near."""
+    batch = re.search(rb"(?m)^baseOffset: [^\n]*", body)
+    if batch is not None:
+        grammar = next((name for name, form in BATCH_FORMS.items() if form.pattern.fullmatch(batch[0])), None)
+        if grammar is not None:
+            return _batch_body(file, body, grammar)
+    is_early = re.match(rb"[^\n]* isvalid: \w+ size: ", body) is not None
+    return Body(LOG, "2.1" if is_early else "2.2-3.1")
+
+
+def _batch_body(file: DumpedFile, body: bytes, grammar: str) -> Body | Refusal:
+    batch = _FULL_BATCH.search(body)
+    first_record = body[batch.end() :] if batch else b""
+    if _WITHOUT_METADATA.match(first_record):
+        return _without_metadata()
+    if file.topic != STATE_TOPIC:
+        return Body(LOG, grammar)
+    # A body of nothing but empty batches has no record that a decoder could have left out.
+    is_decoded = batch is None or (first_record.startswith(b"| ") and b" key: " in first_record.partition(b"\n")[0])
+    return Body(STATE if is_decoded else LOG, grammar)
+
+
+def _without_metadata() -> Refusal:
+    return Refusal(
+        "dumped with --skip-record-metadata, which leaves out the end markers",
+        "Dump again without --skip-record-metadata",
+    )
+
+
+def _unknown_line(what: str) -> Refusal:
+    return Refusal(
+        f"the first line of this {what} is not one that kafka-dump-log 2.1 to 4.3 prints",
+        "Dump the file again, with the tool of such a version: it reads the files of older brokers",
+    )

@@ -1,0 +1,279 @@
+"""The first reading of all bytes of the inputs, a job of Spark if they are many: fingerprints, sections, torn ends."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import pyarrow as pa
+
+from txn_analysis.kafka.batch_headers import PEEK_BYTES
+from txn_analysis.read.inputs.recognise import Refusal
+from txn_analysis.read.inputs.survey import CHUNK_BYTES, ChunkFacts, survey_chunk
+from txn_analysis.read.inputs.text import (
+    TEXT_PER_PACKED_BYTE,
+    TextError,
+    detect_compression,
+    may_unpack_to,
+    open_text,
+)
+from txn_analysis.read.log_dir.files import BrokerFile, PassedOver, sort_out
+from txn_analysis.read.log_dir.survey import BrokerFacts, survey_broker_file
+from txn_analysis.spark.when_needed import running
+from txn_analysis.storage.frames import is_at_hand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from txn_analysis.read.inputs.find_files import SourceFile
+    from txn_analysis.read.log_dir.files import Sorted
+    from txn_analysis.spark.when_needed import Spark
+
+_TASKS_PER_CORE = 4
+_MAX_TASK_BYTES = 512 << 20
+_TEXT_PER_COMPRESSED_BYTE = 5  # a guess that only balances tasks
+_ROWS_PER_BATCH = 64
+_SCHEMA = "file INT, start BIGINT, facts BINARY"
+_ARROW_SCHEMA = pa.schema([("file", pa.int32()), ("start", pa.int64()), ("facts", pa.binary())])
+
+Item = TypeVar("Item")
+_SMALL_FILE_WEIGHT_BYTES = 1 << 16  # to open a file takes as long as to read so much
+
+
+@dataclass(frozen=True)
+class ReadFailure:
+    """A file, or the rest of one, that could not be read; `offset` is a byte of its text.
+
+    `remedy` is what to do where copying it again is no help.
+    """
+
+    offset: int
+    reason: str
+    remedy: str | None = None
+
+
+Facts = ChunkFacts | BrokerFacts | ReadFailure
+_Said = tuple[int, int, Facts]  # file, the first byte of its text, what is there
+
+# A file of a megabyte can unpack to terabytes of lines that look like a dump's.
+_UNPACKS_WITHOUT_END = ReadFailure(
+    0,
+    f"the file unpacks to more than {TEXT_PER_PACKED_BYTE} times its size, as no dump does",
+    "If it is one, unpack it and give the text",
+)
+
+
+@dataclass(frozen=True)
+class FileSurvey:
+    """All that is known of one file's text, in the order of the text; of a broker's own file, `broker` and its `facts`.
+
+    `broker` is a refusal where the file is a broker's, but no evidence where it lies.
+    """
+
+    source: SourceFile
+    compression: str | None
+    chunks: tuple[ChunkFacts, ...]
+    failure: ReadFailure | None
+    broker: BrokerFile | Refusal | None = None
+    facts: BrokerFacts | None = None
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The files of a call that can be evidence, and how many of a log directory's others were passed over, by kind."""
+
+    files: list[FileSurvey]
+    passed_over: dict[str, int] = field(default_factory=dict)
+
+
+class _Piece(NamedTuple):
+    """Whole chunks of one file for one task; `end` is None for a compressed file, which is read from end to end."""
+
+    file: int
+    path: str
+    compression: str | None
+    start: int
+    end: int | None
+    broker: BrokerFile | None = None
+    is_verified: bool = False
+    weight_bytes: int = 0
+
+
+def survey_files(spark: Spark, files: Sequence[SourceFile], *, is_verified: bool = False) -> Survey:
+    """Reads every byte of the texts among `files`, each chunk in one task, and the headers of brokers' own files."""
+    heads = [_head(file) for file in files]
+    found = sort_out(files, [head if isinstance(head, bytes) else b"" for head in heads])
+    kept = [k for k, what in enumerate(found) if not isinstance(what, PassedOver)]
+    pieces = [_pieces(k, files[k], heads[k], found[k], is_verified=is_verified) for k in kept]
+    facts = _read(spark, [piece for of_file in pieces for piece in of_file])
+    surveys = [_file_survey(files[k], heads[k], found[k], facts.get(k, [])) for k in kept]
+    return Survey(surveys, dict(Counter(what.what for what in found if isinstance(what, PassedOver))))
+
+
+def survey_texts(files: Sequence[SourceFile], most_bytes: int | None) -> Iterator[tuple[FileSurvey, bool]]:
+    """The first chunk of each text among `files`, or its first `most_bytes`, without Spark; and whether that is all."""
+    heads = [_head(file) for file in files]
+    found = sort_out(files, [head if isinstance(head, bytes) else b"" for head in heads])
+    texts = [k for k, what in enumerate(found) if what is None]
+    for file, head in ((files[k], heads[k]) for k in texts):
+        compression = _compression(head)
+        end = min(file.size_bytes, most_bytes or CHUNK_BYTES)
+        piece = _Piece(0, file.place, compression, 0, None if compression else end)
+        found_here = () if isinstance(head, ReadFailure) else islice(survey_piece(piece), 1)
+        facts: list[Facts] = [fact for _, fact in found_here]
+        yield _file_survey(file, head, None, facts), compression is None and end == file.size_bytes
+
+
+def _file_survey(file: SourceFile, head: bytes | ReadFailure, what: Sorted, facts: list[Facts]) -> FileSurvey:
+    of_text = [head] if what is None and isinstance(head, ReadFailure) else []
+    return FileSurvey(
+        file,
+        _compression(head) if what is None else None,
+        tuple(f for f in facts if isinstance(f, ChunkFacts)),
+        next((f for f in (*of_text, *facts) if isinstance(f, ReadFailure)), None),
+        what if isinstance(what, BrokerFile | Refusal) else None,
+        next((f for f in facts if isinstance(f, BrokerFacts)), None),
+    )
+
+
+def _read(spark: Spark, pieces: list[_Piece]) -> dict[int, list[Facts]]:
+    """By file, what its pieces say, in the order of the text; little of it is read here, as no job is as fast."""
+    is_little = is_at_hand(sum(piece.weight_bytes for piece in pieces))
+    said = _said_here(pieces) if is_little else _said_in_tasks(spark, pieces)
+    found: dict[int, list[Facts]] = {}
+    for file, _, facts in sorted(said, key=lambda one: one[:2]):
+        found.setdefault(file, []).append(facts)
+    return found
+
+
+def _said_here(pieces: Iterable[_Piece]) -> Iterator[_Said]:
+    return ((piece.file, start, facts) for piece in pieces for start, facts in _facts(piece))
+
+
+def _said_in_tasks(spark: Spark, pieces: list[_Piece]) -> list[_Said]:
+    session = running(spark)
+    tasks = _tasks(pieces, session.sparkContext.defaultParallelism)
+    rows = session.range(0, len(tasks), 1, len(tasks)).mapInArrow(_surveyor(tasks), _SCHEMA).collect()
+    return [(row["file"], row["start"], pickle.loads(row["facts"])) for row in rows]  # noqa: S301 our own tasks wrote it
+
+
+def pack(items: Sequence[Item], sizes: Iterable[int], group_count: int) -> list[list[Item]]:
+    """The items in their order, cut into at most `group_count` groups of about the same total size."""
+    sizes = list(sizes)
+    total = max(1, sum(sizes))
+    groups: dict[int, list[Item]] = {}
+    for item, size, end in zip(items, sizes, accumulate(sizes), strict=True):
+        middle = end - size / 2
+        groups.setdefault(min(group_count - 1, int(middle * group_count / total)), []).append(item)
+    return list(groups.values())
+
+
+def group_count(wanted: int, parallelism: int) -> int:
+    """How many groups of equal work to make where so many are wanted: no core waits while others do a last one."""
+    return -(-wanted // parallelism) * parallelism if wanted > parallelism else max(1, wanted)
+
+
+def _head(file: SourceFile) -> bytes | ReadFailure:
+    try:
+        with open_text(file.path, None) as text:
+            return text.read(0, PEEK_BYTES)
+    except OSError as error:
+        return _unreadable(error)
+
+
+def _compression(head: bytes | ReadFailure) -> str | None:
+    return detect_compression(head) if isinstance(head, bytes) else None
+
+
+def _pieces(
+    number: int, file: SourceFile, head: bytes | ReadFailure, broker: Sorted, *, is_verified: bool
+) -> list[_Piece]:
+    """One file's work; nothing of a file that cannot be read, or is refused."""
+    if isinstance(broker, BrokerFile):
+        weight = max(file.size_bytes, _SMALL_FILE_WEIGHT_BYTES)
+        return [_Piece(number, file.place, None, 0, file.size_bytes, broker, is_verified, weight)]
+    if broker is not None or isinstance(head, ReadFailure):
+        return []
+    compression = _compression(head)
+    if compression is not None:
+        weight = file.size_bytes * _TEXT_PER_COMPRESSED_BYTE
+        return [_Piece(number, file.place, compression, 0, None, weight_bytes=weight)]
+    ends = [(at, min(at + CHUNK_BYTES, file.size_bytes)) for at in range(0, file.size_bytes, CHUNK_BYTES)]
+    return [_Piece(number, file.place, None, start, end, weight_bytes=end - start) for start, end in ends]
+
+
+def _tasks(pieces: list[_Piece], parallelism: int) -> list[list[_Piece]]:
+    sizes = [piece.weight_bytes for piece in pieces]
+    total = sum(sizes)
+    wanted = min(parallelism * _TASKS_PER_CORE, total // CHUNK_BYTES)
+    count = group_count(max(wanted, total // _MAX_TASK_BYTES), parallelism)
+    return [_joined(group) for group in pack(pieces, sizes, count)]
+
+
+def _joined(pieces: list[_Piece]) -> list[_Piece]:
+    """The pieces with neighbours in the same file made one, which keeps a task's description short."""
+    joined: list[_Piece] = []
+    for piece in pieces:
+        if joined and joined[-1].file == piece.file and joined[-1].end == piece.start:
+            joined[-1] = joined[-1]._replace(end=piece.end)
+        else:
+            joined.append(piece)
+    return joined
+
+
+def _surveyor(
+    tasks: list[list[_Piece]],
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def survey(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = (row for task in batch.column(0).to_pylist() for piece in tasks[task] for row in _rows(piece))
+            while chunk := list(islice(rows, _ROWS_PER_BATCH)):
+                yield pa.RecordBatch.from_pylist(chunk, schema=_ARROW_SCHEMA)
+
+    return survey
+
+
+def _rows(piece: _Piece) -> Iterator[dict[str, Any]]:
+    return ({"file": piece.file, "start": start, "facts": pickle.dumps(facts)} for start, facts in _facts(piece))
+
+
+def _facts(piece: _Piece) -> Iterable[tuple[int, Facts]]:
+    return survey_piece(piece) if piece.broker is None else [(0, _survey_broker_file(piece, piece.broker))]
+
+
+def _survey_broker_file(piece: _Piece, broker: BrokerFile) -> BrokerFacts | ReadFailure:
+    try:
+        return survey_broker_file(broker, piece.path, piece.end or 0, is_verified=piece.is_verified)
+    except OSError as error:
+        return _unreadable(error)
+
+
+def survey_piece(piece: _Piece) -> Iterator[tuple[int, ChunkFacts | ReadFailure]]:
+    """The facts of a piece's chunks by their first byte; a failure ends them."""
+    start = piece.start
+    try:
+        with open_text(piece.path, piece.compression) as text:
+            while piece.end is None or start < piece.end:
+                end = start + CHUNK_BYTES if piece.end is None else min(start + CHUNK_BYTES, piece.end)
+                facts = survey_chunk(text.read, start, end)
+                if facts is None and piece.end is None:
+                    return
+                if facts is None or (piece.end is not None and facts.end < end):
+                    yield start, ReadFailure(start, "the file became shorter while it was read")
+                    return
+                yield start, facts
+                start = facts.end
+                if piece.end is None and start > may_unpack_to(text.packed_bytes):
+                    yield start, replace(_UNPACKS_WITHOUT_END, offset=start)
+                    return
+    except TextError as error:
+        yield start, ReadFailure(error.offset, error.reason)
+    except OSError as error:
+        yield start, _unreadable(error)
+
+
+def _unreadable(error: OSError) -> ReadFailure:
+    return ReadFailure(0, f"the file cannot be read ({error.strerror or error})")

@@ -1,0 +1,1 @@
+"""A broker's own files: segments, producer snapshots, transaction indexes, checkpoints."""

@@ -1,0 +1,168 @@
+"""Which of the given files are a broker's own: segments and what lies beside them in a log directory.
+
+A file is one by its content. Its place (partition, first offset) stands only in its path, as `topic-N/0….log`; a name
+alone decides for files without content, and for files that are never evidence, and only beside segments.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from txn_analysis.kafka.batch_headers import HEADER_BYTES, PEEK_BYTES, UP_TO_MAGIC_BYTES, Headers, is_plausible
+from txn_analysis.kafka.sections import (
+    CLUSTER_ID,
+    HIGH_WATERMARK,
+    LEADER_EPOCH,
+    LOG,
+    LOG_START,
+    SNAPSHOT,
+    STATE,
+    TOPIC_ID,
+)
+from txn_analysis.kafka.topics import STATE_TOPIC
+from txn_analysis.read.inputs.recognise import Refusal
+from txn_analysis.read.inputs.sections import DumpedFile, is_partition_folder, parse_dump_path, set_aside
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txn_analysis.read.inputs.find_files import SourceFile
+
+_METADATA_TOPIC = "__cluster_metadata"
+
+_SEGMENT_NAME = re.compile(r"\d{20}\.log")
+_OF_LOG_DIR = {
+    "replication-offset-checkpoint": HIGH_WATERMARK,
+    "log-start-offset-checkpoint": LOG_START,
+    "meta.properties": CLUSTER_ID,
+}
+_OF_PARTITION = {"leader-epoch-checkpoint": LEADER_EPOCH, "partition.metadata": TOPIC_ID}
+# What a broker keeps for itself; nothing in it says anything about transactions.
+_NO_EVIDENCE = re.compile(
+    r"\d+\.(?:index|timeindex)|.*\.(?:deleted|cleaned|swap|tmp)|recovery-point-offset-checkpoint|cleaner-offset-checkpoint"
+    r"|bootstrap\.checkpoint|\d+-\d+\.checkpoint|quorum-state|\.lock|\.kafka_cleanshutdown"
+)
+_TOPIC_ID_HEAD = b"version: 0\ntopic_id: "
+_REMOTE_CACHE = "remote-log-index-cache"
+_BINARY_STARTS = {b"\0", b""}  # offsets and versions begin with it, no text does
+
+
+@dataclass(frozen=True)
+class BrokerFile:
+    """A file of a log directory that is read. `place` is its folder and name; `base_offset` is from its name.
+
+    `kind` is that of the section that it becomes. Files of a whole log directory have no topic. `word` stands beside
+    what it states.
+    """
+
+    kind: str
+    place: str
+    topic: str = ""
+    partition: int = -1
+    base_offset: int = 0
+    word: str | None = None
+
+
+@dataclass(frozen=True)
+class PassedOver:
+    """A file of a log directory that is never evidence; `what` says in the plural which kind of file."""
+
+    what: str
+
+
+Sorted = BrokerFile | PassedOver | Refusal | None
+
+
+def sort_out(files: Sequence[SourceFile], heads: Sequence[bytes]) -> list[Sorted]:
+    """For each file what it is in its log directory; None for one that is no broker's, as far as can be seen.
+
+    Args:
+        files: all files of a call: a file's neighbours say whether its folder is a partition's.
+        heads: the first PEEK_BYTES of each.
+    """
+    paths = [PurePath(os.path.abspath(file.path)) for file in files]  # noqa: PTH100 links stay as they are
+    seen = list(zip(paths, (file.size_bytes for file in files), heads, strict=True))
+    partitions = {p.parent: found for p, size, head in seen if (found := _partition_of(p, size, head)) is not None}
+    log_dirs = {folder.parent for folder in partitions}
+    empty = {p.parent for p, _, head in seen if p.name == "partition.metadata" and head.startswith(_TOPIC_ID_HEAD)}
+    log_dirs |= {folder.parent for folder in empty if is_partition_folder(folder.name)}
+    return [
+        _in_partition(path, size, head, partitions[path.parent])
+        if path.parent in partitions
+        else _outside(path, size, head, log_dirs)
+        for path, size, head in seen
+    ]
+
+
+def is_segment(head: bytes, size_bytes: int) -> bool:
+    """Whether a file can be a segment: batches, or none yet (also preallocated, or cut within the first header)."""
+    if not any(head) or (size_bytes < HEADER_BYTES and head[:1] == b"\0"):
+        return True
+    if len(head) < UP_TO_MAGIC_BYTES:
+        return False
+    first = Headers.at(np.array([0]), head.ljust(PEEK_BYTES, b"\0"), 0)
+    return bool(is_plausible(first)[0])
+
+
+def _partition_of(path: PurePath, size_bytes: int, head: bytes) -> DumpedFile | None:
+    """The partition of the folder that a file is in, if the file is a segment and so proves that it is one."""
+    if not _SEGMENT_NAME.fullmatch(path.name) or not is_segment(head, size_bytes):
+        return None
+    file = _dumped(path)
+    return file if isinstance(file, DumpedFile) else None
+
+
+def _dumped(path: PurePath) -> DumpedFile | Refusal | None:
+    return parse_dump_path(f"{path.parent.name}/{path.name}")
+
+
+def _in_partition(path: PurePath, size_bytes: int, head: bytes, partition: DumpedFile) -> Sorted:
+    if partition.topic == _METADATA_TOPIC:
+        return PassedOver("files of the cluster's metadata")
+    if _NO_EVIDENCE.fullmatch(path.name):
+        return PassedOver(f"{path.suffix} files")
+    place = f"{path.parent.name}/{path.name}"
+    if path.name in _OF_PARTITION:
+        said = BrokerFile(_OF_PARTITION[path.name], place, partition.topic, partition.partition)
+        return said if size_bytes else PassedOver("checkpoints without evidence")  # made, and not written yet
+    file = _dumped(path)
+    is_log = isinstance(file, DumpedFile) and file.kind == LOG
+    if (
+        not isinstance(file, DumpedFile)
+        or head[:1] not in _BINARY_STARTS
+        or (is_log and not is_segment(head, size_bytes))
+    ):
+        return None
+    if file.kind == SNAPSHOT and not size_bytes:
+        return PassedOver("empty .snapshot files")
+    kind = STATE if is_log and file.topic == STATE_TOPIC else file.kind
+    return BrokerFile(kind, place, file.topic, file.partition, file.base_offset)
+
+
+def _outside(path: PurePath, size_bytes: int, head: bytes, log_dirs: set[PurePath]) -> Sorted:
+    """A file that is in no partition's folder: of a whole log directory, or of a folder that is set aside in one."""
+    if path.parent in log_dirs:
+        return _in_log_dir(path, size_bytes)
+    is_inside = path.parent.parent in log_dirs
+    if is_inside and path.parent.name == _REMOTE_CACHE:
+        return PassedOver("cached indexes of remote storage")
+    is_beside_segments = path.name in _OF_PARTITION or _NO_EVIDENCE.fullmatch(path.name)
+    if is_inside and is_beside_segments and is_partition_folder(path.parent.name):
+        return PassedOver("files of partitions without a segment")
+    aside = set_aside(path.parent.name)
+    if aside is not None and is_inside:
+        return PassedOver("files of deleted, future or stray logs")
+    return aside if head[:1] in _BINARY_STARTS else None
+
+
+def _in_log_dir(path: PurePath, size_bytes: int) -> Sorted:
+    if path.name in _OF_LOG_DIR and size_bytes:
+        return BrokerFile(_OF_LOG_DIR[path.name], path.name)
+    is_known = path.name in _OF_LOG_DIR or _NO_EVIDENCE.fullmatch(path.name)
+    return PassedOver("checkpoints without evidence") if is_known else None

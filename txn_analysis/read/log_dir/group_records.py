@@ -1,0 +1,167 @@
+"""The groups in segments of `__consumer_offsets` as brokers wrote them, compressed ones as well.
+
+Of a record the key is read, nothing else: `OffsetCommitKey` has versions 0 and 1 (version, group, topic, partition);
+2 is the metadata of a group, and 3 and more are of other protocols.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from txn_analysis.columns.compiled import compiled
+from txn_analysis.kafka.batch_format import CODECS
+from txn_analysis.kafka.batch_headers import CODEC_MASK, CONTROL, HEADER_BYTES
+from txn_analysis.kafka.batches import GroupNames
+from txn_analysis.kafka.record_batch import MAX_RECORDS_BYTES, BadBatchError, decompressed
+from txn_analysis.read.dump.lines import slices
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.columns.arrays import Array
+    from txn_analysis.kafka.batch_headers import Headers, Read
+
+_BLOCK_BYTES = 4 << 20
+_SMALLEST_RECORD_BYTES = 7
+_LAST_COMMIT_VERSION = 1
+_KEY_HEAD_BYTES = 4  # the version, and the length of the group
+_MOST_VARINT_BITS = 63
+_NO_PLACE = -1
+_PYTHON_US = 10  # for each record
+
+
+class _Bodies(NamedTuple):
+    """The records of some batches: which batches, and where in the data each one's begin and end."""
+
+    batch: Array
+    data: bytes
+    start: Array
+    stop: Array
+
+
+def read_group_records(read: Read, found: Headers) -> GroupNames | None:
+    """The groups that the records of some neighbouring batches commit offsets of; None where a record cannot be read.
+
+    Args:
+        read: the bytes of the file from one position to another, cut at its end.
+        found: the headers of the batches.
+    """
+    if found.is_legacy.any() or (found.size > MAX_RECORDS_BYTES).any():
+        return None
+    batch: list[Array] = []
+    names: list[pa.LargeBinaryArray] = [pa.array([], pa.large_binary())]
+    count = found.number("record_count")
+    try:
+        for bodies in _bodies(read, found):
+            rows, starts, stops = _commits(bodies, count[bodies.batch])
+            batch.append(bodies.batch[rows])
+            names.append(slices(bodies.data, starts, stops))
+    except BadBatchError:
+        return None
+    return GroupNames(np.concatenate([np.empty(0, np.int64), *batch]), pa.concat_arrays(names))
+
+
+def _bodies(read: Read, found: Headers) -> Iterator[_Bodies]:
+    """The records of all data batches, a bounded number of bytes at a time, of compressed ones a batch at a time.
+
+    Raises:
+        BadBatchError: the file is shorter than it was, or a batch is not what its codec says.
+    """
+    attributes, start, stop = found.number("attributes"), found.position, found.position + found.size
+    is_data, codec = attributes & CONTROL == 0, attributes & CODEC_MASK
+    first = 0
+    while first < len(found):
+        last = max(first + 1, int(np.searchsorted(stop, start[first] + _BLOCK_BYTES, "right")))
+        base = int(start[first])
+        data = read(base, int(stop[last - 1]))
+        if len(data) < stop[last - 1] - base:
+            raise BadBatchError("the file is shorter than it was")
+        rows = np.arange(first, last)[is_data[first:last]]
+        plain, packed = rows[codec[rows] == 0], rows[codec[rows] != 0]
+        yield _Bodies(plain, data, start[plain] - base + HEADER_BYTES, stop[plain] - base)
+        for row in packed.tolist():
+            body = decompressed(data[start[row] - base + HEADER_BYTES : stop[row] - base], CODECS[codec[row]])
+            yield _Bodies(np.array([row]), body, np.array([0]), np.array([len(body)]))
+        first = last
+
+
+def _commits(bodies: _Bodies, count: Array) -> tuple[Array, Array, Array]:
+    """Of each offset commit: its batch, as a row of the bodies, and where in the data its group's name stands.
+
+    Raises:
+        BadBatchError: a batch does not hold as many whole records as it counts.
+    """
+    most = int(np.minimum(count, (bodies.stop - bodies.start) // _SMALLEST_RECORD_BYTES).sum())
+    found = np.empty((3, most), np.int64)
+    read_records = _read_records.if_worth(most * _PYTHON_US)
+    raw = np.frombuffer(bodies.data, np.uint8)
+    total = read_records(raw, bodies.start, bodies.stop, count, found[0], found[1], found[2])
+    if total == _NO_PLACE:
+        raise BadBatchError("a record cannot be read")
+    return found[0, :total], found[1, :total], found[2, :total]
+
+
+@compiled
+def _varint(raw: Array, at: int, end: int) -> tuple[int, int]:
+    """A zigzag varint, and where it ends; _NO_PLACE where none stands there."""
+    value = shift = 0
+    while 0 <= at < end and shift <= _MOST_VARINT_BITS:
+        byte = int(raw[at])
+        value |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+        shift += 7
+    return 0, _NO_PLACE
+
+
+@compiled
+def _name(raw: Array, at: int, end: int) -> tuple[int, int]:
+    """Where the group's name stands in a key that is an offset commit's; an end before the start where it is none.
+
+    Two times _NO_PLACE where the key is shorter than it says.
+    """
+    if end - at < 2 or int(raw[at]) << 8 | int(raw[at + 1]) > _LAST_COMMIT_VERSION:
+        return 0, _NO_PLACE
+    if end - at < _KEY_HEAD_BYTES:
+        return _NO_PLACE, _NO_PLACE
+    start = at + _KEY_HEAD_BYTES
+    stop = start + (int(raw[at + 2]) << 8 | int(raw[at + 3]))
+    return (start, stop) if stop <= end else (_NO_PLACE, _NO_PLACE)
+
+
+@compiled
+def _read_records(
+    raw: Array, starts: Array, stops: Array, counts: Array, batch: Array, name_starts: Array, name_stops: Array
+) -> int:
+    """Fills the last three arrays by the commits in the records of some batches, and says how many there are.
+
+    _NO_PLACE where one of the batches holds other records than it counts.
+    """
+    total = 0
+    for k in range(len(starts)):
+        at, stop = starts[k], stops[k]
+        for _ in range(counts[k]):
+            length, at = _varint(raw, at, stop)
+            if at == _NO_PLACE or length < _SMALLEST_RECORD_BYTES - 1 or length > stop - at:
+                return _NO_PLACE
+            end = at + length
+            _, place = _varint(raw, at + 1, end)  # behind the attributes: the time, and the offset
+            _, place = _varint(raw, place, end)
+            size, place = _varint(raw, place, end)
+            if place == _NO_PLACE or size > end - place:
+                return _NO_PLACE
+            if size > 0:
+                name_start, name_stop = _name(raw, place, place + size)
+                if name_start == _NO_PLACE:
+                    return _NO_PLACE
+                if name_stop != _NO_PLACE:
+                    batch[total], name_starts[total], name_stops[total] = k, name_start, name_stop
+                    total += 1
+            at = end
+        if at != stop:
+            return _NO_PLACE
+    return total

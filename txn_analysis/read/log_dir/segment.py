@@ -1,0 +1,234 @@
+"""Scan of a broker's own segment files: the headers of a range of batches become the same columns as lines of dumps.
+
+They are those of a deep dump of the same segment, but for where a batch stands in a text. Of records only the end
+markers are looked into, and the keys of `__consumer_offsets`, which brokers write themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.kafka.batch_format import CODECS, TIMES
+from txn_analysis.kafka.batch_headers import (
+    CODEC_MASK,
+    CONTROL,
+    DELETE_HORIZON,
+    HEADER_BYTES,
+    LOG_APPEND_TIME,
+    TRANSACTIONAL,
+    Headers,
+    HeaderWalk,
+    layout,
+)
+from txn_analysis.kafka.batches import Batches, times
+from txn_analysis.kafka.checksums import checked, crcs
+from txn_analysis.kafka.record_batch import BadBatchError, records_of
+from txn_analysis.kafka.sections import BINARY_VERIFIED, STATE
+from txn_analysis.kafka.topics import BROKER_WRITTEN_TOPICS, GROUP_TOPIC
+from txn_analysis.read.log_dir.group_records import read_group_records
+
+if TYPE_CHECKING:
+    from txn_analysis.columns.arrays import Array
+    from txn_analysis.kafka.batch_headers import Read
+    from txn_analysis.read.inputs.planned_input import ScanRange
+    from txn_analysis.read.inputs.text import Text
+
+_SEQUENCES = 2**31
+_BY_CLIENT, _BY_BROKER = map(TIMES.index, ("CreateTime", "LogAppendTime"))
+_END_MARKERS = {0: "ABORT", 1: "COMMIT"}
+_OTHER_CONTROLS = {
+    2: "LEADER_CHANGE",
+    3: "SNAPSHOT_HEADER",
+    4: "SNAPSHOT_FOOTER",
+    5: "KRAFT_VERSION",
+    6: "KRAFT_VOTERS",
+}
+_CONTROL_KEY_BYTES, _MARKER_VALUE_BYTES = 4, 6
+# The batch of an end marker as brokers write it (kafka-formats.md, 5.4): the lengths are always the same.
+_MARKER_BATCH_BYTES = 78
+_MARKER = layout(
+    (
+        ("head", "V5", HEADER_BYTES),  # the record's length, attributes, timestamp and offset deltas; length of the key
+        ("key_version", ">i2", HEADER_BYTES + 5),
+        ("type", ">i2", HEADER_BYTES + 7),
+        ("value_length", "i1", HEADER_BYTES + 9),
+        ("value_version", ">i2", HEADER_BYTES + 10),
+        ("coordinator_epoch", ">i4", HEADER_BYTES + 12),
+        ("header_count", "i1", HEADER_BYTES + 16),
+    )
+)
+_MARKER_HEAD = np.frombuffer(bytes((2 * 16, 0, 0, 0, 2 * _CONTROL_KEY_BYTES)), "V5")
+_NO_MARKER = (None, ABSENT)
+
+
+def scan_segment(text: Text, part: ScanRange, ingest_id: str) -> Batches:
+    """The batches in a range of a segment; `part` begins and ends where batches do (`Section.cuts`).
+
+    Nothing comes of a range that is no longer in the file: what is missing then breaks the chain of positions.
+    `is_valid` is ABSENT where the checksum was not looked at, since it decides no verdict; see `deciding`.
+    """
+    section = part.section
+    walk = HeaderWalk(text.read, part.start, part.end, section.file_base_offset)
+    found = Headers.joined(list(walk.blocks()) if text.read(part.end - 1, part.end) else [])
+    are_all_checked = section.grammar == BINARY_VERIFIED or section.kind == STATE
+    are_times_brokers = section.topic in BROKER_WRITTEN_TOPICS
+    rows = np.arange(len(found)) if are_all_checked else deciding(found, are_times_brokers=are_times_brokers)
+    nothing = np.zeros(len(found), bool)
+    columns = {
+        "is_valid": _is_valid(text.read, found, rows),
+        "is_contested": nothing,
+        "may_be_header_keys": nothing,
+        "record_line_count": np.full(len(found), ABSENT),
+        "text_start_bytes": found.position,
+        "text_bytes": found.size,
+    }
+    columns |= _header_columns(found) | _marker_columns(text.read, found)
+    groups = read_group_records(text.read, found) if section.topic == GROUP_TOPIC else None
+    return Batches(part.place(ingest_id), columns, groups)
+
+
+def _header_columns(found: Headers) -> dict[str, Array]:
+    is_legacy = found.is_legacy
+    attributes = _attributes(found)
+    sequence = _since_magic_2(found, "base_sequence")
+    last_sequence = (sequence + found.number("last_offset_delta")) % _SEQUENCES
+    time_ms = np.where(is_legacy, found.legacy["timestamp"], found.peeks["max_timestamp"])
+    has_no_time = found.peeks["magic"] == 0
+    has_horizon = ~is_legacy & (attributes & DELETE_HORIZON != 0)
+    return {
+        "base_offset": found.base_offset,
+        "last_offset": found.last_offset,
+        "record_count": _since_magic_2(found, "record_count"),
+        "producer_id": _since_magic_2(found, "producer_id"),
+        "producer_epoch": _since_magic_2(found, "producer_epoch"),
+        "base_sequence": sequence,
+        "last_sequence": np.where(sequence < 0, ABSENT, last_sequence),
+        "is_transactional": _is_transactional(found),
+        "is_control": _is_control(found),
+        "position": found.position,
+        "size_bytes": found.size,
+        "max_timestamp_ms": times(np.where(has_no_time, ABSENT, time_ms)),
+        "timestamp_type": np.where(has_no_time, ABSENT, np.where(attributes & LOG_APPEND_TIME, _BY_BROKER, _BY_CLIENT)),
+        "leader_epoch": _since_magic_2(found, "leader_epoch"),
+        "delete_horizon_ms": times(np.where(has_horizon, found.peeks["base_timestamp"], ABSENT)),
+        "codec": attributes & CODEC_MASK,
+        "crc": crcs(found),
+    }
+
+
+def _since_magic_2(found: Headers, name: str) -> Array:
+    """A field of the headers that the old formats lack."""
+    values: Array = np.where(found.is_legacy, ABSENT, found.number(name))
+    return values
+
+
+def _attributes(found: Headers) -> Array:
+    attributes: Array = np.where(
+        found.is_legacy, found.legacy["attributes"].astype(np.int64), found.number("attributes")
+    )
+    return attributes
+
+
+def _is_transactional(found: Headers) -> Array:
+    is_transactional: Array = ~found.is_legacy & (found.peeks["attributes"] & TRANSACTIONAL != 0)
+    return is_transactional
+
+
+def _is_control(found: Headers) -> Array:
+    is_control: Array = ~found.is_legacy & (found.peeks["attributes"] & CONTROL != 0)
+    return is_control
+
+
+def deciding(found: Headers, *, are_times_brokers: bool) -> Array:
+    """The rows whose checksums are always looked at, in file order.
+
+    All control batches; of each producer with transactional data after its last end marker among these batches the
+    first and the last such batch, as a transaction that is open begins and ends with one of them; the broker-clock
+    moments that bound these in time, and the newest and the last of all; and batches of an old format beside others, as
+    a damaged header can look like that.
+
+    Args:
+        found: the batches of one range.
+        are_times_brokers: every batch was written by a broker, and its time is one.
+    """
+    is_control = _is_control(found)
+    chosen = is_control.copy()
+    edges = _edges_of_open_data(found, is_control)
+    chosen[edges] = True
+    is_moment = ~is_control & ~found.is_legacy & (are_times_brokers | (_attributes(found) & LOG_APPEND_TIME != 0))
+    moments = np.flatnonzero(is_moment)
+    if len(moments):
+        newest = moments[np.argmax(found.peeks["max_timestamp"][moments])]
+        after, before = np.searchsorted(moments, edges), np.searchsorted(moments, edges, "right") - 1
+        chosen[[newest, moments[-1]]] = True
+        chosen[moments[after[after < len(moments)]]] = True
+        chosen[moments[before[before >= 0]]] = True
+    if found.is_legacy.any():
+        is_new = np.concatenate([[True], ~found.is_legacy, [True]])
+        chosen |= found.is_legacy & (is_new[:-2] | is_new[2:])
+    return np.flatnonzero(chosen)
+
+
+def _edges_of_open_data(found: Headers, is_control: Array) -> Array:
+    producer = np.where(found.is_legacy, ABSENT, found.number("producer_id"))
+    is_marker = is_control & (found.peeks["record_count"] > 0)
+    rows = np.flatnonzero((producer != ABSENT) & (is_marker | (_is_transactional(found) & ~is_control)))
+    rows = rows[np.argsort(producer[rows], kind="stable")]
+    if not len(rows):
+        return rows
+    first = np.flatnonzero(np.append(True, producer[rows[1:]] != producer[rows[:-1]]))
+    last = np.append(first[1:], len(rows)) - 1
+    last_marker = np.maximum.reduceat(np.where(is_marker[rows], np.arange(len(rows)), -1), first)
+    opens = np.maximum(last_marker + 1, first)
+    is_open = opens <= last
+    return np.unique(np.concatenate([rows[opens[is_open]], rows[last[is_open]]]))
+
+
+def _is_valid(read: Read, found: Headers, rows: Array) -> Array:
+    is_valid = np.full(len(found), ABSENT, np.int8)
+    is_valid[rows] = checked(read, found, rows)
+    return is_valid
+
+
+def _marker_columns(read: Read, found: Headers) -> dict[str, Array]:
+    """What the one record of each control batch says: COMMIT, ABORT or another control type, and the epoch."""
+    control: Any = np.full(len(found), None, object)
+    epochs = np.full(len(found), ABSENT, np.int64)
+    rows = np.flatnonzero(_is_control(found) & (found.peeks["record_count"] == 1))
+    markers = found.raw[rows].view(_MARKER)
+    is_usual = (found.size[rows] == _MARKER_BATCH_BYTES) & (_attributes(found)[rows] & CODEC_MASK == 0)
+    is_usual &= (markers["head"] == _MARKER_HEAD) & (markers["value_length"] == 2 * _MARKER_VALUE_BYTES)
+    is_usual &= (markers["header_count"] == 0) & (markers["coordinator_epoch"] >= ABSENT)
+    for name, allowed in (("key_version", 0), ("value_version", 0)):
+        is_usual &= markers[name] >= allowed
+    for number, word in _END_MARKERS.items():
+        control[rows[is_usual & (markers["type"] == number)]] = word
+    is_usual &= np.isin(markers["type"], list(_END_MARKERS))
+    epochs[rows[is_usual]] = markers["coordinator_epoch"][is_usual]
+    for row in rows[~is_usual].tolist():
+        control[row], epochs[row] = _unusual_marker(read, found, row)
+    return {"marker": control, "coordinator_epoch": epochs}
+
+
+def _unusual_marker(read: Read, found: Headers, row: int) -> tuple[str | None, int]:
+    """Control type and coordinator epoch of any control batch (kafka.common.record.ControlRecordType)."""
+    start = int(found.position[row])
+    batch = read(start, start + int(found.size[row]))
+    codec = CODECS[int(_attributes(found)[row]) & CODEC_MASK]
+    try:
+        (record,) = records_of(batch, codec, 1)
+    except BadBatchError:
+        return _NO_MARKER
+    key, value = record.key or b"", record.value or b""
+    version, number = (int.from_bytes(key[at : at + 2], "big", signed=True) for at in (0, 2))
+    if len(key) != _CONTROL_KEY_BYTES or version < 0 or record.offset_delta != 0:
+        return _NO_MARKER
+    if number not in _END_MARKERS:
+        return _OTHER_CONTROLS.get(number, "UNKNOWN"), ABSENT
+    epoch = int.from_bytes(value[2:], "big", signed=True)
+    if len(value) != _MARKER_VALUE_BYTES or value[0] >= 0x80 or epoch < ABSENT:
+        return _NO_MARKER
+    return _END_MARKERS[number], epoch

@@ -1,0 +1,158 @@
+"""Survey of a broker's own file, in the task that reads it: its fingerprint, its whole part, where it can be cut."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from txn_analysis.kafka.batch_headers import FOREIGN, SMALL_FILE_BYTES, TORN, ZEROS, HeaderWalk
+from txn_analysis.kafka.sections import CLEAN_SHUTDOWN, HIGH_WATERMARK, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
+from txn_analysis.read.inputs.recognise import UNKNOWN_TEXT_REMEDY, Refusal
+from txn_analysis.read.inputs.survey import DIGEST_BYTES
+from txn_analysis.read.inputs.text import open_text
+from txn_analysis.read.log_dir.checkpoints import Statement, statements
+from txn_analysis.read.log_dir.producer_files import TXNINDEX_ENTRY_BYTES, snapshot_problem
+from txn_analysis.read.log_dir.resync import holds_batch
+
+if TYPE_CHECKING:
+    from txn_analysis.kafka.batch_headers import Read, Stop
+    from txn_analysis.read.log_dir.files import BrokerFile
+
+CUT_BATCHES = 1 << 15  # as many batches as one task reads at a time
+_STEP_BYTES = 4 << 20
+_OF_RECORDS = frozenset({*LOG_KINDS, SNAPSHOT, TXNINDEX})  # brokers append to these; they replace all others as a whole
+_CLEANLY_STOPPED = ".kafka_cleanshutdown"  # a broker removes it when it starts (`LogManager`)
+
+_REASONS = {
+    TORN: "half a batch at the end",
+    ZEROS: "zeros at the end, where no batch was written yet",
+    FOREIGN: "not a record batch",
+}
+
+
+@dataclass(frozen=True)
+class BrokerFacts:
+    """What one file of a log directory holds.
+
+    Bytes [0, `end`) become a section, cut at `cuts`. `torn_bytes` follow the last whole batch. `rejects` are spans with
+    their reasons. `stated` is what a checkpoint says. `refusal` says why the file is not what its name promises;
+    `is_gone` that it is no longer there.
+    """
+
+    digest: bytes
+    size_bytes: int
+    end: int = 0
+    torn_bytes: int = 0
+    cuts: tuple[int, ...] = ()
+    rejects: tuple[tuple[int, int, str], ...] = ()
+    stated: tuple[Statement, ...] = ()
+    has_section: bool = False
+    refusal: Refusal | None = None
+    is_gone: bool = False
+
+
+def survey_broker_file(file: BrokerFile, path: str, size_bytes: int, *, is_verified: bool) -> BrokerFacts:
+    """The facts of a file of `size_bytes` when it was listed; what was appended since is not looked at.
+
+    A checkpoint is read as it is now, to its end: brokers replace it, every few seconds, by one of any length.
+
+    Raises:
+        OSError: it is there, but cannot be read.
+    """
+    if file.kind == HIGH_WATERMARK and (Path(path).parent / _CLEANLY_STOPPED).exists():
+        file = replace(file, word=CLEAN_SHUTDOWN)
+    try:
+        with open_text(path, None) as text:
+            if file.kind not in _OF_RECORDS:
+                data = _whole(text.read)
+                return survey_content(file, lambda start, end: data[start:end], len(data), is_verified=is_verified)
+            # A file that became shorter is another one, of which only the beginning was seen.
+            if size_bytes == 0 or text.read(size_bytes - 1, size_bytes):
+                return survey_content(file, text.read, size_bytes, is_verified=is_verified)
+    except FileNotFoundError:
+        pass
+    # The path makes it no other file's equal, as nobody knows what was in it.
+    digest = blake2b(os.fsencode(path), digest_size=DIGEST_BYTES).digest()
+    return BrokerFacts(digest, size_bytes, end=size_bytes, has_section=True, is_gone=True)
+
+
+def survey_content(file: BrokerFile, read: Read, size_bytes: int, *, is_verified: bool) -> BrokerFacts:
+    """The facts of a file's content.
+
+    The fingerprint is over the place (a segment does not say which partition it is of) and the content: of the segments
+    of user topics over the size and all batch headers, each of which holds the checksum and the length of its records;
+    of all other files, and of small ones, over every byte. That the checksums are looked at makes another input.
+    """
+    place = (file.kind, file.topic, file.partition, file.base_offset, file.word, is_verified, size_bytes)
+    digest = blake2b(repr(place).encode(), digest_size=DIGEST_BYTES)
+    if file.kind in LOG_KINDS:
+        return _segment_facts(file, read, size_bytes, digest)
+    data = read(0, size_bytes)
+    digest.update(data)
+    found = BrokerFacts(digest.digest(), size_bytes, end=size_bytes, has_section=True)
+    if file.kind == SNAPSHOT:
+        problem = snapshot_problem(data)
+        return found if problem is None else _rejected(digest, size_bytes, problem)
+    if file.kind == TXNINDEX:
+        return _txnindex_facts(digest, size_bytes)
+    stated = statements(file, data) if data else []
+    if stated is None:
+        refusal = Refusal(f"not what a broker writes into {file.place}", UNKNOWN_TEXT_REMEDY)
+        return BrokerFacts(digest.digest(), size_bytes, refusal=refusal)
+    return BrokerFacts(digest.digest(), size_bytes, stated=tuple(stated))
+
+
+def _whole(read: Read) -> bytes:
+    pieces: list[bytes] = []
+    at = 0
+    while piece := read(at, at + _STEP_BYTES):
+        pieces.append(piece)
+        at += len(piece)
+    return b"".join(pieces)
+
+
+def _rejected(digest: blake2b, size_bytes: int, reason: str) -> BrokerFacts:
+    return BrokerFacts(digest.digest(), size_bytes, rejects=((0, size_bytes, reason),))
+
+
+def _txnindex_facts(digest: blake2b, size_bytes: int) -> BrokerFacts:
+    rest = size_bytes % TXNINDEX_ENTRY_BYTES
+    end = size_bytes - rest
+    rejects = ((end, size_bytes, "half an entry at the end"),) if rest else ()
+    return BrokerFacts(digest.digest(), size_bytes, end=end, rejects=rejects, has_section=True)
+
+
+def _segment_facts(file: BrokerFile, read: Read, size_bytes: int, digest: blake2b) -> BrokerFacts:
+    walk = HeaderWalk(read, 0, size_bytes, file.base_offset)
+    is_hashed_whole = file.kind == STATE or size_bytes <= SMALL_FILE_BYTES
+    cuts: list[int] = []
+    count = 0
+    for block in walk.blocks():
+        if not is_hashed_whole:
+            digest.update(block.headers)
+        cuts += [int(p) for p in block.position[-count % CUT_BATCHES :: CUT_BATCHES] if p]
+        count += len(block)
+    for at in range(0, size_bytes if is_hashed_whole else 0, _STEP_BYTES):
+        digest.update(read(at, min(at + _STEP_BYTES, size_bytes)))
+    stop = walk.stop()
+    reason = _why(read, stop, size_bytes)
+    rest = size_bytes - stop.position
+    return BrokerFacts(
+        digest.digest(),
+        size_bytes,
+        # What nobody understands stays in the body, so that it spoils the evidence; a torn end does not.
+        end=size_bytes if reason == FOREIGN else stop.position,
+        torn_bytes=0 if reason == FOREIGN else rest,
+        cuts=tuple(cuts),
+        rejects=((stop.position, size_bytes, _REASONS[reason]),) if reason else (),
+        has_section=True,
+    )
+
+
+def _why(read: Read, stop: Stop, size_bytes: int) -> str | None:
+    if stop.reason == TORN and holds_batch(read, stop.position, size_bytes, stop.last_offset + 1):
+        return FOREIGN
+    return stop.reason

@@ -1,0 +1,268 @@
+"""Console exports of `__transaction_state`: the formatter's text (0.11 to 3.9) and its JSON (3.9 to 4.3).
+
+Neither prints partition, offset or time of a record; what is left is the order of arrival.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from txn_analysis.read.inputs.window import CUT_SHORT, MAX_RECORD_BYTES, Reject, Row, Window, merged
+from txn_analysis.read.state.values import (
+    ID_MAX_BYTES,
+    JSON_DECODER,
+    NO_BATCH,
+    BadValueError,
+    fields_of,
+    json_id,
+    json_value,
+    state_row,
+    text_value,
+    undecodable_row,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.read.inputs.window import Readable, Span
+
+_SEPARATOR = b"::TransactionMetadata(transactionalId="
+_AFTER_ID = b", producerId="
+_TAIL = re.compile(
+    rb", producerId=(?P<producer_id>-?\d{1,19}), producerEpoch=(?P<producer_epoch>-?\d{1,5}),"
+    rb" txnTimeoutMs=(?P<timeout_ms>\d{1,10}), state=(?P<state>\w+), pendingState=(?:None|Some\(\w+\)),"
+    rb" topicPartitions=(?:Hash)?Set\((?P<partitions>[^)\n]*)\), txnStartTimestamp=(?P<start_ms>-?\d{1,19}),"
+    rb" txnLastUpdateTimestamp=(?P<last_update_ms>-?\d{1,19})\)\n?"
+)
+_TOMBSTONE = re.compile(rb"(?P<id>[^\n]{1,%d})::NULL\n" % ID_MAX_BYTES)
+_UNKNOWN_KEY = re.compile(rb"unknown::version=-?\d+\n")
+_NOISE = re.compile(rb"Processed a total of \d+ messages\n?|\n")
+_JSON_SPACE = " \t\r\n"
+# Kafka expires no id that is in one of these states.
+_UNEXPIRABLE = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
+_UNKNOWN = "unknown"
+_NOT_A_RECORD = "not a record of a console export"
+
+
+def read_console_text(text: Readable, section: Span) -> Iterator[Row | Reject]:
+    """Rows of `transaction_states`, in order of arrival, from an export of `TransactionLogMessageFormatter` (0.11-3.9).
+
+    Ids are printed raw, twice in a record. A record is believed where its two ids agree and exactly one reading does;
+    where several do, or none, the text is rejected and an undecodable row stands for it. A tombstone prints its id
+    once: that of an id with a newline cannot be told from a line that ends in `::NULL` after text of any kind. A
+    tombstone is refused where its id was in a transaction just before, as Kafka expires no such id.
+    """
+    return merged(_ConsoleTextReader(text, section).items())
+
+
+def read_console_json(text: Readable, section: Span) -> Iterator[Row | Reject]:
+    """Rows of `transaction_states`, in order of arrival, from an export of the JSON formatter (3.9 to 4.3).
+
+    The objects stand one after another, with white space between them or none. An object that is JSON but no state
+    record is rejected alone; where the text is no JSON, the rest of it is. For each there is an undecodable row.
+    """
+    return merged(_json_items(Window(text, section.text_start_bytes, section.text_end_bytes)))
+
+
+def _place(offset_bytes: int) -> Row:
+    unknown = {"state_partition": None, "offset": None, "recorded_ms": None, "is_after_gap": None}
+    return {"ordinal": offset_bytes, **unknown, **NO_BATCH}
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One way to read a record at the place that is next: its id, the fields of its value, and its length in bytes."""
+
+    id: bytes
+    fields: dict[str, bytes]
+    length: int
+
+
+class _ConsoleTextReader:
+    def __init__(self, text: Readable, section: Span) -> None:
+        self._window = Window(text, section.text_start_bytes, section.text_end_bytes)
+        self._unexpirable: set[bytes] = set()  # digests of the ids that are in a transaction
+        self._clear_until = 0  # from the place that is next to this byte of the input no separator begins
+
+    def items(self) -> Iterator[Row | Reject]:
+        window = self._window
+        while window.remaining > 0:
+            place = _place(window.offset)
+            # Both ids and what surrounds them; a value may be longer, its line is read to its end where it is needed.
+            window.need(2 * ID_MAX_BYTES + 256)
+            if empty := self._empty_lines():
+                yield window.reject(empty, _NOT_A_RECORD)
+                continue
+            line = window.peek(0, window.line_end() or window.held)
+            readings = [] if self._is_clear() else self._readings(line)
+            is_simple_line = _TOMBSTONE.fullmatch(line) or _UNKNOWN_KEY.fullmatch(line)
+            if len(readings) == 1 and not is_simple_line:
+                yield from self._record(place, readings[0])
+            elif readings:
+                yield undecodable_row(place)
+                yield window.reject(max(r.length for r in readings), "an id that imitates the records around it")
+            else:
+                yield from self._simple_line(place, line)
+
+    def _is_clear(self) -> bool:
+        """Whether no id that begins here can end in a separator, as none is near enough; asked once a window."""
+        window, here = self._window, self._window.offset
+        last = min(here + ID_MAX_BYTES + 1, here + window.held - len(_SEPARATOR) + 1)
+        if self._clear_until < last:
+            found = window.find(_SEPARATOR, max(self._clear_until - here, 0), window.held)
+            self._clear_until = here + found if found >= 0 else here + window.held - len(_SEPARATOR) + 1
+        return self._clear_until >= last
+
+    def _empty_lines(self) -> int:
+        """How many empty lines stand here of which none can begin an id."""
+        window = self._window
+        if not window.starts_with(b"\n", 0) or not self._is_clear():
+            return 0
+        held = window.peek(0, max(1, self._clear_until - window.offset - ID_MAX_BYTES))
+        return len(held) - len(held.lstrip(b"\n"))
+
+    def _readings(self, line: bytes) -> list[_Reading]:
+        """Every way to read a record here.
+
+        An id that ends in its first line is found by the separators in that line. A longer one begins with that whole
+        line, so the line must stand once more after the separator.
+        """
+        found = []
+        for needle, start, end in (
+            (_SEPARATOR, 1, len(line)),
+            (_SEPARATOR + line, len(line), ID_MAX_BYTES + len(_SEPARATOR) + len(line)),
+        ):
+            at = self._window.find(needle, start, end)
+            while 0 <= at <= ID_MAX_BYTES:
+                reading = self._reading(at)
+                if reading:
+                    found.append(reading)
+                at = self._window.find(needle, at + 1, end)
+        return found
+
+    def _reading(self, id_length: int) -> _Reading | None:
+        window, second = self._window, id_length + len(_SEPARATOR)
+        name = window.peek(0, id_length)
+        tail_start = second + id_length
+        if not window.starts_with(name, second) or not window.starts_with(_AFTER_ID, tail_start):
+            return None
+        end = window.line_end(tail_start) or window.held
+        tail = _TAIL.fullmatch(window.peek(tail_start, end))
+        return _Reading(name, tail.groupdict(), end) if tail else None
+
+    def _record(self, place: Row, reading: _Reading) -> Iterator[Row | Reject]:
+        try:
+            transactional_id, value = reading.id.decode(), text_value(reading.fields)
+        except ValueError as problem:  # BadValueError, or no UTF-8
+            reason = str(problem) if isinstance(problem, BadValueError) else "the id is not UTF-8 text"
+            yield undecodable_row(place)
+            yield self._window.reject(reading.length, reason)
+            return
+        if value["state"] in _UNEXPIRABLE:
+            self._unexpirable.add(_digest(reading.id))
+        else:
+            self._unexpirable.discard(_digest(reading.id))
+        self._window.advance(reading.length)
+        yield state_row(place, transactional_id, value)
+
+    def _simple_line(self, place: Row, line: bytes) -> Iterator[Row | Reject]:
+        tombstone = _TOMBSTONE.fullmatch(line)
+        if _UNKNOWN_KEY.fullmatch(line):
+            self._window.advance(len(line))
+            yield undecodable_row(place)
+        elif tombstone and _digest(tombstone["id"]) not in self._unexpirable and _is_text(tombstone["id"]):
+            self._window.advance(len(line))
+            yield state_row(place, tombstone["id"].decode(), None)
+        else:
+            if not _NOISE.fullmatch(line):
+                yield undecodable_row(place)
+            reason = "removes an id that is in a transaction" if tombstone else _NOT_A_RECORD
+            yield self._window.reject_line(reason)
+
+
+def _digest(name: bytes) -> bytes:
+    return blake2b(name, digest_size=16).digest()
+
+
+def _is_text(name: bytes) -> bool:
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _json_items(window: Window) -> Iterator[Row | Reject]:
+    while window.remaining > 0:
+        window.grow()
+        yield from _objects_held(window)
+        if window.remaining > 0 and (window.is_last or window.held >= MAX_RECORD_BYTES):
+            yield from _no_json(window)
+
+
+def _objects_held(window: Window) -> Iterator[Row | Reject]:
+    """Reads the whole objects of what is held; stops where one is not whole, or is no JSON."""
+    text = _decoded(window.peek(0, window.held))
+    at = 0
+    while True:
+        start = at
+        while at < len(text) and text[at] in _JSON_SPACE:
+            at += 1
+        window.advance(at - start)
+        if not text.startswith("{", at):
+            return
+        try:
+            record, end = JSON_DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):  # no JSON or not all of it yet, endless digits, nested without end
+            return
+        length = end - at if text.isascii() else len(text[at:end].encode())
+        place = _place(window.offset)
+        try:
+            row = _json_row(record, place)
+        except BadValueError as problem:
+            yield undecodable_row(place)
+            yield window.reject(length, str(problem))
+        else:
+            window.advance(length)
+            yield row
+        at = end
+
+
+def _decoded(held: bytes) -> str:
+    """The text up to the first byte that is no UTF-8 (or not all of a character yet)."""
+    try:
+        return held.decode()
+    except UnicodeDecodeError as error:
+        return held[: error.start].decode()
+
+
+def _no_json(window: Window) -> Iterator[Row | Reject]:
+    line = window.peek(0, window.line_end() or window.held)
+    if _NOISE.fullmatch(line):
+        yield window.reject(len(line), _NOT_A_RECORD)
+        return
+    yield undecodable_row(_place(window.offset))
+    yield window.reject_rest(CUT_SHORT if window.is_last and line.startswith(b'{"key"') else "not JSON from here on")
+
+
+def _json_row(record: Any, place: Row) -> Row:
+    key, value = fields_of(record, "key", "value")
+    if key is None:  # 3.9 prints it; a record without a key is of no id
+        return undecodable_row(place)
+    word = "version" if type(key) is dict and "version" in key else "type"
+    record_type, key_data = fields_of(key, word, "data")
+    if type(record_type) is not int:
+        raise BadValueError("not the JSON of a transaction state record")
+    if record_type != 0 or key_data == _UNKNOWN:
+        return undecodable_row(place)
+    if value is None:
+        return state_row(place, json_id(key_data), None)
+    version, data = fields_of(value, "version", "data")
+    if data == _UNKNOWN:
+        return undecodable_row(place)
+    if type(version) is not int or version not in {0, 1}:
+        raise BadValueError("a value version that is not known")
+    return state_row(place, json_id(key_data), json_value(data))

@@ -1,0 +1,279 @@
+"""Decoded dumps of `__transaction_state`: the text of `--transaction-log-decoder`, tools 2.1 to 4.3.
+
+The text form (up to 4.0) prints transactional ids raw: they may hold newlines and whole forged records. So nothing is
+searched for: a record is read by its own line prefix, its id by the key's size, and a batch's records by its count.
+A record whose text does not fit the sizes that its line prints was altered, and is undecodable. (Dumps print both sizes
+in every form. The text form prints no value version and no tagged fields: there every size fits that they allow, in
+the version that the records around it have, where those say so.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from txn_analysis.kafka.batch_format import LAST_TIME_MS
+from txn_analysis.read.dump.batch_lines import read_batch_line
+from txn_analysis.read.dump.forms import BATCH_LINE_START, RECORD_LINE_START
+from txn_analysis.read.inputs.window import CUT_SHORT, LINE_TOO_LONG, Reject, Row, Window, merged
+from txn_analysis.read.state.forms import (
+    CONTROL_SUFFIX,
+    DECODER_ERROR,
+    KEY,
+    KEY_HEAD_BYTES,
+    LINE_START,
+    OLD_RECORD,
+    RECORD,
+    RECORD_2_8,
+    TEXT_KEY,
+    TEXT_KEY_BYTES,
+    TEXT_PAYLOAD,
+)
+from txn_analysis.read.state.json_records import json_content
+from txn_analysis.read.state.value_sizes import MISFIT, NEXT_VERSION_BYTES, TextSizes
+from txn_analysis.read.state.values import (
+    ID_MAX_BYTES,
+    NO_BATCH,
+    BadValueError,
+    batch_place,
+    state_row,
+    text_value,
+    undecodable_row,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.read.inputs.window import Readable, Span
+
+OLD_DEEP = "2.1-deep"
+_OLD_RECORD_START = b"offset: "
+_NULL_BYTES = -1
+_MAX_OFFSET = 2**63 - 1
+
+# Tools of an earlier grammar end with an exception at a value of version 1.
+_READS_FLEXIBLE = "3.2+"
+_NOT_A_LINE = "not a line of a decoded __transaction_state dump"
+
+
+@dataclass(frozen=True)
+class _Head:
+    """What the prefix of a record line says; `length` is its own length in bytes."""
+
+    length: int
+    offset: int
+    recorded_ms: int | None
+    key_bytes: int
+    value_bytes: int
+    is_valid: bool
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """The batch that the next records belong to; `place` is where it stands, in columns of `transaction_states`."""
+
+    last_offset: int
+    end_position: int  # where the next batch begins in the segment
+    is_control: bool
+    is_valid: bool
+    place: Row
+
+
+# The old form has no batches: as if all its records were in one.
+_NO_LIMIT = _Batch(_MAX_OFFSET, 0, is_control=False, is_valid=True, place=NO_BATCH)
+
+
+def read_state_section(text: Readable, section: Span) -> Iterator[Row | Reject]:
+    """Rows of `transaction_states`, in offset order, from the body of a decoded `__transaction_state` section.
+
+    A row lacks only which input and section it is of; `ordinal` is the byte offset of the record's text in the input.
+    Every byte of the body that is in no `Reject` was parsed. Wherever the text proves that a record exists which could
+    not be read (its own line, or the count of its batch), there is also an undecodable row, with the record's offset
+    where that is known: no absence may be concluded around it.
+    """
+    return merged(_StateReader(text, section).items())
+
+
+class _CutError(Exception):
+    """The text ends inside a record."""
+
+
+class _StateReader:
+    """Reads one body from front to back; what it holds is its place in the chain of batches and records."""
+
+    def __init__(self, text: Readable, section: Span) -> None:
+        self._window = Window(text, section.text_start_bytes, section.text_end_bytes)
+        self._partition = section.partition
+        self._is_old_deep = section.grammar == OLD_DEEP
+        self._sizes = TextSizes(can_be_flexible=section.grammar == _READS_FLEXIBLE)
+        self._batch = _NO_LIMIT if self._is_old_deep else None
+        self._due_count = 0  # records that the batch has still to show
+        self._last_offset: int | None = None  # of the last record that the text shows
+        self._has_lost = False  # some record was not understood
+        self._resume_position: int | None = (
+            None  # only a batch that begins here ends the text of a record not understood
+        )
+        self._is_adrift = False  # lines that follow may be records of a batch whose line was not understood
+
+    def items(self) -> Iterator[Row | Reject]:
+        while self._window.remaining > 0:
+            yield from self._batch_item() if self._is_at_batch() else self._record_items()
+        yield from self._missing_records()
+
+    def _is_at_batch(self) -> bool:
+        self._window.need(len(BATCH_LINE_START))
+        return not self._is_old_deep and self._window.starts_with(BATCH_LINE_START, 0)
+
+    def _batch_item(self) -> Iterator[Row | Reject]:
+        length = self._window.line_end()
+        row = read_batch_line(self._window.peek(0, length - 1)) if length else None
+        if self._resume_position is not None and (row is None or row["position"] != self._resume_position):
+            yield self._window.reject_line(_NOT_A_LINE)
+        elif row is None or row["record_count"] < 0 or self._goes_back(row["base_offset"], row["last_offset"]):
+            if length:  # its records are about to follow, and nothing says any more how many, nor of which batch
+                self._due_count, self._is_adrift, self._batch = 1, True, None
+            yield from self._missing_records()
+            self._batch, self._resume_position = None, None
+            yield self._window.reject_line("not a batch line that can stand here")
+        else:
+            yield from self._missing_records()
+            end = row["position"] + row["size"]
+            place = batch_place(row["base_offset"], row["last_offset"], row["leader_epoch"])
+            self._batch = _Batch(row["last_offset"], end, bool(row["is_control"]), bool(row["is_valid"]), place)
+            self._due_count, self._is_adrift, self._resume_position = row["record_count"], False, None
+            self._window.advance(length)
+
+    def _goes_back(self, base_offset: int, last_offset: int) -> bool:
+        batch_end = self._batch.last_offset if self._batch else -1
+        return not max(batch_end, -1 if self._last_offset is None else self._last_offset) < base_offset <= last_offset
+
+    def _missing_records(self) -> Iterator[Row]:
+        """One row for the records that the batch counts but the text does not show."""
+        if self._due_count:
+            self._due_count = 0
+            yield self._lost(self._place(None))
+
+    def _lost(self, place: Row) -> Row:
+        self._has_lost = True
+        return undecodable_row(place)
+
+    def _record_items(self) -> Iterator[Row | Reject]:
+        head = self._read_head()
+        if head is None:
+            yield from self._stray_line()
+            return
+        place = self._place(head)
+        self._last_offset = head.offset
+        self._due_count, self._is_adrift = max(self._due_count - 1, 0), False
+        try:
+            length, row = self._read_record(head, place)
+        except _CutError:
+            yield self._lost(place)
+            yield self._window.reject_rest(CUT_SHORT)
+        except BadValueError as problem:
+            self._resume_position = self._batch.end_position if self._batch else None
+            yield self._lost(place)
+            yield self._window.reject_line(str(problem))
+        else:
+            self._window.advance(length)
+            if row is not None:
+                yield row
+
+    def _stray_line(self) -> Iterator[Row | Reject]:
+        """A line that is no record of this batch. If it should have been one, the batch will miss it."""
+        start = _OLD_RECORD_START if self._is_old_deep else RECORD_LINE_START
+        is_known = self._due_count or self._is_adrift or self._resume_position is not None
+        if not is_known and self._window.starts_with(start, 0) and self._window.line_end():
+            self._is_adrift = True
+            yield self._lost(self._place(None, is_in_batch=False))
+        # At least this line; with it those after it that cannot be anything else.
+        length = self._window.plain_lines(LINE_START)
+        yield self._window.reject(length, _NOT_A_LINE) if length else self._window.reject_line(_NOT_A_LINE)
+
+    def _read_head(self) -> _Head | None:
+        """The prefix of the record line that is next; None where none that fits its batch stands here."""
+        if self._batch is None or not (self._due_count or self._is_old_deep):
+            return None
+        line = self._window.peek(0, self._window.line_end()) or self._window.peek(0, self._window.held)
+        match = OLD_RECORD.match(line) if self._is_old_deep else RECORD.match(line) or RECORD_2_8.match(line)
+        if not match:
+            return None
+        groups = match.groupdict()
+        offset, recorded_ms = int(groups["offset"]), int(groups["ms"])
+        before = -1 if self._last_offset is None else self._last_offset
+        if not before < offset <= self._batch.last_offset or recorded_ms > LAST_TIME_MS:
+            return None
+        is_valid = self._batch.is_valid and groups.get("valid", b"true") == b"true"
+        known_ms = recorded_ms if recorded_ms >= 0 else None
+        return _Head(match.end(), offset, known_ms, int(groups["key"]), int(groups["value"]), is_valid)
+
+    def _read_record(self, head: _Head, place: Row) -> tuple[int, Row | None]:
+        """Length of the record's text and its row (None for a control record).
+
+        Raises:
+            BadValueError: what follows the prefix is not the content of a state record.
+        """
+        end = self._window.line_end(head.length)
+        if not end:
+            raise self._unended()
+        content = self._window.peek(head.length, end)
+        if self._batch and self._batch.is_control:
+            if not CONTROL_SUFFIX.fullmatch(content):
+                raise BadValueError("not a control record")
+            return end, None
+        if DECODER_ERROR.fullmatch(content):
+            return end, undecodable_row(place)
+        if content.startswith(KEY + b"{"):
+            transactional_id, value = json_content(content, head.key_bytes, head.value_bytes)
+        else:
+            transactional_id, value, end = self._text_content(head)
+        if (value is None) != (head.value_bytes == _NULL_BYTES):
+            raise BadValueError("the value's size and text differ")
+        return end, state_row(place, transactional_id, value) if head.is_valid else undecodable_row(place)
+
+    def _text_content(self, head: _Head) -> tuple[str, Row | None, int]:
+        """Id, value and end of a record of the text form: the key's size says how long the id is, whatever is in it."""
+        window, size = self._window, head.key_bytes - KEY_HEAD_BYTES
+        window.need(head.length + TEXT_KEY_BYTES + ID_MAX_BYTES)
+        key = TEXT_KEY.match(window.peek(head.length, head.length + TEXT_KEY_BYTES))
+        if not key or not 0 <= size <= ID_MAX_BYTES:
+            raise BadValueError("not the key of a transaction state record")
+        start = head.length + key.end()
+        end = window.line_end(start + size)
+        if not end:
+            raise self._unended()
+        payload = TEXT_PAYLOAD.fullmatch(window.peek(start + size, end))
+        if not payload:
+            raise BadValueError("the id does not fill the record's key, or no value follows it")
+        try:
+            transactional_id = window.peek(start, start + size).decode()
+        except UnicodeDecodeError:
+            raise BadValueError("the id is not UTF-8 text") from None
+        fields = {name: word for name, word in payload.groupdict().items() if word is not None}
+        listed = fields.pop("listed", fields.pop("scala", b""))
+        value = text_value(fields | {"partitions": listed}) if fields else None
+        if value and not self._sizes.fits(value["topic_partitions"], head.value_bytes, lambda: self._behind(end)):
+            raise BadValueError(MISFIT)
+        return transactional_id, value, end
+
+    def _behind(self, end: int) -> bytes:
+        self._window.need(end + NEXT_VERSION_BYTES)
+        return self._window.peek(end, end + NEXT_VERSION_BYTES)
+
+    def _unended(self) -> Exception:
+        return _CutError() if self._window.is_last else BadValueError(LINE_TOO_LONG)
+
+    def _place(self, head: _Head | None, *, is_in_batch: bool = True) -> Row:
+        if head is None:
+            offset, is_after_gap = None, None
+        elif self._last_offset is None:
+            offset, is_after_gap = head.offset, True if self._has_lost else None
+        else:
+            offset, is_after_gap = head.offset, head.offset != self._last_offset + 1
+        return {
+            "ordinal": self._window.offset,
+            "state_partition": self._partition,
+            "offset": offset,
+            "recorded_ms": head.recorded_ms if head else None,
+            "is_after_gap": is_after_gap,
+        } | (self._batch.place if self._batch and is_in_batch else NO_BATCH)

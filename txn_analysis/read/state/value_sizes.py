@@ -1,0 +1,130 @@
+"""How many bytes the value of a state record takes in the log, computed from what a decoder printed of it.
+
+Text that was altered on its way no longer fits the size that its record line prints. Source: TransactionLogValue.json;
+version 0 has lengths of fixed size, version 1 (KIP-890, transaction.version 1 on) has compact ones and tagged fields,
+which are written only where they are not the default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from txn_analysis.read.inputs.window import Row
+
+PLAIN, FLEXIBLE = 0, 1
+"""The versions of a value."""
+
+NEXT_VERSION_BYTES = 1 << 16
+MISFIT = "the value's text does not fit its size"
+
+# Version, producer id and epoch, timeout, status; the times of the last update and of the start.
+# A record of the text form whose value lists no partitions.
+_UNLISTED = re.compile(
+    rb" value[sS]ize: (\d{1,10}) [^\n]{0,400}?headerKeys: \[\] key: [^\n]* payload: producerId:-?\d+,"
+    rb"producerEpoch:-?\d+,state=\w+,partitions=\[\],"
+)
+_FIXED_BYTES = 2 + 8 + 2 + 4 + 1 + 8 + 8
+_STRING_BYTES, _ARRAY_BYTES, _PARTITION_BYTES = 2, 4, 4
+_TAG_HEAD_BYTES = 2  # number and length of a tagged field
+# The tagged fields of a value: its name in JSON, the default that is not written, its bytes.
+_TAGGED = (
+    ("previousProducerId", -1, 8),
+    ("nextProducerId", -1, 8),
+    ("clientTransactionVersion", 0, 2),
+    ("nextProducerEpoch", -1, 2),
+)
+# Decoders that print text leave these fields out, so that any of them may have been written.
+_ANY_TAGS_BYTES = frozenset(
+    sum(_TAG_HEAD_BYTES + size for _, _, size in chosen)
+    for count in range(len(_TAGGED) + 1)
+    for chosen in combinations(_TAGGED, count)
+)
+
+
+class TextSizes:
+    """Whether the values of one dump in the text form, which prints no version and no tagged fields, fit their sizes.
+
+    A value without partitions tells its version by its size. Between two of one version, all others are of it as well:
+    clusters are upgraded, and seldom downgraded.
+
+    Args:
+        can_be_flexible: the tool may be one that can read version 1 (3.4.1 and 3.5 on).
+    """
+
+    def __init__(self, *, can_be_flexible: bool) -> None:
+        self._versions = {PLAIN, FLEXIBLE} if can_be_flexible else {PLAIN}
+        self._before: int | None = None  # the version of the last value without partitions
+
+    def fits(self, partitions: Collection[Row], value_bytes: int, behind: Callable[[], bytes]) -> bool:
+        """Whether the next value of the dump can have this size.
+
+        Args:
+            partitions: its topic partitions.
+            value_bytes: the size that its record line prints.
+            behind: gives the text behind the record, NEXT_VERSION_BYTES of it.
+        """
+        versions = _text_versions(partitions, value_bytes) & self._versions
+        if not partitions:
+            self._before = min(versions, default=self._before)
+        elif len(self._versions) > 1 and versions and self._before not in versions:
+            versions &= _versions_between(self._before, _next_version(behind()))
+        return bool(versions)
+
+
+def _text_versions(partitions: Iterable[Row], value_bytes: int) -> set[int]:
+    """The versions in which such a value can have this size; brokers write the partitions of a topic together."""
+    topics = Counter(str(pair["topic"]) for pair in partitions).items()
+    is_of = {
+        PLAIN: value_bytes == _plain_bytes(topics),
+        FLEXIBLE: value_bytes - _flexible_bytes(topics) in _ANY_TAGS_BYTES,
+    }
+    return {version for version, fits in is_of.items() if fits}
+
+
+def _next_version(text: bytes) -> int | None:
+    """The version of the first value without partitions in a text; None where there is none."""
+    found = _UNLISTED.search(text)
+    return min(_text_versions((), int(found[1])), default=None) if found else None
+
+
+def _versions_between(before: int | None, after: int | None) -> set[int]:
+    if after == PLAIN and before != FLEXIBLE:
+        return {PLAIN}
+    return {FLEXIBLE} if before == FLEXIBLE and after != PLAIN else {PLAIN, FLEXIBLE}
+
+
+def json_value_bytes(version: int, data: dict[str, Any]) -> int | None:
+    """The size of a value that was printed as JSON, with its version; None where version 0 has tagged fields.
+
+    Tags that a newer broker writes and the tool does not know are not printed: such a value is larger than this.
+    """
+    topics = [(entry["topic"], len(entry["partitionIds"])) for entry in data["transactionPartitions"] or ()]
+    tags_bytes = sum(_TAG_HEAD_BYTES + size for name, default, size in _TAGGED if data.get(name, default) != default)
+    if version == FLEXIBLE:
+        return _flexible_bytes(topics) + tags_bytes
+    return None if tags_bytes else _plain_bytes(topics)
+
+
+def _plain_bytes(topics: Iterable[tuple[str, int]]) -> int:
+    listed = (_STRING_BYTES + len(topic) + _ARRAY_BYTES + _PARTITION_BYTES * count for topic, count in topics)
+    return _FIXED_BYTES + _ARRAY_BYTES + sum(listed)
+
+
+def _flexible_bytes(topics: Iterable[tuple[str, int]]) -> int:
+    """The size without tagged fields; their number takes a byte, of a value and of each topic in it."""
+    sizes = [
+        _compact_bytes(len(topic)) + len(topic) + _compact_bytes(count) + _PARTITION_BYTES * count + 1
+        for topic, count in topics
+    ]
+    return _FIXED_BYTES + _compact_bytes(len(sizes)) + sum(sizes) + 1
+
+
+def _compact_bytes(length: int) -> int:
+    """Bytes of a length in the compact form, one more than it as an unsigned varint; that of null takes one as well."""
+    return max(1, -(-(length + 1).bit_length() // 7))

@@ -1,1 +1,0 @@
-"""Ingest: files become rows of the input tables; plan, scan, and account for every byte."""

@@ -1,1 +1,0 @@
-"""Reconstruct: batches fold into pieces, pieces and snapshots link into the state of each partition."""

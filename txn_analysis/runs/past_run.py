@@ -1,0 +1,107 @@
+"""A run whose rows are asked for: one judgement of one capture, with the settings and the evidence that it had."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+
+from txn_analysis.coordinator.partition_count import IdSums, StateCount, state_count, sums_of_columns, sums_of_files
+from txn_analysis.coordinator.state_records import StateRecords
+from txn_analysis.errors import WarehouseError
+from txn_analysis.judge.fact_finding import Moments
+from txn_analysis.kafka.sections import STATE
+from txn_analysis.runs.evidence import Evidence
+from txn_analysis.settings import Settings
+from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    import pyarrow as pa
+
+    from txn_analysis.storage.stored import Stored
+    from txn_analysis.tables import Table
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """One judgement of one capture; `run_id` digests its evidence and parameters, so a repeat is the same run."""
+
+    run_id: str
+    evidence: Evidence
+    settings: Settings
+    as_of_ms: int | None
+
+    @property
+    def moments(self) -> Moments:
+        """When its files were copied."""
+        return Moments(self.as_of_ms, self.evidence.newest_moment_ms)
+
+    @property
+    def warehouse(self) -> Stored:
+        """Where its rows are."""
+        return self.evidence.warehouse
+
+    def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[dict[str, Any]]:
+        """Its own rows of a result table as plain data, where there are few; see `Stored.listed`."""
+        return self.warehouse.listed(table, *names, run_id=[self.run_id], **one_of)
+
+    def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
+        """The same of a table of any size, one batch after another."""
+        return self.warehouse.batches(table, *names, run_id=[self.run_id], **one_of)
+
+    def health(self) -> list[dict[str, Any]]:
+        """Its rows of `partition_health` without the producers, to judge by: as many as there are partitions.
+
+        Raises:
+            WarehouseError: an earlier version reconstructed it, and did not say what kind of problems it found.
+        """
+        names = [name for name in PARTITION_HEALTH.names if name not in {"producers", "bare_markers"}]
+        rows = self.listed(PARTITION_HEALTH, *names)
+        if any(problem["kind"] is None for row in rows for problem in row["problems"] or ()):
+            made = f"{self.warehouse.root}: {self.run_id} was reconstructed by an earlier version"
+            raise WarehouseError(f"{made}: reconstruct again (jobs/reconstruct.py), or audit its files again")
+        return rows
+
+    @cached_property
+    def state_records(self) -> StateRecords:
+        """The records of the coordinator that are evidence in the run, where they are few enough to be held."""
+        return StateRecords(self.settings, self.evidence.section_rows, self.evidence.listed(TRANSACTION_STATES))
+
+    @cached_property
+    def state_partition_count(self) -> int:
+        """How many partitions of the state are counted on; a run says it, but those of early versions do not."""
+        said = self.settings.transaction_state_partitions
+        return self.state_count.used if said is None else said
+
+    @cached_property
+    def state_count(self) -> StateCount:
+        """How many partitions the state has, and why; looks at all records of the state."""
+        files = [section for section in self.evidence.section_rows if section["kind"] == STATE]
+        sums = sums_of_files(section["partition"] for section in files)
+        if files:
+            sums = sums.plus(self._id_sums())
+        return state_count(self.settings.transaction_state_partitions, sums)
+
+    def _id_sums(self) -> IdSums:
+        """What the ids of all records say of the count, and the partitions that hold them."""
+        sums = IdSums()
+        for batch in self.evidence.batches(TRANSACTION_STATES, "transactional_id_hash", "state_partition"):
+            known = pc.drop_null(batch)
+            sums = sums.plus(sums_of_columns(*[column.to_numpy(zero_copy_only=False) for column in known.columns[:2]]))
+        return sums
+
+
+def finished_run(warehouse: Stored, row: Mapping[str, Any]) -> PastRun:
+    """A run that was completed before, from its row of `runs`."""
+    judged_with = {
+        name: value for name, value in json.loads(row["parameters"]).items() if name in Settings.model_fields
+    }
+    settings = Settings.model_validate(
+        judged_with | {"warehouse": str(warehouse.root), "cluster": row["cluster"], "capture": row["capture"]}
+    )
+    return PastRun(row["run_id"], Evidence.of_run(warehouse, row), settings, row["as_of_ms"])

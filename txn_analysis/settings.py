@@ -1,0 +1,273 @@
+"""The settings of a run: one frozen model; flags beat environment beat file beat Kafka's defaults."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+
+from txn_analysis.errors import ConfigError
+from txn_analysis.kafka.number_bounds import INT32_MAX, INT64_MAX, LAST_MOMENT_MS, MAX_STATE_PARTITIONS
+from txn_analysis.kafka.tools import TOPIC_CONFIGS
+from txn_analysis.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pydantic_core import ErrorDetails
+
+LATE_TRANSACTION_BUFFER_MS = 300_000
+"""What the brokers' own late-transaction metric adds to `transaction.max.timeout.ms` (KIP-664)."""
+
+ENVIRONMENT_PREFIX = "TXN_ANALYSIS_"
+JARS_VARIABLE = "TXN_ANALYSIS_JARS"  # a folder, and no setting of a run
+
+_EPOCH_MS = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 20  # of an int64 with its sign; Python itself refuses to read or print a number of thousands of them
+_SHOWN_CHARACTERS = 60
+
+
+def parse_time(text: str | int) -> int:
+    """Epoch milliseconds, UTC, of a point in time: epoch milliseconds, or ISO-8601, in UTC where it names no zone.
+
+    Raises:
+        ValueError: neither of the two, not after 1970, or after the year 9999.
+    """
+    if isinstance(text, int):
+        time_ms = text
+    elif _EPOCH_MS.fullmatch(words := text.strip()):
+        time_ms = _number(words)
+    else:
+        time_ms = _iso_ms(words)
+    if time_ms <= 0:
+        raise ValueError("is not after 1970-01-01T00:00:00Z")
+    if time_ms > LAST_MOMENT_MS:
+        raise ValueError("is after 9999-12-31T23:59:59.999Z")
+    return time_ms
+
+
+def _number(digits: str) -> int:
+    """The number, or one beyond every bound in place of one that is too long to be read."""
+    if len(digits) <= _MOST_DIGITS:
+        return int(digits)
+    return -INT64_MAX if digits.startswith("-") else INT64_MAX
+
+
+def _iso_ms(words: str) -> int:
+    try:
+        moment = datetime.fromisoformat(words)
+    except ValueError:
+        raise ValueError("is neither epoch milliseconds nor ISO-8601 (like 2026-11-21T03:15:00Z)") from None
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return round(zoned.timestamp() * 1000)
+
+
+def _not_bool(value: object) -> object:
+    # Python takes true for 1: a slip in a file would become a timeout of one millisecond.
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
+    return value
+
+
+def _time(value: object) -> object:
+    return parse_time(value) if isinstance(value, str | int) and not isinstance(value, bool) else value
+
+
+Name = Annotated[str, Field(min_length=1)]
+# A number without an upper bound would be one that nobody can have meant: each kind has its own.
+KafkaInt = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=INT32_MAX)]
+StatePartitions = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=MAX_STATE_PARTITIONS)]
+SizeBytes = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=INT64_MAX)]
+DurationMs = Annotated[int, BeforeValidator(_not_bool), Field(ge=0, le=LAST_MOMENT_MS)]
+PositiveDurationMs = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=LAST_MOMENT_MS)]
+TimeMs = Annotated[int, BeforeValidator(_time), BeforeValidator(_not_bool), Field(gt=0, le=LAST_MOMENT_MS)]
+
+
+class Depth(StrEnum):
+    """`full` keeps every batch. `quick` keeps the folds, and the batches of files that another copy or a snapshot cuts.
+
+    Verdicts are the same.
+    """
+
+    FULL = "full"
+    QUICK = "quick"
+
+
+class Settings(BaseModel, frozen=True, extra="forbid"):
+    """What one run needs to know beside its files. Field names are the flags' names; units are in the names."""
+
+    warehouse: Name = Field(
+        default="txn-warehouse", description="folder, or URI that Spark can write, of the Delta tables"
+    )
+    cluster: Name = Field(
+        default="default", description="the cluster that the files come from; one warehouse can hold several"
+    )
+    capture: Name | None = Field(
+        default=None,
+        description="name of this capture; calls with one name fill one capture; by default each call is its own",
+    )
+    as_of_ms: TimeMs | None = Field(
+        default=None,
+        description="when the files were copied: epoch ms or ISO-8601; by default the newest broker time in them",
+    )
+    transaction_max_timeout_ms: KafkaInt = Field(
+        default=900_000,
+        description="the brokers' `transaction.max.timeout.ms`; a transaction idle for 5 minutes more is late",
+    )
+    transaction_state_partitions: StatePartitions | None = Field(
+        default=None,
+        description="the brokers' `transaction.state.log.num.partitions`: partitions of `__transaction_state`; by "
+        "default the only count that fits every id in a dump or folder, else 50",
+    )
+    transaction_state_complete: bool = Field(
+        default=False,
+        description="the operator's word: all of `__transaction_state` is here, from its start, without holes",
+    )
+    state_copied_last: bool = Field(
+        default=False,
+        description="the operator's word: `__transaction_state` was copied after the logs, all from the leaders",
+    )
+    no_records_lost: bool = Field(
+        default=False,
+        description="the operator's word: no acknowledged record of these topics or of `__transaction_state` was lost",
+    )
+    max_clock_skew_ms: DurationMs = Field(
+        default=1000, description="the most by which two brokers' clocks differ; 0 for brokers on one host"
+    )
+    transactional_id_expiration_ms: KafkaInt = Field(
+        default=604_800_000,
+        description="the brokers' `transactional.id.expiration.ms`: after it the coordinator forgets an id",
+    )
+    topic_config: Name | None = Field(
+        default=None,
+        description=f"file with what `{TOPIC_CONFIGS}` prints",
+    )
+    free_bytes: SizeBytes | None = Field(
+        default=None, description="free space that the blocked partitions can grow into; says how many days are left"
+    )
+    skip_unrecognised: bool = Field(
+        default=False,
+        description="leave out what is not understood instead of stopping; coverage then says what is missing",
+    )
+    depth: Depth = Field(
+        default=Depth.FULL,
+        description="`quick` keeps what batches add up to, and not every batch; verdicts are the same",
+    )
+    verify: bool = Field(
+        default=False,
+        description="look at the checksum of every batch of a log directory, not only of those that decide a verdict",
+    )
+    fail_on: Verdict = Field(
+        default=Verdict.HANGING, description="the most harmless verdict that makes the exit code 1"
+    )
+    exit_zero: bool = Field(
+        default=False, description="end with 0 whatever was found, where 1 would be taken for a crash"
+    )
+    accept_inconclusive: bool = Field(
+        default=False, description="end with 0, not 3, where nothing is found but something could not be told"
+    )
+    master: Name | None = Field(default=None, description="Spark's master URL; by default all cores of this machine")
+    range_bytes: SizeBytes = Field(default=33_554_432, description="bytes of dump text that one task parses at a time")
+    plan_valid_ms: PositiveDurationMs = Field(
+        default=86_400_000, description="how long after `as_of_ms` a planned abort may be executed; then audit again"
+    )
+    plan_max_partitions: KafkaInt = Field(
+        default=100, description="a plan for more partitions is printed only with `abort-plan --yes-many`"
+    )
+
+    @property
+    def late_after_ms(self) -> int:
+        """A transaction that has been idle for longer than this is late (KIP-664)."""
+        return self.transaction_max_timeout_ms + LATE_TRANSACTION_BUFFER_MS
+
+
+def flag_name(field: str) -> str:
+    """The command-line flag of a settings field: `--as-of` for `as_of_ms`, else the name with hyphens."""
+    return "--as-of" if field == "as_of_ms" else f"--{field.replace('_', '-')}"
+
+
+def load_settings(config_file: str | None, env: Mapping[str, str], flags: Mapping[str, object]) -> Settings:
+    """The settings from a TOML file, `TXN_ANALYSIS_<FIELD>` variables and flags, later ones winning.
+
+    Args:
+        config_file: a flat TOML file of settings fields, or None.
+        env: environment variables; those without the prefix are ignored.
+        flags: settings fields by name; None is a flag that was not given.
+
+    Raises:
+        ConfigError: an unknown name or a bad value; one line for each, naming file, variable or flag, and the default.
+    """
+    values: dict[str, object] = {}
+    said_by: dict[str, str] = {}
+    problems: list[str] = []
+    for field, label, value in (*_file_entries(config_file), *_env_entries(env), *_flag_entries(flags)):
+        if field not in Settings.model_fields:
+            problems.append(f"{label} is not a setting{_did_you_mean(field)}")
+        else:
+            values[field], said_by[field] = value, label
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as refused:
+        problems += [_problem(error, said_by) for error in refused.errors(include_url=False)]
+    if problems:
+        raise ConfigError("\n".join(problems))
+    return settings
+
+
+def _file_entries(config_file: str | None) -> Iterator[tuple[str, str, object]]:
+    if config_file is None:
+        return
+    try:
+        entries = tomllib.loads(Path(config_file).read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise ConfigError(f"--config {config_file}: cannot be read: {problem.strerror}; check the path") from problem
+    except ValueError as problem:  # also a number that is too long to be read, and bytes that are no UTF-8
+        raise ConfigError(f"{config_file}: is not TOML, lines of `name = value`: {problem}") from problem
+    for field, value in entries.items():
+        yield field, f"{config_file}: {field}", value
+
+
+def _env_entries(env: Mapping[str, str]) -> Iterator[tuple[str, str, object]]:
+    for variable, value in sorted(env.items()):
+        if variable.startswith(ENVIRONMENT_PREFIX) and variable != JARS_VARIABLE:
+            yield variable.removeprefix(ENVIRONMENT_PREFIX).lower(), f"environment: {variable}", value
+
+
+def _flag_entries(flags: Mapping[str, object]) -> Iterator[tuple[str, str, object]]:
+    for field, value in flags.items():
+        if value is not None:
+            yield field, flag_name(field), value
+
+
+def _did_you_mean(field: str) -> str:
+    close = difflib.get_close_matches(field, Settings.model_fields, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(Settings.model_fields)}"
+
+
+def _problem(error: ErrorDetails, said_by: Mapping[str, str]) -> str:
+    """One line: who said it, what is wrong, what was said, and what the default stands for."""
+    field = str(error["loc"][0])
+    wrong = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    return f"{said_by[field]} {wrong[:1].lower()}{wrong[1:]}, got {_shown(error['input'])}; {_default(field)}"
+
+
+def _shown(value: object) -> str:
+    try:
+        shown = repr(value)
+    except ValueError:  # a number of more digits than Python prints
+        return "a number of thousands of digits"
+    return shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}..."
+
+
+def _default(field: str) -> str:
+    about = Settings.model_fields[field]
+    default: Any = about.default
+    shown = default.value if isinstance(default, Verdict) else "not set" if default is None else default
+    whose = "Kafka's default" if "the brokers' `" in str(about.description) else "the default"
+    return f"{whose} is {shown} ({about.description})"

@@ -1,0 +1,1 @@
+"""Spark: found, started, lent by somebody else, watched, interrupted."""

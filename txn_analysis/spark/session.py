@@ -1,0 +1,292 @@
+"""The one place that starts Spark: quiet, with Delta, in UTC, and bound to this machine where it runs locally."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+from enum import Enum
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.find_spark_home import _find_spark_home
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas import functions as arrow_functions
+
+from txn_analysis.errors import MissingToolError
+from txn_analysis.spark import log as spark_log
+from txn_analysis.spark.delta_jars import DELTA_COORDINATES, delta_jars, jars_folder, resolve_jars
+from txn_analysis.spark.interrupts import delete_when_interrupted
+from txn_analysis.spark.jdk import check_jdk, java_program
+from txn_analysis.spark.private_folders import close_spark_folders, delete_with_java, private_temp_folder
+
+DEFAULT_MASTER = "local[*]"
+
+_DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+# Java would tell on its standard output, where reports go, of each archive or class that does not fit.
+SILENT_ARCHIVE = "-Xlog:cds*=off"
+_JVM_NOISE = b"WARNING: Using incubator modules:"  # Java says it at every start of Spark, and has no switch for it
+
+# What any session needs that an audit works in, and that can be set while Spark runs.
+_WORK_OPTIONS = {
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.databricks.delta.snapshotPartitions": "1",  # 50 by default: 50 tasks to read a log of a few files
+}
+WORKER_ENVIRONMENT = {
+    # Else a worker gives its memory back after each array, and page faults take up to half of its time: glibc maps
+    # large arrays by themselves, and trims its heap whenever one at its end is freed.
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+}
+_OPTIONS = _WORK_OPTIONS | {
+    "spark.sql.extensions": _DELTA_EXTENSION,
+    "spark.sql.catalogImplementation": "in-memory",  # tables are addressed by path; no Hive metastore in the cwd
+    "spark.sql.warehouse.dir": tempfile.gettempdir(),  # never used, but made where it is missing: by default in the cwd
+    "spark.python.worker.reuse": "true",
+    **{f"spark.executorEnv.{name}": value for name, value in WORKER_ENVIRONMENT.items()},
+    # Off, building a plan takes a sixth of the time: otherwise every Column call also looks up its line of Python.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.ui.enabled": "false",
+}
+_LOCAL_OPTIONS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "2g",
+}
+_LOCAL_WORK_OPTIONS = {"spark.sql.shuffle.partitions": "4"}  # what is shuffled grows with producers, not with batches
+# What PySpark, Delta and we name again and again. Py4J asks Java for each part of a name, each time, and Java looks for
+# a class in all jars before it takes a part for a package: a tenth of a small audit.
+_NAMED_OFTEN = (
+    *("functions", "PythonRDD", "PythonUtils", "SerDeUtil", "SimplePythonFunction"),
+    "io.delta.tables.DeltaTable",
+    "java.io.RandomAccessFile",
+    "scala.Option",
+)
+_STARTED_FAST = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "2",
+}
+# 64 MiB by default: each sort, join and aggregation takes one, and after three audits of a few kilobytes 400 MiB of the
+# driver's memory held them. A larger row gets a page of its own size.
+_SMALL_PAGES = {"spark.buffer.pageSize": "1m"}
+# Without Java's optimising compiler the code cache is 48 MiB by default, which Spark and Delta fill.
+_SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+
+
+class RunLength(Enum):
+    """How much work a session is for: what makes Spark run fast makes it start slowly.
+
+    Java does little of an audit on one machine, where tasks write the tables: of 4 GiB of shallow dumps on two cores
+    linking and judging took 16 s in a short run and 19 s in a long one. A long one pays off where batches themselves
+    pass through Java, as copies that differ do, or segments that a snapshot cuts. Clusters keep Java's own settings.
+    """
+
+    SHORT = 8 << 30
+    LONG = 1 << 63
+
+    @classmethod
+    def of(cls, input_bytes: int | None) -> RunLength:
+        """The one for so many bytes of input; long where nobody knows how many."""
+        return cls.LONG if input_bytes is None else next(length for length in cls if input_bytes < length.value)
+
+
+_SQL_OPTIONS: dict[RunLength, dict[str, str]] = {RunLength.SHORT: _STARTED_FAST, RunLength.LONG: {}}
+_CORE_OPTIONS: dict[RunLength, dict[str, str]] = {RunLength.SHORT: _SMALL_PAGES, RunLength.LONG: {}}
+
+
+def session(
+    master: str | None = None,
+    app_name: str = "txn-analysis",
+    length: RunLength = RunLength.LONG,
+    java_options: str | None = None,
+) -> SparkSession:
+    """The Spark session to work in: the active one, the one of `spark-submit`, or a new one.
+
+    Options given to `spark-submit`, or by `PYSPARK_SUBMIT_ARGS`, win over the defaults of this module.
+
+    Args:
+        master: where to run, `local[*]` if None; not used where Spark is running already, or under `spark-submit`.
+        app_name: the name in Spark's own listings.
+        length: whether to start fast or to run fast.
+        java_options: further ones for the driver; by default those for an archive of classes, if there is one.
+
+    Raises:
+        MissingToolError: no usable JDK, no Delta jars, or the running Spark has no Delta.
+    """
+    _allow_arrow_without_pandas()
+    if SparkContext._active_spark_context is not None:
+        return with_delta(SparkSession.builder.getOrCreate())
+    is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    options = _OPTIONS | {"spark.app.name": app_name}
+    if not is_submitted:
+        options |= _launch_options(master or DEFAULT_MASTER, length, java_options)
+        _launch_jvm(options)
+    SparkContext._ensure_initialized()
+    is_loud = is_submitted and spark_log.is_as_it_comes(SparkContext._jvm)
+    if is_loud:
+        options |= spark_log.UNTIL_IT_RUNS
+    conf = SparkConf()
+    for key, value in options.items():
+        conf.setIfMissing(key, value)
+    if not is_submitted:
+        conf.setMaster(options["spark.master"])
+    _check_delta_is_loadable()
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    if is_loud:
+        spark_log.replace(SparkContext._jvm)
+    close_spark_folders(spark)
+    return with_delta(spark)
+
+
+def _allow_arrow_without_pandas() -> None:
+    # PySpark 4.2 refuses mapInArrow and applyInArrow where pandas is not installed, though only the functions that hand
+    # out pandas frames use it (the check is in `pandas_udf`, through which all of them pass).
+    if find_spec("pandas") is None:
+        arrow_functions.require_minimum_pandas_version = lambda: None  # type: ignore[attr-defined]  # imported there
+
+
+def _launch_options(master: str, length: RunLength, java_options: str | None) -> dict[str, str]:
+    """What can only be said when the JVM starts, and depends on where it runs."""
+    folder = jars_folder(os.environ)
+    jars = [str(jar) for jar in _jars(folder)]
+    more = _archive_options(folder) if java_options is None else java_options
+    on_this_machine = is_local(master)
+    java = _SMALL_JAVA if on_this_machine else ""
+    return {
+        "spark.master": master,
+        "spark.jars": ",".join(jars),
+        "spark.driver.extraClassPath": os.pathsep.join(jars),  # only what Java's own class path has can be archived
+        "spark.driver.extraJavaOptions": f"{spark_log.java_option()} {java} {more}",
+        **(_LOCAL_OPTIONS if on_this_machine else {}),
+        **work_options(master, length),
+        **_CORE_OPTIONS[length],
+    }
+
+
+def work_options(master: str, length: RunLength) -> dict[str, str]:
+    """Of the options of a session of our own, those that can be set while Spark runs."""
+    return {**_WORK_OPTIONS, **(_LOCAL_WORK_OPTIONS if is_local(master) else {}), **_SQL_OPTIONS[length]}
+
+
+def is_local(master: str) -> bool:
+    """Whether driver and executors are one process, in one environment."""
+    return master == "local" or master.startswith("local[")
+
+
+def class_archive(folder: Path) -> Path:
+    """Where the archive of classes is, or would be, that fits this Java and Spark; see `cli.class_archive`.
+
+    Raises:
+        MissingToolError: there is no Java.
+    """
+    java = Path(java_program(os.environ)).resolve()
+    # A Java that was updated in its place takes no archive of the earlier one.
+    of = f"{java}\n{java.stat().st_mtime_ns}\n{spark_home()}"
+    return folder / f"classes-{blake2b(of.encode(), digest_size=6).hexdigest()}.jsa"
+
+
+def spark_home() -> str:
+    """The folder of the Spark that will be started."""
+    return str(_find_spark_home())
+
+
+def _archive_options(folder: Path) -> str:
+    """For a Java that may use the archive of classes in `folder`, if there is one; Java itself checks that it fits."""
+    archive = class_archive(folder)
+    return f'"-XX:SharedArchiveFile={archive}" {SILENT_ARCHIVE}' if archive.exists() else ""
+
+
+def _jars(folder: Path) -> list[Path]:
+    jars = delta_jars(folder)
+    if not jars:
+        print(f"fetching the Delta jars once, into {folder}", file=sys.stderr, flush=True)
+        jars = resolve_jars(folder)
+    return jars
+
+
+def _launch_jvm(options: dict[str, str]) -> None:
+    """Start the JVM, unless this process has one, with its stderr passed on but for the known noise."""
+    if SparkContext._gateway is not None:
+        return
+    check_jdk(os.environ)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    folder = private_temp_folder()
+    delete_when_interrupted(folder)
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list(_with_temp_folder(options, folder).items()))
+    read_end, write_end = os.pipe()
+    threading.Thread(target=_pass_on, args=(read_end,), name="spark-stderr", daemon=True).start()
+    try:
+        gateway = launch_gateway(conf, {"stderr": write_end})
+    finally:
+        os.close(write_end)
+    SparkContext._ensure_initialized(gateway=gateway)
+    delete_with_java(SparkContext._jvm, folder)
+
+
+def _with_temp_folder(options: dict[str, str], folder: Path) -> dict[str, str]:
+    """The options with Java's temporary files in `folder`; Spark's are there too, unless its own settings differ."""
+    java_options = f'{options["spark.driver.extraJavaOptions"]} "-Djava.io.tmpdir={folder}"'
+    return options | {"spark.driver.extraJavaOptions": java_options}
+
+
+def _pass_on(read_end: int) -> None:
+    with open(read_end, "rb") as lines:
+        for line in lines:
+            if not line.startswith(_JVM_NOISE):
+                sys.stderr.write(line.decode("utf-8", "replace"))
+                sys.stderr.flush()
+
+
+def _check_delta_is_loadable() -> None:
+    # Spark only warns about an extension that it cannot load, and fails much later, at the first table.
+    if not _is_delta_loadable():
+        raise MissingToolError(f"spark-submit was started without Delta: add --packages {DELTA_COORDINATES}")
+
+
+def _is_delta_loadable() -> bool:
+    jvm: Any = SparkContext._jvm
+    return jvm is not None and bool(jvm.org.apache.spark.util.Utils.classIsLoadable(_DELTA_EXTENSION))
+
+
+def with_delta(spark: SparkSession) -> SparkSession:
+    """The session, if Delta is in it; names that Java is asked for are kept in its gateway, which changes no answer."""
+    check_has_delta(spark)
+    _remember_names(spark._jvm)
+    return spark
+
+
+def check_has_delta(spark: SparkSession) -> None:
+    """Refuse a session without Delta.
+
+    Raises:
+        MissingToolError: it says how to give it one.
+    """
+    if _DELTA_EXTENSION not in (spark.conf.get("spark.sql.extensions", "") or "") or not _is_delta_loadable():
+        raise MissingToolError(
+            "the running Spark session has no Delta: start it with"
+            f" spark.sql.extensions={_DELTA_EXTENSION} and {DELTA_COORDINATES}, or let txn-analysis start it"
+        )
+
+
+def _remember_names(jvm: Any) -> None:
+    """Let Py4J keep what it finds under `_NAMED_OFTEN`: it asks Java only for attributes that are not there."""
+    for name in _NAMED_OFTEN:
+        place = jvm
+        for part in name.split("."):
+            if part not in vars(place):
+                setattr(place, part, getattr(place, part))
+            place = getattr(place, part)

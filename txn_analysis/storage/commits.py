@@ -1,0 +1,98 @@
+"""The writes that come last, with which rows begin to count: of `inputs` for contents, of `runs` for results.
+
+Several audits may write to one warehouse at once. Whoever commits the same content or the same run second finds the
+first one's rows, and leaves them as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from txn_analysis.storage.match import Alike
+from txn_analysis.storage.warehouse import MOST_ATTEMPTS, too_busy
+from txn_analysis.tables import INPUTS, RUNS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from txn_analysis.storage.warehouse import Warehouse
+
+    Row = dict[str, Any]
+
+# What reading an input found out; content that was read before keeps what was found then.
+_FOUND_BY_READING = (
+    "ingest_id",
+    "parsed_bytes",
+    "rejected_bytes",
+    "newest_moment_ms",
+    "reading_version",
+    "sections",
+)
+_SAME_CONTENT = Alike(("input_id", "kind"))
+_SAME_INPUT = Alike(("input_id", "cluster", "capture"))
+_READ_BY_ANOTHER = replace(_SAME_CONTENT, but=("ingest_id",))
+_SAME_RUN, _SAME_NUMBER = Alike(("run_id",)), Alike(("run_number",))
+
+
+def held_inputs(warehouse: Warehouse, input_ids: Iterable[str]) -> list[Row]:
+    """Rows of `inputs` that list any of these contents, of whatever cluster and capture."""
+    return warehouse.listed(INPUTS, input_id=[*input_ids])
+
+
+def found_by_reading(inputs: Iterable[Row]) -> dict[tuple[str, str | None], Row]:
+    """What reading found out, by content and kind: content that was not recognised then may be now."""
+    return {(row["input_id"], row["kind"]): {name: row[name] for name in _FOUND_BY_READING} for row in inputs}
+
+
+def commit_inputs(warehouse: Warehouse, inputs: Sequence[Row], held: Sequence[Row]) -> None:
+    """Name inputs with the ingest that read them: from now on that ingest's rows of them count.
+
+    An input that its capture holds already stays as it is. Where another ingest has read the same content, that one
+    keeps counting, and ours never does. `held` is what `held_inputs` said of them before; who commits in the meantime
+    is seen.
+
+    Raises:
+        WarehouseError: it cannot be written, or other audits were faster every time.
+    """
+    for _ in range(MOST_ATTEMPTS):
+        known = found_by_reading(held)
+        places = {(row["cluster"], row["capture"], row["input_id"]) for row in held}
+        fresh = [
+            row | known.get((row["input_id"], row["kind"]), {})
+            for row in inputs
+            if (row["cluster"], row["capture"], row["input_id"]) not in places
+        ]
+        if not fresh or warehouse.insert(fresh, INPUTS, (_SAME_INPUT, _READ_BY_ANOTHER)) == len(fresh):
+            return
+        held = held_inputs(warehouse, (row["input_id"] for row in inputs))
+    raise too_busy(warehouse.path(INPUTS))
+
+
+def deepen_inputs(warehouse: Warehouse, inputs: Sequence[Row]) -> None:
+    """Let contents that were read before count as they were read now, for every cluster and capture that has them.
+
+    Raises:
+        WarehouseError: it cannot be written.
+    """
+    warehouse.update(inputs, INPUTS, _SAME_CONTENT, _FOUND_BY_READING)
+
+
+def commit_run(warehouse: Warehouse, run: Row) -> None:
+    """Write the row of a run, after all its other rows: from now on they count.
+
+    A run that was completed before keeps its number; a new one gets the next, which no other run has.
+
+    Raises:
+        WarehouseError: it cannot be written, or other audits were faster every time.
+    """
+    for _ in range(MOST_ATTEMPTS):
+        known = warehouse.listed(RUNS, "run_id", "run_number")
+        numbers = {row["run_id"]: int(row["run_number"]) for row in known}
+        if run["run_id"] in numbers:
+            numbered = run | {"run_number": numbers[run["run_id"]]}
+            return warehouse.replace_rows([numbered], RUNS, run_id=run["run_id"])
+        numbered = run | {"run_number": max(numbers.values(), default=0) + 1}
+        if warehouse.insert([numbered], RUNS, (_SAME_RUN, _SAME_NUMBER)):
+            return None
+    raise too_busy(warehouse.path(RUNS))

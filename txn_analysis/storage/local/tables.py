@@ -1,0 +1,231 @@
+"""Delta tables in one folder of this machine, read and written without Spark, whose first look at one takes seconds.
+
+Arrow writes and reads the data files; Delta's log says which they are (`delta_folder`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.errors import WarehouseError
+from txn_analysis.storage.errors import mapped
+from txn_analysis.storage.local.data_files import write_data_files
+from txn_analysis.storage.local.delta_folder import DeltaFolder, NoTable
+from txn_analysis.storage.local.new_tables import create_table_here
+from txn_analysis.storage.local.one_writer import one_writer
+from txn_analysis.storage.local.parquet_batches import batches_of
+from txn_analysis.storage.local.taken_rows import take_file
+from txn_analysis.storage.match import unlike
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from txn_analysis.storage.local.data_files import DataFile
+    from txn_analysis.storage.local.delta_folder import Definition
+    from txn_analysis.storage.local.taken_rows import Wanted
+    from txn_analysis.storage.match import Alike
+    from txn_analysis.tables import Table
+
+    Row = dict[str, Any]
+
+_Result = TypeVar("_Result")
+
+
+class NeedsSparkError(WarehouseError):
+    """A table has rows deleted beside its files, or columns by other names: only Spark reads and writes it."""
+
+
+def no_warehouse(root: Path | str, table: Table) -> WarehouseError:
+    """The error of whoever asks where there is no warehouse, or a part of one is gone."""
+    what = f"no warehouse here ({table.name} is missing): give the --warehouse of an audit, or audit first"
+    return WarehouseError(f"{root}: {what}")
+
+
+@dataclass(frozen=True)
+class LocalTables:
+    """The tables in one folder, `root`.
+
+    Every method raises WarehouseError where there is no such table, where it is damaged, or where the disk fails it,
+    and NeedsSparkError where it is not plain.
+    """
+
+    root: Path
+
+    def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[Row]:
+        """Rows of a table as plain data; structs and maps are dictionaries. As `held` otherwise."""
+        return _plain_rows(self.batches(table, *names, **one_of))
+
+    def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
+        """Rows of a table in memory, as Arrow.
+
+        Args:
+            table: a small one, or one of which few rows are wanted, committed or not.
+            names: of the columns that are wanted; all where there are none.
+            one_of: what some columns may hold, never NULL; only rows that meet all are wanted.
+        """
+        return pa.Table.from_batches(self.batches(table, *names, **one_of), _of_names(table, names))
+
+    def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
+        """The same rows one batch after another, for tables of any size."""
+        return self._streamed(table, self._table(table), names or table.arrow_schema.names, one_of)
+
+    def _streamed(
+        self, table: Table, stored: DeltaFolder, names: Sequence[str], one_of: Mapping[str, Collection[Any]]
+    ) -> Iterator[pa.RecordBatch]:
+        column = next(iter(table.partition_by), None)
+        stored_schema = pa.schema([field for field in table.arrow_schema if field.name != column])
+        wanted = pc.scalar(True)
+        for name, values in one_of.items():
+            if name != column:
+                wanted &= pc.field(name).isin(pa.array([*values], stored_schema.field(name).type))
+        files: defaultdict[str | None, list[str]] = defaultdict(list)
+        for file in stored.files:
+            if column is None or column not in one_of or file.slice in one_of[column]:
+                files[file.slice].append(f"{self._path(table)}/{file.path}")
+        own, schema = [name for name in names if name != column], _of_names(table, names)
+        for slice_, paths in files.items():
+            found = batches_of(paths, stored_schema, own, wanted, one_of.keys() - {column})
+            for batch in filter(len, mapped_each(self._path(table), found)):
+                arrays = [pa.repeat(slice_, len(batch)) if name == column else batch[name] for name in schema.names]
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def is_plain(self, table: Table) -> bool:
+        """It can be read and written here; any other one needs Spark."""
+        return self._mapped(table, lambda: self._stored(table).is_plain)
+
+    def version(self, table: Table) -> int:
+        """The newest version of a table; 0 where nothing was written since it was made."""
+        return self._mapped(table, lambda: self._stored(table).version)
+
+    def definition(self, table: Table) -> Definition | None:
+        """How a table is defined as of now; None where there is none."""
+        try:
+            return self._mapped(table, lambda: DeltaFolder(self.root / table.name).definition)
+        except NoTable:
+            return None
+
+    def files(self, table: Table, slices: Iterable[str]) -> list[tuple[str, str]]:
+        """Of each file of some slices, sorted: which slice, and where it lies below the table's folder."""
+        wanted = {*slices}
+        return sorted((str(file.slice), file.path) for file in self._table(table).files if file.slice in wanted)
+
+    def written(self, rows: Sequence[Row], table: Table, slice_of: Mapping[str, str]) -> list[DataFile]:
+        """Rows made on the driver as a data file that no commit names yet; absent columns are NULL."""
+        batch = pa.RecordBatch.from_pylist([*rows], table.arrow_schema)
+        return self._mapped(table, lambda: write_data_files([(table, batch)], self.root, slice_of))
+
+    def held_files(
+        self, rows: Sequence[pa.RecordBatch], table: Table, taken: Wanted, slice_of: Mapping[str, str]
+    ) -> list[DataFile]:
+        """The same with rows in memory, and what is taken over of another table's files; see `take_file`."""
+        return self._mapped(table, lambda: self._held_files(rows, table, taken, slice_of))
+
+    def _held_files(
+        self, rows: Sequence[pa.RecordBatch], table: Table, taken: Wanted, slice_of: Mapping[str, str]
+    ) -> list[DataFile]:
+        files = write_data_files([(table, batch) for batch in rows], self.root, slice_of)
+        for slice_, path in sorted(taken.files):
+            file = self.root / taken.table.name / path
+            files += take_file(file, taken.key, taken.keys[slice_], table, self.root, slice_of)
+        return files
+
+    def create(self, table: Table) -> None:
+        """Make a table, unless another was faster."""
+
+        def create() -> None:
+            with one_writer(self.root, table.name):
+                create_table_here(self.root / table.name, table)
+
+        self._mapped(table, create)
+
+    def replace(self, table: Table, files: Sequence[DataFile], slice_of: Mapping[str, str]) -> None:
+        """Make files, already written, the whole content of a slice."""
+        self._alone(table, lambda stored: stored.replace(files, slice_of))
+
+    def replace_rows(self, rows: Sequence[Row], table: Table, slice_of: Mapping[str, str]) -> None:
+        """Make rows, held on the driver, the whole content of a slice; of a table without partitions some rows."""
+
+        def replace(stored: DeltaFolder) -> None:
+            if table.partition_by:
+                return stored.replace(self.written(rows, table, slice_of), slice_of)
+            kept = [
+                row
+                for row in self._rows(table, stored, table.arrow_schema.names)
+                if not slice_of.items() <= row.items()
+            ]
+            return stored.replace(self.written([*kept, *rows], table, {}), {})
+
+        self._alone(table, replace)
+
+    def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
+        """Insert the rows that are not alike, in one of some ways, to a row of the table; say how many those were."""
+
+        def insert(stored: DeltaFolder) -> int:
+            names = sorted({name for alike in unless for name in alike.names})
+            fresh = unlike(rows, self._rows(table, stored, names), unless)
+            if fresh:
+                stored.append(self.written(fresh, table, {}))
+            return len(fresh)
+
+        return self._alone(table, insert)
+
+    def update(self, rows: Sequence[Row], table: Table, matching: Alike, columns: Sequence[str]) -> None:
+        """Set some columns of every row of a table without partitions as in the one of `rows` that is alike to it."""
+
+        def update(stored: DeltaFolder) -> None:
+            new = {matching.key(row): {name: row.get(name) for name in columns} for row in rows}
+            before = self._rows(table, stored, table.arrow_schema.names)
+            after = [row | new.get(matching.key(row), {}) for row in before]
+            if after != before:
+                stored.replace(self.written(after, table, {}), {})
+
+        self._alone(table, update)
+
+    def _rows(self, table: Table, stored: DeltaFolder, names: Sequence[str]) -> list[Row]:
+        return _plain_rows(self._streamed(table, stored, names, {}))
+
+    def _alone(self, table: Table, write: Callable[[DeltaFolder], _Result]) -> _Result:
+        def locked() -> _Result:
+            with one_writer(self.root, table.name):
+                return write(self._table(table))
+
+        return self._mapped(table, locked)
+
+    def _table(self, table: Table) -> DeltaFolder:
+        stored = self._mapped(table, lambda: self._stored(table))
+        if not stored.is_plain:
+            raise NeedsSparkError(f"{self._path(table)}: has rows or columns that only Spark can read")
+        return stored
+
+    def _stored(self, table: Table) -> DeltaFolder:
+        try:
+            return DeltaFolder(self.root / table.name)
+        except NoTable as error:
+            raise no_warehouse(self.root, table) from error
+
+    def _mapped(self, table: Table, action: Callable[[], _Result]) -> _Result:
+        return mapped(self._path(table), action)
+
+    def _path(self, table: Table) -> str:
+        return str(self.root / table.name)
+
+
+def _of_names(table: Table, names: Sequence[str]) -> pa.Schema:
+    return pa.schema([table.arrow_schema.field(name) for name in names or table.arrow_schema.names])
+
+
+def _plain_rows(batches: Iterable[pa.RecordBatch]) -> list[Row]:
+    return [row for batch in batches for row in batch.to_pylist(maps_as_pydicts="strict")]
+
+
+def mapped_each(place: str, items: Iterator[_Result]) -> Iterator[_Result]:
+    """Each item of a stream; what reading it raises is said as `storage_error` says it."""
+    end: Any = object()
+    while (item := mapped(place, lambda: next(items, end))) is not end:
+        yield item

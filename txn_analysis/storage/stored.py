@@ -1,0 +1,89 @@
+"""Where the rows of a warehouse can be asked for: what every question needs of it, and nothing more."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+from txn_analysis.storage.local.tables import LocalTables, NeedsSparkError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from txn_analysis.tables import Table
+
+Row = dict[str, Any]
+
+
+class Stored(Protocol):
+    """The tables of one warehouse, read: `LocalTables` without Spark, `Warehouse` by Spark; with equal rows.
+
+    Rows are given whether they are committed or not. Of a result table those count whose `run_id` is in `runs`, of a
+    content table those whose `ingest_id` and `input_id` are in `inputs`: whoever asks names them.
+    """
+
+    @property
+    def root(self) -> Path | str:
+        """The folder, or URI, of the tables."""
+
+    def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[Row]:
+        """Rows as plain data, where there are few; structs and maps are dictionaries.
+
+        Args:
+            table: of which rows are wanted.
+            names: of the columns that are wanted; all where there are none.
+            one_of: what some columns may hold, never NULL; only rows that meet all are wanted.
+
+        Raises:
+            WarehouseError: there is no such warehouse, or it is damaged.
+        """
+
+    def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
+        """The same rows in memory, as Arrow."""
+
+    def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
+        """The same rows one batch after another, for tables of any size."""
+
+
+class StoredHere:
+    """The tables in a folder of this machine.
+
+    Those that have rows deleted beside their files, or columns by other names, are asked of Spark.
+    """
+
+    def __init__(self, folder: Path, by_spark: Callable[[], Stored]) -> None:
+        self._local = LocalTables(folder)
+        self._start = by_spark
+
+    @property
+    def root(self) -> Path:
+        """The folder."""
+        return self._local.root
+
+    def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[Row]:
+        """As `Stored.listed`."""
+        try:
+            return self._local.listed(table, *names, **one_of)
+        except NeedsSparkError:
+            return self._by_spark.listed(table, *names, **one_of)
+
+    def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
+        """As `Stored.held`."""
+        try:
+            return self._local.held(table, *names, **one_of)
+        except NeedsSparkError:
+            return self._by_spark.held(table, *names, **one_of)
+
+    def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
+        """As `Stored.batches`."""
+        try:
+            return self._local.batches(table, *names, **one_of)
+        except NeedsSparkError:
+            return self._by_spark.batches(table, *names, **one_of)
+
+    @cached_property
+    def _by_spark(self) -> Stored:
+        return self._start()
