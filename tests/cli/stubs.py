@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ class Library:
             setattr(module, function_name, function)
         self._monkeypatch.setitem(sys.modules, name, module)
         package, _, leaf = name.rpartition(".")
-        self._monkeypatch.setattr(sys.modules[package], leaf, module, raising=False)
+        self._monkeypatch.setattr(import_module(package), leaf, module, raising=False)
 
     def returns(self, name: str, result: Any) -> None:
         """A step of the library notes its arguments, and returns the result or raises it."""
@@ -48,7 +49,7 @@ class Library:
                 raise result
             return result
 
-        for module in ("pipeline", "loaded_report"):
+        for module in ("pipeline.steps", "questions.loaded_report"):
             self._monkeypatch.setattr(sys.modules[f"txn_analysis.{module}"], name, called, raising=False)
 
     @contextmanager
