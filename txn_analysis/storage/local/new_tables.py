@@ -8,7 +8,6 @@ from uuid import uuid4
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.errors import DAMAGED
 from txn_analysis.storage.local.delta_folder import LOG, OF_NO_FILES, put_lines
-from txn_analysis.storage.on_spark.types import spark_schema
 from txn_analysis.storage.wall_clock import now_ms
 from txn_analysis.tables import INDEXED_COLUMNS
 
@@ -49,6 +48,8 @@ def create_table_here(folder: Path, table: Table) -> None:
 
 
 def _metadata(table: Table, now: int) -> dict[str, Any]:
+    from txn_analysis.storage.on_spark.types import spark_schema  # noqa: PLC0415 whoever only reads needs no Spark
+
     return {
         "id": str(uuid4()),
         "description": description(table),
