@@ -17,7 +17,7 @@ from txn_analysis.spark.private_folders import OWNER_ONLY, make_private, make_pr
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DUMP = ROOT / "data" / "cases" / "kafka-4.2" / "capture-1" / "shallow"
 LOOK_AGAIN_S = 0.02
 OPEN_TO_ALL = 0o755
