@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.docs.one_batch_line import walk
 from txn_analysis.questions import kafka_transactions as queries
 from txn_analysis.questions.filters import Filters
 from txn_analysis.report.text_report import text_report
@@ -36,6 +37,7 @@ def outputs(report: AuditReport, tables: RunTables) -> dict[str, str]:
         "describe": describe.text(),
         "describe-producers": queries.describe_producers(tables.producers("payments", 0), "payments", 0).text(),
         "kafka-find-hanging": "".join(_answer(file) for file in sorted(_ORACLE.glob("find-hanging-*.txt"))),
+        "one-batch-line": walk(tables),
         "kafka-list": _answer(_ORACLE / "list.txt"),
     }
 
