@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from txn_analysis.settings import Settings
     from txn_analysis.verdict import Verdict
 else:
-    _HOMES = {"AuditError": "errors", "Settings": "config", "Verdict": "judge.verdicts"}
+    _HOMES = {"AuditError": "errors", "Settings": "settings", "Verdict": "verdict"}
 
     def __getattr__(name: str) -> object:
         # Spark takes a second to import, which `txn-analysis --help` must not. No module beside this file may have one

@@ -6,12 +6,12 @@ import difflib
 import re
 import tomllib
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
+from txn_analysis.depth import Depth
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.number_bounds import INT32_MAX, INT64_MAX, LAST_MOMENT_MS, MAX_STATE_PARTITIONS
 from txn_analysis.kafka.tools import TOPIC_CONFIGS
@@ -87,16 +87,6 @@ SizeBytes = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=INT64_MAX)
 DurationMs = Annotated[int, BeforeValidator(_not_bool), Field(ge=0, le=LAST_MOMENT_MS)]
 PositiveDurationMs = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=LAST_MOMENT_MS)]
 TimeMs = Annotated[int, BeforeValidator(_time), BeforeValidator(_not_bool), Field(gt=0, le=LAST_MOMENT_MS)]
-
-
-class Depth(StrEnum):
-    """`full` keeps every batch. `quick` keeps the folds, and the batches of files that another copy or a snapshot cuts.
-
-    Verdicts are the same.
-    """
-
-    FULL = "full"
-    QUICK = "quick"
 
 
 class Settings(BaseModel, frozen=True, extra="forbid"):

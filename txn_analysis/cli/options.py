@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from txn_analysis.depth import Depth  # noqa: TC001 typer reads the annotations
 from txn_analysis.kafka.tools import TOPIC_CONFIGS
 from txn_analysis.verdict import Verdict  # noqa: TC001 typer reads the annotations
 
 if TYPE_CHECKING:
-    from txn_analysis.settings import Depth, Settings
+    from txn_analysis.settings import Settings
 
 # Flags that decide how a run judges. Verbs that only read a finished run take them, and say that they change nothing.
 JUDGING = (

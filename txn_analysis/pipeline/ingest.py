@@ -8,6 +8,7 @@ from hashlib import blake2b
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.depth import Depth
 from txn_analysis.errors import InputError
 from txn_analysis.kafka.sections import LOG, LOG_KINDS
 from txn_analysis.log.copies import compared
@@ -26,7 +27,6 @@ from txn_analysis.read.inputs.find_files import find_files
 from txn_analysis.read.inputs.planned_input import PlannedInput, check_inputs
 from txn_analysis.read.inputs.planning import plan_inputs, without_changed
 from txn_analysis.read.log_dir.producer_files import CHANGED
-from txn_analysis.settings import Depth
 from txn_analysis.storage.commits import commit_inputs, deepen_inputs, found_by_reading, held_inputs
 from txn_analysis.tables import INPUTS, LOG_BATCHES, REJECTS
 from txn_analysis.tables.inputs import READING_VERSION
