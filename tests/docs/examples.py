@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-DEMO_WAREHOUSE = "build/demo-warehouse"
+_OPTIONS = " --warehouse build/demo-warehouse"
 _ORACLE = ROOT / "data/cases/kafka-4.2/capture-1/oracle"
 _EXAMPLE = re.compile(r"(?<=<!-- example )([a-z-]+)( -->\n)```\n.*?```\n(?=<!-- /example -->)", re.DOTALL)
 
@@ -30,7 +30,8 @@ def outputs(report: AuditReport, tables: RunTables) -> dict[str, str]:
     every = Filters()
     describe = queries.describe(tables.current_states(), tables.as_of_ms, "inventory-sync")
     return {
-        "demo": text_report(report, options=f" --warehouse {DEMO_WAREHOUSE}"),
+        "demo": text_report(report, options=_OPTIONS),
+        "demo-finding": finding_in(text_report(report, options=_OPTIONS), 987654321),
         "demo-mail": "".join(text_report(report, 76).partition("\n\n2. ")[:1]) + "\n",
         "find-hanging": queries.find_hanging(tables.findings(), every).text(),
         "list": queries.list_transactions(tables.current_states(), tables.as_of_ms, every).text(),
@@ -40,6 +41,13 @@ def outputs(report: AuditReport, tables: RunTables) -> dict[str, str]:
         "one-batch-line": walk(tables),
         "kafka-list": _answer(_ORACLE / "list.txt"),
     }
+
+
+def finding_in(report: str, producer_id: int) -> str:
+    """A part of a report: its first line, and the finding of one producer; dots stand for what is left out."""
+    headline, *findings = re.split(r"\n\n(?=\d+\. )", report.partition("\n\n-- ")[0])
+    (finding,) = [finding for finding in findings if f": producer id {producer_id}, " in finding]
+    return f"{headline.splitlines()[0]}\n...\n\n{finding}\n...\n"
 
 
 def _answer(file: Path) -> str:

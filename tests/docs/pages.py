@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.docs.mistakes_page import mistakes_page
@@ -81,7 +82,19 @@ def _warnings_table() -> str:
     return _table(("early warning", "it says"), cells)
 
 
+def _decisions_table() -> str:
+    pages = sorted((Path(__file__).parents[2] / "docs/decisions").glob("*.md"))
+    return _table(("decision", "it says"), (_decision(page.name, page.read_text(encoding="utf-8")) for page in pages))
+
+
+def _decision(name: str, text: str) -> tuple[str, str]:
+    number, _, title = text.partition("\n")[0].removeprefix("# ").partition(": ")
+    replaced = re.search(r"Superseded by \[(\d+)", text)
+    return f"[{number}](decisions/{name})", title + (f" (superseded by {replaced[1]})" if replaced else "")
+
+
 _TABLES = {
+    "decisions": _decisions_table,
     "rules": _rules_table,
     "causes": _causes_table,
     "glossary-rules": _glossary_of_rules,

@@ -1,4 +1,4 @@
-"""The README's commands for copying log directories make `--state-copied-last` true, on brokers that go on writing."""
+"""The commands for copying log directories make `--state-copied-last` true, on brokers that go on writing."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def program(path: Path, text: str) -> Path:
     return path
 
 
-def commands_of_the_readme() -> str:
-    (block,) = [b for b in blocks_of((ROOT / "README.md").read_text(encoding="utf-8")) if "rsync" in b]
+def commands_for_copying() -> str:
+    (block,) = [b for b in blocks_of((ROOT / "docs/log-directories.md").read_text(encoding="utf-8")) if "rsync" in b]
     return block
 
 
 @pytest.fixture(params=["rsync", "a stand-in"])
 def copies(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """What the README's commands copied of three brokers that write all the time."""
+    """What the page's commands copied of three brokers that write all the time."""
     copy = shutil.which("rsync") if request.param == "rsync" else str(program(tmp_path / "stand-in", STAND_IN))
     if copy is None:
         pytest.skip("needs rsync")
@@ -70,7 +70,7 @@ def copies(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     program(tmp_path / "bin/txn-analysis", '#!/bin/sh\necho "$@" > "$BROKERS/audited"\n')
     # A folder of this machine stands for each broker and for /copies.
     script = (
-        commands_of_the_readme().replace("$broker:/", f"{tmp_path}/$broker/").replace("/copies/", f"{tmp_path}/copies/")
+        commands_for_copying().replace("$broker:/", f"{tmp_path}/$broker/").replace("/copies/", f"{tmp_path}/copies/")
     )
     known = os.environ | {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "BROKERS": str(tmp_path), "COPY": copy}
     subprocess.run(["sh", "-eu", "-c", script], env=known, check=True)
@@ -104,4 +104,4 @@ def test_copies_of_all_brokers_are_audited_with_the_word_that_is_true(copies: Pa
 def test_no_page_copies_by_what_promises_no_order(page: Path) -> None:
     for block in blocks_of(page.read_text(encoding="utf-8")):
         assert not re.search(r"\bcp -\w*[rRa]", block)
-        assert "rsync" not in block or block == commands_of_the_readme()
+        assert "rsync" not in block or block == commands_for_copying()

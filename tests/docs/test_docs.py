@@ -32,10 +32,33 @@ def test_every_command_has_the_verb_and_the_options_that_are_shown(path: Path) -
     assert list(filter(None, wrong)) == []
 
 
+def links_of(path: Path) -> list[tuple[Path, str]]:
+    """The files that a page links, each with the heading in it, if one is named; not what is on other machines."""
+    found = re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", path.read_text(encoding="utf-8"))
+    return [((path.parent / file).resolve() if file else path, heading) for file, heading in found]
+
+
+def headings_of(path: Path) -> set[str]:
+    """The names under which GitHub links the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
-def test_every_link_leads_to_a_file(path: Path) -> None:
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
-    assert [link for link in links if not (path.parent / link).exists()] == []
+def test_every_link_leads_to_a_file_and_a_heading_in_it(path: Path) -> None:
+    links = links_of(path)
+    assert [file for file, _ in links if not file.exists()] == []
+    assert [(file.name, name) for file, name in links if name and name not in headings_of(file)] == []
+
+
+def test_every_page_is_listed_in_the_readme_of_the_docs() -> None:
+    docs = ROOT / "docs"
+    listed = {file for page in (docs / "README.md", docs / "rules.md") for file, _ in links_of(page)}
+    assert {page for page in DOCUMENTS if docs in page.parents} - listed == {docs / "README.md"}
+
+
+def test_the_readme_can_be_read_in_one_go() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 130
 
 
 def test_make_lists_every_target() -> None:

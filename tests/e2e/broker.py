@@ -274,7 +274,7 @@ class Cluster:
         self.run("kafka.tools.StorageTool", *words, *(w for each in self._features for w in ("--feature", each)))
 
     def copy_logs(self, target: Path, node: int = 0) -> Path:
-        """Copy a node's log directory as the README says: logs first, `__transaction_state` last."""
+        """Copy a node's log directory as docs/log-directories.md says: logs first, `__transaction_state` last."""
         folders = sorted(p for p in self.log_dir(node).iterdir() if p.is_dir())
         states = [p for p in folders if p.name.startswith("__transaction_state-")]
         for folder in [*(p for p in folders if p not in states), *states]:

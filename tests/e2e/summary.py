@@ -1,4 +1,4 @@
-"""What `make e2e` prints in the end, and the README shows: one row per broker."""
+"""What `make e2e` prints in the end, and docs/testing.md shows: one row per broker."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def _offsets(file: Path) -> dict[Place, int]:
 
 
 def _copy(log_dir: Path, target: Path, topics: set[str]) -> None:
-    """Logs first, the state last, as the README says; without indexes, which are no evidence."""
+    """Logs first, the state last, as docs/log-directories.md says; without indexes, which are no evidence."""
     if target.exists():
         shutil.rmtree(target)
     folders = [f for f in sorted(log_dir.iterdir()) if f.is_dir() and f.name.rpartition("-")[0] in {STATE, *topics}]
