@@ -5,9 +5,12 @@ What docs/architecture.md prints of it is read from the file and from the tables
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.plan.plan_versions import stored_record
+from txn_analysis.plan.script import commands
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, LOG_BATCHES, LOG_PIECES, TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -44,6 +47,7 @@ def walk(tables: RunTables) -> str:
         ("transactions", _values(opened, _OF_TRANSACTION)),
         ("findings", _values(finding, _OF_FINDING) + [f"evidence: {line}" for line in finding["evidence"]]),
         ("abort_plan", _values(record, _OF_RECORD)),
+        ("abort-plan --format commands", _sent(commands([stored_record(record)]))),
     )
     return "\n".join(f"{name}\n" + "".join(f"    {line}\n" for line in lines) for name, lines in stations)
 
@@ -55,6 +59,12 @@ def _is_here(row: dict[str, Any]) -> bool:
 def _line() -> str:
     text = (Path(__file__).parents[2] / FILE).read_text(encoding="utf-8")
     return next(line for line in text.splitlines() if line.startswith(f"baseOffset: {OFFSET} "))
+
+
+def _sent(script: str) -> list[str]:
+    """The lines of a plan's script that ask and send; the name of the record, which is another in each run, left out."""
+    lines = script[script.index("if begin ") :].partition("fi\n")[0].splitlines()
+    return [re.sub(r"begin [0-9a-f]{16}", "begin RECORD", line) for line in lines]
 
 
 def _values(row: dict[str, Any], names: str) -> list[str]:
