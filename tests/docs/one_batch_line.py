@@ -62,7 +62,7 @@ def _line() -> str:
 
 
 def _sent(script: str) -> list[str]:
-    """The lines of a plan's script that ask and send; the name of the record, which is another in each run, left out."""
+    """The lines of a plan's script that ask and send; the record's name, another in each run, is left out."""
     lines = script[script.index("if begin ") :].partition("fi\n")[0].splitlines()
     return [re.sub(r"begin [0-9a-f]{16}", "begin RECORD", line) for line in lines]
 
