@@ -83,7 +83,7 @@ def test_sums_on_spark_are_those_of_the_core(spark: SparkSession, state: StateAt
 def test_markers_are_those_of_ended_transactions_and_the_bare_ones(spark: SparkSession) -> None:
     ended = spark.sql(
         "SELECT 'orders' AS topic, 0 AS partition, 7L AS producer_id, outcome, end_offset, 100L AS end_timestamp_ms, "
-        "3 AS end_producer_epoch, 5 AS coordinator_epoch FROM VALUES ('COMMIT', 4L), ('ended', 6L), ('open', NULL) "
+        "3 AS end_producer_epoch, 5 AS coordinator_epoch FROM VALUES ('COMMIT', 4L), ('ended', 6L) "
         "AS t(outcome, end_offset)"
     )
     health = spark.sql(

@@ -11,7 +11,6 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -56,23 +55,21 @@ def tables(spark: SparkSession, warehouse: Path) -> Tables:
     local = LocalTables(warehouse)
     inputs, runs = (local.listed(table) for table in (INPUTS, RUNS))
     found = {INPUTS.name: inputs, RUNS.name: runs}
-    read = {(row["ingest_id"], row["input_id"]) for row in inputs}
+    read, run_ids = {(row["ingest_id"], row["input_id"]) for row in inputs}, {row["run_id"] for row in runs}
     for table in ALL_TABLES:
         if table.partition_by == ("run_id",):
-            found[table.name] = _rows(local, table, {row["run_id"] for row in runs})
+            found[table.name] = _rows(local, table, run_ids)
         elif table.partition_by == ("ingest_id",):
-            rows = _rows(local, table, {ingest_id for ingest_id, _ in read})
-            found[table.name] = [row for row in rows if (row["ingest_id"], row["input_id"]) in read]
+            rows = _rows(local, table, {ingest_id for ingest_id, _ in read} | run_ids)
+            found[table.name] = [
+                row for row in rows if (row["ingest_id"], row["input_id"]) in read or row["ingest_id"] in run_ids
+            ]
     return {table.name: sorted(map(_as_text(table), found[table.name])) for table in ALL_TABLES}
 
 
 def _rows(local: LocalTables, table: Table, slices: set[str]) -> list[Row]:
     (column,) = table.partition_by
-    return [
-        row | {column: slice_}
-        for slice_, path in local.files(table, slices)
-        for row in pq.ParquetFile(local.root / table.name / path).read().to_pylist(maps_as_pydicts="strict")
-    ]
+    return local.listed(table, **{column: slices})
 
 
 def _as_text(table: Table) -> Callable[[Row], str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +18,8 @@ from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import INPUTS, REJECTS, RUNS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
     Row = dict[str, Any]
@@ -104,17 +105,6 @@ def test_a_log_without_some_commits_is_damaged(
 def test_a_warehouse_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(WarehouseError, match=r"no warehouse here \(inputs is missing\)"):
         Warehouse(spark, str(tmp_path)).listed(INPUTS)
-
-
-def test_files_of_a_slice(nightly: Warehouse) -> None:
-    names = ("plain", "with 'marks' %20ä")
-    for name in names:
-        span = {"input_id": "a", "section_index": 0, "offset_bytes": 0, "length_bytes": 9, "reason": "no line"}
-        nightly.replace_rows([span | {"ingest_id": name}], REJECTS, ingest_id=name)
-    root = Path(nightly.root, REJECTS.name)
-    found = nightly.files_of(REJECTS, [*names, "never written"])
-    assert [name for name, _ in found] == sorted(names)
-    assert {root / path for _, path in found} == set(root.rglob("*.parquet"))
 
 
 def test_rows_of_some_slices_are_those_that_spark_reads(nightly: Warehouse) -> None:

@@ -23,13 +23,22 @@ from txn_analysis.questions import verify as repairs
 from txn_analysis.questions.explain import explain
 from txn_analysis.questions.filters import Filters
 from txn_analysis.questions.loaded_report import load_report
+from txn_analysis.runs.ended_transactions import ended_listed
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
 from txn_analysis.storage.frames import collected
 from txn_analysis.storage.local.delta_folder import DeltaFolder
 from txn_analysis.storage.table_versions import differences
 from txn_analysis.storage.warehouse import Warehouse
-from txn_analysis.tables import ABORT_PLAN, ALL_TABLES, FINDINGS, PARTITION_HEALTH, RUNS, TRANSACTIONS
+from txn_analysis.tables import (
+    ABORT_PLAN,
+    ALL_TABLES,
+    ENDED_TRANSACTIONS,
+    FINDINGS,
+    PARTITION_HEALTH,
+    RUNS,
+    TRANSACTIONS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +52,8 @@ ARCHIVE = Path(__file__).parent / "warehouse-ececed8.tar.gz"
 HANGING = ["ledger.events-1", "orders-0", "orders-2", "payments-0"]
 # What the earlier version did not fold; a run over its folds says NULL, or a bound that is farther away.
 UNKNOWN_IN_OLD_FOLDS = {"bare_markers", "first_appended_after_ms"}
+# Names of the ingests of one warehouse; `ended` tells what they stand for.
+OF_ONE_WAREHOUSE = {"linked_pieces"}
 RESULTS = (TRANSACTIONS, PARTITION_HEALTH, FINDINGS, ABORT_PLAN)
 
 
@@ -96,7 +107,7 @@ def stored(warehouse: Warehouse, table: Table, run_ids: list[str]) -> list[str]:
     rows = [row for row in collected(warehouse.read(table)) if row["run_id"] in run_ids]
     # What is declared no more stays in old tables, and is NULL in new rows.
     assert all(row[name] is None for row in rows for name in row.keys() - set(table.names))
-    names = set(table.names) - UNKNOWN_IN_OLD_FOLDS
+    names = set(table.names) - UNKNOWN_IN_OLD_FOLDS - OF_ONE_WAREHOUSE
     known = [{name: row[name] for name in names} for row in rows]
     return sorted(json.dumps(row, sort_keys=True) for row in known)
 
@@ -109,6 +120,30 @@ def test_new_runs_are_those_of_a_new_warehouse(
     expected = stored(new, table, run_ids)
     assert expected
     assert stored(upgraded, table, run_ids) == expected
+
+
+def ended(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> list[str]:
+    """The ended transactions of a run, the cluster's last one where none is named."""
+    names = [column.name for column in ENDED_TRANSACTIONS.columns if column.name != "ingest_id"]
+    rows = ended_listed(run_tables(warehouse, cluster, run_id).finished(), *names)
+    return sorted(json.dumps(row, sort_keys=True) for row in rows)
+
+
+def test_what_ended_in_new_runs_is_what_ended_in_those_of_a_new_warehouse(
+    upgraded: Warehouse, fresh: tuple[Warehouse, list[str]]
+) -> None:
+    new, run_ids = fresh
+    for run_id in run_ids:
+        expected = ended(new, EAST, run_id)
+        assert expected
+        assert ended(upgraded, EAST, run_id) == expected
+
+
+def test_what_ended_in_an_old_run_is_told_before_and_after(untouched: Warehouse, upgraded: Warehouse) -> None:
+    """An earlier version kept it in `transactions`."""
+    before = ended(untouched, COMPACTED)
+    assert before
+    assert ended(upgraded, COMPACTED) == before
 
 
 def report(warehouse: Warehouse) -> AuditReport:

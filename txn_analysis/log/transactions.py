@@ -6,7 +6,7 @@ Spark never looks at one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +15,9 @@ from txn_analysis.columns.equal_runs import is_in
 from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping
+
+    from txn_analysis.tables import Table
 
 
 PIECE_KEY = ("input_id", "section_index", "first_position")
@@ -53,18 +55,28 @@ def ended_rows(place: Mapping[str, pa.Array], fragments: Mapping[str, pa.Array])
     return _rows({**place, **columns}, len(epoch), ENDED_TRANSACTIONS.arrow_schema)
 
 
-def linked_rows(rows: Iterable[Mapping[str, Any]], run_id: str) -> pa.RecordBatch:
-    """Transactions that linking decided, as rows of `transactions` of a run."""
-    return pa.RecordBatch.from_pylist([{**row, "run_id": run_id} for row in rows], schema=TRANSACTIONS.arrow_schema)
+def open_rows(linked: pa.RecordBatch, run_id: str) -> pa.RecordBatch:
+    """Of what linking decided, in `LINKED_SCHEMA`, the open transactions as rows of `transactions` of a run."""
+    return _of_run(linked.filter(pc.equal(linked["outcome"], "open")), TRANSACTIONS, run_id)
 
 
-def own_rows(batch: pa.RecordBatch, run_id: str, used: Collection[PieceKey]) -> pa.RecordBatch:
-    """Packed transactions as rows of `transactions` of a run; what is whole in a piece only where that is `used`."""
-    is_used = pa.array(is_in(batch, PIECE_KEY, used))
-    own = batch.filter(pc.or_(is_used, pc.is_null(batch["input_id"])))
-    columns = {name: own[name] for name in LINKED_SCHEMA.names}
-    columns["run_id"] = pa.repeat(run_id, own.num_rows)
-    return _rows(columns, own.num_rows, TRANSACTIONS.arrow_schema)
+def ended_by_run(rows: pa.RecordBatch, run_id: str, used: Collection[PieceKey]) -> pa.RecordBatch:
+    """Rows of `ended_transactions` that are one run's alone.
+
+    Args:
+        rows: what linking decided, in `LINKED_SCHEMA`, of which those that ended span pieces; or what was folded anew
+            of sections that the run had to cut.
+        run_id: stands where the ingest stands of others.
+        used: the pieces of such sections that the run was linked from.
+    """
+    is_own = pc.or_(pc.is_null(rows["input_id"]), pa.array(is_in(rows, PIECE_KEY, used)))
+    return _of_run(rows.filter(pc.and_(is_own, pc.not_equal(rows["outcome"], "open"))), ENDED_TRANSACTIONS, run_id)
+
+
+def _of_run(rows: pa.RecordBatch, table: Table, run_id: str) -> pa.RecordBatch:
+    columns = {name: rows[name] for name in LINKED_SCHEMA.names}
+    (slice_,) = table.partition_by
+    return _rows(columns | {slice_: pa.repeat(run_id, rows.num_rows)}, rows.num_rows, table.arrow_schema)
 
 
 def _rows(columns: Mapping[str, pa.Array], count: int, schema: pa.Schema) -> pa.RecordBatch:

@@ -23,6 +23,7 @@ from txn_analysis.kafka.transactions import OpenTransaction, TopicPartition
 from txn_analysis.pipeline.on_spark.markers import PLACE, end_markers, is_foreign, marker_sums, markers_in, with_markers
 from txn_analysis.pipeline.on_spark.state import PICKLED, cluster_ids, state_evidence, told
 from txn_analysis.pipeline.on_spark.views import coordinator_views
+from txn_analysis.runs.ended_transactions import ended_listed
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.storage.frames import collected, is_at_hand
 from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
@@ -59,7 +60,7 @@ def coordinator_side(run: Run, opened: Sequence[Row], health: list[Row], states:
         health: all rows of `partition_health` of the run.
         states: the records of the coordinator that are evidence in the run.
     """
-    markers = end_markers(run.rows(TRANSACTIONS), run.rows(PARTITION_HEALTH))
+    markers = end_markers(run.ended_transactions(), run.rows(PARTITION_HEALTH))
     state_bytes = sum(item["text_bytes"] for item in run.evidence.inputs if _holds_state(item))
     if is_at_hand(state_bytes):
         return _state_in_memory(run, opened, health, markers)
@@ -73,13 +74,13 @@ def _holds_state(item: Row) -> bool:
 
 def side_at_hand(run: Run, opened: Sequence[Row], health: list[Row]) -> CoordinatorSide:
     """The same, of a run that is at hand."""
-    records, linked, bare = in_parallel(
+    records, ended, bare = in_parallel(
         lambda: run.state_records,
-        lambda: run.listed(TRANSACTIONS, *ENDED_COLUMNS),
+        lambda: ended_listed(run, *ENDED_COLUMNS),
         lambda: run.listed(PARTITION_HEALTH, "topic", "partition", "bare_markers"),
     )
     transactions = [OpenTransaction.of(row) for row in opened]
-    found = markers_of([row for row in linked if row["outcome"] != "open"], bare)
+    found = markers_of(ended, bare)
     state, known = state_seen(records, health), histories_of(records, found, transactions)
     fit = fit_with(records, state, known, found, transactions, run.moments.reach_ms)
     views = views_with(known, transactions, found, run.settings.max_clock_skew_ms)

@@ -20,9 +20,8 @@ from txn_analysis.log.copies import COMPARED_COLUMNS, Comparison, Pair, compare,
 from txn_analysis.log.open_transactions import link_partition
 from txn_analysis.log.segments import segments_of
 from txn_analysis.log.summary import FOLD_COLUMNS, Folded, fold
-from txn_analysis.log.transactions import PIECE_KEY, PieceKey, linked_rows, own_rows
+from txn_analysis.log.transactions import LINKED_SCHEMA, PieceKey, ended_by_run, open_rows
 from txn_analysis.spark.parallel import in_parallel
-from txn_analysis.storage.local.taken_rows import Wanted
 from txn_analysis.tables import (
     ENDED_TRANSACTIONS,
     LOG_BATCHES,
@@ -139,34 +138,25 @@ def by_place(rows: Iterable[Row]) -> dict[Place, list[Row]]:
 
 
 def write_linked(linked: LinkedLogs, run: Run) -> None:
-    """Fill the tables `partition_health` and `transactions` of a run."""
-    health = [
-        found.health | {"run_id": run.run_id, "topic": topic, "partition": partition}
-        for (topic, partition), found in linked.partitions.items()
+    """Fill the tables `partition_health`, `transactions` and `ended_transactions` with what a run linked."""
+    ingest_of = run.evidence.ingest_of
+    health, rows = [], []
+    for (topic, partition), found in linked.partitions.items():
+        place = {"topic": topic, "partition": partition}
+        pieces = linked_pieces(found.used_pieces, ingest_of, linked.cut)
+        health.append(found.health | place | {"run_id": run.run_id, "linked_pieces": pieces})
+        rows += [row | place for row in found.transactions]
+    decided = pa.RecordBatch.from_pylist(rows, schema=LINKED_SCHEMA)
+    ended = [
+        ended_by_run(part, run.run_id, linked.used) for part in (decided, *(f.transactions for f in linked.folded))
     ]
-    in_parallel(partial(run.replace_rows, health, PARTITION_HEALTH), partial(_write_transactions, linked, run))
+    in_parallel(
+        partial(run.replace_rows, health, PARTITION_HEALTH),
+        partial(run.replace_held, [open_rows(decided, run.run_id)], TRANSACTIONS),
+        partial(run.replace_held, ended, ENDED_TRANSACTIONS),
+    )
 
 
-def _write_transactions(linked: LinkedLogs, run: Run) -> None:
-    rows = [
-        row | {"topic": topic, "partition": partition}
-        for (topic, partition), found in linked.partitions.items()
-        for row in found.transactions
-    ]
-    wanted, cut = wanted_of(run, linked.used, linked.cut)
-    anew = [own_rows(part.transactions, run.run_id, cut) for part in linked.folded]
-    run.warehouse.replace_held([linked_rows(rows, run.run_id), *anew], TRANSACTIONS, wanted, run_id=run.run_id)
-
-
-def wanted_of(run: Run, used: set[PieceKey], sections: Collection[SectionKey]) -> tuple[Wanted, set[PieceKey]]:
-    """Which rows of `ended_transactions` a run takes over: those of used pieces, but for sections that were cut.
-
-    Also gives the used pieces of those `sections`, whose transactions were folded anew.
-    """
-    ingest_of = {item["input_id"]: item["ingest_id"] for item in run.evidence.inputs}
-    files = run.warehouse.files_of(ENDED_TRANSACTIONS, set(filter(None, ingest_of.values())))
-    cut = {key for key in used if key[:2] in sections}
-    whole = defaultdict(set)
-    for key in used - cut:
-        whole[ingest_of[key[0]]].add(key)
-    return Wanted(ENDED_TRANSACTIONS, PIECE_KEY, whole, [file for file in files if file[0] in whole]), cut
+def linked_pieces(used: Iterable[Row], ingest_of: Mapping[str, str], cut: Collection[SectionKey]) -> list[Row]:
+    """The pieces whose ended transactions are a run's: without those of sections that were cut and folded anew."""
+    return [{"ingest_id": ingest_of[p["input_id"]], **p} for p in used if _section(p) not in cut]

@@ -12,17 +12,22 @@ from pyspark.sql import functions as F
 
 from txn_analysis.pipeline.on_spark.evidence import EvidenceFrames
 from txn_analysis.pipeline.on_spark.state import id_sums
+from txn_analysis.runs.ended_transactions import LINKED_PIECE_KEY
 from txn_analysis.runs.past_run import PastRun
 from txn_analysis.storage.warehouse import Warehouse
-from txn_analysis.tables import TRANSACTION_STATES
+from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTION_STATES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from txn_analysis.coordinator.partition_count import IdSums
     from txn_analysis.runs.evidence import Evidence
     from txn_analysis.settings import Settings
     from txn_analysis.spark.when_needed import Spark
+    from txn_analysis.storage.on_spark.tasks import RowMaker
     from txn_analysis.tables import Table
 
 # What decides a verdict; where the answer is printed does not.
@@ -66,12 +71,32 @@ class Run(PastRun):
         return id_sums(self.evidence.of(TRANSACTION_STATES), size_bytes)
 
     def replace(self, frame: DataFrame, table: Table) -> None:
-        """Make `frame` the run's rows of a result table."""
-        self.warehouse.replace(frame, table, run_id=self.run_id)
+        """Make `frame` the run's rows of a result table, or of `ended_transactions`."""
+        self.warehouse.replace(frame, table, **self._slice(table))
+
+    def replace_by(self, frame: DataFrame, rows_of: RowMaker, table: Table) -> None:
+        """The same with what `rows_of`, run in a Spark worker, makes of Arrow batches of a frame."""
+        self.warehouse.replace_by(frame, rows_of, table, **self._slice(table))
 
     def replace_rows(self, rows: list[dict[str, Any]], table: Table) -> None:
         """The same with rows made on the driver."""
-        self.warehouse.replace_rows(rows, table, run_id=self.run_id)
+        self.warehouse.replace_rows(rows, table, **self._slice(table))
+
+    def replace_held(self, rows: Sequence[pa.RecordBatch], table: Table) -> None:
+        """The same with rows held as Arrow."""
+        self.warehouse.replace_held(rows, table, **self._slice(table))
+
+    def _slice(self, table: Table) -> dict[str, str]:
+        return dict.fromkeys(table.partition_by, self.run_id)
+
+    def ended_transactions(self) -> DataFrame:
+        """The ended transactions of the run, in the columns of the table, see `runs.ended_transactions`."""
+        ingests = [self.run_id, *self.evidence.ingests]
+        rows = self.warehouse.read_uncommitted(ENDED_TRANSACTIONS).where(F.col("ingest_id").isin(ingests))
+        own = F.explode("linked_pieces").alias("piece")
+        pieces = self.rows(PARTITION_HEALTH).select(own).select("piece.*")
+        whole = rows.join(F.broadcast(pieces), list(LINKED_PIECE_KEY), "left_semi")
+        return whole.unionByName(rows.where(F.col("ingest_id") == self.run_id))
 
 
 def start_run(spark: Spark, settings: Settings) -> Run:

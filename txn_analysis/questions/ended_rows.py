@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.judge.endings import EndedTransaction
-from txn_analysis.tables import TRANSACTIONS
+from txn_analysis.runs.ended_transactions import ended_batches
 from txn_analysis.tables.transactions import ENDED_OUTCOMES
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _UNKNOWN = np.iinfo(np.int64).min
 
 
 def ended_rows(run: PastRun, outcome: str | None, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
-    """The ended rows of `transactions` that are asked about.
+    """The ended transactions that are asked about.
 
     Args:
         run: whose they are.
@@ -36,7 +36,7 @@ def ended_rows(run: PastRun, outcome: str | None, *names: str, **one_of: Collect
         one_of: as of `Stored.batches`.
     """
     outcomes = ENDED_OUTCOMES if outcome is None else (outcome,)
-    return run.batches(TRANSACTIONS, *(names or _STORED), outcome=outcomes, **one_of)
+    return ended_batches(run, *(names or _STORED), outcomes=outcomes, **one_of)
 
 
 def newest(parts: Iterable[pa.RecordBatch], limit: int) -> tuple[pa.Table | None, int]:
@@ -66,7 +66,7 @@ def with_previous_ends(run: PastRun, rows: pa.Table) -> Iterator[EndedTransactio
     """Ended transactions, each with the time of its producer's end marker before its own."""
     previous = _Previous(rows)
     asked = {name: rows[name].unique().to_pylist() for name in _KEY}
-    for batch in run.batches(TRANSACTIONS, *_KEY, "end_offset", "end_timestamp_ms", outcome=ENDED_OUTCOMES, **asked):
+    for batch in ended_batches(run, *_KEY, "end_offset", "end_timestamp_ms", **asked):
         previous.add(batch)
     listed = (row for batch in rows.to_batches(_HELD_ROWS) for row in batch.to_pylist())
     for row, before_ms in zip(listed, previous.times_ms(), strict=True):

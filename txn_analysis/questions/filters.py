@@ -10,11 +10,13 @@ import difflib
 import json
 import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.topics import STATE_TOPIC
 from txn_analysis.runs.asked_states import names_producers
+from txn_analysis.runs.ended_transactions import ended_batches
 from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
 from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import listed, ranges
@@ -185,6 +187,7 @@ def _producers_seen(tables: RunTables, producer_ids: tuple[int, ...]) -> set[int
         found |= wanted.intersection(
             p["producer_id"] for of_one in batch["producers"].to_pylist() for p in of_one or ()
         )
-    for batch in tables.batches(TRANSACTIONS, "producer_id", producer_id=producer_ids):
+    opened = tables.batches(TRANSACTIONS, "producer_id", producer_id=producer_ids)
+    for batch in chain(opened, ended_batches(tables.finished(), "producer_id", producer_id=producer_ids)):
         found.update(batch["producer_id"].unique().to_pylist())
     return found if found == wanted else found | names_producers(tables.finished(), producer_ids)

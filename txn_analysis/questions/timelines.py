@@ -25,6 +25,7 @@ from txn_analysis.report.pictures import (
     StateChange,
 )
 from txn_analysis.runs.asked_states import of_ids
+from txn_analysis.runs.ended_transactions import ended_batches
 from txn_analysis.tables import FINDINGS, LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, RUNS, TRANSACTIONS
 from txn_analysis.verdict import Verdict
 
@@ -118,7 +119,8 @@ def _appends(batch: pa.RecordBatch, *columns: pa.Array) -> pa.RecordBatch:
 
 
 def _transactions(tables: RunTables, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
-    return tables.batches(TRANSACTIONS, *_OF_TRANSACTIONS, **_of(places))
+    yield from tables.batches(TRANSACTIONS, *_OF_TRANSACTIONS, outcome=["open"], **_of(places))
+    yield from ended_batches(tables.finished(), *_OF_TRANSACTIONS, **_of(places))
 
 
 def _of(places: Mapping[Place, Shown]) -> dict[str, list[Any]]:

@@ -15,9 +15,10 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.kafka.transactions import PREPARED
 from txn_analysis.plan.repair import After, Before, Outcome, Recommended, outcome_of
 from txn_analysis.runs.asked_states import states_naming
+from txn_analysis.runs.ended_transactions import ended_listed
 from txn_analysis.runs.past_run import finished_run
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, TRANSACTIONS
+from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
 from txn_analysis.text.escape import escape
 from txn_analysis.verdict import Verdict
 
@@ -263,8 +264,7 @@ def _recommended(known: Nights, plans: Sequence[Row]) -> list[Recommended]:
 def _ended(known: Nights, records: Iterable[Recommended]) -> list[Row]:
     places = {(record.topic, record.partition, record.producer_id) for record in records}
     wanted = {name: sorted({place[at] for place in places}) for at, name in enumerate(_PRODUCER)}
-    rows = known.last_run.listed(TRANSACTIONS, *_ENDED_COLUMNS, **wanted)
-    return [row for row in rows if row["outcome"] != "open" and _place(row) in places]
+    return [row for row in ended_listed(known.last_run, *_ENDED_COLUMNS, **wanted) if _place(row) in places]
 
 
 def _decisions(known: Nights, records: Iterable[Recommended]) -> list[StateRecord]:

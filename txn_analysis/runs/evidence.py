@@ -152,6 +152,11 @@ class Evidence:
             for n, i in newest.items()
         }
 
+    @cached_property
+    def ingest_of(self) -> dict[str, str]:
+        """The ingest that read each input."""
+        return dict(self.ranked.keys())
+
     @property
     def ingests(self) -> list[str]:
         """Which ingests its rows are of."""

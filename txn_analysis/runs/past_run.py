@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from txn_analysis.storage.stored import Stored
     from txn_analysis.tables import Table
 
+_MANY = frozenset({"producers", "bare_markers", "linked_pieces"})
+
 
 @dataclass(frozen=True)
 class PastRun:
@@ -58,14 +60,34 @@ class PastRun:
         """Its rows of `partition_health` without the producers, to judge by: as many as there are partitions.
 
         Raises:
-            WarehouseError: an earlier version reconstructed it, and did not say what kind of problems it found.
+            WarehouseError: an earlier version reconstructed it, and did not say what kind of problems it found, or
+                which pieces it was linked from.
         """
-        names = [name for name in PARTITION_HEALTH.names if name not in {"producers", "bare_markers"}]
+        if self.linked_pieces is None:
+            raise self._of_earlier_version()
+        names = [name for name in PARTITION_HEALTH.names if name not in _MANY]
         rows = self.listed(PARTITION_HEALTH, *names)
         if any(problem["kind"] is None for row in rows for problem in row["problems"] or ()):
-            made = f"{self.warehouse.root}: {self.run_id} was reconstructed by an earlier version"
-            raise WarehouseError(f"{made}: reconstruct again (jobs/reconstruct.py), or audit its files again")
+            raise self._of_earlier_version()
         return rows
+
+    def _of_earlier_version(self) -> WarehouseError:
+        made = f"{self.warehouse.root}: {self.run_id} was reconstructed by an earlier version"
+        return WarehouseError(f"{made}: reconstruct again (jobs/reconstruct.py), or audit its files again")
+
+    @cached_property
+    def linked_pieces(self) -> frozenset[tuple[str, str, int, int]] | None:
+        """Ingest, input, section and first position of each piece that its logs were linked from.
+
+        As many as there are ranges of text; None of a run of an earlier version, whose ended transactions are in
+        `transactions`.
+        """
+        found: set[tuple[str, str, int, int]] = set()
+        for batch in self.batches(PARTITION_HEALTH, "linked_pieces"):
+            if batch["linked_pieces"].null_count:
+                return None
+            found.update(tuple(piece.values()) for piece in batch["linked_pieces"].flatten().to_pylist())
+        return frozenset(found)
 
     @cached_property
     def state_records(self) -> StateRecords:

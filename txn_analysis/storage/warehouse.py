@@ -11,7 +11,6 @@ import random
 import time
 from contextlib import nullcontext, suppress
 from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,13 +34,12 @@ from txn_analysis.storage.on_spark.tasks import (
     told_rows,
     write_frame,
     write_in_tasks,
-    write_taken,
 )
 from txn_analysis.storage.on_spark.types import spark_schema
 from txn_analysis.storage.place import check_writable, folder_here, is_here, path_of
 from txn_analysis.storage.row_tasks import write_here
 from txn_analysis.storage.table_versions import as_declared, bring_up_to_date, differences
-from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
+from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, INPUTS, RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -51,7 +49,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.spark.when_needed import Spark
     from txn_analysis.storage.local.delta_folder import Definition
-    from txn_analysis.storage.local.taken_rows import Wanted
     from txn_analysis.storage.match import Alike
     from txn_analysis.storage.on_spark.tasks import RowMaker
     from txn_analysis.storage.row_tasks import RowTasks
@@ -152,7 +149,11 @@ class Warehouse:
             return rows.join(F.broadcast(self.read_uncommitted(RUNS).select("run_id")), "run_id", "leftsemi")
         if "ingest_id" in table.partition_by:
             committed = self.read_uncommitted(INPUTS).select("input_id", "ingest_id")
-            return rows.join(F.broadcast(committed), ["ingest_id", "input_id"], "leftsemi")
+            read = rows.join(F.broadcast(committed), ["ingest_id", "input_id"], "leftsemi")
+            if table is not ENDED_TRANSACTIONS:
+                return read
+            runs = self.read_uncommitted(RUNS).select(F.col("run_id").alias("ingest_id"))
+            return read.unionByName(rows.join(F.broadcast(runs), "ingest_id", "leftsemi"))
         return rows
 
     def read_uncommitted(self, table: Table) -> DataFrame:
@@ -224,42 +225,21 @@ class Warehouse:
         Raises:
             WarehouseError: it cannot be written, or a row breaks a constraint of the table.
         """
-        self.replace_by(frame.select(*table.names), None, table, None, **slice_of)
+        self.replace_by(frame.select(*table.names), None, table, **slice_of)
 
-    def replace_by(
-        self, frame: DataFrame, rows_of: RowMaker | None, table: Table, taken: Wanted | None, **slice_of: str
-    ) -> None:
-        """The same with what `rows_of`, run in a Spark worker, makes of Arrow batches of the frame, and `taken` rows.
+    def replace_by(self, frame: DataFrame, rows_of: RowMaker | None, table: Table, **slice_of: str) -> None:
+        """The same with what `rows_of`, run in a Spark worker, makes of Arrow batches of the frame.
 
         Raises:
             WarehouseError: as with `replace`.
         """
         if local := self._plain(table):
-            own = partial(write_frame, frame, rows_of or iter, table, local.root, slice_of)
-            writers = [own]
-            if taken and taken.files:
-                writers.append(partial(write_taken, self.spark, taken, table, local.root, slice_of))
-            files = in_parallel(*[partial(self._mapped, table, write) for write in writers])
-            local.replace(table, [*chain(*files)], slice_of)
+            write = partial(write_frame, frame, rows_of or iter, table, local.root, slice_of)
+            local.replace(table, self._mapped(table, write), slice_of)
         else:
             rows = frame.mapInArrow(rows_of, spark_schema(table)) if rows_of else frame
-            rows = rows.unionByName(self._taken_rows(taken, slice_of)) if taken else rows
             writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", _condition(slice_of))
             self._write(table, lambda: writer.save(self.path(table)))
-
-    def files_of(self, table: Table, slices: Iterable[str]) -> list[tuple[str, str]]:
-        """Of each file of some slices: which slice, and where it lies below the table's folder.
-
-        There are none where only Spark reads and writes.
-        """
-        return self._local.files(table, slices) if self._local else []
-
-    def _taken_rows(self, taken: Wanted, slice_of: dict[str, str]) -> DataFrame:
-        rows, (column,) = self.read_uncommitted(taken.table), taken.table.partition_by
-        keys = [(slice_, *key) for slice_, keys in taken.keys.items() for key in keys]
-        wanted = self.spark.createDataFrame(keys, rows.select(column, *taken.key).schema)
-        kept = rows.join(F.broadcast(wanted), [column, *taken.key], "left_semi").drop(column)
-        return kept.withColumns({name: F.lit(value) for name, value in slice_of.items()})
 
     def replace_rows(self, rows: Sequence[Row], table: Table, **slice_of: str) -> None:
         """The same with rows made on the driver; absent columns are NULL.
@@ -272,17 +252,16 @@ class Warehouse:
         else:
             self.replace(self.rows(rows, table), table, **slice_of)
 
-    def replace_held(self, rows: Sequence[pa.RecordBatch], table: Table, taken: Wanted, **slice_of: str) -> None:
-        """The same with few rows in memory, and `taken` ones.
+    def replace_held(self, rows: Sequence[pa.RecordBatch], table: Table, **slice_of: str) -> None:
+        """The same with rows held as Arrow.
 
         Raises:
             WarehouseError: as with `replace`.
         """
-        if local := self._plain(table, taken.table):
-            local.replace(table, local.held_files(rows, table, taken, slice_of), slice_of)
+        if local := self._plain(table):
+            local.replace(table, local.held_files(rows, table, slice_of), slice_of)
         else:
-            frame = self.rows((row for batch in rows for row in batch.to_pylist()), table)
-            self.replace_by(frame, None, table, taken, **slice_of)
+            self.replace(self.rows((row for batch in rows for row in batch.to_pylist()), table), table, **slice_of)
 
     def fill(self, tasks: RowTasks, **slice_of: str) -> dict[str, pa.Table]:
         """Make what tasks produce the whole content of a slice, in each of the tables that they fill.

@@ -9,6 +9,14 @@ import pyarrow as pa
 from txn_analysis.tables import ALL_TABLES, Table
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT
 
+ENDED_IN_A_RUN = """\
+SELECT ended.* FROM ended_transactions AS ended
+LEFT SEMI JOIN (SELECT explode(linked_pieces) AS piece FROM partition_health WHERE run_id = 'RUN')
+ON struct(ended.ingest_id, ended.input_id, ended.section_index, ended.first_position) = piece
+UNION ALL
+SELECT * FROM ended_transactions WHERE ingest_id = 'RUN'
+"""
+"""Spark SQL for the rows of `ended_transactions` that are those of the run RUN."""
 _WORDS = {INT: "int", BIGINT: "bigint", BOOLEAN: "boolean"}
 
 
@@ -18,7 +26,8 @@ def reference() -> str:
         "# Tables\n\nMade from the schemas by `make docs`. Times are epoch milliseconds, UTC; unknown is NULL.\n\n"
         "`inputs` and `runs` are written last, and commit what was written before them. An audit that was killed leaves"
         " rows\nin other tables that they do not name: whoever reads those tables without `txn-analysis` must leave"
-        " such rows out.\n"
+        " such rows out.\n\n"
+        f"The ended transactions of the run RUN, in Spark SQL:\n\n```sql\n{ENDED_IN_A_RUN}```\n"
     )
     return "\n".join([intro, *(_section(table) for table in ALL_TABLES)])
 

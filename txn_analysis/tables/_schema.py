@@ -73,6 +73,11 @@ class Table:
         """Which of its rows count, in words; readers of the bare table must join in the same way."""
         if "run_id" in self.partition_by:
             return "A row counts only where `runs` has its `run_id`."
+        if "ingest_id" in self.partition_by and any(c.name == "input_id" and c.nullable for c in self.columns):
+            return (
+                "A row counts only where `inputs` has its `ingest_id` and `input_id`, or `runs` has its `ingest_id` as "
+                "`run_id`."
+            )
         if "ingest_id" in self.partition_by:
             return "A row counts only where `inputs` has its `ingest_id` and `input_id`."
         return ""

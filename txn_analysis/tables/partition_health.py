@@ -12,6 +12,7 @@ PRODUCER = struct(
     txn_start_offset=BIGINT,
 )
 
+LINKED_PIECE = struct(ingest_id=STRING, input_id=STRING, section_index=INT, first_position=BIGINT)
 PROBLEM = struct(offset=BIGINT, kind=STRING, reason=STRING)
 
 BARE_MARKER = struct(
@@ -95,6 +96,12 @@ PARTITION_HEALTH = Table(
             array(BARE_MARKER),
             "end markers that have none of their producer's transactional data between them and its end marker before; "
             "`marker` is NULL where the dump does not print it",
+        ),
+        Col(
+            "linked_pieces",
+            array(LINKED_PIECE),
+            "the pieces of `log_pieces` that its log was linked from: of their rows in `ended_transactions` those are "
+            "this run's; NULL in runs of earlier versions, which keep them in `transactions`",
         ),
     ),
     partition_by=("run_id",),

@@ -1,4 +1,4 @@
-"""`transactions`: every transaction on every partition, as the broker would have kept it."""
+"""`transactions` and `ended_transactions`: those that are open in a run, and those that ended, each written once."""
 
 from txn_analysis.tables._checks import at_least, in_order, not_negative, null_only_if, one_of
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array
@@ -32,7 +32,7 @@ _COLUMNS = (
     Col("last_marker_ms", BIGINT, "broker's time of the producer's last end marker here; NULL if none"),
     Col("previous_last_timestamp_ms", BIGINT, "open: the last timestamp of its producer's newest ended one here"),
     Col("has_coordinator_epoch_fallen", BOOLEAN, "open: that one's end marker has a lower epoch than one before"),
-    Col("input_id", STRING, "it is whole inside one piece of this input; NULL where it is open or spans pieces"),
+    Col("input_id", STRING, "ended: it is whole inside one piece of this input; NULL where it spans pieces"),
     Col("section_index", INT, "section of that input"),
     Col("first_position", BIGINT, "where that piece begins in the segment"),
     Col("evidence_gaps", array(STRING), "why the log is not proven whole from the start on; empty if it is"),
@@ -71,18 +71,30 @@ _CHECKS = {
 
 TRANSACTIONS = Table(
     name="transactions",
-    grain="one transaction on one partition in one run, ended or open",
+    grain="one transaction on one partition that was open in one run; of runs of earlier versions also each ended one",
     key=("run_id", "topic", "partition", "producer_id", "txn_start_offset"),
     columns=(Col("run_id", STRING, "the run", nullable=False), *_COLUMNS),
     partition_by=("run_id",),
     checks=_CHECKS,
 )
-# The same columns: whole files of it become files of `transactions` (`txn_analysis.storage.local.taken_rows`).
 ENDED_TRANSACTIONS = Table(
     name="ended_transactions",
-    grain="one transaction that certainly began and ended inside one piece of a log",
-    key=("ingest_id", "input_id", "section_index", "first_position", "producer_id", "txn_start_offset"),
-    columns=(Col("ingest_id", STRING, "the ingest that read the content", nullable=False), *_COLUMNS),
+    grain="one ended transaction on one partition, once for each content it was read from; where it spans pieces of a "
+    "log, once for each run that linked them. A run's are those of the pieces that `partition_health.linked_pieces` "
+    "names, and those whose `ingest_id` is the run",
+    key=(
+        *("ingest_id", "input_id", "section_index", "first_position"),
+        *("topic", "partition", "producer_id", "txn_start_offset"),
+    ),
+    columns=(
+        Col(
+            "ingest_id",
+            STRING,
+            "the ingest that read the content; of a transaction that a run linked of several pieces, the run",
+            nullable=False,
+        ),
+        *_COLUMNS,
+    ),
     partition_by=("ingest_id",),
     checks=_CHECKS | {"known_outcome": one_of("outcome", ENDED_OUTCOMES)},
 )

@@ -26,8 +26,9 @@ from txn_analysis.log.copies import (
 from txn_analysis.log.open_transactions import link_partition
 from txn_analysis.log.segments import segments_of
 from txn_analysis.log.summary import FOLD_COLUMNS, fold
-from txn_analysis.log.transactions import LINKED_SCHEMA, PIECE_KEY, PieceKey, own_rows
-from txn_analysis.pipeline.logs_at_hand import wanted_of
+from txn_analysis.log.transactions import LINKED_SCHEMA, PIECE_KEY, PieceKey, ended_by_run, open_rows
+from txn_analysis.pipeline.logs_at_hand import linked_pieces
+from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.storage.arrow_streams import packed, unpacked
 from txn_analysis.storage.on_spark.tasks import named_rows_of, rows_named
 from txn_analysis.storage.on_spark.types import spark_struct
@@ -51,7 +52,7 @@ LINKED = spark_struct(
     partition=INT,
     health=pa.struct([f for f in PARTITION_HEALTH.arrow_schema if f.name not in _OWN]),
     transactions=BINARY,
-    used_pieces=array(_PIECE_KEY),
+    cut_pieces=array(_PIECE_KEY),
 )
 _SECTION_KEY = struct(input_id=STRING, section_index=INT)
 _SECTIONS = spark_struct(input_id=STRING, section_index=INT)
@@ -72,7 +73,8 @@ class Linked:
     """The linked partitions of one run, and the pieces that they were linked from.
 
     Attributes:
-        partitions: one row per partition: its health, its transactions that are open or span pieces, the pieces used.
+        partitions: one row per partition: its health, its transactions that are open or span pieces, and the pieces
+            used of sections that had to be cut.
         folded: of the sections that had to be cut, the pieces and their ended transactions, as `named_rows_of` gives
             them; None where there are none.
         cut: those sections.
@@ -102,7 +104,9 @@ def linked_partitions(evidence: EvidenceFrames, as_of_ms: int | None) -> Linked:
     comparisons = _comparisons(evidence, logs, small, kept) if overlapping(known) else {}
     linkable = sections.where(F.col("kind").isin(*LOG_KINDS, SNAPSHOT, *STATED_OF_PARTITION))
     items = _items(section=linkable, piece=small, snapshot=evidence.snapshots)
-    linked = items.groupBy("topic", "partition").applyInArrow(_linker(comparisons, as_of_ms), LINKED)
+    linked = items.groupBy("topic", "partition").applyInArrow(
+        _linker(evidence.ingest_of, cuts.keys(), comparisons, as_of_ms), LINKED
+    )
     return Linked(linked.persist(), folded, cuts.keys())
 
 
@@ -185,8 +189,13 @@ def _present(table: pa.Table, name: str) -> list[dict[str, Any]]:
     return [value for value in table[name].to_pylist() if value]
 
 
-def _linker(comparisons: Mapping[Pair, Comparison], as_of_ms: int | None) -> Callable[[pa.Table], pa.Table]:
-    schema = to_arrow_schema(LINKED)
+def _linker(
+    ingest_of: Mapping[str, str],
+    cut: Collection[SectionKey],
+    comparisons: Mapping[Pair, Comparison],
+    as_of_ms: int | None,
+) -> Callable[[pa.Table], pa.Table]:
+    schema, cut = to_arrow_schema(LINKED), frozenset(cut)
 
     def link(table: pa.Table) -> pa.Table:
         sections, pieces, snapshots = (_present(table, name) for name in ("section", "piece", "snapshot"))
@@ -196,9 +205,9 @@ def _linker(comparisons: Mapping[Pair, Comparison], as_of_ms: int | None) -> Cal
         place = {name: table[name][0].as_py() for name in ("topic", "partition")}
         row: dict[str, Any] = {
             **place,
-            "health": linked.health,
+            "health": linked.health | {"linked_pieces": linked_pieces(linked.used_pieces, ingest_of, cut)},
             "transactions": _packed_transactions(t | place for t in linked.transactions),
-            "used_pieces": linked.used_pieces,
+            "cut_pieces": [p for p in linked.used_pieces if (p["input_id"], p["section_index"]) in cut],
         }
         return pa.Table.from_pylist([row], schema=schema)
 
@@ -211,18 +220,21 @@ def partition_health(linked: Linked, run_id: str) -> DataFrame:
 
 
 def write_transactions(linked: Linked, run: Run) -> None:
-    """Fill the transactions table of a run: what linking decided, and what is whole inside a piece that was used."""
-    wanted, cut = wanted_of(run, _used_pieces(linked), linked.cut)
-    packed = linked.partitions.select("transactions")
+    """Fill the tables `transactions` and `ended_transactions` with what a run linked."""
+    decided, run_id, used = linked.partitions.select("transactions"), run.run_id, set[PieceKey]()
+    ended = decided
     if linked.folded is not None:
-        packed = packed.union(linked.folded.where(F.col("name") == ENDED_TRANSACTIONS.name).select("rows"))
-    rows_of = _transaction_rows(run.run_id, cut)
-    run.warehouse.replace_by(packed, rows_of, TRANSACTIONS, wanted, run_id=run.run_id)
+        used = _cut_pieces(linked)
+        ended = decided.union(linked.folded.where(F.col("name") == ENDED_TRANSACTIONS.name).select("rows"))
+    in_parallel(
+        partial(run.replace_by, decided, _unpacked(lambda rows: open_rows(rows, run_id)), TRANSACTIONS),
+        partial(run.replace_by, ended, _unpacked(lambda rows: ended_by_run(rows, run_id, used)), ENDED_TRANSACTIONS),
+    )
 
 
-def _used_pieces(linked: Linked) -> set[PieceKey]:
-    """As many as there are ranges of text."""
-    rows = linked.partitions.select(F.explode("used_pieces").alias("p")).select([f"p.{name}" for name in PIECE_KEY])
+def _cut_pieces(linked: Linked) -> set[PieceKey]:
+    """As many as there are ranges of text in sections that had to be cut."""
+    rows = linked.partitions.select(F.explode("cut_pieces").alias("p")).select([f"p.{name}" for name in PIECE_KEY])
     return {(row.input_id, row.section_index, row.first_position) for row in rows.collect()}
 
 
@@ -232,15 +244,11 @@ def _packed_transactions(rows: Iterable[Mapping[str, Any]]) -> bytes | None:
     return packed([batch], LINKED_SCHEMA) if batch.num_rows else None
 
 
-def _transaction_rows(run_id: str, used: Collection[PieceKey]) -> RowMaker:
-    """Makes rows of `transactions` of a run from packed ones, one column of a frame.
+def _unpacked(rows_of: Callable[[pa.RecordBatch], pa.RecordBatch]) -> RowMaker:
+    """What becomes of packed transactions, one column of a frame."""
 
-    Those that are whole inside a piece only where that is `used`.
-    """
-
-    def rows_of(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for stream in (stream for part in parts for stream in part.column(0) if stream.is_valid):
-            for batch in unpacked(stream).to_batches():
-                yield own_rows(batch, run_id, used)
+            yield from map(rows_of, unpacked(stream).to_batches())
 
-    return rows_of
+    return run

@@ -36,15 +36,15 @@ _HOMES = spark_struct(
 )
 
 
-def end_markers(transactions: DataFrame, health: DataFrame) -> DataFrame:
+def end_markers(ended: DataFrame, health: DataFrame) -> DataFrame:
     """The end markers of the logs of one run, in the fields of `EndMarker`.
 
-    In:  `transactions` and `health`, rows of `transactions` and of `partition_health` of one run.
+    In:  `ended` and `health`, rows of `ended_transactions` and of `partition_health` that are one run's.
     Out: one row per end marker, with its topic, partition and producer id; one whose transaction began in another piece
          of the log can stand there a second time, without its data.
     """
     kind = F.when(F.col("outcome").isin(COMMIT, "ABORT"), F.col("outcome"))
-    of_ended = transactions.where("outcome != 'open'").select(
+    of_ended = ended.select(
         *PLACE,
         F.col("end_offset").alias("offset"),
         kind.alias("kind"),

@@ -19,7 +19,6 @@ from txn_analysis.storage.local.delta_folder import DeltaFolder, NoTable
 from txn_analysis.storage.local.new_tables import create_table_here
 from txn_analysis.storage.local.one_writer import one_writer
 from txn_analysis.storage.local.parquet_batches import batches_of
-from txn_analysis.storage.local.taken_rows import take_file
 from txn_analysis.storage.match import unlike
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.storage.local.data_files import DataFile
     from txn_analysis.storage.local.delta_folder import Definition
-    from txn_analysis.storage.local.taken_rows import Wanted
     from txn_analysis.storage.match import Alike
     from txn_analysis.tables import Table
 
@@ -110,30 +108,14 @@ class LocalTables:
         except NoTable:
             return None
 
-    def files(self, table: Table, slices: Iterable[str]) -> list[tuple[str, str]]:
-        """Of each file of some slices, sorted: which slice, and where it lies below the table's folder."""
-        wanted = {*slices}
-        return sorted((str(file.slice), file.path) for file in self._table(table).files if file.slice in wanted)
-
     def written(self, rows: Sequence[Row], table: Table, slice_of: Mapping[str, str]) -> list[DataFile]:
         """Rows made on the driver as a data file that no commit names yet; absent columns are NULL."""
         batch = pa.RecordBatch.from_pylist([*rows], table.arrow_schema)
         return self._mapped(table, lambda: write_data_files([(table, batch)], self.root, slice_of))
 
-    def held_files(
-        self, rows: Sequence[pa.RecordBatch], table: Table, taken: Wanted, slice_of: Mapping[str, str]
-    ) -> list[DataFile]:
-        """The same with rows in memory, and what is taken over of another table's files; see `take_file`."""
-        return self._mapped(table, lambda: self._held_files(rows, table, taken, slice_of))
-
-    def _held_files(
-        self, rows: Sequence[pa.RecordBatch], table: Table, taken: Wanted, slice_of: Mapping[str, str]
-    ) -> list[DataFile]:
-        files = write_data_files([(table, batch) for batch in rows], self.root, slice_of)
-        for slice_, path in sorted(taken.files):
-            file = self.root / taken.table.name / path
-            files += take_file(file, taken.key, taken.keys[slice_], table, self.root, slice_of)
-        return files
+    def held_files(self, rows: Sequence[pa.RecordBatch], table: Table, slice_of: Mapping[str, str]) -> list[DataFile]:
+        """The same with rows held as Arrow."""
+        return self._mapped(table, lambda: write_data_files([(table, batch) for batch in rows], self.root, slice_of))
 
     def create(self, table: Table) -> None:
         """Make a table, unless another was faster."""

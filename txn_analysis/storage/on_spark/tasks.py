@@ -18,7 +18,6 @@ from pyspark.sql.types import StructType
 
 from txn_analysis.storage.arrow_streams import packed, unpacked
 from txn_analysis.storage.local.data_files import DataFile, write_data_files
-from txn_analysis.storage.local.taken_rows import take_file
 from txn_analysis.storage.on_spark.types import spark_schema, spark_struct
 from txn_analysis.storage.row_tasks import NamedRows, Results, Streams, of_tables
 from txn_analysis.tables._schema import BIGINT, BINARY, STRING
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from txn_analysis.storage.local.taken_rows import Wanted
     from txn_analysis.storage.row_tasks import RowTasks
     from txn_analysis.tables import Table
 
@@ -60,22 +58,6 @@ def write_frame(
         yield _results(write_data_files(((table, rows) for rows in rows_of(parts)), root, slice_of), Streams())
 
     return _collected(frame.mapInArrow(run, _RESULTS)).files
-
-
-def write_taken(
-    spark: SparkSession, wanted: Wanted, table: Table, root: Path, slice_of: Mapping[str, str]
-) -> list[DataFile]:
-    """Let a table take over the wanted rows of another's data files; see `take_file`."""
-
-    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part in parts:
-            for row in part.to_pylist():
-                file = root / wanted.table.name / row["path"]
-                files = take_file(file, wanted.key, wanted.keys[row["slice"]], table, root, slice_of)
-                yield _results(files, Streams())
-
-    listed = spark.createDataFrame(sorted(wanted.files), spark_struct(slice=STRING, path=STRING))
-    return _collected(listed.mapInArrow(run, _RESULTS)).files
 
 
 def named_rows(spark: SparkSession, tasks: RowTasks) -> DataFrame:

@@ -1,0 +1,61 @@
+"""Which ended transactions are a run's: by the command, as a frame, and by the SQL that docs/tables.md gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.captures import SEGMENTS, Variant
+from txn_analysis.runs.ended_transactions import ended_listed
+from txn_analysis.runs.run_tables import run_tables
+from txn_analysis.storage.frames import collected
+from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIONS
+from txn_analysis.tables.__main__ import ENDED_IN_A_RUN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.report.model import AuditReport
+
+    Row = dict[str, Any]
+
+DEMO = Variant("kafka-4.2/capture-1", SEGMENTS)
+
+
+@pytest.fixture(scope="module")
+def stored(warehouse: str, spark: SparkSession, audit_of: Callable[[Variant], AuditReport]) -> Warehouse:
+    audit_of(DEMO)
+    return Warehouse(spark, warehouse)
+
+
+def in_order(rows: Iterable[Row]) -> list[str]:
+    return sorted(str(sorted(row.items())) for row in rows)
+
+
+def test_the_sql_of_the_docs_gives_the_rows_that_the_command_reads(spark: SparkSession, stored: Warehouse) -> None:
+    run = run_tables(stored, DEMO.name).finished()
+    expected = ended_listed(run, *ENDED_TRANSACTIONS.names)
+    assert {row["outcome"] for row in expected} == {"COMMIT", "ABORT"}
+    assert any(row["input_id"] is None for row in expected), "some span two segments"
+    for table in (ENDED_TRANSACTIONS, PARTITION_HEALTH):
+        stored.read(table).createOrReplaceTempView(table.name)
+    found = spark.sql(ENDED_IN_A_RUN.replace("RUN", run.run_id))
+    assert in_order(collected(found)) == in_order(expected)
+
+
+def test_transactions_of_a_run_are_those_that_are_open(stored: Warehouse) -> None:
+    run = run_tables(stored, DEMO.name).finished()
+    assert {row["outcome"] for row in run.listed(TRANSACTIONS, "outcome")} == {"open"}
+
+
+def test_what_another_run_linked_is_not_a_runs_own(stored: Warehouse) -> None:
+    """The table holds the rows of all clusters of the warehouse; each transaction is a run's once."""
+    run = run_tables(stored, DEMO.name).finished()
+    rows = ended_listed(run, "topic", "partition", "producer_id", "txn_start_offset", "ingest_id")
+    assert {row["ingest_id"] for row in rows} <= {run.run_id, *run.evidence.ingests}
+    keys = [tuple(row.values())[:-1] for row in rows]
+    assert len(keys) == len(set(keys))
