@@ -17,6 +17,7 @@ from txn_analysis.settings import Settings
 if TYPE_CHECKING:
     from pathlib import Path
 
+DECISIONS = [path for path in DOCUMENTS if path.parent.name == "decisions"]
 PATHS = [path for path in DOCUMENTS if path.parent.name != "decisions"]  # what was decided may name what was given up
 
 
@@ -95,6 +96,11 @@ def test_glossary_is_sorted_and_says_each_word_once() -> None:
 
 def _words_of_the_glossary() -> str:
     return (ROOT / "docs/glossary.md").read_text(encoding="utf-8").partition("\n## ")[0]
+
+
+@pytest.mark.parametrize("path", DECISIONS, ids=names(DECISIONS))
+def test_every_decision_says_what_it_cost(path: Path) -> None:
+    assert re.search(r"^\*\*(Cost|Consequence)\.\*\* \S", path.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("file", ["conf/nightly.toml", "conf/audit.toml"])
