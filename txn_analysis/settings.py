@@ -147,7 +147,8 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     )
     depth: Depth = Field(
         default=Depth.FULL,
-        description="`quick` keeps what batches add up to, and not every batch; verdicts are the same",
+        description="`quick` saves bytes, not time: of most logs it keeps what the batches add up to, and no batch;"
+        " verdicts are the same",
     )
     verify: bool = Field(
         default=False,

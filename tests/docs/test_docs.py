@@ -17,6 +17,7 @@ from txn_analysis.settings import Settings
 if TYPE_CHECKING:
     from pathlib import Path
 
+DECISIONS = [path for path in DOCUMENTS if path.parent.name == "decisions"]
 PATHS = [path for path in DOCUMENTS if path.parent.name != "decisions"]  # what was decided may name what was given up
 
 
@@ -87,14 +88,42 @@ def test_tables_of_rules_causes_and_warnings_are_what_the_code_says(path: Path) 
 
 
 def test_glossary_is_sorted_and_says_each_word_once() -> None:
-    rows = re.findall(r"^\| ([^|]+) \| ", _words_of_the_glossary(), re.MULTILINE)[1:]
-    words = [re.sub(r"[`_]", "", word).lower() for word in rows if not word.startswith("-")]
-    assert words == sorted(words)
+    rows = [re.sub(r"[`_]", "", row).lower() for row in _rows_of_the_glossary()]
+    assert rows == sorted(rows)
+    words = _words_of_the_glossary()
     assert len(set(words)) == len(words)
 
 
-def _words_of_the_glossary() -> str:
-    return (ROOT / "docs/glossary.md").read_text(encoding="utf-8").partition("\n## ")[0]
+def test_every_word_of_the_glossary_is_used_somewhere_else() -> None:
+    program = (path for end in ("*.py", "*.sh", "*.j2") for path in (ROOT / "txn_analysis").rglob(end))
+    texts = [path for path in PATHS if path.name != "glossary.md"] + list(program)
+    used = _plain(" ".join(path.read_text(encoding="utf-8") for path in texts))
+    assert [word for word in _words_of_the_glossary() if not re.search(rf"\b{re.escape(word)}", used)] == []
+
+
+def test_a_word_to_which_the_glossary_sends_its_reader_is_in_it() -> None:
+    sent_to = re.findall(r"\bsee \*([^*]+)\*", (ROOT / "docs/glossary.md").read_text(encoding="utf-8"))
+    assert set(sent_to) - set(_words_of_the_glossary()) == set()
+
+
+def _rows_of_the_glossary() -> list[str]:
+    """The cells in which a word, or several, are explained."""
+    text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8").partition("\n## ")[0]
+    return [row for row in re.findall(r"^\| ([^|]+) \| ", text, re.MULTILINE)[1:] if not row.startswith("-")]
+
+
+def _words_of_the_glossary() -> list[str]:
+    return [_plain(word) for row in _rows_of_the_glossary() for word in re.split(r", | \(|\)", row) if word]
+
+
+def _plain(text: str) -> str:
+    """Words as they are compared: `last_stable_offset`, in a name or over the end of a line, is last stable offset."""
+    return re.sub(r"[\s_`*#]+", " ", text).strip().lower()
+
+
+@pytest.mark.parametrize("path", DECISIONS, ids=names(DECISIONS))
+def test_every_decision_says_what_it_cost(path: Path) -> None:
+    assert re.search(r"^\*\*(Cost|Consequence)\.\*\* \S", path.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("file", ["conf/nightly.toml", "conf/audit.toml"])

@@ -171,7 +171,10 @@ class Request:
     ] = None
     depth: Annotated[
         Depth | None,
-        typer.Option("--depth", help="quick: same verdicts, but only the folds of the logs are kept. [full]"),
+        typer.Option(
+            "--depth",
+            help="quick: same verdicts in half the warehouse: of most logs no batch is kept. [full]",
+        ),
     ] = None
     verify: Annotated[
         bool | None,

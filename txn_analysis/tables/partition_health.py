@@ -83,7 +83,7 @@ PARTITION_HEALTH = Table(
         Col(
             "remarks",
             array(STRING),
-            "what explains its evidence without spoiling it: truncation, compaction, a torn tail",
+            "what explains its evidence without spoiling it: truncation, compaction, a torn end",
         ),
         Col("producers", array(PRODUCER), "producer state at the end, as describe-producers prints it"),
         Col(
