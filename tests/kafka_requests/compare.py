@@ -83,7 +83,7 @@ def compare(checkpoint: Checkpoint, kept: Kept) -> Comparison:
 
 def _of_log(partition: Partition, row: Row, history: History) -> Iterator[str]:
     place = row["topic"], row["partition"]
-    first_file = min(s["file_base_offset"] for s in history.linkable()[place] if s["kind"] == LOG)
+    first_file = min(s.file_base_offset for s in history.linkable()[place] if s.kind == LOG)
     for name, ours in (
         ("log_start_offset", max(row["log_start_offset"] or 0, first_file)),
         ("log_end_offset", row["end_offset"]),

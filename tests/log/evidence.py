@@ -11,10 +11,14 @@ import pyarrow.compute as pc
 
 from tests.oracle.broker import ProducerEntry, replay
 from tests.oracle.dump_writer import Tool, log_section
+from txn_analysis.columns.records import records_of
 from txn_analysis.log.copies import compare, cuts_of, pairs_to_compare
 from txn_analysis.log.open_transactions import LinkedPartition, link_partition
+from txn_analysis.log.pieces import LogPiece
 from txn_analysis.log.rivals import UNCUT, Cuts, rival_positions
+from txn_analysis.log.sections import log_sections
 from txn_analysis.log.segments import segments_of
+from txn_analysis.log.snapshots import SnapshotEntry
 from txn_analysis.log.summary import fold
 from txn_analysis.read.dump.scan import scan_range
 from txn_analysis.read.inputs.planned_input import ScanRange, Section
@@ -91,19 +95,21 @@ def batches_of(sections: Sequence[Section], text: bytes, *, range_bytes: int, in
     return [batches for batches in found if batches]
 
 
-def folded(scanned: Sequence[Batches], cuts: Mapping[tuple[str, int], Cuts] = NO_CUTS) -> list[Row]:
-    """Rows of `log_pieces`, each scanned range folded by itself."""
-    return [piece for part in scanned for piece in fold(part, cuts.get(part.section, UNCUT)).pieces.to_pylist()]
+def folded(scanned: Sequence[Batches], cuts: Mapping[tuple[str, int], Cuts] = NO_CUTS) -> list[LogPiece]:
+    """The pieces of each scanned range, folded by itself."""
+    return [
+        piece for part in scanned for piece in records_of(LogPiece, fold(part, cuts.get(part.section, UNCUT)).pieces)
+    ]
 
 
-def with_offsets(rows: list[Row], pieces: list[Row]) -> list[Row]:
+def with_offsets(rows: list[Row], pieces: list[LogPiece]) -> list[Row]:
     """The sections with the first and the end offset of their batches, as `inputs` has them."""
     found = []
     for row in rows:
-        own = [p for p in pieces if (p["input_id"], p["section_index"]) == (row["input_id"], row["section_index"])]
-        first = min((p["first_offset"] for p in own), default=None)
-        end = max((p["last_offset"] + 1 for p in own), default=None)
-        rivals = rival_positions((p["first_position"], p["end_position"]) for p in own)
+        own = [p for p in pieces if p.section == (row["input_id"], row["section_index"])]
+        first = min((p.first_offset for p in own), default=None)
+        end = max((p.last_offset + 1 for p in own), default=None)
+        rivals = rival_positions((p.first_position, p.end_position) for p in own)
         found.append(row | {"first_offset": first, "end_offset": end, "rival_positions": rivals})
     return found
 
@@ -112,15 +118,15 @@ def linked(
     rows: list[Row], scanned: Sequence[Batches], snapshot_rows: Sequence[Row] = (), as_of_ms: int | None = None
 ) -> LinkedPartition:
     """Cut where the evidence asks for it, compare the copies that differ, and link."""
-    rows = with_offsets(rows, folded(scanned))
-    pieces = folded(scanned, cuts_of(rows))
-    segments = segments_of([row for row in rows if row["kind"] != "snapshot"], pieces)
+    sections = log_sections(with_offsets(rows, folded(scanned)))
+    pieces = folded(scanned, cuts_of(sections))
+    segments = segments_of([section for section in sections if section.kind != "snapshot"], pieces)
     table = pa.Table.from_batches([part.rows() for part in scanned]) if scanned else None
     comparisons = {
         pair: compare(*[_side(table, key, pair.start, pair.stop) for key in (pair.a, pair.b)])
         for pair in pairs_to_compare(segments)
     }
-    return link_partition(rows, pieces, list(snapshot_rows), comparisons, as_of_ms)
+    return link_partition(sections, pieces, [*map(SnapshotEntry.of, snapshot_rows)], comparisons, as_of_ms)
 
 
 def _side(table: pa.Table, key: tuple[str, int], start: int, stop: int) -> pa.Table:

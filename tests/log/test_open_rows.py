@@ -15,6 +15,7 @@ from tests.log.test_copies import OTHER_PRODUCER, SHALLOW, TODAY, YESTERDAY, dat
 from tests.oracle.history import histories
 from tests.oracle.model import History, Segment
 from txn_analysis.log.open_transactions import link_partition
+from txn_analysis.log.sections import log_sections
 
 if TYPE_CHECKING:
     from tests.oracle.model import Batch
@@ -110,9 +111,11 @@ def test_a_shallow_dump_does_not_say_what_a_bare_marker_is() -> None:
 def test_pieces_of_an_earlier_version_know_no_bare_markers() -> None:
     sections, text = sections_and_text(log(data(0), marker(1), commit(2), data(3)), DEEP_TOOL)
     pieces = folded(batches_of(sections, text, range_bytes=10_000), NO_CUTS)
-    for piece in pieces:
-        piece["producers"] = [p | {"bare_markers": None, "last_commit_offset": None} for p in piece["producers"]]
-    linked = link_partition([section_row(s) for s in sections], pieces, [], {}, None)
+    of_before = [
+        piece._replace(producers=tuple(p._replace(bare_markers=None, last_commit_offset=None) for p in piece.producers))
+        for piece in pieces
+    ]
+    linked = link_partition(log_sections(map(section_row, sections)), of_before, [], {}, None)
     assert bare_of(linked, 7) == []
 
 

@@ -11,6 +11,7 @@ from tests.log.evidence import batches_of, folded, section_row, sections_and_tex
 from tests.log.test_copies import DEEP, TODAY, YESTERDAY, data, link, log, marker
 from txn_analysis.kafka.log_problems import ProblemKind
 from txn_analysis.log.open_transactions import link_partition
+from txn_analysis.log.sections import log_sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,9 +29,9 @@ def problems_of(
 ) -> list[Row]:
     """Of one file, with some fields of its section and of its piece as they are given."""
     sections, text = sections_and_text(log(*(batches or BATCHES)), DEEP)
-    pieces = [p | (piece or {}) for p in folded(batches_of(sections, text, range_bytes=10_000))]
+    pieces = [p._replace(**(piece or {})) for p in folded(batches_of(sections, text, range_bytes=10_000))]
     rows = [section_row(s) | (section or {}) for s in sections]
-    return _problems(link_partition([*rows, *others], pieces, [], {}, None).health)
+    return _problems(link_partition(log_sections([*rows, *others]), pieces, [], {}, None).health)
 
 
 def _problems(health: Row) -> list[Row]:
@@ -46,7 +47,7 @@ def torn_inside() -> list[Row]:
         *batches_of([first], text, range_bytes=10_000, input_id="torn"),
         *batches_of([later], later_text, range_bytes=10_000, input_id="later"),
     ]
-    return _problems(link_partition(rows, folded(scanned), [], {}, None).health)
+    return _problems(link_partition(log_sections(rows), folded(scanned), [], {}, None).health)
 
 
 def said_topic_id(topic_id: str) -> Row:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.kafka.batches import Batches
     from txn_analysis.log.rivals import Cuts
-    from txn_analysis.log.segments import SectionKey
+    from txn_analysis.log.sections import SectionKey
     from txn_analysis.read.inputs.survey import ChunkFacts
 
 Row = dict[str, Any]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.coordinator.seen import fit_with, histories_of, state_seen, views_with
-from txn_analysis.core.history import by
 from txn_analysis.core.logs import end_markers, folds_of, linked_logs
 from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.judge.finding import Finding, finding_of, impacts_of, place_of
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from txn_analysis.core.history import History
     from txn_analysis.core.logs import Fold
     from txn_analysis.judge.assurances import Disproved
+    from txn_analysis.log.pieces import LogPiece
+    from txn_analysis.log.sections import SectionKey
 
 Row = dict[str, Any]
 
@@ -93,10 +95,13 @@ def _finding(judgement: Judgement, impacts: Any) -> Finding:
     return finding_of(judgement, _RUN, f"{where}/{producer_id}/{start}", impacts.get(place))
 
 
-def _moments(history: History, pieces: Iterable[Row]) -> Moments:
+def _moments(history: History, pieces: Iterable[LogPiece]) -> Moments:
     """When the files were copied, and the newest moment that a broker's clock wrote in the judged capture."""
     own = {s["input_id"] for s in history.sections if not s["capture_rank"]}
-    files = by((piece for piece in pieces if piece["input_id"] in own), "input_id", "section_index")
+    files: defaultdict[SectionKey, list[LogPiece]] = defaultdict(list)
+    for piece in pieces:
+        if piece.input_id in own:
+            files[piece.section].append(piece)
     moments = [certain_moment_ms(file) for file in files.values()]
     records = [row for row in history.records if not row["capture_rank"]]
     for clock in ("last_update_ms", "recorded_ms"):

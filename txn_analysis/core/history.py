@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.coordinator.state_records import StateRecords
-from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION
+from txn_analysis.kafka.sections import STATED_OF_PARTITION
 from txn_analysis.log.copies import cuts_of
+from txn_analysis.log.pieces import by_place
 from txn_analysis.log.rivals import rival_positions
+from txn_analysis.log.sections import log_sections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from txn_analysis.columns.arrays import Array
     from txn_analysis.kafka.batches import Batches
     from txn_analysis.log.rivals import Cuts
-    from txn_analysis.log.segments import SectionKey
+    from txn_analysis.log.sections import LogSection, SectionKey
     from txn_analysis.settings import Settings
 
 Row = dict[str, Any]
@@ -53,23 +54,24 @@ class History:
         return [s | _reached(parts.get(_key(s), ())) for s in self.sections]
 
     @cached_property
+    def log_sections(self) -> list[LogSection]:
+        """Those of them that are of some log."""
+        return log_sections(self.known_sections)
+
+    @cached_property
     def cuts(self) -> Mapping[SectionKey, Cuts]:
         """Where its logs must be cut, so that copies and snapshots can be compared; by section."""
-        return cuts_of(self.known_sections)
+        return cuts_of(self.log_sections)
 
     @cached_property
     def state(self) -> StateRecords:
         """The coordinator's side of it."""
         return StateRecords(self.settings, self.known_sections, self.records)
 
-    def linkable(self) -> dict[tuple[str, int], list[Row]]:
+    def linkable(self) -> dict[tuple[str, int], list[LogSection]]:
         """The sections by topic and partition, of partitions that have files here."""
-        kinds = {*LOG_KINDS, SNAPSHOT, *STATED_OF_PARTITION}
-        places = by((s for s in self.known_sections if s["kind"] in kinds), "topic", "partition")
-        is_there = {
-            place: any(s["kind"] not in STATED_OF_PARTITION for s in sections) for place, sections in places.items()
-        }
-        return {(str(place[0]), int(place[1])): found for place, found in places.items() if is_there[place]}
+        places = by_place(self.log_sections).items()
+        return {place: own for place, own in places if any(s.kind not in STATED_OF_PARTITION for s in own)}
 
 
 def _reached(parts: Sequence[Mapping[str, Array]]) -> Row:
@@ -89,12 +91,3 @@ def _span(columns: Mapping[str, Array]) -> tuple[int, int]:
 
 def _key(section: Row) -> SectionKey:
     return section["input_id"], section["section_index"]
-
-
-def by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
-    """The rows in groups that agree in the named columns, two or more."""
-    groups: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    key_of = itemgetter(*names)
-    for row in rows:
-        groups[key_of(row)].append(row)
-    return dict(groups)

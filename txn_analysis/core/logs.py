@@ -11,14 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.end_markers import ENDED_COLUMNS, markers_of
-from txn_analysis.core.history import by
 from txn_analysis.kafka.sections import LOG_KINDS
 from txn_analysis.kafka.transactions import OpenTransaction
 from txn_analysis.log.copies import Comparison, Pair, compare, pairs_to_compare
 from txn_analysis.log.open_transactions import link_partition
+from txn_analysis.log.pieces import LogPiece, by_place
 from txn_analysis.log.rivals import UNCUT
 from txn_analysis.log.segments import segments_of
+from txn_analysis.log.snapshots import SnapshotEntry
 from txn_analysis.log.summary import fold_all
 from txn_analysis.log.transactions import PIECE_KEY
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from txn_analysis.core.history import History
     from txn_analysis.kafka.batches import Batches
     from txn_analysis.kafka.transactions import TopicPartition
+    from txn_analysis.log.sections import LogSection
 
 Row = dict[str, Any]
 
@@ -38,12 +41,12 @@ _OF_MARKERS = [*PIECE_KEY, *ENDED_COLUMNS]
 
 @dataclass
 class Fold:
-    """Of one history the rows of `log_pieces`, cut where its copies and snapshots are compared.
+    """Of one history the pieces of its logs, cut where its copies and snapshots are compared.
 
     `ended` are the rows of `ended_transactions` of its parts.
     """
 
-    pieces: list[Row] = field(default_factory=list)
+    pieces: list[LogPiece] = field(default_factory=list)
     ended: list[pa.RecordBatch] = field(default_factory=list)
 
 
@@ -54,7 +57,7 @@ def folds_of(histories: Sequence[History]) -> list[Fold]:
     if parts:
         cuts = [histories[n].cuts.get(part.section, UNCUT) for n, part in parts]
         folded = fold_all([part for _, part in parts], cuts)
-        for part, piece in zip(folded.part.tolist(), folded.pieces.to_pylist(), strict=True):
+        for part, piece in zip(folded.part.tolist(), records_of(LogPiece, folded.pieces), strict=True):
             found[parts[part][0]].pieces.append(piece)
         bounds = np.searchsorted(folded.part_of_transaction, np.arange(len(parts) + 1)).tolist()
         for (number, _), (first, end) in zip(parts, pairwise(bounds), strict=True):
@@ -77,10 +80,10 @@ class Linked:
     used: set[tuple[Any, ...]] = field(default_factory=set)
 
 
-def linked_logs(history: History, pieces: Iterable[Row], as_of_ms: int | None) -> Linked:
+def linked_logs(history: History, pieces: Iterable[LogPiece], as_of_ms: int | None) -> Linked:
     """Every partition of one history, followed to its end."""
     found = Linked()
-    pieces_at, snapshots_at = by(pieces, "topic", "partition"), by(history.snapshots, "topic", "partition")
+    pieces_at, snapshots_at = by_place(pieces), by_place(map(SnapshotEntry.of, history.snapshots))
     for where, sections in sorted(history.linkable().items()):
         own, place = pieces_at.get(where, []), {"topic": where[0], "partition": where[1]}
         compared = _comparisons(history, sections, own)
@@ -102,12 +105,11 @@ def end_markers(ended: Iterable[pa.RecordBatch], linked: Linked) -> dict[tuple[T
     return markers_of(whole + linked.ended, linked.health)
 
 
-def _comparisons(history: History, sections: Iterable[Row], pieces: list[Row]) -> dict[Pair, Comparison]:
+def _comparisons(history: History, sections: list[LogSection], pieces: list[LogPiece]) -> dict[Pair, Comparison]:
     """Of all copies of one partition that differ somewhere, how."""
-    rows = list(sections)
-    if sum(s["kind"] in LOG_KINDS for s in rows) < 2:
+    if sum(s.kind in LOG_KINDS for s in sections) < 2:
         return {}
-    pairs = pairs_to_compare(segments_of(rows, pieces))
+    pairs = pairs_to_compare(segments_of(sections, pieces))
     return {pair: compare(*[_batches_between(history, key, pair) for key in (pair.a, pair.b)]) for pair in pairs}
 
 

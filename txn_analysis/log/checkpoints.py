@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from txn_analysis.kafka.log_problems import ProblemKind
 from txn_analysis.kafka.sections import (
@@ -24,7 +24,8 @@ from txn_analysis.kafka.sections import (
 )
 from txn_analysis.log.segments import TO_THE_END, Problem
 
-Row = dict[str, Any]
+if TYPE_CHECKING:
+    from txn_analysis.log.sections import LogSection
 
 
 @dataclass(frozen=True)
@@ -45,22 +46,22 @@ class Stated:
     topic_ids: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, sections: list[Row]) -> Stated:
+    def of(cls, sections: list[LogSection]) -> Stated:
         """What the sections of one partition say; those of its logs are among them."""
-        said: defaultdict[str, list[Row]] = defaultdict(list)
+        said: defaultdict[str, list[LogSection]] = defaultdict(list)
         for section in sections:
-            if section["capture_rank"] == 0:
-                said[section["kind"]].append(section)
+            if section.capture_rank == 0:
+                said[section.kind].append(section)
         marks, logs = said[HIGH_WATERMARK], [s for kind in LOG_KINDS for s in said[kind]]
-        is_final = bool(marks) and all(s["stated"] == CLEAN_SHUTDOWN for s in marks)
-        is_all_copied = all(s.get("grammar") in BINARY_GRAMMARS for s in logs)
+        is_final = bool(marks) and all(s.stated == CLEAN_SHUTDOWN for s in marks)
+        is_all_copied = all(s.grammar in BINARY_GRAMMARS for s in logs)
         return cls(
             _newest(said[LOG_START]),
-            min((s["file_base_offset"] for s in logs), default=None) if is_all_copied else None,
+            min((s.file_base_offset for s in logs), default=None) if is_all_copied else None,
             _newest(marks),
             is_final and is_all_copied,
             _newest(said[LEADER_EPOCH]),
-            frozenset([s["stated"] for s in sections if s["kind"] == TOPIC_ID]),
+            frozenset([s.stated for s in sections if s.kind == TOPIC_ID and s.stated is not None]),
         )
 
     def last_stable_offset(self, open_start: int | None, end_offset: int | None) -> int | None:
@@ -99,6 +100,6 @@ class Stated:
         return [Problem(TO_THE_END, ProblemKind.SEVERAL_TOPIC_IDS, reason)]
 
 
-def _newest(sections: list[Row]) -> int | None:
+def _newest(sections: list[LogSection]) -> int | None:
     """The largest offset: all three only grow, whichever broker states them."""
-    return max([s["file_base_offset"] for s in sections], default=None)
+    return max([s.file_base_offset for s in sections], default=None)

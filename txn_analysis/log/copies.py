@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,16 +19,16 @@ import pyarrow.compute as pc
 from txn_analysis.columns.arrays import NONE, Array
 from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT
 from txn_analysis.log.rivals import UNCUT, Cuts
-from txn_analysis.log.segments import SectionKey, is_doubted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from txn_analysis.log.pieces import LogPiece
+    from txn_analysis.log.sections import LogSection, SectionKey
     from txn_analysis.log.segments import Segment
 
-Row = dict[str, Any]
 Place = tuple[str, int]
-_Span = tuple[int, int, SectionKey]
+_Span = tuple[int, int, "SectionKey"]
 
 # What compaction keeps of a batch; the checksum does not cover the leader epoch.
 _KEPT = (
@@ -69,22 +69,20 @@ class Comparison:
     b_lost_offset: int | None = None
 
 
-def cuts_of(sections: Sequence[Row]) -> dict[SectionKey, Cuts]:
+def cuts_of(sections: Sequence[LogSection]) -> dict[SectionKey, Cuts]:
     """Where the pieces of a section must end, beyond where they end anyway.
 
-    In: rows of `inputs.sections` with their `input_id`. Snapshots cut every file that reaches over them; files that
+    Snapshots cut every file that reaches over them; files that
     overlap another one of their partition are cut where any of its files begins or ends; and a file of whose text two
     parts claim the same positions is cut where the second one begins.
     """
     spans = _spans(sections)
     snapshots: dict[Place, set[int]] = defaultdict(set)
     for section in sections:
-        if section["kind"] == SNAPSHOT:
-            snapshots[section["topic"], section["partition"]].add(section["file_base_offset"])
+        if section.kind == SNAPSHOT:
+            snapshots[section.topic, section.partition].add(section.file_base_offset)
     cuts: dict[SectionKey, Cuts] = {
-        (s["input_id"], s["section_index"]): Cuts(positions=s["rival_positions"])
-        for s in sections
-        if s.get("rival_positions")
+        section.key: Cuts(positions=section.rival_positions) for section in sections if section.rival_positions
     }
     for place, found in spans.items():
         wanted = snapshots[place] | ({bound for span in found for bound in span[:2]} if _do_overlap(found) else set())
@@ -94,7 +92,7 @@ def cuts_of(sections: Sequence[Row]) -> dict[SectionKey, Cuts]:
     return cuts
 
 
-def compared(sections: Sequence[Row]) -> set[SectionKey]:
+def compared(sections: Sequence[LogSection]) -> set[SectionKey]:
     """The files whose batches are asked for again: another file has some of their offsets, or a snapshot cuts them."""
     found = set(cuts_of(sections))
     for spans in _spans(sections).values():
@@ -107,17 +105,17 @@ def compared(sections: Sequence[Row]) -> set[SectionKey]:
     return found
 
 
-def overlapping(sections: Sequence[Row]) -> set[Place]:
+def overlapping(sections: Sequence[LogSection]) -> set[Place]:
     """The partitions of which some offset is in two files."""
     return {place for place, spans in _spans(sections).items() if _do_overlap(spans)}
 
 
-def _spans(sections: Sequence[Row]) -> dict[Place, set[_Span]]:
+def _spans(sections: Sequence[LogSection]) -> dict[Place, set[_Span]]:
     spans: dict[Place, set[_Span]] = defaultdict(set)
     for s in sections:
-        if s["kind"] in LOG_KINDS and s["first_offset"] is not None:
-            first = min(s["file_base_offset"], s["first_offset"])
-            spans[s["topic"], s["partition"]].add((first, s["end_offset"], (s["input_id"], s["section_index"])))
+        if s.kind in LOG_KINDS and s.first_offset is not None and s.end_offset is not None:
+            first = min(s.file_base_offset, s.first_offset)
+            spans[s.topic, s.partition].add((first, s.end_offset, s.key))
     return spans
 
 
@@ -129,43 +127,43 @@ class Part(NamedTuple):
     """What one copy holds between two offsets at which all copies of the partition are cut."""
 
     segment: Segment
-    pieces: list[Row]
+    pieces: list[LogPiece]
 
     @property
     def digest(self) -> int:
         """The same in every copy with the same batches."""
-        return int(sum(p["content_digest"] for p in self.pieces) % 2**64)
+        return sum(p.content_digest for p in self.pieces) % 2**64
 
     @property
     def leader_epoch(self) -> int | None:
         """Largest partition leader epoch."""
-        return max((p["leader_epoch"] for p in self.pieces if p["leader_epoch"] is not None), default=None)
+        return max((p.leader_epoch for p in self.pieces if p.leader_epoch is not None), default=None)
 
     @property
     def doubted_offset(self) -> int | None:
         """Where the first batch begins that may be text of a client; None where all are certain."""
-        doubted = next((p for p in self.pieces if is_doubted(p)), None)
-        if doubted is None or doubted["contested_offset"] is None:
-            return None if doubted is None else int(doubted["first_offset"])
-        return int(doubted["contested_offset"])
+        doubted = next((p for p in self.pieces if p.is_doubted), None)
+        if doubted is None:
+            return None
+        return doubted.first_offset if doubted.contested_offset is None else doubted.contested_offset
 
     def is_disproven_beside(self, certain: Part) -> bool:
         """The batches that may be text are none, if a certain copy shows others there.
 
         Not where they claim a newer leader: the other copy might be one that was truncated.
         """
-        epochs = [-1 if p["leader_epoch"] is None else p["leader_epoch"] for p in self.pieces if is_doubted(p)]
+        epochs = [-1 if p.leader_epoch is None else p.leader_epoch for p in self.pieces if p.is_doubted]
         known = certain.leader_epoch
         return bool(epochs) and certain.doubted_offset is None and max(epochs) <= (-1 if known is None else known)
 
     def holds(self, producer_id: int) -> bool:
         """Some batch of the producer is in it."""
-        return any(producer["producer_id"] == producer_id for piece in self.pieces for producer in piece["producers"])
+        return any(producer.producer_id == producer_id for piece in self.pieces for producer in piece.producers)
 
     @property
     def order(self) -> tuple[int, int, SectionKey]:
         """The judged capture first; in it, the copy that prints its end markers."""
-        printed = sum(p["is_marker_printed"] is True for p in self.pieces)
+        printed = sum(p.is_marker_printed is True for p in self.pieces)
         return (self.segment.capture_rank, -printed, self.segment.key)
 
 
@@ -195,7 +193,7 @@ def stretches(segments: Iterable[Segment]) -> Iterator[Stretch]:
         covering = [s for s in covering if s.end_offset >= stop]
         while waiting and waiting[-1].covered_from <= start:
             covering.append(waiting.pop())
-        parts = [Part(s, [p for p in s.pieces if start <= p["first_offset"] < stop]) for s in covering]
+        parts = [Part(s, [p for p in s.pieces if start <= p.first_offset < stop]) for s in covering]
         if parts:
             yield _stretch(start, stop, parts)
 

@@ -20,11 +20,13 @@ from txn_analysis.log.transactions import PIECE_KEY
 from txn_analysis.log.whole_log import PartitionLog, gap
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from txn_analysis.log.other_copies import Folder, OtherCopies
-    from txn_analysis.log.producer_entry import OpenTransaction, ProducerEntry
-    from txn_analysis.log.snapshots import Snapshot
+    from txn_analysis.log.pieces import LogPiece
+    from txn_analysis.log.producer_entry import EndedTransaction, OpenTransaction, ProducerEntry
+    from txn_analysis.log.sections import LogSection
+    from txn_analysis.log.snapshots import Snapshot, SnapshotEntry
 
 Row = dict[str, Any]
 
@@ -39,26 +41,29 @@ class LinkedPartition:
 
 
 def link_partition(
-    sections: list[Row], pieces: list[Row], snapshot_rows: list[Row], comparisons: Comparisons, as_of_ms: int | None
+    sections: list[LogSection],
+    pieces: list[LogPiece],
+    snapshot_entries: list[SnapshotEntry],
+    comparisons: Comparisons,
+    as_of_ms: int | None,
 ) -> LinkedPartition:
     """Follow the log of one partition from its first known state to its end.
 
     Args:
-        sections: one row per `Dumping …` section of the partition, with `capture_rank` (0 is the judged capture),
-            `is_end_proven` and `input_problem`; snapshot sections and what checkpoint files state included.
-        pieces: rows of `log_pieces` of those sections.
-        snapshot_rows: rows of `producer_snapshots` of those sections.
+        sections: those of the partition; snapshots and what checkpoint files state included.
+        pieces: of those sections.
+        snapshot_entries: of those sections.
         comparisons: of all pairs that `copies.pairs_to_compare` names.
         as_of_ms: moment of the capture; timestamps after it are not credible. None if no broker's clock speaks.
     """
     other = first_other_rank(sections, pieces)
-    segments, sections = segments_of(sections, pieces), [s for s in sections if s["capture_rank"] < other]
+    segments, sections = segments_of(sections, pieces), [s for s in sections if s.capture_rank < other]
     stated, marks = Stated.of(sections), high_watermarks(sections)
-    sections = [s for s in sections if s["kind"] in LOG_KINDS or s["kind"] == SNAPSHOT]
+    sections = [s for s in sections if s.kind in LOG_KINDS or s.kind == SNAPSHOT]
     log = partition_log(segments, comparisons)
     if other != NO_RANK:
         log.remarks.append("earlier captures hold another topic of this name, which was deleted: they do not count")
-    snapshots = snapshots_of([s for s in sections if s["kind"] == SNAPSHOT], snapshot_rows)
+    snapshots = snapshots_of([s for s in sections if s.kind == SNAPSHOT], snapshot_entries)
     base = base_snapshot(log, snapshots)
     left = _left_below(log, base)
     log = _above(log, base)
@@ -68,7 +73,7 @@ def link_partition(
     problems = [*log.problems, *_follow(log, state, witnesses), *stated.problems()]
     if base is not None and log.first_offset is not None and base.offset < log.first_offset:
         problems.append(gap(base.offset, log.first_offset - 1))
-    is_in_capture = any(s["capture_rank"] == 0 for s in sections)
+    is_in_capture = any(s.capture_rank == 0 for s in sections)
     if not is_in_capture:
         problems.append(Problem(TO_THE_END, ProblemKind.NOT_IN_CAPTURE, "the partition is not in this capture"))
     health = _health(log, state, problems, base, stated) | {
@@ -80,7 +85,7 @@ def link_partition(
         for e in state.entries.values()
         if (txn := e.open)
     ]
-    used = [{name: p[name] for name in PIECE_KEY} for p in log.pieces if p.get("is_used", True)]
+    used = [{name: getattr(p, name) for name in PIECE_KEY} for p in log.pieces if p.is_used]
     return LinkedPartition(health, opened + [_ended_row(row) for row in state.ended], used)
 
 
@@ -90,7 +95,7 @@ def _above(log: PartitionLog, base: Snapshot | None) -> PartitionLog:
         return log
     kept = PartitionLog(
         [s for s in log.segments if s.end_offset > base.offset or s.first_offset >= base.offset],
-        [p for p in log.pieces if p["first_offset"] >= base.offset],
+        [p for p in log.pieces if p.first_offset >= base.offset],
     )
     kept.others, kept.after_break = log.others, log.after_break
     kept.problems = [p for p in log.problems if p.offset >= base.offset]
@@ -102,7 +107,7 @@ def _left_below(log: PartitionLog, base: Snapshot | None) -> dict[int, int]:
     """By producer, the last offset of data without an end marker in what a snapshot in the middle makes unnecessary."""
     below = ProducerState(is_start_known=False)
     for piece in log.pieces if base is not None else ():
-        if base is not None and piece["last_offset"] < base.offset:
+        if base is not None and piece.last_offset < base.offset:
             below.apply(piece)
     opened = [entry.open for entry in below.entries.values() if entry.open]
     return {txn.producer_id: txn.last_offset for txn in opened if txn.last_offset is not None}
@@ -129,18 +134,19 @@ def _follow(log: PartitionLog, state: ProducerState, snapshots: list[Snapshot]) 
     """Apply every piece; at each snapshot's offset the two witnesses are compared."""
     problems: list[Problem] = []
     begins = {segment.covered_from for segment in log.segments}
-    waiting, recalled, before = list(snapshots), list(log.compacted_away), None
+    waiting, recalled = list(snapshots), list(log.compacted_away)
+    before: LogPiece | None = None
     for piece in log.pieces:
-        recalled = _recall(state, recalled, piece["first_offset"])
-        if piece["first_offset"] in log.after_gap:
-            state.last_gap_offset = log.after_gap[piece["first_offset"]]
-        elif piece["first_offset"] in log.after_break:
-            state.last_gap_offset = piece["first_offset"] - 1
-        elif before is not None and piece["first_offset"] > before["last_offset"] + 1:
-            state.last_hole_offset = piece["first_offset"] - 1
-        problems += _compare(state, waiting, piece["first_offset"], begins) if waiting else ()
+        recalled = _recall(state, recalled, piece.first_offset)
+        if piece.first_offset in log.after_gap:
+            state.last_gap_offset = log.after_gap[piece.first_offset]
+        elif piece.first_offset in log.after_break:
+            state.last_gap_offset = piece.first_offset - 1
+        elif before is not None and piece.first_offset > before.last_offset + 1:
+            state.last_hole_offset = piece.first_offset - 1
+        problems += _compare(state, waiting, piece.first_offset, begins) if waiting else ()
         state.apply(piece)
-        waiting = [s for s in waiting if s.offset > piece["last_offset"]]
+        waiting = [s for s in waiting if s.offset > piece.last_offset]
         before = piece
     end = log.end_offset
     if end is None:
@@ -154,7 +160,9 @@ def _follow(log: PartitionLog, state: ProducerState, snapshots: list[Snapshot]) 
     return problems
 
 
-def _recall(state: ProducerState, recalled: list[tuple[int, list[Row]]], offset: int) -> list[tuple[int, list[Row]]]:
+def _recall(
+    state: ProducerState, recalled: list[tuple[int, list[LogPiece]]], offset: int
+) -> list[tuple[int, list[LogPiece]]]:
     """Take in what other copies hold below `offset`, and this one lost to compaction; returns what is left."""
     for until, pieces in recalled:
         if until <= offset:
@@ -194,14 +202,14 @@ def _of_other_copies(txn: OpenTransaction, others: OtherCopies, marks: Mapping[F
     }
 
 
-def _ended_row(ended: Row) -> Row:
-    return _transaction_row(ended["transaction"]) | {
-        "outcome": ended["end_marker"] or "ended",
-        "end_offset": ended["end_offset"],
-        "end_timestamp_ms": ended["end_timestamp_ms"],
-        "end_producer_epoch": ended["end_epoch"],
-        "coordinator_epoch": ended["end_coordinator_epoch"],
-        "coordinator_epoch_basis": "unknown" if ended["end_coordinator_epoch"] is None else "marker",
+def _ended_row(ended: EndedTransaction) -> Row:
+    return _transaction_row(ended.transaction) | {
+        "outcome": ended.outcome or "ended",
+        "end_offset": ended.end_offset,
+        "end_timestamp_ms": ended.timestamp_ms,
+        "end_producer_epoch": ended.producer_epoch,
+        "coordinator_epoch": ended.coordinator_epoch,
+        "coordinator_epoch_basis": "unknown" if ended.coordinator_epoch is None else "marker",
     }
 
 
@@ -245,31 +253,33 @@ def _health(
         # Counted from where the oldest open transaction begins: of less nobody knows how much is hidden.
         "hidden_record_count": hidden[0] if stable == from_offset else None,
         "hidden_bytes": hidden[1] if stable == from_offset else None,
-        "log_bytes": sum(p["size_bytes"] for p in log.pieces),
+        "log_bytes": sum(p.size_bytes for p in log.pieces),
         "snapshot_offset": base.offset if base else None,
         "last_moment_ms": state.last_moment_ms,
-        "first_moment_ms": next(iter(_known(log.pieces, "first_moment_ms")), None),
-        "first_leader_epoch": next(iter(_known(log.pieces, "first_leader_epoch")), None),
-        "leader_epoch": max(_known(log.pieces, "leader_epoch"), default=None),
+        "first_moment_ms": next(_known(p.first_moment_ms for p in log.pieces), None),
+        "first_leader_epoch": next(_known(p.first_leader_epoch for p in log.pieces), None),
+        "leader_epoch": max(_known(p.leader_epoch for p in log.pieces), default=None),
         "problems": [_problem_row(p) for p in sorted(set(problems), key=lambda p: (p.offset, p.reason))],
         "witnesses": list(dict.fromkeys(log.witnesses + state.witnesses)),
         "remarks": log.remarks + stated.remarks(end),
         "producers": [_producer_row(entry) for entry in entries],
         "truncated_marker_offset": log.others.truncated_marker_offset,
         "bare_markers": [
-            {"producer_id": entry.producer_id, **marker} for entry in entries for marker in entry.bare_markers or ()
+            {"producer_id": entry.producer_id, **marker._asdict()}
+            for entry in entries
+            for marker in entry.bare_markers or ()
         ],
     }
 
 
-def _known(pieces: list[Row], name: str) -> list[int]:
-    return [p[name] for p in pieces if p[name] is not None]
+def _known(values: Iterable[int | None]) -> Iterator[int]:
+    return (value for value in values if value is not None)
 
 
 def _last_credible(log: PartitionLog, as_of_ms: int | None) -> int | None:
     """The largest timestamp of the log if it is credible, else the last one if that is; however the log was cut."""
-    largest = sorted(_known(log.pieces, "max_timestamp_ms"))[-1:]
-    seen = [*largest, *_known(log.pieces, "last_timestamp_ms")[-1:]]
+    largest = sorted(_known(p.max_timestamp_ms for p in log.pieces))[-1:]
+    seen = [*largest, *[*_known(p.last_timestamp_ms for p in log.pieces)][-1:]]
     return max([ms for ms in seen if as_of_ms is None or ms <= as_of_ms], default=None)
 
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.sections import HIGH_WATERMARK
-from txn_analysis.log.segments import is_doubted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from txn_analysis.log.copies import Part
+    from txn_analysis.log.pieces import ProducerEdges
+    from txn_analysis.log.sections import LogSection
 
-Row = dict[str, Any]
 Folder = tuple[int, str | None]  # the rank of a capture, and a log directory in it
 
 
@@ -52,12 +52,12 @@ class OtherCopies:
         for producer in _producers(parts):
             offset = _last_commit(producer)
             if offset is not None:
-                known = self.commit_offsets.get(producer["producer_id"], -1)
-                self.commit_offsets[producer["producer_id"]] = max(offset, known)
+                known = self.commit_offsets.get(producer.producer_id, -1)
+                self.commit_offsets[producer.producer_id] = max(offset, known)
 
     def truncated(self, parts: Iterable[Part], offset: int) -> None:
         """Take in copies that were truncated from an offset on."""
-        markers = [p["marker_offset"] for p in _producers(parts) if p["marker_offset"] is not None]
+        markers = [p.marker_offset for p in _producers(parts) if p.marker_offset is not None]
         lost = max((marker for marker in markers if marker >= offset), default=-1)
         if lost > (self.truncated_marker_offset or -1):
             self.truncated_marker_offset = lost
@@ -81,13 +81,13 @@ class OtherCopies:
         return bool(own) and is_marked and is_alone
 
 
-def high_watermarks(sections: Iterable[Row]) -> dict[Folder, int]:
+def high_watermarks(sections: Iterable[LogSection]) -> dict[Folder, int]:
     """What `replication-offset-checkpoint` of each folder says; the largest, as it only grows."""
     marks: defaultdict[Folder, int] = defaultdict(int)
     for section in sections:
-        if section["kind"] == HIGH_WATERMARK and section.get("log_dir") is not None:
-            folder = (int(section["capture_rank"]), section["log_dir"])
-            marks[folder] = max(marks[folder], int(section["file_base_offset"]))
+        if section.kind == HIGH_WATERMARK and section.log_dir is not None:
+            folder = section.capture_rank, section.log_dir
+            marks[folder] = max(marks[folder], section.file_base_offset)
     return dict(marks)
 
 
@@ -95,13 +95,11 @@ def _folder(part: Part) -> Folder:
     return part.segment.capture_rank, part.segment.log_dir
 
 
-def _producers(parts: Iterable[Part]) -> Iterable[Row]:
-    pieces = (piece for part in parts for piece in part.pieces if not is_doubted(piece))
-    return (producer for piece in pieces for producer in piece["producers"])
+def _producers(parts: Iterable[Part]) -> Iterable[ProducerEdges]:
+    pieces = (piece for part in parts for piece in part.pieces if not piece.is_doubted)
+    return (producer for piece in pieces for producer in piece.producers)
 
 
-def _last_commit(producer: Row) -> int | None:
+def _last_commit(producer: ProducerEdges) -> int | None:
     """Of a piece that an earlier version folded, any end marker may be a COMMIT."""
-    known = "marker_offset" if producer["bare_markers"] is None else "last_commit_offset"
-    offset: int | None = producer[known]
-    return offset
+    return producer.marker_offset if producer.bare_markers is None else producer.last_commit_offset

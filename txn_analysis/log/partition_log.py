@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 from txn_analysis.kafka.log_problems import ProblemKind
 from txn_analysis.log.copies import Comparison, Pair, Part, Stretch, stretches
 from txn_analysis.log.other_copies import OtherCopies, Span
-from txn_analysis.log.segments import TO_THE_END, Problem, SectionKey, Segment, is_doubted
+from txn_analysis.log.segments import TO_THE_END, Problem, Segment
 from txn_analysis.log.whole_log import PartitionLog, look_whether_whole
 
-Row = dict[str, Any]
+if TYPE_CHECKING:
+    from txn_analysis.log.pieces import LogPiece
+    from txn_analysis.log.sections import SectionKey
+
 Comparisons = Mapping[Pair, Comparison]
 
 
@@ -55,7 +58,7 @@ class _Choice:
         self._chosen: list[Part] = []
         self._problems: list[Problem] = []
         self._remarks: list[str] = []
-        self._compacted_away: list[tuple[int, list[Row]]] = []
+        self._compacted_away: list[tuple[int, list[LogPiece]]] = []
         self._agreed_until: int | None = None
         self._compacted_until: int | None = None
         self._cut_before: int | None = None
@@ -92,7 +95,7 @@ class _Choice:
     def log(self) -> PartitionLog:
         """The log of everything that was taken."""
         pieces = [piece for part in self._chosen for piece in part.pieces]
-        used: dict[int, list[Row]] = {}
+        used: dict[int, list[LogPiece]] = {}
         for part in self._chosen:
             used.setdefault(id(part.segment), []).extend(part.pieces)
         kept = [s for s in self._segments if id(s) in used or (not s.pieces and s.capture_rank == self._ranks[0])]
@@ -135,15 +138,15 @@ class _Choice:
         """Where an earlier capture ends and a newer one goes on under a new leader, who may have truncated that end."""
         for before, after in pairwise(self._chosen):
             rank, epoch = before.segment.capture_rank, before.leader_epoch
-            end = before.pieces[-1]["last_offset"] + 1 if before.pieces else None
+            end = before.pieces[-1].last_offset + 1 if before.pieces else None
             is_its_end = end == max(s.end_offset for s in self._segments if s.capture_rank == rank)
-            next_epoch = after.pieces[0]["first_leader_epoch"] if after.pieces else None
+            next_epoch = after.pieces[0].first_leader_epoch if after.pieces else None
             if after.segment.capture_rank >= rank or not is_its_end or epoch is None or next_epoch is None:
                 continue
             if next_epoch > epoch:
                 doubt = f"may have been truncated by leader epoch {next_epoch}"
                 last_offset, tail = (
-                    int(before.pieces[-1]["last_offset"]),
+                    before.pieces[-1].last_offset,
                     f"an earlier capture's tail before offset {end}",
                 )
                 yield Problem(last_offset, ProblemKind.TAIL_IN_DOUBT, f"{tail} {doubt}")
@@ -165,15 +168,15 @@ class _Choice:
         return True
 
     def _is_not_in_other_dump(self, part: Part, start: int) -> bool:
-        if not all(map(is_doubted, part.pieces)):
+        if not all(piece.is_doubted for piece in part.pieces):
             return False
         own = part.segment
-        true_end = next(int(p["first_offset"]) for p in own.pieces if is_doubted(p))
+        true_end = next(p.first_offset for p in own.pieces if p.is_doubted)
         return any(
             other.capture_rank == own.capture_rank
             and other.covered_from == own.covered_from
             and true_end <= other.end_offset <= start
-            and not any(map(is_doubted, other.pieces))
+            and not any(piece.is_doubted for piece in other.pieces)
             for other in self._segments
             if other.pieces
         )
@@ -225,12 +228,12 @@ class _Choice:
             self._compacted_away.append((stop, fullest[0].pieces))
             self._compacted_until = max(lost[best[0].segment.key], self._compacted_until or 0)
 
-    def _problems_of(self, segment: Segment, used: list[Row]) -> Iterable[Problem]:
+    def _problems_of(self, segment: Segment, used: list[LogPiece]) -> Iterable[Problem]:
         """Of a file that lies behind the judged capture, nothing spoils what begins above its part of the log."""
         found = segment.problems(used)
         if segment.capture_rank == self._ranks[0] or not used:
             return found
-        last_offset = int(used[-1]["last_offset"])
+        last_offset = used[-1].last_offset
         return [p._replace(offset=min(p.offset, last_offset)) for p in found]
 
 
@@ -267,6 +270,6 @@ def _confirmed(parts: list[Part]) -> Part:
     """The first of copies that agree; what may be a client's text in it is not if another copy is certain of it."""
     chosen = parts[0]
     if any(part.doubted_offset is None for part in parts[1:]):
-        settled = {"doubtful_offset": None, "contested_offset": None}
-        return Part(chosen.segment, [piece | settled for piece in chosen.pieces])
+        settled = [piece._replace(doubtful_offset=None, contested_offset=None) for piece in chosen.pieces]
+        return Part(chosen.segment, settled)
     return chosen

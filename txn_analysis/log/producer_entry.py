@@ -6,9 +6,11 @@ Mirrors Kafka's `ProducerStateEntry`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
-Row = dict[str, Any]
+if TYPE_CHECKING:
+    from txn_analysis.log.pieces import BareMarker, Fragment, ProducerEdges
+    from txn_analysis.log.snapshots import SnapshotEntry
 
 
 @dataclass
@@ -38,17 +40,29 @@ class OpenTransaction:
     named_at_offset: int | None = None
     known_from: int | None = None
 
-    def extend(self, fragment: Row, moment_before_ms: int | None) -> None:
+    def extend(self, fragment: Fragment, moment_before_ms: int | None) -> None:
         """Take in the data of a later fragment of the same transaction."""
-        self.first_epoch = self.first_epoch if self.first_epoch is not None else fragment["first_epoch"]
-        self.max_epoch = max(e for e in (self.max_epoch, fragment["max_epoch"], 0) if e is not None)
-        self.last_offset, self.last_sequence = fragment["last_offset"], fragment["last_sequence"]
-        self.last_timestamp_ms = fragment["last_timestamp_ms"]
-        self.last_after_ms = first_known(fragment["last_after_ms"], moment_before_ms)
-        self.last_before_ms = fragment["last_before_ms"]
-        for name in ("record_count", "size_bytes"):
-            known = getattr(self, name)
-            setattr(self, name, None if known is None else known + fragment[name])
+        self.first_epoch = self.first_epoch if self.first_epoch is not None else fragment.first_epoch
+        self.max_epoch = max(e for e in (self.max_epoch, fragment.max_epoch, 0) if e is not None)
+        self.last_offset, self.last_sequence = fragment.last_offset, fragment.last_sequence
+        self.last_timestamp_ms = fragment.last_timestamp_ms
+        self.last_after_ms = first_known(fragment.last_after_ms, moment_before_ms)
+        self.last_before_ms = fragment.last_before_ms
+        if self.record_count is not None:
+            self.record_count += fragment.record_count
+        if self.size_bytes is not None:
+            self.size_bytes += fragment.size_bytes
+
+
+class EndedTransaction(NamedTuple):
+    """A transaction and its end marker, whose `outcome` is None where a shallow dump does not print it."""
+
+    transaction: OpenTransaction
+    end_offset: int
+    outcome: str | None
+    timestamp_ms: int | None
+    producer_epoch: int | None
+    coordinator_epoch: int | None
 
 
 @dataclass
@@ -74,7 +88,7 @@ class ProducerEntry:
     previous_last_timestamp_ms: int | None = None
     ended_coordinator_epoch: int | None = None
     max_ended_coordinator_epoch: int | None = None
-    bare_markers: list[Row] | None = field(default_factory=list)
+    bare_markers: list[BareMarker] | None = field(default_factory=list)
 
     @property
     def has_coordinator_epoch_fallen(self) -> bool:
@@ -88,23 +102,28 @@ class ProducerEntry:
         known = [e for e in (self.max_ended_coordinator_epoch, max_epoch) if e is not None]
         self.max_ended_coordinator_epoch = max(known, default=None)
 
-    def take_marker(self, producer: Row) -> None:
+    def take_marker(self, producer: ProducerEdges) -> None:
         """Take in the producer's last end marker of a piece."""
-        self.marker_offset = producer["marker_offset"]
-        self.marker_timestamp_ms = producer["marker_timestamp_ms"]
-        self.coordinator_epoch = producer["marker_coordinator_epoch"]
+        self.marker_offset = producer.marker_offset
+        self.marker_timestamp_ms = producer.marker_timestamp_ms
+        self.coordinator_epoch = producer.marker_coordinator_epoch
         self.coordinator_epoch_basis = "unknown" if self.coordinator_epoch is None else "marker"
 
-    def take_snapshot_epoch(self, row: Row) -> None:
+    def hold_marker(self, offset: int | None) -> None:
+        """Some copy of the log holds an end marker of it."""
+        if offset is not None:
+            self.held_marker_offset = max(self.held_marker_offset, offset)
+
+    def take_snapshot_epoch(self, row: SnapshotEntry) -> None:
         """A snapshot without a coordinator epoch has seen no marker of this producer on the partition."""
-        self.coordinator_epoch = row["coordinator_epoch"]
+        self.coordinator_epoch = row.coordinator_epoch
         self.coordinator_epoch_basis = "none_seen" if self.coordinator_epoch is None else "snapshot"
 
-    def take_bare_markers(self, producer: Row, *, is_lead_end: bool) -> None:
+    def take_bare_markers(self, producer: ProducerEdges, *, is_lead_end: bool) -> None:
         """Take in those of a piece; its first end marker is none where it ended what an earlier piece left open."""
-        if producer["marker_offset"] is None or self.bare_markers is None:
+        if producer.marker_offset is None or self.bare_markers is None:
             return
-        found = producer["bare_markers"]
+        found = producer.bare_markers
         if found is None:
             self.bare_markers = None
         else:

@@ -7,13 +7,21 @@ marker of that producer id whatever its epoch.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.log.producer_entry import OpenTransaction, ProducerEntry, first_known
+from txn_analysis.log.producer_entry import EndedTransaction, OpenTransaction, ProducerEntry, first_known
 
-Row = dict[str, Any]
+if TYPE_CHECKING:
+    from txn_analysis.log.pieces import Fragment, LogPiece, ProducerEdges
+    from txn_analysis.log.snapshots import SnapshotEntry
 
-_OF_END_MARKER = ("end_offset", "end_marker", "end_timestamp_ms", "end_epoch", "end_coordinator_epoch")
+
+class Difference(NamedTuple):
+    """What a snapshot says of a producer otherwise than the log."""
+
+    what: str
+    in_snapshot: int | None
+    in_log: int | None
 
 
 @dataclass
@@ -31,13 +39,13 @@ class ProducerState:
     log_start_offset: int = 0
     left_below: dict[int, int] = field(default_factory=dict)
     entries: dict[int, ProducerEntry] = field(default_factory=dict)
-    ended: list[Row] = field(default_factory=list)
+    ended: list[EndedTransaction] = field(default_factory=list)
     last_moment_ms: int | None = None
     last_gap_offset: int | None = None
     last_hole_offset: int | None = None
     has_batches: bool = False
     witnesses: list[str] = field(default_factory=list)
-    _recalled: dict[int, Row] = field(default_factory=dict)
+    _recalled: dict[int, ProducerEdges] = field(default_factory=dict)
     _first_moments: list[tuple[int, int]] = field(default_factory=list)
 
     @property
@@ -45,93 +53,94 @@ class ProducerState:
         """Compaction has been at work."""
         return self.last_hole_offset is not None
 
-    def load_snapshot(self, rows: list[Row], *, is_adjacent: bool) -> None:
+    def load_snapshot(self, rows: list[SnapshotEntry], *, is_adjacent: bool) -> None:
         """Begin with the state that a producer snapshot holds; not adjacent means that batches are missing after it."""
         for row in rows:
-            entry = self._entry(row["producer_id"])
-            entry.producer_epoch, entry.last_sequence = row["producer_epoch"], row["last_sequence"]
-            entry.last_timestamp_ms = row["last_timestamp_ms"]
+            entry = self._entry(row.producer_id)
+            entry.producer_epoch, entry.last_sequence = row.producer_epoch, row.last_sequence
+            entry.last_timestamp_ms = row.last_timestamp_ms
             if is_adjacent:
                 entry.take_snapshot_epoch(row)
             entry.open = None
-            if row["current_txn_start_offset"] is not None:
+            if row.current_txn_start_offset is not None:
                 entry.open = OpenTransaction(
-                    row["producer_id"],
-                    row["current_txn_start_offset"],
+                    row.producer_id,
+                    row.current_txn_start_offset,
                     is_start_exact=is_adjacent,
                     first_epoch=None,
-                    max_epoch=row["producer_epoch"],
-                    last_offset=row["last_offset"],
-                    last_sequence=row["last_sequence"],
-                    last_timestamp_ms=row["last_timestamp_ms"],
-                    first_before_ms=self._first_moment_behind(row["current_txn_start_offset"]),
-                    known_from=row["snapshot_offset"],
+                    max_epoch=row.producer_epoch,
+                    last_offset=row.last_offset,
+                    last_sequence=row.last_sequence,
+                    last_timestamp_ms=row.last_timestamp_ms,
+                    first_before_ms=self._first_moment_behind(row.current_txn_start_offset),
+                    known_from=row.snapshot_offset,
                 )
 
-    def apply(self, piece: Row) -> None:
+    def apply(self, piece: LogPiece) -> None:
         """Follow the log through one more piece."""
-        touched = {p["producer_id"] for p in piece["producers"] if p["lead"]["start_offset"] is not None}
+        touched = {p.producer_id for p in piece.producers if p.lead.start_offset is not None}
         self._bound_by_moments(piece, touched)
         self.has_batches = True
-        self.last_hole_offset = first_known(piece["last_hole_offset"], self.last_hole_offset)
-        for producer in piece["producers"]:
+        self.last_hole_offset = first_known(piece.last_hole_offset, self.last_hole_offset)
+        for producer in piece.producers:
             self._apply_producer(producer)
-        self.last_moment_ms = first_known(piece["last_moment_ms"], self.last_moment_ms)
-        if piece["first_moment_ms"] is not None:
-            self._first_moments.append((piece["first_offset"], piece["first_moment_ms"]))
+        self.last_moment_ms = first_known(piece.last_moment_ms, self.last_moment_ms)
+        if piece.first_moment_ms is not None:
+            self._first_moments.append((piece.first_offset, piece.first_moment_ms))
 
     def _first_moment_behind(self, start_offset: int) -> int | None:
         """The first moment so far behind a start that is in no file: what bounds it from above."""
         return next((ms for first_offset, ms in self._first_moments if first_offset > start_offset), None)
 
-    def _bound_by_moments(self, piece: Row, touched: set[int]) -> None:
+    def _bound_by_moments(self, piece: LogPiece, touched: set[int]) -> None:
         """Any broker-clock moment of this piece comes after what earlier pieces left open."""
         for entry in self.entries.values():
             if entry.open is None:
                 continue
-            entry.open.first_before_ms = first_known(entry.open.first_before_ms, piece["first_moment_ms"])
+            entry.open.first_before_ms = first_known(entry.open.first_before_ms, piece.first_moment_ms)
             if entry.producer_id not in touched:
-                entry.open.last_before_ms = first_known(entry.open.last_before_ms, piece["first_moment_ms"])
+                entry.open.last_before_ms = first_known(entry.open.last_before_ms, piece.first_moment_ms)
             if entry.open.hidden_record_count is not None and entry.open.hidden_bytes is not None:
-                entry.open.hidden_record_count += piece["record_count"]
-                entry.open.hidden_bytes += piece["size_bytes"]
+                entry.open.hidden_record_count += piece.record_count
+                entry.open.hidden_bytes += piece.size_bytes
 
-    def _apply_producer(self, producer: Row) -> None:
-        entry = self._entry(producer["producer_id"])
-        lead, tail = producer["lead"], producer["tail"]
-        if lead["start_offset"] is not None:
+    def _apply_producer(self, producer: ProducerEdges) -> None:
+        entry = self._entry(producer.producer_id)
+        lead, tail = producer.lead, producer.tail
+        if lead.start_offset is not None:
             if entry.open:
                 entry.open.extend(lead, self.last_moment_ms)
             else:
-                entry.open = self._opened(entry, lead, is_exact=self._is_exact(entry))
-        is_lead_end = lead["start_offset"] is None and lead["end_offset"] is not None and entry.open is not None
+                entry.open = self._opened(entry, lead, lead.start_offset, is_exact=self._is_exact(entry))
+        is_lead_end = lead.start_offset is None and lead.end_offset is not None and entry.open is not None
         entry.take_bare_markers(producer, is_lead_end=is_lead_end)
-        if lead["end_offset"] is not None:
-            self._end(entry, lead)
-        if producer["ended_offset"] is not None:
-            newest = (producer["ended_last_timestamp_ms"], producer["ended_coordinator_epoch"])
-            entry.has_ended(*newest, producer["max_ended_coordinator_epoch"])
-        if tail is not None and tail["start_offset"] is not None and tail["end_offset"] is None:
-            entry.open = self._opened(entry, tail, is_exact=True)
-        if producer["marker_offset"] is not None:
+        if lead.end_offset is not None:
+            self._end(entry, lead, lead.end_offset)
+        if producer.ended_offset is not None:
+            newest = (producer.ended_last_timestamp_ms, producer.ended_coordinator_epoch)
+            entry.has_ended(*newest, producer.max_ended_coordinator_epoch)
+        if tail is not None and tail.start_offset is not None and tail.end_offset is None:
+            entry.open = self._opened(entry, tail, tail.start_offset, is_exact=True)
+        if producer.marker_offset is not None:
             entry.take_marker(producer)
-            entry.log_marker_offset = producer["marker_offset"]
-            entry.held_marker_offset = max(entry.held_marker_offset, producer["marker_offset"])
+            entry.log_marker_offset = producer.marker_offset
+            entry.hold_marker(producer.marker_offset)
         # Markers alone leave the last data batch cached, unless they change the epoch.
-        is_same_epoch = producer["is_one_epoch"] and producer["first_batch_epoch"] == entry.producer_epoch
-        if producer["last_sequence"] is not None or not is_same_epoch:
-            entry.last_sequence = producer["last_sequence"]
-        entry.producer_epoch = producer["producer_epoch"]
-        entry.last_timestamp_ms = producer["last_timestamp_ms"]
+        is_same_epoch = producer.is_one_epoch and producer.first_batch_epoch == entry.producer_epoch
+        if producer.last_sequence is not None or not is_same_epoch:
+            entry.last_sequence = producer.last_sequence
+        entry.producer_epoch = producer.producer_epoch
+        entry.last_timestamp_ms = producer.last_timestamp_ms
 
     def _entry(self, producer_id: int) -> ProducerEntry:
         if producer_id not in self.entries:
             is_whole = self.is_start_known and self.last_gap_offset is None and not self.has_holes
             basis = "none_seen" if is_whole else "unknown"
             self.entries[producer_id] = ProducerEntry(producer_id, coordinator_epoch_basis=basis)
-            if producer_id in self._recalled:
-                self.entries[producer_id].take_marker(self._recalled[producer_id])
-                self.entries[producer_id].held_marker_offset = self._recalled[producer_id]["marker_offset"]
+            recalled = self._recalled.get(producer_id)
+            if recalled is not None:
+                self.entries[producer_id].take_marker(recalled)
+                self.entries[producer_id].hold_marker(recalled.marker_offset)
         return self.entries[producer_id]
 
     def _is_exact(self, entry: ProducerEntry) -> bool:
@@ -140,47 +149,52 @@ class ProducerState:
         is_ended_before = entry.held_marker_offset > (-1 if gap is None else gap)
         return is_ended_before or (self.is_start_known and gap is None)
 
-    def _opened(self, entry: ProducerEntry, fragment: Row, *, is_exact: bool) -> OpenTransaction:
-        opened = OpenTransaction(
-            entry.producer_id, fragment["start_offset"], is_start_exact=is_exact, record_count=0, size_bytes=0
-        )
+    def _opened(self, entry: ProducerEntry, fragment: Fragment, start: int, *, is_exact: bool) -> OpenTransaction:
+        opened = OpenTransaction(entry.producer_id, start, is_start_exact=is_exact, record_count=0, size_bytes=0)
         opened.extend(fragment, self.last_moment_ms)
-        opened.first_after_ms = first_known(fragment["first_after_ms"], self.last_moment_ms)
-        opened.first_before_ms = fragment["first_before_ms"]
-        opened.hidden_record_count = fragment["hidden_record_count"]
-        opened.hidden_bytes = fragment["hidden_bytes"]
+        opened.first_after_ms = first_known(fragment.first_after_ms, self.last_moment_ms)
+        opened.first_before_ms = fragment.first_before_ms
+        opened.hidden_record_count = fragment.hidden_record_count
+        opened.hidden_bytes = fragment.hidden_bytes
         return opened
 
-    def _end(self, entry: ProducerEntry, fragment: Row) -> None:
+    def _end(self, entry: ProducerEntry, fragment: Fragment, offset: int) -> None:
         if entry.open:
-            marker = {name: fragment[name] for name in _OF_END_MARKER}
-            self.ended.append(marker | {"transaction": entry.open})
-            epoch = fragment["end_coordinator_epoch"]
+            epoch = fragment.end_coordinator_epoch
+            self.ended.append(
+                EndedTransaction(
+                    entry.open, offset, fragment.end_marker, fragment.end_timestamp_ms, fragment.end_epoch, epoch
+                )
+            )
             entry.has_ended(entry.open.last_timestamp_ms, epoch, epoch)
         entry.open = None
 
-    def recall(self, pieces: list[Row]) -> None:
+    def recall(self, pieces: list[LogPiece]) -> None:
         """Learn of end markers that compaction has removed here since another copy was made."""
-        for producer in (p for piece in pieces for p in piece["producers"] if p["marker_offset"] is not None):
-            self._recalled[producer["producer_id"]] = producer
-            entry = self.entries.get(producer["producer_id"])
-            if entry:
-                entry.held_marker_offset = max(entry.held_marker_offset, producer["marker_offset"])
-            if entry and entry.open and producer["marker_offset"] < entry.open.start_offset:
-                entry.open.is_start_exact |= self._is_exact(entry)
-            is_missing = entry is not None and entry.coordinator_epoch_basis == "unknown"
-            if entry and is_missing and (entry.marker_offset or -1) < producer["marker_offset"]:
-                entry.take_marker(producer)
+        for producer in (p for piece in pieces for p in piece.producers):
+            if producer.marker_offset is not None:
+                self._recalled[producer.producer_id] = producer
+                self._recall_marker(producer, producer.marker_offset)
 
-    def witness(self, rows: list[Row], offset: int) -> list[str]:
+    def _recall_marker(self, producer: ProducerEdges, offset: int) -> None:
+        entry = self.entries.get(producer.producer_id)
+        if entry is None:
+            return
+        entry.hold_marker(offset)
+        if entry.open and offset < entry.open.start_offset:
+            entry.open.is_start_exact |= self._is_exact(entry)
+        if entry.coordinator_epoch_basis == "unknown" and (entry.marker_offset or -1) < offset:
+            entry.take_marker(producer)
+
+    def witness(self, rows: list[SnapshotEntry], offset: int) -> list[str]:
         """Compare with a producer snapshot of this very offset, and learn from it what the log did not show.
 
         Returns:
             One line for each disagreement; none where both witnesses agree. A producer that the snapshot no longer
             has is no disagreement while nothing of it is open: brokers forget idle producers.
         """
-        found = [(row["producer_id"], *differs) for row in rows if (differs := self._witness_producer(row))]
-        in_snapshot = {row["producer_id"] for row in rows}
+        found = [(row.producer_id, *differs) for row in rows if (differs := self._witness_producer(row))]
+        in_snapshot = {row.producer_id for row in rows}
         for entry in (e for e in self.entries.values() if e.open and e.producer_id not in in_snapshot):
             if entry.open and self._is_gone(entry.open):
                 entry.open = None
@@ -193,20 +207,20 @@ class ProducerState:
             for producer, what, theirs, ours in found
         ]
 
-    def name_open(self, rows: list[Row], offset: int) -> None:
+    def name_open(self, rows: list[SnapshotEntry], offset: int) -> None:
         """A snapshot at which a file begins names what is open there: whatever is missing below has not ended it."""
         for row in rows:
-            txn = self.entries[row["producer_id"]].open if row["producer_id"] in self.entries else None
-            if txn is not None and txn.start_offset == row["current_txn_start_offset"]:
+            txn = self.entries[row.producer_id].open if row.producer_id in self.entries else None
+            if txn is not None and txn.start_offset == row.current_txn_start_offset:
                 txn.named_at_offset = offset
 
-    def _witness_producer(self, row: Row) -> tuple[str, int | None, int | None] | None:
+    def _witness_producer(self, row: SnapshotEntry) -> Difference | None:
         """What differs, in the snapshot and in the log; None where they agree.
 
         Where files are missing below it, or compaction removed the batches that the snapshot was made of, it knows
         what the log does not.
         """
-        entry, start = self.entries.get(row["producer_id"]), row["current_txn_start_offset"]
+        entry, start = self.entries.get(row.producer_id), row.current_txn_start_offset
         txn = entry.open if entry else None
         ours = txn.start_offset if txn else None
         is_taken = txn is not None and self._is_taken(txn, start)
@@ -218,22 +232,26 @@ class ProducerState:
             is_compacted_away = self.has_holes and entry.open is None
             return differs or (None if is_compacted_away else self._witness_start(entry, start))
         if self.is_start_known and not self.has_holes and start is not None:
-            return "open start", start, None
+            return Difference("open start", start, None)
         if not self.is_start_known:
             self.load_snapshot([row], is_adjacent=True)
         return None
 
-    def _witness_epochs(self, entry: ProducerEntry, row: Row) -> tuple[str, int | None, int | None] | None:
-        if entry.producer_epoch != row["producer_epoch"] and not self._knows_more(row, entry, "producer_epoch"):
-            return "producer epoch", row["producer_epoch"], entry.producer_epoch
-        entry.producer_epoch = row["producer_epoch"]
-        if entry.coordinator_epoch_basis == "unknown" or self._knows_more(row, entry, "coordinator_epoch"):
+    def _witness_epochs(self, entry: ProducerEntry, row: SnapshotEntry) -> Difference | None:
+        if entry.producer_epoch != row.producer_epoch and not self._knows_more(
+            row.producer_epoch, entry.producer_epoch
+        ):
+            return Difference("producer epoch", row.producer_epoch, entry.producer_epoch)
+        entry.producer_epoch = row.producer_epoch
+        if entry.coordinator_epoch_basis == "unknown" or self._knows_more(
+            row.coordinator_epoch, entry.coordinator_epoch
+        ):
             entry.take_snapshot_epoch(row)
-        elif row["coordinator_epoch"] not in {None, entry.coordinator_epoch}:
+        elif row.coordinator_epoch not in {None, entry.coordinator_epoch}:
             # Without one, the broker forgot the producer since that marker: it was idle, or the log start moved on.
-            return "coordinator epoch", row["coordinator_epoch"], entry.coordinator_epoch
-        entry.last_sequence = first_known(row["last_sequence"], entry.last_sequence)
-        entry.last_timestamp_ms = first_known(row["last_timestamp_ms"], entry.last_timestamp_ms)
+            return Difference("coordinator epoch", row.coordinator_epoch, entry.coordinator_epoch)
+        entry.last_sequence = first_known(row.last_sequence, entry.last_sequence)
+        entry.last_timestamp_ms = first_known(row.last_timestamp_ms, entry.last_timestamp_ms)
         return None
 
     def _is_gone(self, txn: OpenTransaction) -> bool:
@@ -259,19 +277,18 @@ class ProducerState:
     def _is_before_gap(self, offset: int | None) -> bool:
         return offset is not None and self.last_gap_offset is not None and offset <= self.last_gap_offset
 
-    def _knows_more(self, row: Row, entry: ProducerEntry, name: str) -> bool:
-        theirs, ours = row[name], getattr(entry, name)
+    def _knows_more(self, theirs: int | None, ours: int | None) -> bool:
         is_thinned = self.has_holes or self.last_gap_offset is not None
         return is_thinned and theirs is not None and (ours is None or theirs > ours)
 
-    def _witness_start(self, entry: ProducerEntry, start: int | None) -> tuple[str, int | None, int | None] | None:
+    def _witness_start(self, entry: ProducerEntry, start: int | None) -> Difference | None:
         txn = entry.open
         if txn is not None and start is None and self._is_deleted(txn):
             entry.open = None
             return None
         if txn is None or start is None:
             ours = txn.start_offset if txn else None
-            return None if start == ours else ("open start", start, ours)
+            return None if start == ours else Difference("open start", start, ours)
         is_compacted_away = self.last_hole_offset is not None and self.last_hole_offset >= start
         is_earlier = start < txn.start_offset and (is_compacted_away or not txn.is_start_exact)
         if is_earlier or txn.start_offset < min(start, self.log_start_offset):
@@ -279,6 +296,6 @@ class ProducerState:
             txn.start_offset, txn.first_after_ms = start, None
             txn.first_before_ms = first_known(self._first_moment_behind(start), txn.first_before_ms)
         elif start != txn.start_offset:
-            return "open start", start, txn.start_offset
+            return Difference("open start", start, txn.start_offset)
         txn.is_start_exact = True
         return None

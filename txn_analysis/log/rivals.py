@@ -6,12 +6,12 @@ the true lines, each of the two tasks follows its own, and only the positions sh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-Row = dict[str, Any]
+    from txn_analysis.log.pieces import LogPiece
 
 
 class Cuts(NamedTuple):
@@ -31,6 +31,39 @@ class Cuts(NamedTuple):
 UNCUT = Cuts()
 
 
+class Placed(Protocol):
+    """A piece of a file, as far as its place goes and the clock of its broker; see `LogPiece`."""
+
+    @property
+    def first_position(self) -> int: ...  # noqa: D102  of `LogPiece`, and so are the others
+
+    @property
+    def end_position(self) -> int: ...  # noqa: D102
+
+    @property
+    def text_start_bytes(self) -> int: ...  # noqa: D102
+
+    @property
+    def max_moment_ms(self) -> int | None: ...  # noqa: D102
+
+
+class PiecePlace(NamedTuple):
+    """Where a piece lies, as the task that folded it tells."""
+
+    first_position: int
+    end_position: int
+    text_start_bytes: int
+    max_moment_ms: int | None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> PiecePlace:
+        """From a row of `log_pieces` with these columns."""
+        return cls._make(map(row.__getitem__, cls._fields))
+
+
+_Piece = TypeVar("_Piece", bound=Placed)
+
+
 def rival_positions(spans: Iterable[tuple[int, int]]) -> list[int] | None:
     """Where a piece of a file begins inside another one; None where none does.
 
@@ -44,57 +77,56 @@ def rival_positions(spans: Iterable[tuple[int, int]]) -> list[int] | None:
     return sorted(found) or None
 
 
-def without_rivals(pieces: Sequence[Row]) -> list[Row]:
+def without_rivals(pieces: Sequence[LogPiece]) -> list[LogPiece]:
     """The pieces of one file, in the order of their positions, so that no two of them claim one.
 
     Of those that claim one, the one that reaches farthest stays, of several the last in the text, and is contested:
     either can be text of a client, from the first position that both claim on.
     """
-    if len(pieces) < 2 or rival_positions((p["first_position"], p["end_position"]) for p in pieces) is None:
+    if len(pieces) < 2 or rival_positions((p.first_position, p.end_position) for p in pieces) is None:
         return sorted(pieces, key=_place)
-    kept: list[Row] = []
+    kept: list[LogPiece] = []
     for group in _groups(pieces):
         if len(group) > 1:
-            first_offset = min(piece["first_offset"] for piece in group)
-            kept += [piece | {"contested_offset": first_offset} for piece in _farthest(group)]
+            first_offset = min(piece.first_offset for piece in group)
+            kept += [piece._replace(contested_offset=first_offset) for piece in _farthest(group)]
         else:
             kept += group
     return kept
 
 
-def certain_moment_ms(pieces: Sequence[Row]) -> int | None:
+def certain_moment_ms(pieces: Sequence[Placed]) -> int | None:
     """The newest moment of a broker's clock in one file, of pieces without rivals."""
     if len(pieces) == 1:
-        return pieces[0]["max_moment_ms"]  # type: ignore[no-any-return]  # a row holds anything
-    alone = (group[0]["max_moment_ms"] for group in _groups(pieces) if len(group) == 1)
+        return pieces[0].max_moment_ms
+    alone = (group[0].max_moment_ms for group in _groups(pieces) if len(group) == 1)
     return max((ms for ms in alone if ms is not None), default=None)
 
 
-def _place(piece: Row) -> tuple[int, int]:
-    return piece["first_position"], piece["text_start_bytes"]
+def _place(piece: Placed) -> tuple[int, int]:
+    return piece.first_position, piece.text_start_bytes
 
 
-def _groups(pieces: Sequence[Row]) -> Iterator[list[Row]]:
+def _groups(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
     """The pieces that claim positions of each other together, each other one by itself; in order of position."""
-    group: list[Row] = []
+    group: list[_Piece] = []
     reached = -1
     for piece in sorted(pieces, key=_place):
-        if group and piece["first_position"] >= reached:
+        if group and piece.first_position >= reached:
             yield group
             group = []
         group.append(piece)
-        reached = max(reached, piece["end_position"]) if len(group) > 1 else piece["end_position"]
+        reached = max(reached, piece.end_position) if len(group) > 1 else piece.end_position
     if group:
         yield group
 
 
-def _farthest(rivals: Sequence[Row]) -> list[Row]:
+def _farthest(rivals: Sequence[_Piece]) -> list[_Piece]:
     """Those that stay, in order of position."""
-    kept: list[Row] = []
-    for piece in sorted(rivals, key=lambda p: (-p["end_position"], -p["text_start_bytes"])):
+    kept: list[_Piece] = []
+    for piece in sorted(rivals, key=lambda p: (-p.end_position, -p.text_start_bytes)):
         if all(
-            piece["end_position"] <= other["first_position"] or other["end_position"] <= piece["first_position"]
-            for other in kept
+            piece.end_position <= other.first_position or other.end_position <= piece.first_position for other in kept
         ):
             kept.append(piece)
-    return sorted(kept, key=lambda p: int(p["first_position"]))
+    return sorted(kept, key=lambda p: p.first_position)

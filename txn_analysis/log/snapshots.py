@@ -6,12 +6,35 @@ Kafka's `ProducerStateManager` loads the newest one and follows the log from the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from txn_analysis.log.sections import LogSection
     from txn_analysis.log.whole_log import PartitionLog
 
-Row = dict[str, Any]
+
+class SnapshotEntry(NamedTuple):
+    """One producer in a snapshot: a row of `producer_snapshots`, whose comments say what each column is."""
+
+    input_id: str
+    section_index: int
+    topic: str
+    partition: int
+    snapshot_offset: int
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int | None
+    current_txn_start_offset: int | None
+    last_timestamp_ms: int | None
+    last_sequence: int | None
+    last_offset: int | None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> SnapshotEntry:
+        """A row of the table."""
+        return cls._make(map(row.get, cls._fields))
 
 
 @dataclass(frozen=True)
@@ -20,18 +43,15 @@ class Snapshot:
 
     offset: int
     capture_rank: int
-    rows: list[Row]
+    rows: list[SnapshotEntry]
 
 
-def snapshots_of(sections: list[Row], rows: list[Row]) -> list[Snapshot]:
-    """The snapshots of some sections with their rows of `producer_snapshots`; by offset, the newest capture's last."""
-    by_section: dict[tuple[str, int], list[Row]] = {}
+def snapshots_of(sections: Iterable[LogSection], rows: Iterable[SnapshotEntry]) -> list[Snapshot]:
+    """The snapshots of some sections with their rows; by offset, the newest capture's last."""
+    by_section: dict[tuple[str, int], list[SnapshotEntry]] = {}
     for row in rows:
-        by_section.setdefault((row["input_id"], row["section_index"]), []).append(row)
-    found = [
-        Snapshot(s["file_base_offset"], s["capture_rank"], by_section.get((s["input_id"], s["section_index"]), []))
-        for s in sections
-    ]
+        by_section.setdefault((row.input_id, row.section_index), []).append(row)
+    found = [Snapshot(s.file_base_offset, s.capture_rank, by_section.get(s.key, [])) for s in sections]
     return sorted(found, key=lambda s: (s.offset, -s.capture_rank))
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.kafka.sections import LOG_KINDS
-from txn_analysis.log.rivals import certain_moment_ms, rival_positions
+from txn_analysis.log.rivals import PiecePlace, certain_moment_ms, rival_positions
 from txn_analysis.pipeline.ingest_tasks import MOMENTS, PLACES, REJECTED
 from txn_analysis.read.inputs.accounting import RejectedSpan
 from txn_analysis.tables.inputs import READING_VERSION, SECTION
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from txn_analysis.log.segments import SectionKey
+    from txn_analysis.log.sections import SectionKey
     from txn_analysis.read.inputs.planned_input import PlannedInput, Section
 
 
@@ -55,7 +55,7 @@ class Content:
         for row in _rows(told, PLACES):
             self.pieces[row["input_id"], row["section_index"]].append(row)
         for (input_id, _), pieces in self.pieces.items():
-            self._saw(input_id, certain_moment_ms(pieces))
+            self._saw(input_id, certain_moment_ms([*map(PiecePlace.of, pieces)]))
         for row in _rows(told, MOMENTS):
             self._saw(row["input_id"], row["moment_ms"])
         self.rejects += [RejectedSpan(**row) for row in _rows(told, REJECTED)]

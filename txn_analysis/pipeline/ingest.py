@@ -12,6 +12,7 @@ from txn_analysis.depth import Depth
 from txn_analysis.errors import InputError
 from txn_analysis.kafka.sections import LOG, LOG_KINDS
 from txn_analysis.log.copies import compared
+from txn_analysis.log.sections import log_sections
 from txn_analysis.pipeline.content import Content, input_row, section_row
 from txn_analysis.pipeline.ingest_tasks import FOLDS, RECORD_KINDS, log_tasks, record_tasks
 from txn_analysis.pipeline.job_progress import followed
@@ -34,7 +35,7 @@ from txn_analysis.tables.inputs import READING_VERSION
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from txn_analysis.log.segments import SectionKey
+    from txn_analysis.log.sections import SectionKey
     from txn_analysis.report.progress import Progress
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
@@ -173,7 +174,7 @@ def _sections_to_keep(
     """The new sections whose batches will be compared, with what is here or with what the cluster has already."""
     new = [section_row(p, s, content) | {"input_id": p.input_id} for p in planned for s in p.sections]
     own = {(row["input_id"], row["section_index"]) for row in new}
-    return compared([*new, *_sections_before(warehouse, cluster)]) & own
+    return compared(log_sections([*new, *_sections_before(warehouse, cluster)])) & own
 
 
 def _sections_before(warehouse: Warehouse, cluster: str) -> list[dict[str, Any]]:

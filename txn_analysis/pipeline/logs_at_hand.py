@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.columns.records import Record, fields_of, records_of
 from txn_analysis.kafka.batches import batches_of
-from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION, TOPIC_ID
+from txn_analysis.kafka.sections import LOG_KINDS, STATED_OF_PARTITION, TOPIC_ID
 from txn_analysis.log.copies import COMPARED_COLUMNS, Comparison, Pair, compare, overlapping, pairs_to_compare
 from txn_analysis.log.open_transactions import link_partition
+from txn_analysis.log.pieces import LogPiece, by_place
 from txn_analysis.log.segments import segments_of
+from txn_analysis.log.snapshots import SnapshotEntry
 from txn_analysis.log.summary import FOLD_COLUMNS, Folded, fold
 from txn_analysis.log.transactions import LINKED_SCHEMA, PieceKey, ended_by_run, open_rows
 from txn_analysis.spark.parallel import in_parallel
@@ -35,9 +38,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from txn_analysis.log.open_transactions import LinkedPartition
-    from txn_analysis.log.segments import SectionKey
+    from txn_analysis.log.sections import LogSection, SectionKey
     from txn_analysis.pipeline.run import Run
     from txn_analysis.runs.evidence import Evidence
+    from txn_analysis.tables import Table
 
 Row = dict[str, Any]
 Place = tuple[str, int]
@@ -62,20 +66,19 @@ def linked_logs(evidence: Evidence, as_of_ms: int | None) -> LinkedLogs:
     """Bring the evidence of each partition together and link it."""
     known = _Known(evidence)
     whole, snapshots = in_parallel(
-        partial(evidence.listed, LOG_PIECES), lambda: by_place(evidence.listed(PRODUCER_SNAPSHOTS))
+        partial(_held, evidence, LOG_PIECES, LogPiece), partial(_held, evidence, PRODUCER_SNAPSHOTS, SnapshotEntry)
     )
+    entries = by_place(snapshots)
     cuts = {key: offsets for key, offsets in evidence.cuts.items() if key in known.kept}
     folded = [fold(part, cuts[part.section]) for key in cuts for part in batches_of(known.batches(key, FOLD_COLUMNS))]
-    anew = (piece for part in folded for piece in part.pieces.to_pylist())
-    pieces = by_place(chain((piece for piece in whole if _section(piece) not in cuts), anew))
-    linkable = {*LOG_KINDS, SNAPSHOT, *STATED_OF_PARTITION}
+    anew = (piece for part in folded for piece in records_of(LogPiece, part.pieces))
+    pieces = by_place(chain((piece for piece in whole if piece.section not in cuts), anew))
     partitions = {}
-    for place, sections in by_place(s for s in evidence.section_rows if s["kind"] in {*linkable, TOPIC_ID}).items():
-        own = [section for section in sections if section["kind"] in linkable]
-        if not all(section["kind"] in STATED_OF_PARTITION for section in own):
+    for place, sections in by_place(evidence.log_sections).items():
+        if not all(section.kind in STATED_OF_PARTITION for section in sections):
             held = pieces.get(place, [])
             compared = known.comparisons(sections, held) if place in known.overlapping else {}
-            partitions[place] = link_partition(own, held, snapshots.get(place, []), compared, as_of_ms)
+            partitions[place] = link_partition(sections, held, entries.get(place, []), compared, as_of_ms)
     return LinkedLogs(partitions, folded, cuts.keys())
 
 
@@ -87,11 +90,11 @@ class _Known:
 
     @cached_property
     def kept(self) -> set[SectionKey]:
-        return {_section(row) for row in self.evidence.section_rows if row["has_batches"]}
+        return {section.key for section in self.evidence.log_sections if section.has_batches}
 
     @cached_property
     def overlapping(self) -> set[Place]:
-        return overlapping(self.evidence.section_rows)
+        return overlapping(self.evidence.log_sections)
 
     @cached_property
     def _batches(self) -> pa.Table:
@@ -103,12 +106,12 @@ class _Known:
         found = self._batches.filter(is_own).select(list(columns))
         return pa.RecordBatch.from_arrays([c.combine_chunks() for c in found.columns], schema=found.schema)
 
-    def comparisons(self, sections: Iterable[Row], pieces: list[Row]) -> dict[Pair, Comparison]:
+    def comparisons(self, sections: Iterable[LogSection], pieces: list[LogPiece]) -> dict[Pair, Comparison]:
         """Of all copies of one partition that differ somewhere, how.
 
         Where the batches of a copy are not `kept`, they conflict: nothing can explain the difference.
         """
-        logs = [section for section in sections if section["kind"] in {*LOG_KINDS, TOPIC_ID}]
+        logs = [section for section in sections if section.kind in {*LOG_KINDS, TOPIC_ID}]
         return {pair: self._compared(pair) for pair in pairs_to_compare(segments_of(logs, pieces))}
 
     def _compared(self, pair: Pair) -> Comparison:
@@ -123,18 +126,13 @@ class _Known:
 
 
 _SECTION = ("input_id", "section_index")
+_KEYS = ("input_id", "ingest_id")
 
 
-def _section(row: Row) -> SectionKey:
-    return row["input_id"], row["section_index"]
-
-
-def by_place(rows: Iterable[Row]) -> dict[Place, list[Row]]:
-    """Rows by the partition that they are of."""
-    found: defaultdict[Place, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[row["topic"], row["partition"]].append(row)
-    return dict(found)
+def _held(evidence: Evidence, table: Table, kind: type[Record]) -> list[Record]:
+    """The rows of a table that are evidence, as records of all of its columns that they have."""
+    names = [name for name in table.names if name in fields_of(kind) or name in _KEYS]
+    return records_of(kind, evidence.held(table, *names))
 
 
 def write_linked(linked: LinkedLogs, run: Run) -> None:

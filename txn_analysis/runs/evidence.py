@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from txn_analysis.errors import WarehouseError
 from txn_analysis.kafka.sections import BINARY_GRAMMARS
 from txn_analysis.log.copies import cuts_of
+from txn_analysis.log.sections import LogSection, SectionKey, log_sections
 from txn_analysis.storage.frames import is_at_hand
 from txn_analysis.tables import INPUTS
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from txn_analysis.log.rivals import Cuts
-    from txn_analysis.log.segments import SectionKey
     from txn_analysis.storage.stored import Stored
     from txn_analysis.tables import Table
 
@@ -65,12 +65,17 @@ class Evidence:
     @cached_property
     def cuts(self) -> dict[SectionKey, Cuts]:
         """Where the pieces of a section must end, by section; those without batches cannot be cut."""
-        return cuts_of(self._listed_sections)
+        return cuts_of(log_sections(self._listed_sections))
 
     @cached_property
     def section_rows(self) -> list[Row]:
         """One row per section: its fields, its input and rank, and what is known of its end."""
         return [self._with_missing_cut(row) for row in self._listed_sections]
+
+    @cached_property
+    def log_sections(self) -> list[LogSection]:
+        """The sections of logs among them."""
+        return log_sections(self.section_rows)
 
     @cached_property
     def _listed_sections(self) -> list[Row]:

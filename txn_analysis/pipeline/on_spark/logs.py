@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from txn_analysis.columns.records import Record, records_of
 from txn_analysis.kafka.batches import batches_of
 from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION, TOPIC_ID
 from txn_analysis.log.copies import (
@@ -24,7 +25,10 @@ from txn_analysis.log.copies import (
     pairs_to_compare,
 )
 from txn_analysis.log.open_transactions import link_partition
+from txn_analysis.log.pieces import LogPiece
+from txn_analysis.log.sections import LogSection
 from txn_analysis.log.segments import segments_of
+from txn_analysis.log.snapshots import SnapshotEntry
 from txn_analysis.log.summary import FOLD_COLUMNS, fold
 from txn_analysis.log.transactions import LINKED_SCHEMA, PIECE_KEY, PieceKey, ended_by_run, open_rows
 from txn_analysis.pipeline.logs_at_hand import linked_pieces
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from txn_analysis.log.rivals import Cuts
-    from txn_analysis.log.segments import SectionKey
+    from txn_analysis.log.sections import SectionKey
     from txn_analysis.pipeline.on_spark.evidence import EvidenceFrames
     from txn_analysis.pipeline.run import Run
     from txn_analysis.storage.on_spark.tasks import RowMaker
@@ -93,8 +97,8 @@ class Linked:
 
 def linked_partitions(evidence: EvidenceFrames, as_of_ms: int | None) -> Linked:
     """Bring the evidence of each partition together and link it."""
-    known = evidence.section_rows
-    kept = {(row["input_id"], row["section_index"]) for row in known if row["has_batches"]}
+    known = evidence.log_sections
+    kept = {section.key for section in known if section.has_batches}
     cuts = {key: offsets for key, offsets in evidence.cuts.items() if key in kept}
     folded = _folded_anew(evidence, cuts).persist() if cuts else None
     pieces = evidence.pieces if folded is None else _with_cut_pieces(evidence, cuts, folded)
@@ -162,7 +166,7 @@ def _comparisons(
 
 
 def _find_pairs(table: pa.Table) -> pa.Table:
-    segments = segments_of(_present(table, "section"), _present(table, "piece"))
+    segments = segments_of(_present(table, "section", LogSection), _present(table, "piece", LogPiece))
     rows = [
         {"start": p.start, "stop": p.stop}
         | {side: dict(zip(_SECTIONS.names, key, strict=True)) for side, key in (("a", p.a), ("b", p.b))}
@@ -185,8 +189,8 @@ def _items(**frames: DataFrame) -> DataFrame:
     return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), packed)
 
 
-def _present(table: pa.Table, name: str) -> list[dict[str, Any]]:
-    return [value for value in table[name].to_pylist() if value]
+def _present(table: pa.Table, name: str, kind: type[Record]) -> list[Record]:
+    return [record for part in table[name].drop_null().chunks for record in records_of(kind, part)]
 
 
 def _linker(
@@ -198,10 +202,10 @@ def _linker(
     schema, cut = to_arrow_schema(LINKED), frozenset(cut)
 
     def link(table: pa.Table) -> pa.Table:
-        sections, pieces, snapshots = (_present(table, name) for name in ("section", "piece", "snapshot"))
-        if all(s["kind"] in STATED_OF_PARTITION for s in sections):  # a checkpoint names it, its files are not here
+        sections, pieces = _present(table, "section", LogSection), _present(table, "piece", LogPiece)
+        if all(s.kind in STATED_OF_PARTITION for s in sections):  # a checkpoint names it, its files are not here
             return schema.empty_table()
-        linked = link_partition(sections, pieces, snapshots, comparisons, as_of_ms)
+        linked = link_partition(sections, pieces, _present(table, "snapshot", SnapshotEntry), comparisons, as_of_ms)
         place = {name: table[name][0].as_py() for name in ("topic", "partition")}
         row: dict[str, Any] = {
             **place,

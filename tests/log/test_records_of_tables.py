@@ -1,0 +1,90 @@
+"""A record names the columns of its table as the table does, with types that hold what the columns hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from txn_analysis.columns.records import RecordField, fields_of, records_of
+from txn_analysis.log.pieces import BareMarker, Fragment, LogPiece, ProducerEdges
+from txn_analysis.log.snapshots import SnapshotEntry
+from txn_analysis.tables import LOG_PIECES, PRODUCER_SNAPSHOTS
+
+if TYPE_CHECKING:
+    from txn_analysis.tables import Table
+
+KINDS = {int: pa.types.is_integer, bool: pa.types.is_boolean, str: pa.types.is_string}
+NOT_STORED = {"is_used"}
+ALWAYS_WRITTEN = {"content_digest", "producers"}  # though their columns may be NULL
+TABLES = [(LogPiece, LOG_PIECES), (SnapshotEntry, PRODUCER_SNAPSHOTS)]
+Row = dict[str, Any]
+
+
+def does_hold(field: RecordField, column: pa.DataType) -> bool:
+    """The field's type is the column's; inner records name all fields of their structs, in order."""
+    if field.is_many and not pa.types.is_list(column):
+        return False
+    inner = column.value_type if field.is_many else column
+    if field.inner is None:
+        return bool(KINDS[field.kind](inner))
+    own = fields_of(field.inner)
+    return [f.name for f in inner] == [*own] and all(does_hold(own[f.name], f.type) for f in inner)
+
+
+@pytest.mark.parametrize(("record", "table"), TABLES)
+def test_every_field_is_a_column_of_its_table(record: type[tuple[Any, ...]], table: Table) -> None:
+    schema = table.arrow_schema
+    fields = {name: f for name, f in fields_of(record).items() if name not in NOT_STORED}
+    assert [name for name in fields if name not in schema.names] == []
+    assert [name for name, field in fields.items() if not does_hold(field, schema.field(name).type)] == []
+
+
+@pytest.mark.parametrize(("record", "table"), TABLES)
+def test_fields_are_none_where_columns_are_null(record: type[tuple[Any, ...]], table: Table) -> None:
+    may_be_null = {column.name: column.nullable for column in table.columns}
+    fields = {name: field.is_nullable for name, field in fields_of(record).items()}
+    assert {name for name in fields if fields[name] != may_be_null.get(name, False)} <= ALWAYS_WRITTEN
+
+
+FRAGMENT: Row = dict.fromkeys(Fragment._fields, None) | {"start_offset": 3, "end_marker": "ABORT"}
+MARKER: Row = {"offset": 4, "marker": None, "timestamp_ms": 5, "producer_epoch": 0, "coordinator_epoch": None}
+PRODUCER: Row = dict.fromkeys(ProducerEdges._fields, None) | {"producer_id": 7, "is_one_epoch": True, "lead": FRAGMENT}
+PRODUCERS_OF_PIECES: tuple[list[Row], ...] = (
+    [],
+    [PRODUCER, PRODUCER | {"tail": FRAGMENT, "bare_markers": [MARKER]}],
+    [PRODUCER | {"bare_markers": []}],
+)
+
+
+def pieces(producers: pa.DataType) -> pa.StructArray:
+    rows = [{"first_position": n, "producers": own} for n, own in enumerate(PRODUCERS_OF_PIECES)]
+    own = {field.name: field.type for field in LOG_PIECES.arrow_schema} | {"producers": producers}
+    return pa.array([None, *rows], pa.struct(list(own.items())))
+
+
+def test_structs_in_lists_become_records_in_tuples_wherever_the_rows_begin() -> None:
+    """What stands before the first row, and in rows of NULL, is of no row."""
+    found = records_of(LogPiece, pieces(LOG_PIECES.arrow_schema.field("producers").type)[1:])
+    fragment = Fragment(**FRAGMENT)
+    first = ProducerEdges(**PRODUCER | {"lead": fragment})
+    second = first._replace(tail=fragment, bare_markers=(BareMarker(**MARKER),))
+    assert [(piece.first_position, piece.producers) for piece in found] == [
+        (0, ()),
+        (1, (first, second)),
+        (2, (first._replace(bare_markers=()),)),
+    ]
+    assert found[0].is_used
+
+
+def test_what_an_earlier_version_did_not_write_is_the_default() -> None:
+    kind = LOG_PIECES.arrow_schema.field("producers").type.value_type
+    before = pa.struct([field for field in kind if field.name != "last_commit_offset"])
+    (_, piece, _) = records_of(LogPiece, pieces(pa.list_(before))[1:])
+    assert [producer.last_commit_offset for producer in piece.producers] == [None, None]
+
+
+def test_a_column_that_must_be_there_is_missed() -> None:
+    with pytest.raises(KeyError, match="input_id"):
+        records_of(LogPiece, pa.array([{"topic": "orders"}]))

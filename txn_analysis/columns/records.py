@@ -1,0 +1,91 @@
+"""Typed records from whole columns: here Arrow's rows end, and behind it mypy knows every field.
+
+A record is a `NamedTuple` whose fields are named as the columns. A field that is itself such a record is a struct, one
+that is a tuple of them a list of structs; None is NULL.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+Record = TypeVar("Record", bound=tuple[Any, ...])
+
+
+class RecordField(NamedTuple):
+    """One field of a record as its annotation says it: `inner` is the record that it holds, or holds many of."""
+
+    kind: Any
+    inner: Any
+    is_many: bool
+    is_nullable: bool
+
+
+@cache
+def fields_of(kind: type[tuple[Any, ...]]) -> dict[str, RecordField]:
+    """The fields of a kind of records, by name."""
+    return {name: _field(hint) for name, hint in get_type_hints(kind).items()}
+
+
+def _field(hint: Any) -> RecordField:
+    known = [each for each in get_args(hint) if each is not type(None)]
+    is_nullable = type(None) in get_args(hint)
+    own = known[0] if is_nullable else hint
+    is_many = get_origin(own) is tuple
+    held = get_args(own)[0] if is_many else own
+    return RecordField(own, held if hasattr(held, "_fields") else None, is_many, is_nullable)
+
+
+def records_of(kind: type[Record], rows: pa.RecordBatch | pa.Table | pa.StructArray) -> list[Record]:
+    """The rows as records; columns that no field is named after are left out.
+
+    A column that rows lack, for an earlier version wrote them, gives the field's default.
+
+    Raises:
+        KeyError: a field without a default has no column.
+    """
+    if isinstance(rows, pa.Table):
+        return [record for batch in rows.to_batches() for record in records_of(kind, batch)]
+    names = rows.schema.names if isinstance(rows, pa.RecordBatch) else [field.name for field in rows.type]
+    array_of = rows.column if isinstance(rows, pa.RecordBatch) else rows.field
+    columns = [_column(kind, name, field, names, array_of, len(rows)) for name, field in fields_of(kind).items()]
+    make: Callable[[Iterable[Any]], Record] = kind._make  # type: ignore[attr-defined]  # of every NamedTuple
+    return [*map(make, zip(*columns, strict=True))]
+
+
+def _column(
+    kind: Any, name: str, field: RecordField, names: list[str], array_of: Callable[[str], pa.Array], count: int
+) -> list[Any]:
+    if name not in names:
+        return [kind._field_defaults[name]] * count
+    return _values(array_of(name), field)
+
+
+def _values(array: pa.Array, field: RecordField) -> list[Any]:
+    if field.is_many:
+        held = iter(records_of(field.inner, array.flatten()) if field.inner else array.flatten().to_pylist())
+        lengths = pc.list_value_length(array).to_pylist()
+        return [None if length is None else tuple(islice(held, length)) for length in lengths]
+    if field.inner is None:
+        return _plain(array)
+    found = records_of(field.inner, array)
+    if not array.null_count:
+        return found
+    return [record if is_there else None for record, is_there in zip(found, array.is_valid().to_pylist(), strict=True)]
+
+
+def _plain(array: pa.Array) -> list[Any]:
+    """Numbers take a tenth of the time as NumPy's, which knows no NULL."""
+    if not pa.types.is_integer(array.type):
+        return array.to_pylist()  # type: ignore[no-any-return]  # Arrow has no types
+    if not array.null_count:
+        return array.to_numpy().tolist()  # type: ignore[no-any-return]
+    values, valid = array.fill_null(0).to_numpy().tolist(), array.is_valid().to_numpy(zero_copy_only=False).tolist()
+    return [value if is_there else None for value, is_there in zip(values, valid, strict=True)]

@@ -1,0 +1,57 @@
+"""Sections of which a partition's log is made, as typed rows: its files, its producer snapshots, its checkpoints.
+
+Here rows of sections end: behind `log_sections` no column is looked up by name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+SectionKey = tuple[str, int]  # an input, and the index of the section in it
+_KINDS = frozenset({*LOG_KINDS, SNAPSHOT, *STATED_OF_PARTITION})
+
+
+class LogSection(NamedTuple):
+    """One `Dumping …` section of one partition, one file of a log directory, or one statement of a checkpoint.
+
+    `capture_rank` is 0 for the judged capture, 1 for the one before it, and so on; `file_base_offset` the offset in a
+    file's name, or the one that a checkpoint states. `first_offset`, `end_offset` and `rival_positions` are found from
+    its batches: None without any. Text, tears and proofs are of files of batches alone. `input_problem` says what is
+    wrong with its end, `log_dir` which log directory it lies in: None for a dump.
+    """
+
+    input_id: str
+    section_index: int
+    kind: str
+    topic: str
+    partition: int
+    capture_rank: int
+    file_base_offset: int
+    first_offset: int | None
+    end_offset: int | None
+    text_start_bytes: int
+    text_end_bytes: int
+    torn_bytes: int
+    is_start_proven: bool
+    is_end_proven: bool
+    grammar: str | None
+    has_batches: bool | None
+    stated: str | None
+    rival_positions: tuple[int, ...] | None
+    input_problem: str | None
+    log_dir: str | None
+
+    @property
+    def key(self) -> SectionKey:
+        """Which one it is."""
+        return self.input_id, self.section_index
+
+
+def log_sections(rows: Iterable[Mapping[str, Any]]) -> list[LogSection]:
+    """Those of rows of `Evidence.section_rows`, or of `inputs.sections` with their `input_id`, that are of some log."""
+    return [LogSection._make(map(row.get, LogSection._fields)) for row in rows if row["kind"] in _KINDS]
