@@ -18,6 +18,7 @@ from txn_analysis.tables import FINDINGS, TRANSACTIONS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from txn_analysis.judge.timeline import LoggedBatch
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.past_run import PastRun
@@ -73,14 +74,15 @@ def _in_order(finding: Row) -> tuple[Any, ...]:
 
 
 def _explanation(
-    run_id: str, finding: Row, opened: OpenTransaction, batches: list[Row], history: Sequence[StateRecord]
+    run_id: str, finding: Row, opened: OpenTransaction, batches: list[LoggedBatch], history: Sequence[StateRecord]
 ) -> Explanation:
+    events = timeline(batches, _records_around(opened, history), opened.producer_id)
     told = {name: value for name, value in finding.items() if name != "rules_asked"}
     return Explanation.model_validate(
         told
         | {
             "run_id": run_id,
-            "events": timeline(batches, _records_around(opened, history), opened.producer_id),
+            "events": [event._asdict() for event in events],
             "rules": finding["rules_asked"],
             "are_batches_kept": bool(batches),
         }

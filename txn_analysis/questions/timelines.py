@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.kafka.clock import LOG_APPEND_TIME, is_brokers_time
 from txn_analysis.kafka.topics import BROKER_WRITTEN_TOPICS
 from txn_analysis.kafka.transactions import TOMBSTONE
 from txn_analysis.questions.log_slices import Place, Shown, log_points, marker_points
@@ -31,6 +32,7 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from txn_analysis.columns.arrays import Array
     from txn_analysis.coordinator.history import History
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.report.model import AuditReport, PartitionItem
@@ -44,7 +46,7 @@ MOST_RUNS = 30
 
 _PLACE = ("topic", "partition")
 _APPENDS = (*_PLACE, "base_offset", "last_offset", "moment_ms", "timestamp_ms")
-_OF_BATCHES = (*_PLACE, "base_offset", "last_offset", "max_timestamp_ms", "is_control", "marker", "timestamp_type")
+_OF_BATCHES = (*_PLACE, "base_offset", "last_offset", "max_timestamp_ms", "is_control", "timestamp_type")
 _OF_PIECES = (*_PLACE, "first_offset", "last_offset", "last_moment_ms", "max_timestamp_ms")
 _OF_TRANSACTIONS = (*_PLACE, "txn_start_offset", "end_offset", "end_timestamp_ms", "outcome")
 
@@ -89,17 +91,23 @@ def _worst_ids(report: AuditReport) -> list[str]:
 
 
 def _batches(evidence: Evidence, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
-    """Per batch: offsets, the time of a broker's clock if it has one (as `log.summary` sees it), any other."""
+    """Per batch: offsets, the time of a broker's clock if it has one, any other."""
     broker_written = pa.array(sorted(BROKER_WRITTEN_TOPICS), pa.string())
-    ending = pa.array(["COMMIT", "ABORT"])
     for batch in evidence.batches(LOG_BATCHES, *_OF_BATCHES, **_of(places)):
-        is_ending = pc.or_(pc.is_null(batch["marker"]), pc.is_in(batch["marker"], ending))
-        is_append_time = pc.fill_null(pc.equal(batch["timestamp_type"], "LogAppendTime"), fill_value=False)
-        is_moment = pc.or_(pc.and_(batch["is_control"], is_ending), is_append_time)
-        is_moment = pc.or_(is_moment, pc.is_in(batch["topic"], broker_written))
+        by_broker = is_brokers_time(
+            is_control=_mask(batch["is_control"]),
+            is_append_time=_mask(pc.equal(batch["timestamp_type"], LOG_APPEND_TIME)),
+            is_brokers_topic=_mask(pc.is_in(batch["topic"], broker_written)),
+        )
         timestamps = batch["max_timestamp_ms"]
-        moments = pc.if_else(is_moment, timestamps, pa.scalar(None, pa.int64()))
+        moments = pc.if_else(pa.array(by_broker), timestamps, pa.scalar(None, pa.int64()))
         yield _appends(batch, batch["base_offset"], batch["last_offset"], moments, timestamps)
+
+
+def _mask(values: pa.Array) -> Array:
+    """Flags as numpy has them; NULL is false."""
+    mask: Array = pc.fill_null(values, fill_value=False).to_numpy(zero_copy_only=False)
+    return mask
 
 
 def _pieces(tables: RunTables, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
