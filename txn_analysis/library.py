@@ -118,7 +118,7 @@ def _rows(
 ) -> DataFrame:
     with _at_work(spark, root) as own:
         tables = run_tables(Warehouse(own, root), cluster, run_id)
-        ids = _runs_of(tables) if every_run else [tables.run["run_id"]]
+        ids = _runs_of(tables) if every_run else [tables.run.run_id]
         # Delta keeps what it finds in a table's log for all sessions: here in one task, there in 50.
         _of_runs(Warehouse(own, root), table, ids)._jdf.queryExecution().optimizedPlan()
     return _of_runs(Warehouse(spark, root), table, ids)  # a frame of another session could not become a view of theirs
@@ -126,7 +126,7 @@ def _rows(
 
 def _runs_of(tables: RunTables) -> list[str]:
     """All finished runs of the cluster."""
-    return [run["run_id"] for run in tables.warehouse.listed(RUNS, "run_id", cluster=[tables.run["cluster"]])]
+    return [run["run_id"] for run in tables.warehouse.listed(RUNS, "run_id", cluster=[tables.run.cluster])]
 
 
 def _of_runs(warehouse: Warehouse, table: Table, ids: list[str]) -> DataFrame:

@@ -38,6 +38,6 @@ def test_of_two_exports_in_one_capture_the_later_one_counts(
     pipeline.ingest(spark, [str(tmp_path)], settings)
     evidence = Evidence.of_capture(Warehouse(spark, warehouse), "two exports")
     run = PastRun("of tonight", evidence, settings.model_copy(update={"transaction_state_partitions": 4}), None)
-    current = {row["transactional_id"]: row["state"] for row in placed(current_states(run), run)}
+    current = {found.transactional_id: found.state for found in placed(current_states(run), run)}
     assert current["orders-tx"] == "Ongoing"
     assert len(current) == 51

@@ -98,8 +98,8 @@ def test_what_is_too_large_for_memory_is_judged_alike_in_tasks(
     monkeypatch.setattr(frames, "AT_HAND_BYTES", text_bytes - 1 if fits == "state" else -1)
     in_tasks = judge(replace(run))  # what was counted in memory is counted again
     assert in_tasks.findings == in_memory.findings
-    assert in_tasks.run_row["state_coverage"] == in_memory.run_row["state_coverage"]
-    assert in_tasks.run_row["warnings"] == in_memory.run_row["warnings"]
+    assert in_tasks.record.state_coverage == in_memory.record.state_coverage
+    assert in_tasks.record.warnings == in_memory.record.warnings
 
 
 # By what linking looks at, which is not the state: dumps with their payloads and without, logs that are cut at

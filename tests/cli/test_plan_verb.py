@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Done
 
-PLAN = list(
-    abort_plan([rows.finding(coordinator_epoch_basis="unknown"), rows.live_finding()], Settings(), rows.AS_OF_MS)
-)
+FINDINGS = rows.judged(rows.finding(coordinator_epoch_basis="unknown"), rows.live_finding())
+PLAN = list(abort_plan(FINDINGS, Settings(), rows.AS_OF_MS))
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +83,7 @@ def test_large_plan_needs_a_word(command: Callable[..., Done], monkeypatch: pyte
 def plan_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A plan of today, since its check looks at the clock."""
     now_ms = time.time_ns() // 1_000_000
-    late = abort_plan([rows.finding(appended_before_ms=now_ms), rows.live_finding()], Settings(), now_ms)
+    late = abort_plan(rows.judged(rows.finding(appended_before_ms=now_ms), rows.live_finding()), Settings(), now_ms)
     monkeypatch.setattr("txn_analysis.cli.plan_verb._records", lambda *_: list(late))
     file = tmp_path / "plan.ndjson"
     file.write_text(ndjson(late))

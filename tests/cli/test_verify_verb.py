@@ -7,7 +7,7 @@ import pytest
 
 from tests.report import rows
 from txn_analysis.plan.abort_plan import abort_plan
-from txn_analysis.plan.repair import Outcome, Recommended, Repair
+from txn_analysis.plan.repair import Outcome, Recommended, Repair, SeenOpen
 from txn_analysis.questions import verify as repairs
 from txn_analysis.settings import Settings
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Done
 
-(PLANNED,) = abort_plan([rows.finding(transactional_id="a\nb")], Settings(), rows.AS_OF_MS)
+(PLANNED,) = abort_plan(rows.judged(rows.finding(transactional_id="a\nb")), Settings(), rows.AS_OF_MS)
 RECORD = Recommended.of(PLANNED.model_dump())
 
 
@@ -32,7 +32,7 @@ def ended_as(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
             asked["since"] = since
             return outcomes
 
-        finding = rows.finding(cause={"name": "late_write_after_marker"})
+        finding = SeenOpen.of(rows.finding(cause={"name": "late_write_after_marker"}))
         past = [repairs.Past(outcome, (finding, finding), "run-1", "run-3", 2) for outcome in outcomes]
         monkeypatch.setattr(repairs, "nights", lambda *arguments: arguments)
         monkeypatch.setattr(repairs, "verify", verify)

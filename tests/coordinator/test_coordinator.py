@@ -2,90 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
 
+from tests.coordinator.builders import table_row
+from tests.coordinator.frames import as_read, markers, open_data, states
 from tests.judge.cases import KNOWN, OPEN
 from txn_analysis.coordinator.end_markers import EndMarker
 from txn_analysis.coordinator.history import in_order
 from txn_analysis.coordinator.view import CoordinatorView, best_of, views_of
-from txn_analysis.kafka.transactions import OPEN_COLUMNS, StateRecord
 from txn_analysis.pipeline.on_spark.evidence import state_partition_of
 from txn_analysis.pipeline.on_spark.state import current_states
 from txn_analysis.pipeline.on_spark.views import coordinator_views
-from txn_analysis.storage.on_spark.types import spark_schema, spark_struct
-from txn_analysis.tables import TRANSACTION_STATES, TRANSACTIONS
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
+from txn_analysis.storage.on_spark.types import spark_struct
+from txn_analysis.tables._schema import INT
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-ORDER = spark_struct(age=INT, is_dump=BOOLEAN, place=BIGINT)
-MARKERS = spark_struct(
-    topic=STRING,
-    partition=INT,
-    producer_id=BIGINT,
-    offset=BIGINT,
-    kind=STRING,
-    at_ms=BIGINT,
-    producer_epoch=INT,
-    coordinator_epoch=INT,
-    has_data=BOOLEAN,
-)
-STATES = StructType([*spark_schema(TRANSACTION_STATES).fields, StructField("record_order", ORDER)])
-
-
-def record(
-    offset: int, transactional_id: str, state: str | None, producer_id: int | None = 7, **changes: Any
-) -> dict[str, Any]:
-    return {
-        "ingest_id": "ingest",
-        "input_id": "input",
-        "section_index": 0,
-        "ordinal": offset,
-        "state_partition": 1,
-        "offset": offset,
-        "recorded_ms": 1_000 + offset,
-        "transactional_id": transactional_id,
-        "is_tombstone": state is None,
-        "is_undecodable": False,
-        "state": state,
-        "producer_id": producer_id,
-        "producer_epoch": 0,
-        "timeout_ms": 60_000,
-        "topic_partitions": [("orders", 0)] if state == "Ongoing" else [],
-        "last_update_ms": 1_000 + offset,
-        "record_order": (0, True, offset),
-    } | changes
-
-
-def states(spark: SparkSession, *records: dict[str, Any]) -> DataFrame:
-    return spark.createDataFrame([tuple(r.get(n) for n in STATES.names) for r in records], STATES)
-
-
-def open_data(spark: SparkSession, *producer_ids: int) -> DataFrame:
-    rows = [asdict(replace(OPEN, producer_id=p, last_marker_ms=None)) for p in producer_ids]
-    schema = StructType([f for f in spark_schema(TRANSACTIONS) if f.name in OPEN_COLUMNS])
-    return spark.createDataFrame([tuple(r[n] for n in schema.names) for r in rows], schema)
-
-
-def markers(spark: SparkSession, *found: tuple[int, EndMarker]) -> DataFrame:
-    """End markers of orders-0 by producer id."""
-    return spark.createDataFrame([("orders", 0, producer_id, *marker) for producer_id, marker in found], MARKERS)
+    from pyspark.sql import SparkSession
 
 
 def test_the_last_record_in_offset_order_is_the_current_state(spark: SparkSession) -> None:
     found = current_states(
         states(
             spark,
-            record(5, "billing", "CompleteCommit"),
-            record(3, "billing", "Ongoing"),
-            record(1, "ledger", "Empty", producer_id=8),
-            record(9, "ledger", None, producer_id=None),
+            table_row(5, "billing", "CompleteCommit"),
+            table_row(3, "billing", "Ongoing"),
+            table_row(1, "ledger", "Empty", producer_id=8),
+            table_row(9, "ledger", None, producer_id=None),
         )
     )
     columns = ("transactional_id", "state", "producer_id", "is_tombstone")
@@ -101,12 +47,12 @@ def test_what_is_known_of_each_producer_id(spark: SparkSession) -> None:
         markers(spark),
         states(
             spark,
-            record(1, "ended", "CompleteCommit", producer_id=7),
-            record(2, "live", "Ongoing", producer_id=7),
-            record(3, "rotated", "Empty", producer_id=8),
-            record(4, "rotated", "Empty", producer_id=80),
-            record(5, "expired", "Empty", producer_id=9),
-            record(6, "expired", None, producer_id=None),
+            table_row(1, "ended", "CompleteCommit", producer_id=7),
+            table_row(2, "live", "Ongoing", producer_id=7),
+            table_row(3, "rotated", "Empty", producer_id=8),
+            table_row(4, "rotated", "Empty", producer_id=80),
+            table_row(5, "expired", "Empty", producer_id=9),
+            table_row(6, "expired", None, producer_id=None),
         ),
         max_clock_skew_ms=0,
     )
@@ -128,10 +74,10 @@ def test_decisions_are_held_against_the_markers_of_their_producer(spark: SparkSe
         markers(spark, (7, EndMarker(50, "COMMIT", 1_001, 0, 0))),
         states(
             spark,
-            record(1, "whole", "PrepareCommit", producer_id=7, **listed),
-            record(2, "whole", "CompleteCommit", producer_id=7),
-            record(3, "bereft", "PrepareCommit", producer_id=8, **listed),
-            record(4, "bereft", "CompleteCommit", producer_id=8),
+            table_row(1, "whole", "PrepareCommit", producer_id=7, **listed),
+            table_row(2, "whole", "CompleteCommit", producer_id=7),
+            table_row(3, "bereft", "PrepareCommit", producer_id=8, **listed),
+            table_row(4, "bereft", "CompleteCommit", producer_id=8),
         ),
         max_clock_skew_ms=0,
     )
@@ -167,31 +113,15 @@ def test_the_id_that_changed_last_counts_before_one_that_still_runs_under_the_pr
     assert best_of([known("b", changed_ms=99), running]).transactional_id == "b"
 
 
-def as_read(*records: dict[str, Any]) -> list[StateRecord]:
-    """Records as Python gets them from a frame."""
-    optional = dict.fromkeys(("previous_producer_id", "next_producer_id", "start_ms", "client_transaction_version"))
-    return [
-        StateRecord.placed(
-            optional
-            | r
-            | {
-                "topic_partitions": [{"topic": topic, "partition": number} for topic, number in r["topic_partitions"]],
-                "record_order": dict(zip(ORDER.names, r["record_order"], strict=True)),
-            }
-        )
-        for r in records
-    ]
-
-
 def test_the_history_of_an_id_is_told_in_order_and_once_for_every_transaction_asked_about() -> None:
-    records = as_read(record(9, "billing", "Ongoing"), record(3, "billing", "CompleteCommit"))
+    records = as_read(table_row(9, "billing", "Ongoing"), table_row(3, "billing", "CompleteCommit"))
     views = views_of([in_order(records * 2)], [OPEN, replace(OPEN, partition=1)], {}, max_clock_skew_ms=0)
     told = [(where.partition, v.state, v.is_listed) for (where, _), v in sorted(views.items())]
     assert told == [(0, "Ongoing", True), (1, "Ongoing", False)]
 
 
 def test_copies_of_a_record_that_differ_are_both_kept_in_an_order_of_their_own() -> None:
-    one, other = as_read(record(3, "billing", "Ongoing"), record(3, "billing", "CompleteAbort"))
+    one, other = as_read(table_row(3, "billing", "Ongoing"), table_row(3, "billing", "CompleteAbort"))
     told = in_order([one, other, one])
     assert told == in_order([other, one])
     assert {r.state for r in told} == {"CompleteAbort", "Ongoing"}

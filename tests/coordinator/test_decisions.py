@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.coordinator.test_history import ORDERS_0, exported, record, tombstone
+from tests.coordinator.builders import ORDERS_0, exported, record, tombstone
 from txn_analysis.coordinator.decisions import Decision, decisions_of, left_over, that_matter
 from txn_analysis.coordinator.end_markers import ABORT, COMMIT, EndMarker, runs_of
 from txn_analysis.kafka.transactions import TopicPartition

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.coordinator.test_history import exported, record
+from tests.coordinator.builders import exported, record
 from txn_analysis.coordinator.chain import Rise, StateChain
 from txn_analysis.coordinator.end_markers import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.fit import (

@@ -3,56 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.coordinator.builders import exported, record, tombstone
 from tests.judge.cases import OPEN
 from txn_analysis.coordinator.history import current_transaction, written_by_ms
 from txn_analysis.coordinator.view import CoordinatorView, view_of
-from txn_analysis.kafka.transactions import StateRecord
 from txn_analysis.logic import UNBOUNDED_MS
 
-ORDERS_0 = (("orders", 0),)
+if TYPE_CHECKING:
+    from txn_analysis.kafka.transactions import StateRecord
+
 DATA = replace(OPEN, last_marker_ms=1_000, first_appended_after_ms=1_000)
-
-
-def record(
-    state: str, at_ms: int, *, producer_id: int | None = 7, epoch: int = 3, start_ms: int | None = None, **changes: Any
-) -> StateRecord:
-    """A record of the id `billing`, in a transaction on orders-0 while one is in progress."""
-    known: dict[str, Any] = {
-        "transactional_id": "billing",
-        "state_partition": 2,
-        "state": state,
-        "is_tombstone": False,
-        "producer_id": producer_id,
-        "previous_producer_id": None,
-        "next_producer_id": None,
-        "producer_epoch": epoch,
-        "timeout_ms": 60_000,
-        "topic_partitions": ORDERS_0 if state in {"Ongoing", "PrepareCommit", "PrepareAbort"} else (),
-        "last_update_ms": at_ms,
-        "recorded_ms": at_ms,
-        "start_ms": start_ms,
-        "client_transaction_version": None,
-    }
-    return StateRecord(**known | changes)
-
-
-def tombstone(at_ms: int) -> StateRecord:
-    gone: dict[str, Any] = dict.fromkeys(("state", "producer_id", "producer_epoch", "timeout_ms", "last_update_ms"))
-    return record("Empty", at_ms)._replace(is_tombstone=True, **gone)
 
 
 def view(history: list[StateRecord], skew_ms: int = 0) -> CoordinatorView:
     """What this history says of the open data of the proof table, whose producer was last marked at 1,000."""
     return view_of(history, DATA, (), skew_ms)
-
-
-def exported(*history: StateRecord) -> list[StateRecord]:
-    """The same records as a console consumer prints them: without the times of their batches."""
-    return [each._replace(recorded_ms=None) for each in history]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.coordinator.test_coordinator import MARKERS, as_read, record, states
+from tests.coordinator.builders import table_row
+from tests.coordinator.frames import MARKERS, as_read, states
 from tests.coordinator.test_fit import ALL_GIVEN, AT_MS, COMMITTED, EXPORTED, MARKER, SKEW_MS, with_home
 from txn_analysis.coordinator.chain import Rise
 from txn_analysis.coordinator.end_markers import ABORT, EndMarker
@@ -44,8 +45,8 @@ def records() -> list[Row]:
             places = [("orders", 0)] if each.topic_partitions else []
             times = {"recorded_ms": each.recorded_ms, "last_update_ms": each.last_update_ms}
             listed = {"topic_partitions": places, "state_partition": 2}
-            found.append(record(offset, f"id-{producer_id}", each.state, producer_id, **times | listed))
-    return [*found, record(500, "id-12", "Empty", 12, state_partition=2, recorded_ms=5, last_update_ms=5)]
+            found.append(table_row(offset, f"id-{producer_id}", each.state, producer_id, **times | listed))
+    return [*found, table_row(500, "id-12", "Empty", 12, state_partition=2, recorded_ms=5, last_update_ms=5)]
 
 
 def of_the_core(state: StateAtHand) -> MarkerSums:

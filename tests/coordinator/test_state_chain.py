@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.coordinator.builders import TODAY, YESTERDAY
+from tests.coordinator.builders import state_row as row
 from txn_analysis.coordinator.chain import Rise, StateChain, StateRows
 from txn_analysis.logic import UNBOUNDED_MS
 
-Row = dict[str, Any]
-TODAY, YESTERDAY = 0, 1
+if TYPE_CHECKING:
+    from txn_analysis.coordinator.state_row import StateRow
 
 
-def row(offset: int | None, *, rank: int = TODAY, state: str = "Empty", name: str = "billing", **changes: Any) -> Row:
-    """A record alone in its batch, appended at ten times its offset."""
-    recorded_ms = None if offset is None else 10 * offset
-    known: dict[str, Any] = {
-        "offset": offset,
-        "batch_base_offset": offset,
-        "batch_last_offset": offset,
-        "leader_epoch": 0,
-        "recorded_ms": recorded_ms,
-        "last_update_ms": recorded_ms,
-        "capture_rank": rank,
-        "transactional_id": name,
-        "topic_partitions": [],
-        "state": state,
-    }
-    return known | changes
-
-
-def chain(*rows: Row) -> StateChain:
+def chain(*rows: StateRow) -> StateChain:
     found = StateRows()
     for n, each in enumerate(rows):
-        found.add(each, (0, each["offset"] if each["offset"] is not None else n))
+        found.add(each, (0, n if each.offset is None else each.offset))
     return found.chain()
 
 
@@ -55,7 +39,7 @@ def chain(*rows: Row) -> StateChain:
         pytest.param([row(0), row(3, recorded_ms=None)], UNBOUNDED_MS, id="nothing-says-when-it-ends"),
     ],
 )
-def test_a_gap_ends_with_the_batch_behind_it(rows: list[Row], expected: int | None) -> None:
+def test_a_gap_ends_with_the_batch_behind_it(rows: list[StateRow], expected: int | None) -> None:
     assert chain(*rows).gap_end_ms == expected
 
 
@@ -101,7 +85,7 @@ def test_an_export_has_the_update_times_as_moments() -> None:
         pytest.param([row(3, leader_epoch=4)], (), id="began-again-under-a-higher-epoch-looks-new"),
     ],
 )
-def test_where_the_leader_of_the_state_changed(rows: list[Row], expected: tuple[Rise, ...]) -> None:
+def test_where_the_leader_of_the_state_changed(rows: list[StateRow], expected: tuple[Rise, ...]) -> None:
     assert chain(*rows).rises == expected
 
 
@@ -181,12 +165,12 @@ def test_a_rise_may_touch_the_data(rise: Rise, first_ms: int | None, last_ms: in
         ),
     ],
 )
-def test_a_complete_record_without_its_prepare(rows: list[Row], expected: int | None) -> None:
+def test_a_complete_record_without_its_prepare(rows: list[StateRow], expected: int | None) -> None:
     assert chain(*rows).orphan_ms == expected
 
 
 @given(st.lists(st.builds(row, st.integers(0, 9), rank=st.sampled_from([TODAY, YESTERDAY])), max_size=8), st.randoms())
-def test_no_order_and_no_repetition_of_records_matters(rows: list[Row], source: Any) -> None:
+def test_no_order_and_no_repetition_of_records_matters(rows: list[StateRow], source: Any) -> None:
     mixed = source.sample([*rows, *rows], 2 * len(rows))
     assert chain(*mixed) == chain(*rows)
 

@@ -14,11 +14,12 @@ from txn_analysis.coordinator.partition_count import (
     DERIVED,
     GIVEN,
     MOST_PARTITIONS,
+    CountCoverage,
     IdSums,
     state_count,
     sums_of_columns,
     sums_of_files,
-    sums_of_rows,
+    sums_of_ids,
 )
 from txn_analysis.kafka.state_partition import java_hash, state_partition
 
@@ -34,8 +35,7 @@ def seen(count: int, *, partitions: Iterable[int] | None = None, ids: list[str] 
     wanted = set(range(count) if partitions is None else partitions)
     hashes = [java_hash(name) for name in ids]
     held = [(hashed, state_partition(hashed, count)) for hashed in hashes]
-    rows = [{"transactional_id_hash": h, "state_partition": p} for h, p in held if p in wanted]
-    return sums_of_rows(rows).plus(sums_of_files(wanted))
+    return sums_of_ids((h, p) for h, p in held if p in wanted).plus(sums_of_files(wanted))
 
 
 @pytest.mark.parametrize("count", [1, 4, 10, 49, 50])
@@ -65,43 +65,34 @@ def test_the_operators_count_is_used_and_what_fits_is_known() -> None:
 
 
 def test_dumps_under_wrong_names_fit_no_count() -> None:
-    swapped = sums_of_rows(
-        {"transactional_id_hash": java_hash(name), "state_partition": (java_hash(name) + 1) % 4} for name in IDS
-    )
+    swapped = sums_of_ids((java_hash(name), (java_hash(name) + 1) % 4) for name in IDS)
     found = state_count(None, swapped)
     assert (found.used, found.basis, found.others) == (50, DEFAULT, None)
 
 
 def test_console_exports_prove_nothing() -> None:
-    exported = [{"transactional_id_hash": java_hash(name), "state_partition": None} for name in IDS]
-    assert state_count(None, sums_of_rows(exported)).coverage() == {
-        "used": 50,
-        "basis": DEFAULT,
-        "fitting": None,
-        "fitting_count": 0,
-    }
+    exported = [(java_hash(name), None) for name in IDS]
+    assert state_count(None, sums_of_ids(exported)).coverage() == CountCoverage(50, DEFAULT, None, 0)
 
 
 def test_one_id_fits_very_many_counts_and_few_are_named() -> None:
-    found = state_count(None, sums_of_rows([{"transactional_id_hash": 5, "state_partition": 5}]))
+    found = state_count(None, sums_of_ids([(5, 5)]))
     assert len(found.fitting) == MOST_PARTITIONS - 5
     assert found.others == "6 to 17 and 999983 more up to 1000000"
 
 
 def test_the_hash_that_has_no_abs_is_zero_to_kafka() -> None:
-    assert sums_of_rows([{"transactional_id_hash": -(2**31), "state_partition": 0}]).divisor == 0
+    assert sums_of_ids([(-(2**31), 0)]).divisor == 0
 
 
 @given(st.lists(HASHES, min_size=1), st.integers(1, 200))
 def test_the_true_count_always_fits(hashes: list[int], count: int) -> None:
-    rows = [{"transactional_id_hash": h, "state_partition": state_partition(h, count)} for h in hashes]
-    assert count in sums_of_rows(rows).fitting()
+    assert count in sums_of_ids((h, state_partition(h, count)) for h in hashes).fitting()
 
 
 @given(st.lists(st.tuples(HASHES, st.integers(0, 60)), min_size=2), st.data())
 def test_sums_are_the_same_by_row_by_column_and_in_parts(held: list[tuple[int, int]], data: st.DataObject) -> None:
-    rows = [{"transactional_id_hash": hashed, "state_partition": partition} for hashed, partition in held]
-    whole, cut = sums_of_rows(rows), data.draw(st.integers(0, len(rows)))
-    assert sums_of_rows(rows[:cut]).plus(sums_of_rows(rows[cut:])) == whole
+    whole, cut = sums_of_ids(held), data.draw(st.integers(0, len(held)))
+    assert sums_of_ids(held[:cut]).plus(sums_of_ids(held[cut:])) == whole
     hashes, partitions = (np.array(column, np.int32) for column in zip(*held, strict=True))
     assert sums_of_columns(hashes, partitions) == whole

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.judge.cases import FOUR
+from tests.judge.cases import FOUR, HEALTH
 from txn_analysis.coordinator.chain import StateChain
 from txn_analysis.coordinator.coverage import (
     Hole,
@@ -17,6 +17,7 @@ from txn_analysis.coordinator.coverage import (
     state_evidence_of,
 )
 from txn_analysis.coordinator.partition_count import DEFAULT, GIVEN, StateCount
+from txn_analysis.kafka.transactions import LogProblem
 
 FIRST_FILE = StateSection(0, 0, 0, 99, first_ms=10, undecodable_count=0, misplaced_count=0)
 SECOND_FILE = replace(FIRST_FILE, file_base_offset=100, first_offset=100, last_offset=150, first_ms=510)
@@ -98,8 +99,8 @@ def test_decoder_errors_and_broken_batches_are_problems() -> None:
 )
 def test_the_kind_of_a_problem_decides_and_no_words(kind: str | None, is_counted: bool) -> None:
     reason = "file 0 has no batch for offset 7: offsets 5 to 7 are in no file"
-    health = [{"topic": "__transaction_state", "partition": 0, "problems": [{"kind": kind, "reason": reason}]}]
-    evidence = state_evidence_of(StateCount(1, GIVEN), [FIRST_FILE], {}, {}, health)
+    state_0 = replace(HEALTH, topic="__transaction_state", partition=0, problems=(LogProblem(kind, reason),))
+    evidence = state_evidence_of(StateCount(1, GIVEN), [FIRST_FILE], {}, {}, [state_0])
     assert evidence.partitions[0].problems == ([reason] if is_counted else [])
 
 
@@ -178,12 +179,12 @@ def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> N
     chains = {number: StateChain(last_moment_ms=ms) for number, ms in moments.items()}
     state = state_evidence_of(FOUR, sections, {}, chains, [])
     coverage = state.coverage(holes_waived=False)
-    told = {p["partition"]: (p["is_seen"], p["is_complete"], p["seen_to_ms"]) for p in coverage["partitions"]}
+    told = {p.partition: (p.is_seen, p.is_complete, p.seen_to_ms) for p in coverage.partitions}
     assert told == {0: (True, True, 500), 1: (True, False, 900), 2: (True, False, 500), 3: (False, False, None)}
-    assert [p["undecodable"] for p in coverage["partitions"]] == [0, 0, 2, 0]
-    assert coverage["partitions"][1]["holes"] == ["does not begin with its first file, but with 100"]
-    assert coverage["partitions"][2]["problems"] == ["2 records could not be decoded"]
-    assert (coverage["seen"], coverage["missing"]) == (3, [3])
+    assert [p.undecodable for p in coverage.partitions] == [0, 0, 2, 0]
+    assert coverage.partitions[1].holes == ("does not begin with its first file, but with 100",)
+    assert coverage.partitions[2].problems == ("2 records could not be decoded",)
+    assert (coverage.seen, coverage.missing) == (3, (3,))
 
 
 @pytest.mark.parametrize(
@@ -195,7 +196,7 @@ def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> N
 )
 def test_what_the_operators_word_waives(section: StateSection, is_complete: bool) -> None:
     state = StateEvidence([only(section)], StateCount(1, GIVEN))
-    assert state.coverage(holes_waived=True)["partitions"][0]["is_complete"] is is_complete
+    assert state.coverage(holes_waived=True).partitions[0].is_complete is is_complete
 
 
 def test_a_console_export_covers_nothing_by_itself() -> None:

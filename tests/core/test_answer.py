@@ -48,6 +48,7 @@ def test_a_late_write_hangs_and_is_planned() -> None:
     answer = answer_of(late_write_after_abort().history())
     (finding,), (planned,) = answer.findings, answer.plan
     assert (finding.verdict, finding.rule) == (Verdict.HANGING, "partition_not_in_transaction")
+    assert finding.cause is not None
     assert (finding.cause.name, finding.cause.confidence) == ("late_write_after_marker", "certain")
     assert (planned.topic_partition, planned.producer_id, planned.txn_start_offset) == ("orders-0", 7, 2)
     assert (planned.producer_epoch, planned.coordinator_epoch, planned.transaction_result) == (0, 0, False)

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.e2e
 
 PLAN = abort_plan(
-    [
+    rows.judged(
         rows.finding(),
         rows.finding(partition=7, finding_id="f8"),
         rows.finding(topic="__consumer_offsets", partition=49, producer_epoch=32_767, finding_id="f9"),
         rows.live_finding(producer_id=2**63 - 1, coordinator_epoch=2**31 - 1, coordinator_epoch_basis="marker"),
-    ],
+    ),
     Settings(),
     rows.AS_OF_MS,
 )

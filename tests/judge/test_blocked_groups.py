@@ -9,9 +9,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.judge.cases import OPEN
-from txn_analysis.judge.blocked_groups import blocked_groups, sections_that_count
+from txn_analysis.judge.blocked_groups import (
+    GroupCommit,
+    GroupFile,
+    GroupOffsets,
+    ReadStretch,
+    blocked_groups,
+    files_that_count,
+    group_files,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from txn_analysis.kafka.transactions import OpenTransaction
 
 Row = dict[str, Any]
@@ -29,44 +39,46 @@ def opened(
     return replace(OPEN, **place, txn_start_offset=start, is_txn_start_exact=exact)
 
 
-def file(first: int, end: int, *, name: str = "a", base: int | None = None, partition: int = 0, rank: int = 0) -> Row:
+def file(
+    first: int, end: int, *, name: str = "a", base: int | None = None, partition: int = 0, rank: int = 0
+) -> GroupFile:
     """A copied file with batches at these offsets; none where the two are the same."""
-    return {
-        "input_id": f"{name}-{first}",
-        "section_index": 0,
-        "kind": "log",
-        "topic": TOPIC,
-        "partition": partition,
-        "capture_rank": rank,
-        "file_base_offset": first if base is None else base,
-        "first_offset": None if first == end else first,
-        "end_offset": None if first == end else end,
-        "text_start_bytes": first * BYTES_AN_OFFSET,
-        "text_end_bytes": end * BYTES_AN_OFFSET,
-    }
+    return GroupFile(
+        input_id=f"{name}-{first}",
+        section_index=0,
+        capture_rank=rank,
+        partition=partition,
+        file_base_offset=first if base is None else base,
+        first_offset=None if first == end else first,
+        end_offset=None if first == end else end,
+        text_start_bytes=first * BYTES_AN_OFFSET,
+        text_end_bytes=end * BYTES_AN_OFFSET,
+    )
 
 
-def read(section: Row, *cuts: int) -> list[Row]:
-    """The rows of a file of which every record was read, in ranges that begin at some offsets."""
-    bounds = [section["text_start_bytes"], *(cut * BYTES_AN_OFFSET for cut in cuts), section["text_end_bytes"]]
-    place = {name: section[name] for name in ("input_id", "section_index", "partition")}
-    none = {"group_id": None, "producer_id": None, "last_offset": section["end_offset"]}
-    stretches = pairwise(bounds)
-    return [place | none | {"text_start_bytes": a, "text_end_bytes": b} for a, b in stretches if a < b]
+def read(found: GroupFile, *cuts: int) -> list[ReadStretch]:
+    """The stretches of a file of which every record was read, in ranges that begin at some offsets."""
+    bounds = [found.text_start_bytes, *(cut * BYTES_AN_OFFSET for cut in cuts), found.text_end_bytes]
+    place = found.input_id, found.section_index, found.partition
+    return [ReadStretch(*place, a, b) for a, b in pairwise(bounds) if a < b]
 
 
-def commit(group: str, offset: int, producer_id: int | None = None, *, partition: int = 0) -> Row:
-    return {"partition": partition, "group_id": group, "producer_id": producer_id, "last_offset": offset}
+def commit(group: str, offset: int, producer_id: int | None = None, *, partition: int = 0) -> GroupCommit:
+    return GroupCommit(partition, group, producer_id, offset)
 
 
 def answer(
-    transactions: list[OpenTransaction], sections: list[Row], rows: list[Row], partition: int = 0
+    transactions: list[OpenTransaction],
+    files: list[GroupFile],
+    found: Sequence[tuple[object, ...]],
+    partition: int = 0,
 ) -> tuple[list[str] | None, ...]:
     """The pending and the waiting groups of a partition."""
-    counted = sections_that_count(sections, {transaction.partition for transaction in transactions})
-    keys = {(s["input_id"], s["section_index"]) for s in counted}
-    own = [row for row in rows if "input_id" not in row or (row["input_id"], row["section_index"]) in keys]
-    groups = blocked_groups(transactions, counted, own)[partition]
+    counted = files_that_count(files, {transaction.partition for transaction in transactions})
+    keys = {(file.input_id, file.section_index) for file in counted}
+    stretches = (s for s in found if isinstance(s, ReadStretch) and (s.input_id, s.section_index) in keys)
+    commits = (one for one in found if isinstance(one, GroupCommit))
+    groups = blocked_groups(transactions, counted, GroupOffsets(tuple(stretches), tuple(commits)))[partition]
     known = (groups.pending_groups, groups.waiting_groups)
     return tuple(None if names is None else list(names) for names in known)
 
@@ -87,7 +99,7 @@ LOG = file(0, 100)
         pytest.param([commit("b", 1), commit("a", 2)], ([], ["a", "b"]), id="sorted"),
     ],
 )
-def test_who_waits_and_who_shares(commits: list[Row], expected: tuple[list[str], list[str]]) -> None:
+def test_who_waits_and_who_shares(commits: list[GroupCommit], expected: tuple[list[str], list[str]]) -> None:
     assert answer([opened()], [LOG], [*read(LOG), *commits]) == expected
 
 
@@ -135,7 +147,7 @@ def test_a_dump_without_the_decoder_that_reaches_further_may_hide_a_group() -> N
 
 
 def test_a_file_of_which_nothing_was_understood_may_hide_a_group() -> None:
-    garbage = file(100, 100, name="garbage") | {"text_end_bytes": 100_000}
+    garbage = file(100, 100, name="garbage")._replace(text_end_bytes=100_000)
     assert answer([opened()], [LOG, garbage], [*read(LOG), commit("a", 60)]) == UNKNOWN
 
 
@@ -183,11 +195,11 @@ def test_an_earlier_copy_of_todays_files_does_not_count() -> None:
     """Compaction may have removed its groups since, and a version before this one may have read it."""
     yesterday, today = file(0, 90, name="yesterday", rank=1), file(0, 100, name="today")
     assert answer([opened()], [yesterday, today], [*read(today), commit("a", 60)]) == ([], ["a"])
-    assert sections_that_count([yesterday, today], {0}) == [today]
+    assert files_that_count([yesterday, today], {0}) == [today]
 
 
 def test_the_same_file_in_two_captures_counts_once() -> None:
-    assert sections_that_count([LOG | {"capture_rank": 1}, LOG], {0}) == [LOG]
+    assert files_that_count([LOG._replace(capture_rank=1), LOG], {0}) == [LOG]
 
 
 def test_a_partition_that_only_an_earlier_capture_holds_is_answered_from_it() -> None:
@@ -196,5 +208,6 @@ def test_a_partition_that_only_an_earlier_capture_holds_is_answered_from_it() ->
 
 
 def test_other_topics_and_other_files_do_not_count() -> None:
-    others = [LOG | {"topic": "orders"}, LOG | {"kind": "snapshot"}, LOG | {"partition": 1}]
-    assert sections_that_count(others, {0}) == []
+    own = LOG._asdict() | {"kind": "log", "topic": TOPIC}
+    assert group_files([own | {"topic": "orders"}, own | {"kind": "snapshot"}, own]) == [LOG]
+    assert files_that_count([LOG._replace(partition=1)], {0}) == []

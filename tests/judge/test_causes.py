@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.coordinator.test_history import record, tombstone
+from tests.coordinator.builders import record, tombstone
 from tests.judge.cases import (
     ALL_SEEN,
     FOUR,

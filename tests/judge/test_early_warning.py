@@ -9,6 +9,7 @@ import pytest
 
 from tests.judge.cases import LATE_MS, Case
 from txn_analysis.coordinator.state_records import StateRecords
+from txn_analysis.coordinator.state_row import StateFiles, StateRow
 from txn_analysis.judge.early_warning import open_warnings
 from txn_analysis.judge.warnings import WARNINGS
 from txn_analysis.judge.warnings_of_records import id_warnings_of
@@ -20,6 +21,7 @@ from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, array, str
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from txn_analysis.judge.early_warning import WarningLine
     from txn_analysis.judge.warnings.warning import EarlyWarning
 
 Row = dict[str, Any]
@@ -95,21 +97,21 @@ HISTORY = [
 ]
 
 
-def in_memory(rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[Row]:
+def in_memory(rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[WarningLine]:
     of_dump = {"state_partition": 0, "capture_rank": 0}
-    known = [dict.fromkeys(STATES.names) | row | of_dump | {"offset": row["record_order"][0]} for row in rows]
-    return id_warnings_of(StateRecords(Settings(), [], known), as_of_ms)
+    known = [StateRow.of(row | of_dump | {"offset": row["record_order"][0]}) for row in rows]
+    return id_warnings_of(StateRecords(Settings(), StateFiles(), known), as_of_ms)
 
 
-def in_tasks(spark: SparkSession, rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[Row]:
+def in_tasks(spark: SparkSession, rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[WarningLine]:
     frame = spark.createDataFrame([tuple(row.get(name) for name in STATES.names) for row in rows], STATES)
     return id_warnings(frame, Settings(), as_of_ms)
 
 
 @pytest.fixture(scope="module")
-def warned() -> dict[tuple[str, str], Row]:
+def warned() -> dict[tuple[str, str], WarningLine]:
     """One history of many ids; the warnings by kind and application."""
-    return {(row["kind"], row["subject"]): row for row in in_memory(HISTORY)}
+    return {(line.kind, line.subject): line for line in in_memory(HISTORY)}
 
 
 @pytest.mark.parametrize(
@@ -124,15 +126,17 @@ def warned() -> dict[tuple[str, str], Row]:
         ("many_fencings", {"restarted"}),
     ],
 )
-def test_each_kind_warns_from_its_bound_on(warned: dict[tuple[str, str], Row], kind: str, subjects: set[str]) -> None:
+def test_each_kind_warns_from_its_bound_on(
+    warned: dict[tuple[str, str], WarningLine], kind: str, subjects: set[str]
+) -> None:
     assert {subject for found, subject in warned if found == kind} == subjects
 
 
-def test_ids_of_one_application_are_one_line(warned: dict[tuple[str, str], Row]) -> None:
+def test_ids_of_one_application_are_one_line(warned: dict[tuple[str, str], WarningLine]) -> None:
     many = warned["about_to_expire", "many"]
-    assert (many["count"], many["example"]) == (3, "many-0-0")
-    assert many["text"].endswith("(Flink)")
-    assert warned["about_to_expire", "unused"]["count"] == 1
+    assert (many.count, many.example) == (3, "many-0-0")
+    assert many.text.endswith("(Flink)")
+    assert warned["about_to_expire", "unused"].count == 1
     assert ("about_to_expire", "used-lately") not in warned
 
 
@@ -166,9 +170,9 @@ def test_tasks_warn_as_memory_does(spark: SparkSession, rows: list[Row], as_of_m
 
 
 def test_of_many_applications_the_worst_are_named() -> None:
-    epochs = [row for row in in_memory(MANY) if row["kind"] == "epoch_near_exhaustion"]
-    assert [row["subject"] for row in epochs] == [*"abcdefghij"]
-    assert {(row["example"], row["count"]) for row in epochs} == {(f"{name}-3", 4) for name in "abcdefghij"}
+    epochs = [line for line in in_memory(MANY) if line.kind == "epoch_near_exhaustion"]
+    assert [line.subject for line in epochs] == [*"abcdefghij"]
+    assert {(line.example, line.count) for line in epochs} == {(f"{name}-3", 4) for name in "abcdefghij"}
 
 
 @pytest.mark.parametrize(("late_by_ms", "is_near"), [(-300_000, False), (-299_999, True), (0, True), (1, False)])
@@ -176,7 +180,7 @@ def test_an_open_transaction_near_its_bound(late_by_ms: int, is_near: bool) -> N
     opened = Case("near its bound", "not_late", open={"last_timestamp_ms": NOW_MS - LATE_MS - late_by_ms}).judged()
     found = open_warnings([opened], Settings())
     assert bool(found) is is_near
-    assert all(row["text"] == f"open from offset 100, late in {-late_by_ms} ms" for row in found)
+    assert all(line.text == f"open from offset 100, late in {-late_by_ms} ms" for line in found)
 
 
 @pytest.mark.parametrize("warning", WARNINGS, ids=lambda warning: warning.kind)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.coordinator.test_history import record
+from tests.coordinator.builders import record
 from txn_analysis.judge.endings import EndedTransaction, IdHistory, ending_of
 
 if TYPE_CHECKING:

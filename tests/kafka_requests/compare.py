@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from tests.kafka_requests.checkpoint import Checkpoint, Partition, Said
     from tests.log_dir.at_hand import Kept
+    from txn_analysis.coordinator.state_row import StateRow
     from txn_analysis.core.answer import Answer
     from txn_analysis.core.history import History
     from txn_analysis.judge.finding import Finding
@@ -132,16 +133,17 @@ def _ids(said: Said, history: History, found: Comparison) -> Iterator[str]:
             yield f"{name}: {theirs} at the broker, {ours} in the audit"
 
 
-def _transaction(row: Row) -> Transaction:
+def _transaction(row: StateRow) -> Transaction:
     """The newest record of an id."""
+    said: Any = row  # of a live id nothing is None but the start
     return Transaction(
-        row["transactional_id"],
-        row["state"],
-        row["timeout_ms"],
-        NONE if row["start_ms"] is None else row["start_ms"],
-        row["producer_id"],
-        row["producer_epoch"],
-        frozenset((place["topic"], place["partition"]) for place in row["topic_partitions"] or ()),
+        said.transactional_id,
+        said.state,
+        said.timeout_ms,
+        NONE if row.start_ms is None else row.start_ms,
+        said.producer_id,
+        said.producer_epoch,
+        frozenset(row.topic_partitions),
     )
 
 

@@ -174,7 +174,7 @@ class Executor:
 
 def script_of(*findings: rows.Row) -> str:
     """The script of a plan for these findings."""
-    return commands(abort_plan(findings, Settings(), rows.AS_OF_MS))
+    return commands(abort_plan(rows.judged(*findings), Settings(), rows.AS_OF_MS))
 
 
 def _executable(file: Path, text: str) -> None:

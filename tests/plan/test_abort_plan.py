@@ -18,7 +18,7 @@ LATE_AFTER_MS = 900_000 + 300_000
 
 
 def plan_of(*findings: rows.Row, as_of_ms: int | None = AS_OF_MS, **settings: Any) -> tuple[AbortRecord, ...]:
-    return abort_plan(findings, Settings(**settings), as_of_ms)
+    return abort_plan(rows.judged(*findings), Settings(**settings), as_of_ms)
 
 
 def only(**columns: Any) -> AbortRecord:

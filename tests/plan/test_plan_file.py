@@ -23,11 +23,11 @@ from txn_analysis.settings import Settings
 from txn_analysis.text.words import iso_utc
 
 PLAN = abort_plan(
-    [
+    rows.judged(
         rows.live_finding(),
         rows.finding(),
         rows.finding(partition=3, coordinator_epoch_basis="unknown", finding_id="f9"),
-    ],
+    ),
     Settings(),
     rows.AS_OF_MS,
 )

@@ -16,7 +16,7 @@ from txn_analysis.plan.plan_versions import stored_record
 from txn_analysis.plan.renderings import ndjson
 from txn_analysis.settings import Settings
 
-PLAN = abort_plan([rows.finding()], Settings(), rows.AS_OF_MS)
+PLAN = abort_plan(rows.judged(rows.finding()), Settings(), rows.AS_OF_MS)
 (RECORD,) = PLAN
 ROW = RECORD.model_dump()
 EARLIER = "was made by an earlier version, which did not say"

@@ -14,7 +14,7 @@ EVIL = "evil\nkafka-transactions.sh abort --everything\x1b[2J\u202e\u2028'\"`$(r
 
 
 def plan_of(*findings: rows.Row) -> tuple[AbortRecord, ...]:
-    return abort_plan(findings, Settings(), rows.AS_OF_MS)
+    return abort_plan(rows.judged(*findings), Settings(), rows.AS_OF_MS)
 
 
 def markers_of(*findings: rows.Row, api_version: int = 1) -> list[dict[str, Any]]:

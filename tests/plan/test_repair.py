@@ -4,10 +4,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.coordinator.test_history import record
+from tests.coordinator.builders import record
 from tests.report import rows
 from txn_analysis.plan.abort_plan import abort_plan
-from txn_analysis.plan.repair import After, Before, Outcome, Recommended, Repair, outcome_of
+from txn_analysis.plan.repair import (
+    After,
+    Before,
+    Outcome,
+    Recommended,
+    Repair,
+    SeenEnded,
+    SeenOpen,
+    SeenPartition,
+    outcome_of,
+)
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
@@ -15,25 +25,33 @@ if TYPE_CHECKING:
 
 HOUR_MS = rows.HOUR_MS
 (PLANNED,) = abort_plan(
-    [rows.finding(coordinator_epoch=4, coordinator_epoch_basis="marker")], Settings(), rows.AS_OF_MS
+    rows.judged(rows.finding(coordinator_epoch=4, coordinator_epoch_basis="marker")), Settings(), rows.AS_OF_MS
 )
 RECORD = Recommended.of(PLANNED.model_dump())
 BEFORE = Before(RECORD, last_offset=156, last_stable_offset=155, as_of_ms=rows.AS_OF_MS)
 MARKER_MS = rows.AS_OF_MS + HOUR_MS
 
 
-def ended(**columns: Any) -> rows.Row:
+def ended(**columns: Any) -> SeenEnded:
     """The recommended transaction, ended as recommended an hour after the copy."""
-    return {
-        "txn_start_offset": 155,
-        "last_offset": 156,
-        "outcome": "ABORT",
-        "end_offset": 171,
-        "end_timestamp_ms": MARKER_MS,
-        "producer_epoch": 3,
-        "end_producer_epoch": 3,
-        "coordinator_epoch": 4,
-    } | columns
+    return SeenEnded(
+        topic="orders",
+        partition=2,
+        producer_id=RECORD.producer_id,
+        txn_start_offset=155,
+        last_offset=156,
+        outcome="ABORT",
+        end_offset=171,
+        end_timestamp_ms=MARKER_MS,
+        producer_epoch=3,
+        end_producer_epoch=3,
+        coordinator_epoch=4,
+    )._replace(**columns)
+
+
+def still_open(**columns: Any) -> SeenOpen:
+    """The recommended transaction, open as before."""
+    return SeenOpen.of(rows.finding(cause=None) | columns)
 
 
 def decision(**columns: Any) -> StateRecord:
@@ -47,9 +65,9 @@ def decision(**columns: Any) -> StateRecord:
 
 
 def after(*, health: dict[str, Any] | None = None, **seen: Any) -> Outcome:
-    partition = rows.health(end_offset=190, last_stable_offset=190, log_start_offset=None) | (health or {})
+    seen_there = SeenPartition("run-2", "orders", 2, True, 0, 190, None, 190)._replace(**health or {})
     found = {"findings": (), "ended": (), "history": ()} | seen
-    return outcome_of(BEFORE, After(partition, max_clock_skew_ms=0, **found))
+    return outcome_of(BEFORE, After(seen_there, max_clock_skew_ms=0, **found))
 
 
 def test_marker_as_recommended_is_a_repair() -> None:
@@ -105,18 +123,18 @@ def test_marker_of_a_shallow_dump_is_a_repair_that_says_what_is_unknown() -> Non
 
 
 def test_open_transaction_still_hangs_whatever_the_verdict_is_now() -> None:
-    outcome = after(findings=(rows.finding(verdict="inconclusive", rule="state_incomplete"),))
+    outcome = after(findings=(still_open(verdict="inconclusive", rule="state_incomplete"),))
     assert (outcome.repair, outcome.marker_offset) == (Repair.STILL_HANGING, None)
     assert outcome.why == "no end marker up to offset 190; now inconclusive (state_incomplete)"
 
 
 def test_open_transaction_counts_before_an_earlier_one_that_ended() -> None:
     earlier = ended(txn_start_offset=100, last_offset=101, end_offset=110)
-    assert after(findings=(rows.finding(),), ended=(earlier,)).repair is Repair.STILL_HANGING
+    assert after(findings=(still_open(),), ended=(earlier,)).repair is Repair.STILL_HANGING
 
 
 def test_later_transaction_of_the_same_producer_is_another_one() -> None:
-    later = rows.finding(txn_start_offset=180, last_offset=181)
+    later = still_open(txn_start_offset=180, last_offset=181)
     assert after(findings=(later,), ended=(ended(),)).repair is Repair.REPAIRED
 
 
@@ -125,7 +143,7 @@ def test_later_transaction_of_the_same_producer_is_another_one() -> None:
     [
         pytest.param({"health": {"is_in_capture": False}}, "no file of orders-2", id="not in the capture"),
         pytest.param(
-            {"findings": (rows.finding(rule="evidence_broken", missing_evidence=["a hole at 160"]),)},
+            {"findings": (still_open(rule="evidence_broken", missing_evidence=["a hole at 160"]),)},
             "a hole at 160",
             id="a log that is not whole",
         ),

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
+from tests.coordinator.builders import record
 from tests.report import rows
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.questions.filters import Filters, check_seen
@@ -14,57 +15,46 @@ from txn_analysis.questions.kafka_transactions import (
     find_hanging,
     list_transactions,
 )
+from txn_analysis.runs.run_record import RunRecord
+from txn_analysis.runs.run_tables import AskedFinding, ProducerState
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
+    from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.report.answer import Answer
 
 AS_OF_MS = rows.AS_OF_MS
-PRODUCER_FIELDS = (
-    "producer_id", "producer_epoch", "coordinator_epoch", "last_sequence", "last_timestamp_ms", "txn_start_offset",
-)  # fmt: skip
 
 
-PAYMENTS_0 = {"topic": "payments", "partition": 0}
-
-
-def state(transactional_id: str, **columns: Any) -> rows.Row:
+def state(transactional_id: str, **columns: Any) -> StateRecord:
     """The last record of an id whose transaction began a minute before the copy."""
-    return {
-        "transactional_id": transactional_id,
-        "state_partition": 3,
-        "state": "Ongoing",
-        "producer_id": 7,
-        "producer_epoch": 1,
-        "timeout_ms": 60_000,
-        "topic_partitions": [{"topic": "orders", "partition": 10}, {"topic": "orders", "partition": 9}],
-        "last_update_ms": AS_OF_MS - 60_000,
-        "start_ms": AS_OF_MS - 60_000,
-        "is_tombstone": False,
-    } | columns
+    known = record("Ongoing", AS_OF_MS - 60_000, epoch=1, start_ms=AS_OF_MS - 60_000, transactional_id=transactional_id)
+    of_run: dict[str, Any] = {"state_partition": 3, "topic_partitions": (("orders", 10), ("orders", 9))}
+    return known._replace(**of_run | columns)
 
 
 @pytest.fixture(scope="module")
-def findings() -> list[rows.Row]:
-    return [
+def findings() -> list[AskedFinding]:
+    found = [
         rows.live_finding(coordinator_epoch=4, coordinator_epoch_basis="marker", idle_ms=119_999),
         rows.finding(last_timestamp_ms=None, idle_ms=None),
         rows.inconclusive(),
     ]
+    return [AskedFinding.of(row) for row in found]
 
 
 @pytest.fixture(scope="module")
-def states() -> list[rows.Row]:
+def states() -> list[StateRecord]:
     return [
         state("busy"),
-        state("a\nb", state="CompleteCommit", producer_id=8, topic_partitions=[], state_partition=0),
+        state("a\nb", state="CompleteCommit", producer_id=8, topic_partitions=(), state_partition=0),
         state("gone", is_tombstone=True, state=None),
         state("going", state="Dead"),
         state(
             "pending",
             state="PrepareCommit",
             start_ms=None,
-            topic_partitions=[PAYMENTS_0],
+            topic_partitions=(("payments", 0),),
             state_partition=None,
         ),
     ]
@@ -74,7 +64,7 @@ def ids(answer: Answer) -> list[Any]:
     return [row[0] for row in answer.rows]
 
 
-def test_find_hanging_has_kafkas_columns_and_ours(findings: list[rows.Row]) -> None:
+def test_find_hanging_has_kafkas_columns_and_ours(findings: list[AskedFinding]) -> None:
     answer = find_hanging(findings, Filters())
     assert [column.name for column in answer.columns] == [
         "Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset", "LastTimestamp",
@@ -105,7 +95,7 @@ def test_find_hanging_has_kafkas_columns_and_ours(findings: list[rows.Row]) -> N
         (Filters(state_partitions=(0,)), ["payments"]),
     ],
 )
-def test_filters_of_find_hanging(findings: list[rows.Row], filters: Filters, topics: list[str]) -> None:
+def test_filters_of_find_hanging(findings: list[AskedFinding], filters: Filters, topics: list[str]) -> None:
     assert ids(find_hanging(findings, filters)) == topics
 
 
@@ -123,13 +113,13 @@ INCONCLUSIVE = ("orders", 0)
     ],
 )
 def test_in_doubt_is_what_may_be_asked_for(
-    findings: list[rows.Row], filters: Filters, places: list[tuple[str, int]]
+    findings: list[AskedFinding], filters: Filters, places: list[tuple[str, int]]
 ) -> None:
     asked = asked_about(findings, filters, has_state=True)
     assert sorted((row.topic, row.partition) for row in asked) == places
 
 
-def test_without_a_state_any_open_transaction_may_be_asked_for(findings: list[rows.Row]) -> None:
+def test_without_a_state_any_open_transaction_may_be_asked_for(findings: list[AskedFinding]) -> None:
     """Its id is not known, and may match."""
     of_nobody = Filters(("orders",), (2,), transactional_id_patterns=("payroll",))
     assert asked_about(findings, of_nobody, has_state=True) == []
@@ -140,7 +130,9 @@ def test_without_a_state_any_open_transaction_may_be_asked_for(findings: list[ro
 class OneRun:
     """A run that saw two partitions of orders, producer 7, and a partition of the state."""
 
-    run: ClassVar = {"state_coverage": '{"partitions": [{"partition": 3, "is_seen": true}]}'}
+    run: ClassVar = RunRecord.of(
+        rows.run(state_coverage='{"partitions": [{"partition": 3, "is_seen": true}]}'),
+    )
 
     def places(self, *, of_coordinator: bool) -> set[tuple[str, int]]:
         return {("orders", 0), ("orders", 1)} | ({("payments", 4)} if of_coordinator else set())
@@ -171,7 +163,7 @@ def test_what_only_the_coordinator_lists_is_seen_there() -> None:
     check_seen(OneRun(), Filters(("payments",)), of_coordinator=True)  # type: ignore[arg-type]  # see above
 
 
-def test_list_leaves_out_what_the_coordinator_removed(states: list[rows.Row]) -> None:
+def test_list_leaves_out_what_the_coordinator_removed(states: list[StateRecord]) -> None:
     answer = list_transactions(states, AS_OF_MS, Filters())
     assert [c.name for c in answer.columns] == ["TransactionalId", "Coordinator", "ProducerId", "TransactionState"]
     assert answer.rows == (
@@ -202,15 +194,15 @@ def test_list_leaves_out_what_the_coordinator_removed(states: list[rows.Row]) ->
         (Filters(transactional_id_patterns=("bus",)), []),
     ],
 )
-def test_filters_of_list(states: list[rows.Row], filters: Filters, expected: list[str]) -> None:
+def test_filters_of_list(states: list[StateRecord], filters: Filters, expected: list[str]) -> None:
     assert ids(list_transactions(states, AS_OF_MS, filters)) == expected
 
 
-def test_durations_need_a_moment_of_the_copy(states: list[rows.Row]) -> None:
+def test_durations_need_a_moment_of_the_copy(states: list[StateRecord]) -> None:
     assert ids(list_transactions(states, None, Filters(duration_ms=0))) == []
 
 
-def test_describe_running(states: list[rows.Row]) -> None:
+def test_describe_running(states: list[StateRecord]) -> None:
     answer = describe(states, AS_OF_MS, "busy")
     described = dict(zip([column.name for column in answer.columns], answer.rows[0], strict=True))
     assert described == {
@@ -226,35 +218,37 @@ def test_describe_running(states: list[rows.Row]) -> None:
     }
 
 
-def test_describe_several(states: list[rows.Row]) -> None:
+def test_describe_several(states: list[StateRecord]) -> None:
     assert [row[1] for row in describe(states, AS_OF_MS, "pending", "busy").rows] == ["pending", "busy"]
 
 
-def test_describe_ended_has_no_duration(states: list[rows.Row]) -> None:
+def test_describe_ended_has_no_duration(states: list[StateRecord]) -> None:
     answer = describe(states, AS_OF_MS, "a\nb")
     assert answer.rows[0][6:] == (None, None, [])
     assert "\tNone " in answer.text()
 
 
 @pytest.mark.parametrize(("transactional_id", "why"), [("gone", "was removed"), ("never", "is in no record")])
-def test_describe_unknown(states: list[rows.Row], transactional_id: str, why: str) -> None:
+def test_describe_unknown(states: list[StateRecord], transactional_id: str, why: str) -> None:
     with pytest.raises(WarehouseError, match=f"transactional id {transactional_id} {why}"):
         describe(states, AS_OF_MS, transactional_id)
 
 
 def test_describe_producers_prints_what_kafka_prints() -> None:
-    producers = [(1003, 1, 2, None, 1_795_231_158_102, None), (2, 0, None, 4, None, 155)]
-    health = [rows.health(producers=[dict(zip(PRODUCER_FIELDS, producer, strict=True)) for producer in producers])]
-    answer = describe_producers(health, "orders", 2)
+    producers = [ProducerState(1003, 1, 2, None, 1_795_231_158_102, None), ProducerState(2, 0, None, 4, None, 155)]
+    answer = describe_producers(producers, "orders", 2)
     assert answer.rows == ((2, 0, None, 4, None, 155), (1003, 1, 2, None, 1_795_231_158_102, None))
     assert [line.split() for line in answer.text().splitlines()] == [
         [column.name for column in answer.columns],
         ["2", "0", "-1", "4", "-1", "155"],
         ["1003", "1", "2", "-1", "1795231158102", "None"],
     ]
-    assert describe_producers(health, "orders", 2, (2,)).rows == ((2, 0, None, 4, None, 155),)
+    assert describe_producers(producers, "orders", 2, (2,)).rows == ((2, 0, None, 4, None, 155),)
+
+
+def test_describe_producers_of_a_partition_that_the_run_never_saw() -> None:
     with pytest.raises(WarehouseError, match="saw nothing of orders-3"):
-        describe_producers(health, "orders", 3)
+        describe_producers(None, "orders", 3)
 
 
 def test_filters_refuse_what_could_only_mislead() -> None:

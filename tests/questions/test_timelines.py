@@ -13,6 +13,8 @@ from txn_analysis.report.build import build_report
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from txn_analysis.questions.log_slices import EndPoint
+
 APPENDS = {
     "topic": pa.string(), "partition": pa.int32(), "base_offset": pa.int64(), "last_offset": pa.int64(),
     "moment_ms": pa.int64(), "timestamp_ms": pa.int64(),
@@ -27,7 +29,7 @@ SHOWN = {
     ("orders", 0): Shown(0, 10), ("silent", 0): Shown(0, 3), ("busy", 0): Shown(0, MANY), ("pieces", 0): Shown(40, 60),
 }  # fmt: skip
 AT_ONCE = 777
-Points = dict[str, list[dict[str, Any]]]
+Points = dict[str, list["EndPoint"]]
 
 
 def batches(columns: dict[str, pa.DataType], found: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
@@ -55,17 +57,17 @@ def points() -> Points:
 
 
 def test_last_stable_offset_stays_at_the_oldest_transaction_that_is_open_then(points: Points) -> None:
-    assert [(p["end_offset"], p["last_stable_offset"]) for p in points["orders"]] == [
+    assert [(p.end_offset, p.last_stable_offset) for p in points["orders"]] == [
         (1, 1), (2, 2), (3, 2), (4, 2), (5, 2), (6, 6), (7, 7), (8, 7), (9, 7), (10, 7),
     ]  # fmt: skip
 
 
 def test_points_have_the_time_of_a_brokers_clock(points: Points) -> None:
-    assert [p["moment_ms"] for p in points["orders"]] == [1000 * n for n in range(1, 11)]
+    assert [p.moment_ms for p in points["orders"]] == [1000 * n for n in range(1, 11)]
 
 
 def test_timestamp_after_the_copy_says_nothing(points: Points) -> None:
-    assert [(p["moment_ms"], p["timestamp_ms"]) for p in points["silent"]] == [(None, 500), (None, None), (None, 700)]
+    assert [(p.moment_ms, p.timestamp_ms) for p in points["silent"]] == [(None, 500), (None, None), (None, 700)]
 
 
 def test_partitions_that_are_not_shown_give_no_point(points: Points) -> None:
@@ -73,21 +75,21 @@ def test_partitions_that_are_not_shown_give_no_point(points: Points) -> None:
 
 
 def test_piece_that_begins_before_what_is_shown_counts(points: Points) -> None:
-    assert [(p["end_offset"], p["moment_ms"]) for p in points["pieces"]] == [(60, 700)]
+    assert [(p.end_offset, p.moment_ms) for p in points["pieces"]] == [(60, 700)]
 
 
 def test_long_log_gives_no_more_points_than_slices(points: Points) -> None:
     assert len(points["busy"]) == LOG_SLICES
-    assert points["busy"][-1]["end_offset"] == MANY
-    assert all(p["last_stable_offset"] == p["end_offset"] - p["end_offset"] % 2 for p in points["busy"])
+    assert points["busy"][-1].end_offset == MANY
+    assert all(p.last_stable_offset == p.end_offset - p.end_offset % 2 for p in points["busy"])
 
 
 def test_markers_close_together_are_counted() -> None:
     found = marker_points(transactions(), SHOWN)
-    assert [(r["outcome"], r["offset"], r["time_ms"]) for r in found["orders", 0]] == [("COMMIT", 5, 6000)]
+    assert [(r.outcome, r.offset, r.time_ms) for r in found["orders", 0]] == [("COMMIT", 5, 6000)]
     busy = found["busy", 0]
     assert len(busy) == 2 * MARKER_SLICES
-    assert sum(row["marker_count"] for row in busy) == MANY // 2
+    assert sum(row.count for row in busy) == MANY // 2
 
 
 def test_worst_partition_is_shown_first_with_as_much_before_its_last_stable_offset_as_after() -> None:

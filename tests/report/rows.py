@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from txn_analysis.judge.finding import Finding
+
 AS_OF_MS = 1_795_230_000_000  # 2026-11-21T03:00:00Z
 HOUR_MS = 3_600_000
 
@@ -49,6 +51,11 @@ def finding(**columns: Any) -> Row:
         "evidence": ["no transactional id has, or had, producer id 987654321", "4 of 4 partitions seen"],
         "missing_evidence": [],
     } | columns
+
+
+def judged(*found: Row) -> list[Finding]:
+    """Rows of `findings` as the judge's own records."""
+    return [Finding.of(row) for row in found]
 
 
 def live_finding(**columns: Any) -> Row:

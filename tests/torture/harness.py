@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from tests.torture.inputs import RANGE_BYTES, InputReader, ReadInput
-from txn_analysis.coordinator.state_records import own_partition
 from txn_analysis.core.answer import answer_of
 from txn_analysis.core.history import History
 from txn_analysis.tables import FINDINGS
@@ -122,9 +121,9 @@ def _state_rows(item: Item) -> Iterator[Row]:
 
 def _seen_to_ms(history: History) -> dict[int, int]:
     seen: dict[int, int] = {}
-    for row in history.records:
-        own = own_partition(row, history.state.count.used)
-        number = own if row["state_partition"] is None else row["state_partition"]
-        if number is not None and row["last_update_ms"] is not None:
-            seen[number] = max(row["last_update_ms"], seen.get(number, 0))
+    for row in history.state.rows:
+        own = row.hashed_partition(history.state.count.used)
+        number = own if row.state_partition is None else row.state_partition
+        if number is not None and row.last_update_ms is not None:
+            seen[number] = max(row.last_update_ms, seen.get(number, 0))
     return seen

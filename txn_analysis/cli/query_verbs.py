@@ -119,7 +119,7 @@ def find_hanging(
         answer = queries.find_hanging(findings, filters, known)
         opened = queries.asked_about(findings, filters, known, has_state=has_state)
     _print(answer, request, format)
-    more = f"txn-analysis report --run {shell_word(run['run_id'])}{run_options(settings, run['cluster'])}"
+    more = f"txn-analysis report --run {shell_word(run.run_id)}{run_options(settings, run.cluster)}"
     _say_what_is_not_listed(opened, more, has_state=has_state, fail_on=settings.fail_on)
     if not has_logs:
         typer.echo(f"note: {NO_LOGS}; more says: {more}", err=True)

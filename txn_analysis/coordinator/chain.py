@@ -18,6 +18,8 @@ from txn_analysis.logic import UNBOUNDED_MS, later_of, latest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from txn_analysis.coordinator.state_row import StateRow
+
 
 class StateBatch(NamedTuple):
     """One batch of a dump or folder, as far as its offsets and its leader go; by offset."""
@@ -105,25 +107,24 @@ class StateRows:
     export_ms: int | None = None
     topics: set[str] = field(default_factory=set)
 
-    def add(self, row: Mapping[str, Any], order: tuple[Any, ...]) -> None:
-        """Take in a row of `transaction_states` with its `capture_rank` and its place in the history of its id.
+    def add(self, row: StateRow, order: tuple[Any, ...]) -> None:
+        """Take in a record with its place in the history of its id.
 
         Records of an ingest that did not keep their batch stand for a batch each, of a leader that is not known.
         """
-        if row["offset"] is not None:
-            base, last = row["batch_base_offset"], row["batch_last_offset"]
-            reach = (row["offset"],) * 2 if base is None or last is None else (base, last)
-            batch = StateBatch(*reach, row["leader_epoch"], row["recorded_ms"])
+        if row.offset is not None:
+            base, last = row.batch_base_offset, row.batch_last_offset
+            reach = (row.offset, row.offset) if base is None or last is None else (base, last)
+            batch = StateBatch(*reach, row.leader_epoch, row.recorded_ms)
             self.batches.add(batch)
-            if not row["capture_rank"]:
+            if not row.capture_rank:
                 self.own.add(batch)
-        elif not row["capture_rank"]:
-            self.export_ms = later_of(self.export_ms, row["last_update_ms"])
-        for listed in row["topic_partitions"] or ():
-            self.topics.add(listed["topic"])
-        if row["transactional_id"] is not None:
-            at = row["recorded_ms"], row["last_update_ms"], row["offset"], row["leader_epoch"]
-            self.steps.add(StateStep(row["transactional_id"], order, row["state"], *at))
+        elif not row.capture_rank:
+            self.export_ms = later_of(self.export_ms, row.last_update_ms)
+        self.topics.update([topic for topic, _ in row.topic_partitions])
+        if row.transactional_id is not None:
+            at = row.recorded_ms, row.last_update_ms, row.offset, row.leader_epoch
+            self.steps.add(StateStep(row.transactional_id, order, row.state, *at))
 
     def chain(self) -> StateChain:
         """What they say of themselves."""

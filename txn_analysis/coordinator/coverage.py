@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.coordinator.chain import NO_RECORDS, StateChain
 from txn_analysis.coordinator.fit import Fit
@@ -16,9 +16,10 @@ from txn_analysis.kafka.topics import STATE_TOPIC
 from txn_analysis.text.words import ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-Row = dict[str, Any]
+    from txn_analysis.coordinator.partition_count import CountCoverage
+    from txn_analysis.kafka.transactions import PartitionView
 
 MISPLACED = "transactional ids lie in partitions that their hash does not give among {}"
 MOST_MISPLACED_IDS = 3
@@ -56,6 +57,39 @@ class Hole(NamedTuple):
         return since_ms is None or self.end_ms is None or self.end_ms >= since_ms
 
 
+@dataclass(frozen=True)
+class PartitionCoverage:
+    """What a run tells of one partition of the state; ids are as they were found, not escaped."""
+
+    partition: int
+    is_seen: bool
+    is_complete: bool
+    seen_to_ms: int | None
+    undecodable: int
+    misplaced_ids: tuple[str, ...]
+    problems: tuple[str, ...]
+    holes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StateCoverage:
+    """What a run tells of the state, in sum and by partition; `problems` is whatever makes an answer doubtful.
+
+    Partitions of which nothing is known are not among `partitions`, but in `missing`.
+    """
+
+    expected: int
+    count: CountCoverage
+    seen: int
+    missing: tuple[int, ...]
+    problems: tuple[str, ...]
+    partitions: tuple[PartitionCoverage, ...]
+
+    def plain(self) -> dict[str, object]:
+        """The coverage as JSON knows it: the column `state_coverage` of `runs`."""
+        return asdict(self)
+
+
 @dataclass
 class StatePartition:
     """One partition of `__transaction_state`: up to when it speaks, and what it cannot prove.
@@ -84,21 +118,21 @@ class StatePartition:
         return [f"{STATE_TOPIC}-{self.state_partition}: {reason}" for reason in reasons]
 
     def reasons(self, *, holes_waived: bool, since_ms: int | None = None) -> list[str]:
-        """The same without its name."""
+        """What is missing in it of what was recorded since a moment, in words without its name."""
         return self.problems + [h.reason for h in self.holes if not holes_waived and h.is_since(since_ms)]
 
-    def coverage(self, *, holes_waived: bool) -> Row:
-        """What was seen of it and whether that is all, as plain data; ids are as they were found, not escaped."""
-        return {
-            "partition": self.state_partition,
-            "is_seen": self.is_seen,
-            "is_complete": self.is_seen and not self.gaps(holes_waived=holes_waived),
-            "seen_to_ms": self.moment_ms,
-            "undecodable": self.undecodable_count,
-            "misplaced_ids": list(self.misplaced_ids),
-            "problems": self.problems,
-            "holes": [hole.reason for hole in self.holes],
-        }
+    def coverage(self, *, holes_waived: bool) -> PartitionCoverage:
+        """What was seen of it, and whether that is all."""
+        return PartitionCoverage(
+            partition=self.state_partition,
+            is_seen=self.is_seen,
+            is_complete=self.is_seen and not self.gaps(holes_waived=holes_waived),
+            seen_to_ms=self.moment_ms,
+            undecodable=self.undecodable_count,
+            misplaced_ids=self.misplaced_ids,
+            problems=tuple(self.problems),
+            holes=tuple(hole.reason for hole in self.holes),
+        )
 
 
 @dataclass(frozen=True)
@@ -155,16 +189,17 @@ class StateEvidence:
         """The partitions that there are, given or not."""
         return [p for p in self.partitions if p.state_partition < self.expected_count]
 
-    def coverage(self, *, holes_waived: bool) -> Row:
-        """What was seen, in sum and by partition, as plain data; `problems` is whatever makes an answer doubtful."""
-        return {
-            "expected": self.expected_count,
-            "count": self.count.coverage(),
-            "seen": self.seen_count,
-            "missing": [p.state_partition for p in self.partitions if not p.is_seen],
-            "problems": [*self.fit.misfits, *self.gaps(holes_waived=holes_waived)],
-            "partitions": [p.coverage(holes_waived=holes_waived) for p in self.partitions if p.is_seen or p.problems],
-        }
+    def coverage(self, *, holes_waived: bool) -> StateCoverage:
+        """What was seen, in sum and by partition."""
+        told = [p for p in self.partitions if p.is_seen or p.problems]
+        return StateCoverage(
+            expected=self.expected_count,
+            count=self.count.coverage(),
+            seen=self.seen_count,
+            missing=tuple(p.state_partition for p in self.partitions if not p.is_seen),
+            problems=(*self.fit.misfits, *self.gaps(holes_waived=holes_waived)),
+            partitions=tuple(p.coverage(holes_waived=holes_waived) for p in told),
+        )
 
     def partition(self, number: int | None) -> StatePartition | None:
         """The partition with this number; None where nothing is known of it."""
@@ -176,7 +211,7 @@ def state_evidence_of(
     sections: list[StateSection],
     console: dict[int, StateSection],
     chains: Mapping[int, StateChain],
-    health: list[Row],
+    followed: Iterable[PartitionView],
 ) -> StateEvidence:
     """The coverage of every partition; whether the state fits the logs is asked afterwards (`coordinator.fit`).
 
@@ -185,13 +220,13 @@ def state_evidence_of(
         sections: the dumped files of the judged capture.
         console: as for `state_coverage`.
         chains: by partition, what its records say of themselves, of all captures.
-        health: rows of `partition_health`; they say what is wrong with the logs of the state partitions.
+        followed: all partitions whose logs were followed; of the state's they say what is wrong with the log.
     """
     # Holes are compaction, or are counted between the files.
     problems = {
-        row["partition"]: [p["reason"] for p in row["problems"] if p["kind"] not in HOLES]
-        for row in health
-        if row["topic"] == STATE_TOPIC
+        view.partition: [problem.reason for problem in view.problems if problem.kind not in HOLES]
+        for view in followed
+        if view.topic == STATE_TOPIC
     }
     partitions = state_coverage(count.used, sections, problems, console)
     for partition in partitions:

@@ -13,8 +13,6 @@ from txn_analysis.kafka.transactions import TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    Row = Mapping[str, Any]
-
 COMMIT, ABORT = "COMMIT", "ABORT"
 ENDED_COLUMNS = (
     *("topic", "partition", "producer_id", "outcome"),
@@ -51,8 +49,10 @@ class EndMarker(NamedTuple):
         return cls(row["offset"], row["marker"], row["timestamp_ms"], *epochs, has_data=False)
 
 
-def markers_of(ended: Iterable[Row], health: Iterable[Row]) -> dict[tuple[TopicPartition, int], list[EndMarker]]:
-    """By partition and producer id, every end marker of some logs, as `marker_frames.end_markers` on Spark.
+def markers_of(
+    ended: Iterable[Mapping[str, Any]], health: Iterable[Mapping[str, Any]]
+) -> dict[tuple[TopicPartition, int], list[EndMarker]]:
+    """By partition and producer id, every end marker of some logs, as `on_spark.markers.end_markers` on Spark.
 
     In: `ended`, ended rows of `transactions`; `health`, rows of `partition_health`.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import gcd, isqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from txn_analysis.kafka.state_partition import positive_hash
 from txn_analysis.text.words import ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from txn_analysis.columns.arrays import Array
 
@@ -64,6 +64,16 @@ def _divisors(number: int) -> Iterator[int]:
 
 
 @dataclass(frozen=True)
+class CountCoverage:
+    """The count that was used, its basis, and the counts that fit: in words, and how many they are."""
+
+    used: int
+    basis: str
+    fitting: str | None
+    fitting_count: int
+
+
+@dataclass(frozen=True)
 class StateCount:
     """The count that is used, and why.
 
@@ -87,9 +97,9 @@ class StateCount:
         more = len(self.fitting) - _MOST_NAMED
         return ranges(self.fitting[:_MOST_NAMED]) + (f" and {more} more up to {self.fitting[-1]}" if more > 0 else "")
 
-    def coverage(self) -> dict[str, Any]:
-        """The same as plain data."""
-        return {"used": self.used, "basis": self.basis, "fitting": self.others, "fitting_count": len(self.fitting)}
+    def coverage(self) -> CountCoverage:
+        """The count as a run tells it."""
+        return CountCoverage(self.used, self.basis, self.others, len(self.fitting))
 
 
 def state_count(said: int | None, sums: IdSums) -> StateCount:
@@ -102,18 +112,20 @@ def state_count(said: int | None, sums: IdSums) -> StateCount:
     return StateCount(DEFAULT_COUNT, DEFAULT, fitting, sums.id_count)
 
 
-def sums_of_rows(rows: Iterable[Mapping[str, Any]]) -> IdSums:
-    """What rows of `transaction_states` say; those of console exports, and undecodable ones, say nothing."""
+def sums_of_ids(held: Iterable[tuple[int | None, int | None]]) -> IdSums:
+    """What records say: of each the hash of its id, and the partition that holds it.
+
+    Those of console exports name no partition, undecodable ones no id: they say nothing.
+    """
     divisor, last, number = 0, -1, 0
-    for row in rows:
-        partition, hashed = row["state_partition"], row["transactional_id_hash"]
+    for hashed, partition in held:
         if partition is not None and hashed is not None:
             divisor, last, number = gcd(divisor, positive_hash(hashed) - partition), max(last, partition), number + 1
     return IdSums(number, divisor, last)
 
 
 def sums_of_columns(hashes: Array, partitions: Array) -> IdSums:
-    """The same of whole columns without NULL."""
+    """What records say, from whole columns without NULL; see `sums_of_ids`."""
     if not len(hashes):
         return IdSums()
     wide = hashes.astype(np.int64)

@@ -7,13 +7,15 @@ travel.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.coordinator.coverage import MOST_MISPLACED_IDS, StateSection
 from txn_analysis.logic import latest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from txn_analysis.coordinator.state_row import StateFile
 
 SectionKey = tuple[str, int]
 
@@ -124,17 +126,14 @@ def _console_sum(records: list[SectionRecord]) -> SectionSum:
     return SectionSum(undecodable_count=sum(r.is_undecodable for r in records))
 
 
-def sections_of(sums: Sums, files: Iterable[Mapping[str, Any]]) -> list[StateSection]:
-    """The dumped state files of the judged capture, with what was summed up of each; empty ones included.
-
-    In: `files`, rows of `inputs.sections` of kind `state` with their `input_id`.
-    """
+def sections_of(sums: Sums, files: Iterable[StateFile]) -> list[StateSection]:
+    """The dumped state files of the judged capture, with what was summed up of each; empty ones included."""
     return [
         StateSection(
-            state_partition=file["partition"],
-            file_base_offset=file["file_base_offset"],
-            end_offset=file["end_offset"],
-            **sums.get((file["input_id"], file["section_index"]), SectionSum())._asdict(),
+            state_partition=file.partition,
+            file_base_offset=file.file_base_offset,
+            end_offset=file.end_offset,
+            **sums.get((file.input_id, file.section_index), SectionSum())._asdict(),
         )
         for file in files
     ]

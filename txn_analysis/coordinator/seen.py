@@ -6,13 +6,12 @@ The same pure functions as on Spark (`pipeline.on_spark.state`, `pipeline.on_spa
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from txn_analysis.coordinator.coverage import StateEvidence, state_evidence_of
 from txn_analysis.coordinator.fit import Fit, MarkerSums, fit_of, state_at_hand, sums_of_producer
 from txn_analysis.coordinator.history import in_order
 from txn_analysis.coordinator.sections import console_sections, sections_of, sums_of
-from txn_analysis.coordinator.state_records import named_in
 from txn_analysis.coordinator.view import Views, views_of
 from txn_analysis.logic import is_before
 
@@ -23,20 +22,18 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.fit import StateAtHand
     from txn_analysis.coordinator.state_records import StateRecords
     from txn_analysis.coordinator.view import Markers
-    from txn_analysis.kafka.transactions import OpenTransaction, StateRecord, TopicPartition
-
-Row = dict[str, Any]
+    from txn_analysis.kafka.transactions import OpenTransaction, PartitionView, StateRecord, TopicPartition
 
 
-def state_seen(records: StateRecords, health: list[Row]) -> StateEvidence:
-    """How much of `__transaction_state` the judged capture holds; `health` are rows of `partition_health`."""
+def state_seen(records: StateRecords, partitions: Iterable[PartitionView]) -> StateEvidence:
+    """How much of `__transaction_state` the judged capture holds; `partitions` are all that were followed."""
     sums = sums_of(records.section_records())
     return state_evidence_of(
         records.count,
-        sections_of(sums.files, records.own_files),
+        sections_of(sums.files, records.files.own),
         console_sections(sums.console),
         {number: rows.chain() for number, rows in records.state_rows().items()},
-        health,
+        partitions,
     )
 
 
@@ -58,7 +55,7 @@ def fit_with(
         sums,
         misplaced=state.misplaced,
         is_foreign=bool(at_hand.chains) and _is_foreign(records, markers, at_hand.known_since_ms),
-        cluster_ids=records.cluster_ids,
+        cluster_ids=records.files.cluster_ids,
     )
 
 
@@ -85,7 +82,7 @@ def _is_foreign(records: StateRecords, markers: Markers, known_since_ms: int | N
         for (_, producer_id), own in markers.items()
         if any(not is_before(marker.at_ms, known_since_ms) for marker in own)
     }
-    return bool(ended) and not any(not ended.isdisjoint(named_in(row)) for row in records.rows)
+    return bool(ended) and not any(not ended.isdisjoint(row.producer_ids) for row in records.rows)
 
 
 def histories_of(
@@ -93,7 +90,7 @@ def histories_of(
 ) -> dict[int, list[list[StateRecord]]]:
     """By producer id, the records of each id that has, or had, it; in order. All of the state's without markers."""
     if markers is None:
-        asked = {producer_id for row in records.rows for producer_id in named_in(row) if producer_id is not None}
+        asked = {producer_id for row in records.rows for producer_id in row.producer_ids if producer_id is not None}
     else:
         asked = {transaction.producer_id for transaction in opened} | {producer_id for _, producer_id in markers}
     found: defaultdict[int, list[list[StateRecord]]] = defaultdict(list)
@@ -110,7 +107,10 @@ def views_with(
     markers: Markers,
     max_clock_skew_ms: int,
 ) -> Views:
-    """As `pipeline.on_spark.views.coordinator_views` on Spark: of each producer id, the ids that have, or had, it."""
+    """What the coordinator knows of open transactions, as `pipeline.on_spark.views.coordinator_views` on Spark.
+
+    `known` has of each producer id the histories of the ids that have, or had, it.
+    """
     of_producer: defaultdict[int, list[OpenTransaction]] = defaultdict(list)
     for transaction in opened:
         of_producer[transaction.producer_id].append(transaction)

@@ -38,7 +38,7 @@ class Answer:
 
     Attributes:
         judgements: one for each open transaction, by partition, start and producer id.
-        findings: the same as rows of the table `findings`; in memory every run has one name.
+        findings: what is written of them; in memory every run has one name.
         plan: the abort markers that are recommended.
         health: rows of `partition_health`.
         state: what was seen of `__transaction_state`; None where nothing is open that depends on it.
@@ -77,16 +77,16 @@ def _answer(history: History, folded: Fold) -> Answer:
     opened, health = linked.opened, linked.health
     if not opened:
         return Answer((), (), (), tuple(health), None, moments.as_of_ms, {})
-    state = state_seen(history.state, health)
+    partitions = {view.topic_partition: view for view in map(PartitionView.of, health)}
+    state = state_seen(history.state, partitions.values())
     markers = end_markers(folded.ended, linked)
     known = histories_of(history.state, markers, opened)
     views = views_with(known, opened, markers, settings.max_clock_skew_ms)
     state = replace(state, fit=fit_with(history.state, state, known, markers, opened, moments.reach_ms))
-    partitions = {view.topic_partition: view for view in map(PartitionView.of, health)}
     judged = judgements_of(opened, partitions, views, state, settings, moments)
     impacts = impacts_of(judged.of_open, {}, settings, moments.as_of_ms)
     findings = tuple(_finding(judgement, impacts) for judgement in judged.of_open)
-    plan = abort_plan([f.row() for f in findings if f.verdict is Verdict.HANGING], settings, moments.as_of_ms)
+    plan = abort_plan(findings, settings, moments.as_of_ms)
     return Answer(tuple(judged.of_open), findings, plan, tuple(health), state, moments.as_of_ms, judged.disproved)
 
 

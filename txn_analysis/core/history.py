@@ -66,7 +66,7 @@ class History:
     @cached_property
     def state(self) -> StateRecords:
         """The coordinator's side of it."""
-        return StateRecords(self.settings, self.known_sections, self.records)
+        return StateRecords.of(self.settings, self.known_sections, self.records)
 
     def linkable(self) -> dict[tuple[str, int], list[LogSection]]:
         """The sections by topic and partition, of partitions that have files here."""

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from txn_analysis.kafka.sections import LOG
 from txn_analysis.kafka.topics import GROUP_TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from txn_analysis.kafka.transactions import OpenTransaction
 
-Row = dict[str, Any]
 _Span = tuple[int, int]  # offsets, or bytes of a text: the first one, and the one after the last
 
 _NO_OFFSET = 2**63  # behind all of them
@@ -34,119 +33,182 @@ class Groups(NamedTuple):
     waiting_groups: tuple[str, ...] | None = None
 
 
-def sections_that_count(section_rows: Iterable[Row], partitions: Iterable[int]) -> list[Row]:
+class GroupFile(NamedTuple):
+    """One file of a partition of `__consumer_offsets`; offsets are None where nothing was understood of it."""
+
+    input_id: str
+    section_index: int
+    capture_rank: int
+    partition: int
+    file_base_offset: int
+    first_offset: int | None
+    end_offset: int | None
+    text_start_bytes: int
+    text_end_bytes: int
+
+    @property
+    def covered_from(self) -> int:
+        """The offset in its name: it holds all that is left from there on, even if compaction took its start."""
+        return self.file_base_offset if self.first_offset is None else min(self.file_base_offset, self.first_offset)
+
+
+class ReadStretch(NamedTuple):
+    """A stretch of a file's text in which the groups of all records were read: a row of `group_offsets` without one."""
+
+    input_id: str
+    section_index: int
+    partition: int
+    text_start_bytes: int
+    text_end_bytes: int
+
+
+class GroupCommit(NamedTuple):
+    """A row of `group_offsets` with a group: the last offset of a batch in which a producer committed for it."""
+
+    partition: int
+    group_id: str
+    producer_id: int | None
+    last_offset: int
+
+
+class GroupOffsets(NamedTuple):
+    """What was read of the groups in some files of `__consumer_offsets`."""
+
+    stretches: tuple[ReadStretch, ...] = ()
+    commits: tuple[GroupCommit, ...] = ()
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]]) -> GroupOffsets:
+        """Rows of the table `group_offsets`; those with a group may be summed up, and name no file then."""
+        every = list(rows)
+        return cls(
+            tuple(ReadStretch._make(map(row.get, ReadStretch._fields)) for row in every if row["group_id"] is None),
+            tuple(GroupCommit._make(map(row.get, GroupCommit._fields)) for row in every if row["group_id"] is not None),
+        )
+
+
+def group_files(section_rows: Iterable[Mapping[str, Any]]) -> list[GroupFile]:
+    """The files of `__consumer_offsets` among rows of `Evidence.section_rows`."""
+    own = (row for row in section_rows if row["kind"] == LOG and row["topic"] == GROUP_TOPIC)
+    return [GroupFile._make(map(row.get, GroupFile._fields)) for row in own]
+
+
+def files_that_count(files: Iterable[GroupFile], partitions: Iterable[int]) -> list[GroupFile]:
     """The files of some partitions of `__consumer_offsets` that say which groups are there.
 
     Those of the judged capture, and of an earlier one what begins before all newer captures' files: what compaction
     has removed since is gone.
 
     Args:
-        section_rows: rows of `Evidence.section_rows`.
+        files: every one of the evidence.
         partitions: the partitions that are asked about.
     """
-    own = [row for row in section_rows if row["kind"] == LOG and row["topic"] == GROUP_TOPIC]
-    found = []
+    of_partition = _by_partition(files)
+    found: list[GroupFile] = []
     for partition in sorted(set(partitions)):
         begin = _NO_OFFSET
-        of_partition = (row for row in own if row["partition"] == partition)
-        for _, rows in groupby(sorted(of_partition, key=_capture_rank), key=_capture_rank):
-            before = [row for row in rows if _covered_from(row) < begin]
-            begin = min([begin, *map(_covered_from, before)])
+        newest_first = sorted(of_partition[partition], key=_capture_rank)
+        for _, copies in groupby(newest_first, key=_capture_rank):
+            before = [file for file in copies if file.covered_from < begin]
+            begin = min([begin, *(file.covered_from for file in before)])
             found += before
     return found
 
 
-def of_sections(rows: Iterable[Row], sections: Iterable[Row]) -> list[Row]:
-    """The rows of `group_offsets` that are of some files."""
-    own = {(section["input_id"], section["section_index"]) for section in sections}
-    return [row for row in rows if (row["input_id"], row["section_index"]) in own]
-
-
-def _capture_rank(section: Row) -> int:
-    return int(section["capture_rank"])
+def _capture_rank(file: GroupFile) -> int:
+    return file.capture_rank
 
 
 def blocked_groups(
-    opened: Iterable[OpenTransaction], sections: Iterable[Row], group_offsets: Iterable[Row]
+    opened: Iterable[OpenTransaction], files: Iterable[GroupFile], offsets: GroupOffsets
 ) -> dict[int, Groups]:
     """By partition of `__consumer_offsets`, the groups behind its open transactions.
 
     Args:
         opened: the open transactions of that topic.
-        sections: the files of their partitions that count.
-        group_offsets: rows of the table `group_offsets` of these files. Of rows with a group the last offset of each
-            partition, group and open producer is enough.
+        files: the files of their partitions that count.
+        offsets: what was read of the groups in these files; of commits the last offset of each partition, group and
+            open producer is enough.
     """
-    of_partition: defaultdict[int, list[OpenTransaction]] = defaultdict(list)
-    for transaction in opened:
-        of_partition[transaction.partition].append(transaction)
-    files, rows = _by_partition(sections), _by_partition(group_offsets)
+    own, stretches, commits = _by_partition(files), _by_partition(offsets.stretches), _by_partition(offsets.commits)
     return {
-        partition: _groups(transactions, files[partition], rows[partition])
-        for partition, transactions in of_partition.items()
+        partition: _groups(transactions, own[partition], stretches[partition], commits[partition])
+        for partition, transactions in _by_partition(opened).items()
     }
 
 
-def _by_partition(rows: Iterable[Row]) -> defaultdict[int, list[Row]]:
-    found: defaultdict[int, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[row["partition"]].append(row)
-    return found
+class _Placed(Protocol):
+    """Something of one partition."""
+
+    @property
+    def partition(self) -> int:
+        """Which one."""
 
 
-def _groups(opened: list[OpenTransaction], sections: list[Row], rows: list[Row]) -> Groups:
+_OfOne = TypeVar("_OfOne", bound=_Placed)
+
+
+def _by_partition(found: Iterable[_OfOne]) -> defaultdict[int, list[_OfOne]]:
+    places: defaultdict[int, list[_OfOne]] = defaultdict(list)
+    for one in found:
+        places[one.partition].append(one)
+    return places
+
+
+def _groups(
+    opened: list[OpenTransaction], files: list[GroupFile], stretches: list[ReadStretch], commits: list[GroupCommit]
+) -> Groups:
     """The answer for one partition."""
-    if not _is_known(opened, sections, [row for row in rows if row["group_id"] is None]):
+    if not _is_known(opened, files, stretches):
         return Groups()
     starts = {transaction.producer_id: transaction.txn_start_offset for transaction in opened}
-    commits = [row for row in rows if row["group_id"] is not None]
     pending = {
-        row["group_id"]
-        for row in commits
-        if row["producer_id"] in starts and row["last_offset"] >= starts[row["producer_id"]]
+        commit.group_id
+        for commit in commits
+        if commit.producer_id in starts and commit.last_offset >= starts[commit.producer_id]
     }
-    waiting = {row["group_id"] for row in commits} - pending
+    waiting = {commit.group_id for commit in commits} - pending
     return Groups(tuple(sorted(pending)), tuple(sorted(waiting)))
 
 
-def _is_known(opened: list[OpenTransaction], sections: list[Row], stretches: list[Row]) -> bool:
+def _is_known(opened: list[OpenTransaction], files: list[GroupFile], stretches: list[ReadStretch]) -> bool:
     """The groups of every record were read: of all files, or of others with the same offsets; none is missing.
 
     From the first open start on no offset may be in no file, as compaction never passes it.
     """
-    texts: defaultdict[Any, list[_Span]] = defaultdict(list)
-    for row in stretches:
-        texts[row["input_id"], row["section_index"]].append((row["text_start_bytes"], row["text_end_bytes"]))
-    read: list[Row] = []
-    unread: list[Row] = []
-    for section in sections:
-        is_read = _is_tiled(section, texts[section["input_id"], section["section_index"]])
-        (read if is_read else unread).append(section)
-    end_offsets = [section["end_offset"] for section in sections if section["end_offset"] is not None]
-    if not end_offsets or any(section["end_offset"] is None for section in unread):
+    texts: defaultdict[tuple[str, int], list[_Span]] = defaultdict(list)
+    for one in stretches:
+        texts[one.input_id, one.section_index].append((one.text_start_bytes, one.text_end_bytes))
+    read: list[GroupFile] = []
+    unread: list[GroupFile] = []
+    for file in files:
+        (read if _is_tiled(file, texts[file.input_id, file.section_index]) else unread).append(file)
+    end_offsets = [file.end_offset for file in files if file.end_offset is not None]
+    needed = [_offsets(file) for file in unread]
+    if not end_offsets or None in needed:
         return False
-    known = sorted((_covered_from(s), s["end_offset"]) for s in read if s["end_offset"] is not None)
-    needed = [(section["first_offset"], section["end_offset"]) for section in unread]
+    known = sorted((file.covered_from, file.end_offset) for file in read if file.end_offset is not None)
     needed.append((min(transaction.txn_start_offset for transaction in opened), max(end_offsets)))
     return all(transaction.is_txn_start_exact for transaction in opened) and all(
-        _covers(known, span) for span in needed
+        span is not None and _covers(known, span) for span in needed
     )
 
 
-def _covered_from(section: Row) -> int:
-    """The offset in a file's name: it holds all that is left from there on, even if compaction took its start."""
-    base: int = section["file_base_offset"]
-    return base if section["first_offset"] is None else min(base, section["first_offset"])
+def _offsets(file: GroupFile) -> _Span | None:
+    """What is in a file; None where nothing was understood of it."""
+    if file.first_offset is None or file.end_offset is None:
+        return None
+    return file.first_offset, file.end_offset
 
 
-def _is_tiled(section: Row, texts: Iterable[_Span]) -> bool:
-    """Stretches of text make up the whole body of a section."""
-    at = section["text_start_bytes"]
+def _is_tiled(file: GroupFile, texts: Iterable[_Span]) -> bool:
+    """Stretches of text make up the whole body of a file."""
+    at = file.text_start_bytes
     for start, end in sorted(texts):
         if start != at:
             return False
         at = end
-    return bool(at == section["text_end_bytes"])
+    return at == file.text_end_bytes
 
 
 def _covers(known: Sequence[_Span], span: _Span) -> bool:

@@ -8,7 +8,8 @@ tasks (`pipeline.on_spark.warnings`) are asked alike.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.applications import application_of
 from txn_analysis.judge.warnings import OF_ABORTS, OF_LAST_RECORDS, WARNINGS
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from txn_analysis.judge.judgement import Judgement
     from txn_analysis.judge.warnings.warning import Abort, Known, LastRecord
     from txn_analysis.settings import Settings
-
-Row = dict[str, Any]
 
 MOST_APPLICATIONS = 10
 MANY = 3
@@ -50,6 +49,17 @@ class Warned(NamedTuple):
     worst_id: str
     score: int
     id_count: int
+
+
+@dataclass(frozen=True)
+class WarningLine:
+    """One warning as a report prints it: `subject` is what it is about, `example` its worst id, `count` how many."""
+
+    kind: str
+    subject: str
+    example: str | None
+    text: str
+    count: int
 
 
 class RaisedFrom(NamedTuple):
@@ -111,33 +121,33 @@ def _badness(warned: Warned) -> tuple[int, int, str, str]:
     return -warned.score, -warned.id_count, warned.application, warned.framework or ""
 
 
-def warnings_of(found: Iterable[Warned]) -> list[Row]:
-    """The worst of all that was found, as plain data in the order of `WARNINGS`."""
+def warnings_of(found: Iterable[Warned]) -> list[WarningLine]:
+    """The worst of all that was found, in the order of `WARNINGS`."""
     in_order = sorted(worst_of(found), key=lambda w: (_ORDER[w.kind], -w.score, w.application, w.framework or ""))
-    return [_warning(warned) for warned in in_order]
+    return [_line(warned) for warned in in_order]
 
 
-def _warning(warned: Warned) -> Row:
+def _line(warned: Warned) -> WarningLine:
     whose = "" if warned.framework is None else f" ({warned.framework})"
-    return {
-        "kind": warned.kind,
-        "subject": warned.application,
-        "example": warned.worst_id,
-        "text": _BY_KIND[warned.kind].text.format(score=warned.score) + whose,
-        "count": warned.id_count,
-    }
+    return WarningLine(
+        kind=warned.kind,
+        subject=warned.application,
+        example=warned.worst_id,
+        text=_BY_KIND[warned.kind].text.format(score=warned.score) + whose,
+        count=warned.id_count,
+    )
 
 
-def open_warnings(judged: Iterable[Judgement], settings: Settings) -> list[Row]:
+def open_warnings(judged: Iterable[Judgement], settings: Settings) -> list[WarningLine]:
     """Of the judged open transactions those that will soon be late."""
     near = [(-(j.facts.lateness.late_by_ms or 0), j.facts) for j in judged if is_near(j.facts.lateness, settings)]
     return [
-        {
-            "kind": OPEN_TRANSACTION_NEAR_BOUND.kind,
-            "subject": facts.where,
-            "example": None if facts.coordinator is None else facts.coordinator.transactional_id,
-            "text": OPEN_TRANSACTION_NEAR_BOUND.text.format(start=facts.open.txn_start_offset, score=left_ms),
-            "count": 1,
-        }
+        WarningLine(
+            kind=OPEN_TRANSACTION_NEAR_BOUND.kind,
+            subject=facts.where,
+            example=None if facts.coordinator is None else facts.coordinator.transactional_id,
+            text=OPEN_TRANSACTION_NEAR_BOUND.text.format(start=facts.open.txn_start_offset, score=left_ms),
+            count=1,
+        )
         for left_ms, facts in sorted(near, key=lambda found: found[0])[:MOST_APPLICATIONS]
     ]

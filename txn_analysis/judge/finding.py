@@ -7,15 +7,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.applications import application_of, remark_on
-from txn_analysis.judge.impact import impact_of
+from txn_analysis.judge.causes.cause import FoundCause
+from txn_analysis.judge.impact import Impact, impact_of
 from txn_analysis.judge.rules import asked
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from txn_analysis.judge.causes.cause import FoundCause
-    from txn_analysis.judge.impact import Impact
     from txn_analysis.judge.judgement import Judgement
     from txn_analysis.kafka.topic_config import TopicConfig
     from txn_analysis.kafka.transactions import TopicPartition
@@ -34,10 +33,18 @@ class RuleAsked:
     has_fired: bool
     reason: str
 
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> RuleAsked:
+        """An element of the column `rules_asked`."""
+        return cls(row["rule"], Verdict(row["verdict"]), row["has_fired"], row["reason"])
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One row of the table `findings`, whose columns are described there (`tables.findings`)."""
+    """One row of the table `findings`, whose columns are described there (`tables.findings`).
+
+    Where the types allow None beyond that, an earlier version did not write the column.
+    """
 
     run_id: str
     finding_id: str
@@ -68,20 +75,34 @@ class Finding:
     coordinator_start_ms: int | None
     coordinator_update_ms: int | None
     coordinator_timeout_ms: int | None
-    is_producer_live: bool
-    producer_may_return: bool
+    is_producer_live: bool | None
+    producer_may_return: bool | None
     blocks_partition: bool | None
     evidence: tuple[str, ...]
     missing_evidence: tuple[str, ...]
-    cause: FoundCause
+    cause: FoundCause | None
     application: str | None
     impact: Impact | None
     rules_asked: tuple[RuleAsked, ...]
     would_change: tuple[str, ...]
 
     def row(self) -> dict[str, Any]:
-        """It as plain data: structs as dictionaries, lists as lists, words as they are."""
+        """The finding as plain data: structs as dictionaries, lists as lists, words as they are."""
         return _plain(self)
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Finding:
+        """A row of `findings`; what an earlier version did not write is None, or empty."""
+        said = {name: row.get(name) for name in cls.__slots__} | {
+            "verdict": Verdict(row["verdict"]),
+            "cause": None if row.get("cause") is None else FoundCause.of(row["cause"]),
+            "impact": None if row.get("impact") is None else Impact.of(row["impact"]),
+            "rules_asked": tuple([RuleAsked.of(rule) for rule in row.get("rules_asked") or ()]),
+        }
+        return cls(**said | {name: tuple(said[name] or ()) for name in _SENTENCES})
+
+
+_SENTENCES = ("evidence", "missing_evidence", "would_change")
 
 
 def _plain(record: Any) -> dict[str, Any]:

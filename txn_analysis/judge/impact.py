@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from txn_analysis.kafka.topic_config import TopicConfig
     from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
 
@@ -29,6 +31,16 @@ class Impact:
     hidden_lost_at_ms: int | None
     pending_groups: tuple[str, ...] | None = None
     waiting_groups: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Impact:
+        """The column of a row, with all its fields or some."""
+        said: dict[str, Any] = {name: row.get(name) for name in cls.__slots__}
+        groups = {name: None if said[name] is None else tuple(said[name]) for name in _GROUPS}
+        return cls(**said | groups)
+
+
+_GROUPS = ("pending_groups", "waiting_groups")
 
 
 def impact_of(

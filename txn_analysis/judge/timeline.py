@@ -3,65 +3,96 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
+
+from txn_analysis.kafka.clock import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from txn_analysis.kafka.transactions import StateRecord
 
-Row = dict[str, Any]
+BROKER, CLIENT = "broker", "client"
 
 
-def timeline(batches: list[Row], records: Sequence[StateRecord], producer_id: int) -> list[Row]:
+class LoggedBatch(NamedTuple):
+    """One row of `log_batches`, as far as a timeline shows it."""
+
+    topic: str
+    base_offset: int
+    last_offset: int
+    record_count: int | None
+    producer_id: int | None
+    producer_epoch: int | None
+    is_control: bool
+    marker: str | None
+    coordinator_epoch: int | None
+    max_timestamp_ms: int | None
+    timestamp_type: str | None
+
+    @property
+    def clock(self) -> str:
+        """Whose clock wrote its timestamp; a client's where it has none."""
+        is_brokers = is_brokers_time(
+            is_control=self.is_control,
+            is_append_time=self.timestamp_type == LOG_APPEND_TIME,
+            is_brokers_topic=is_brokers_topic(self.topic),
+        )
+        return BROKER if is_brokers and self.max_timestamp_ms is not None else CLIENT
+
+
+class Event(NamedTuple):
+    """One event of a timeline: `at_ms` by its `clock`, `offset` (None for the coordinator's), `kind`, and in words."""
+
+    at_ms: int | None
+    clock: str
+    offset: int | None
+    kind: str
+    text: str
+
+
+def timeline(batches: Iterable[LoggedBatch], records: Sequence[StateRecord], producer_id: int) -> list[Event]:
     """Events in log order; the coordinator's records stand before the first later broker's time in the log.
 
     Between two broker times in the log nothing tells which came first, a batch or a record of the coordinator.
 
     Args:
-        batches: rows of `log_batches` of the partition: those of the transaction, and markers around it.
+        batches: of the partition: those of the transaction, and markers around it.
         records: of its transactional id, in the order of their partition.
         producer_id: whose transaction it is.
-
-    Returns:
-        Events with `at_ms` and `clock` (`broker` or `client`), `offset` (None for the coordinator's), `kind`, `text`.
     """
-    log = [_log_event(b, producer_id) for b in sorted(batches, key=lambda b: int(b["base_offset"]))]
-    waiting = deque(_coordinator_event(r) for r in records)
-    events: list[Row] = []
+    log = [_log_event(batch, producer_id) for batch in sorted(batches, key=lambda batch: batch.base_offset)]
+    waiting = deque(_coordinator_event(record) for record in records)
+    events: list[Event] = []
     for event in log:
-        while event["clock"] == "broker" and waiting and (waiting[0]["at_ms"] or 0) <= event["at_ms"]:
+        while event.clock == BROKER and waiting and (waiting[0].at_ms or 0) <= (event.at_ms or 0):
             events.append(waiting.popleft())
         events.append(event)
     return [*events, *waiting]
 
 
-def _log_event(batch: Row, producer_id: int) -> Row:
-    is_own = batch["producer_id"] == producer_id
-    whose = "its" if is_own else f"another producer's ({batch['producer_id']})"
-    if batch["is_control"]:
-        what = f"{whose} end marker: {batch['marker'] or 'COMMIT or ABORT'}, epoch {batch['producer_epoch']}"
-        epoch = batch["coordinator_epoch"]
-        text = what if epoch is None else f"{what}, coordinator epoch {epoch}"
-    else:
-        last = batch["last_offset"]
-        span = f"offset {last}" if last == batch["base_offset"] else f"offsets {batch['base_offset']} to {last}"
-        text = f"data, {span}, {batch['record_count']} records, epoch {batch['producer_epoch']}"
-    is_broker = bool(batch["is_control"]) or batch["timestamp_type"] == "LogAppendTime"
-    return {
-        "at_ms": batch["max_timestamp_ms"],
-        "clock": "broker" if is_broker and batch["max_timestamp_ms"] is not None else "client",
-        "offset": batch["base_offset"],
-        "kind": "marker" if batch["is_control"] else "data",
-        "text": text,
-    }
+def _log_event(batch: LoggedBatch, producer_id: int) -> Event:
+    kind, text = ("marker", _marker(batch, producer_id)) if batch.is_control else ("data", _data(batch))
+    return Event(batch.max_timestamp_ms, batch.clock, batch.base_offset, kind, text)
 
 
-def _coordinator_event(record: StateRecord) -> Row:
+def _marker(batch: LoggedBatch, producer_id: int) -> str:
+    whose = "its" if batch.producer_id == producer_id else f"another producer's ({batch.producer_id})"
+    what = f"{whose} end marker: {batch.marker or 'COMMIT or ABORT'}, epoch {batch.producer_epoch}"
+    return what if batch.coordinator_epoch is None else f"{what}, coordinator epoch {batch.coordinator_epoch}"
+
+
+def _data(batch: LoggedBatch) -> str:
+    first, last = batch.base_offset, batch.last_offset
+    span = f"offset {last}" if last == first else f"offsets {first} to {last}"
+    return f"data, {span}, {batch.record_count} records, epoch {batch.producer_epoch}"
+
+
+def _coordinator_event(record: StateRecord) -> Event:
     if record.is_tombstone:
         text = "the transactional id is removed (tombstone)"
     else:
         listed = ", ".join(f"{topic}-{partition}" for topic, partition in record.topic_partitions)
         where = f" of {listed}" if listed else ""
         text = f"{record.state}{where}, producer id {record.producer_id}, epoch {record.producer_epoch}"
-    return {"at_ms": record.moment_ms, "clock": "broker", "offset": None, "kind": "coordinator", "text": text}
+    return Event(record.moment_ms, BROKER, None, "coordinator", text)

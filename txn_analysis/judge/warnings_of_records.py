@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from txn_analysis.judge.early_warning import (
     MANY,
@@ -25,37 +25,37 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from txn_analysis.coordinator.state_records import StateRecords
+    from txn_analysis.coordinator.state_row import StateRow
+    from txn_analysis.judge.early_warning import WarningLine
 
-Row = dict[str, Any]
-
-_last = itemgetter(*LastRecord._fields)
-_before = itemgetter(*RaisedFrom._fields)
-_after = itemgetter("state", "last_update_ms")
+_last = attrgetter(*LastRecord._fields)
+_before = attrgetter(*RaisedFrom._fields)
 
 
-def id_warnings_of(records: StateRecords, as_of_ms: int | None) -> list[Row]:
-    """What the records of transactional ids warn of, as plain data in the order of `WARNINGS`."""
+def id_warnings_of(records: StateRecords, as_of_ms: int | None) -> list[WarningLine]:
+    """What the records of transactional ids warn of, in the order of `WARNINGS`."""
     histories = records.in_order()
-    live = {name: history[-1] for name, history in histories.items() if history[-1]["is_tombstone"] is False}
-    known = Known(records.settings, as_of_ms, median_of(row["timeout_ms"] for row in live.values()))
+    live = {name: history[-1] for name, history in histories.items() if not history[-1].is_tombstone}
+    known = Known(records.settings, as_of_ms, median_of(row.timeout_ms for row in live.values()))
     of_last = (w for name, row in live.items() for w in of_last_record(name, LastRecord(*_last(row)), known))
     return warnings_of(by_application(chain(of_last, _repeated(histories))))
 
 
-def _repeated(histories: Mapping[str, Sequence[Row]]) -> Iterator[Flagged]:
+def _repeated(histories: Mapping[str, Sequence[StateRow]]) -> Iterator[Flagged]:
     """Of ids that were timed out, or fenced in the middle of a transaction, many times; see `judge.endings`."""
     for name, history in histories.items():
-        if sum(row["state"] == PREPARE_ABORT for row in history) >= MANY:
+        if sum(row.state == PREPARE_ABORT for row in history) >= MANY:
             for kind, count in Counter(_kinds(history)).items():
                 if count >= MANY:
                     yield flagged(kind, name, count)
 
 
-def _kinds(history: Sequence[Row]) -> Iterator[str]:
+def _kinds(history: Sequence[StateRow]) -> Iterator[str]:
     for n, row in enumerate(history):
-        if row["state"] == PREPARE_ABORT and n:
-            after = history[n + 2] if n + 2 < len(history) else {"state": None, "last_update_ms": None}
-            abort = Abort(row["start_ms"], row["timeout_ms"], row["last_update_ms"], *_after(after))
-            is_raised = RaisedFrom(*_before(history[n - 1])).is_raised_to(row["producer_id"], row["producer_epoch"])
+        if row.state == PREPARE_ABORT and n:
+            later = history[n + 2] if n + 2 < len(history) else None
+            after = (None, None) if later is None else (later.state, later.last_update_ms)
+            abort = Abort(row.start_ms, row.timeout_ms, row.last_update_ms, *after)
+            is_raised = RaisedFrom(*_before(history[n - 1])).is_raised_to(row.producer_id, row.producer_epoch)
             if is_raised and (kind := kind_of(abort)) is not None:
                 yield kind

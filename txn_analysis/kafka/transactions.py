@@ -89,6 +89,13 @@ class OpenTransaction:
         return self.topic_partition, self.producer_id
 
 
+class LogProblem(NamedTuple):
+    """Where a partition's log is not whole: its `ProblemKind`, None in runs of versions without kinds; and why."""
+
+    kind: str | None
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionView:
     """One row of the table `partition_health`, as far as a verdict or its impact asks for it."""
@@ -104,11 +111,13 @@ class PartitionView:
     last_credible_timestamp_ms: int | None
     leader_epoch: int | None
     truncated_marker_offset: int | None = None
+    problems: tuple[LogProblem, ...] = ()
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> PartitionView:
         """A row of `partition_health`."""
-        return cls(**{name: row[name] for name in _VIEW_COLUMNS})
+        problems = tuple([LogProblem(problem["kind"], problem["reason"]) for problem in row["problems"] or ()])
+        return cls(**{name: row[name] for name in _VIEW_COLUMNS} | {"problems": problems})
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -144,30 +153,11 @@ class StateRecord(NamedTuple):
     order: tuple[Any, ...] = ()
 
     @classmethod
-    def of(cls, row: Mapping[str, Any], state_partition: int | None, order: tuple[Any, ...]) -> StateRecord:
-        """A row of `transaction_states`, in the partition of the state that holds it."""
-        return cls(
-            transactional_id=row["transactional_id"],
-            state_partition=state_partition,
-            state=row["state"],
-            is_tombstone=row["is_tombstone"],
-            producer_id=row["producer_id"],
-            previous_producer_id=row["previous_producer_id"],
-            next_producer_id=row["next_producer_id"],
-            producer_epoch=row["producer_epoch"],
-            timeout_ms=row["timeout_ms"],
-            topic_partitions=tuple([(p["topic"], p["partition"]) for p in row["topic_partitions"] or ()]),
-            last_update_ms=row["last_update_ms"],
-            recorded_ms=row["recorded_ms"],
-            start_ms=row["start_ms"],
-            client_transaction_version=row["client_transaction_version"],
-            order=order,
-        )
-
-    @classmethod
     def placed(cls, row: Mapping[str, Any]) -> StateRecord:
-        """A row of `Evidence.states`, which has its partition and its `record_order`."""
-        return cls.of(row, row["state_partition"], tuple(row["record_order"].values()))
+        """A row of `EvidenceFrames.states`, which has its partition and its `record_order`."""
+        listed = tuple([(p["topic"], p["partition"]) for p in row["topic_partitions"] or ()])
+        said = {name: row[name] for name in STATE_COLUMNS} | {"topic_partitions": listed}
+        return cls(**said, order=tuple(row["record_order"].values()))
 
     @property
     def moment_ms(self) -> int | None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from txn_analysis.columns.arrays import NONE, Array, Nearest, at, lists, max_of, nullable
 from txn_analysis.kafka.batch_format import END_MARKERS, TIMES
 from txn_analysis.kafka.batches import BatchPlace
-from txn_analysis.kafka.topics import BROKER_WRITTEN_TOPICS
+from txn_analysis.kafka.clock import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
 from txn_analysis.log.producer_spans import Rows, fragments_of, producers_of
 from txn_analysis.log.rivals import UNCUT, Cuts
 from txn_analysis.log.transactions import ended_rows
@@ -119,15 +119,18 @@ def _rows(parts: Sequence[Batches], cuts: Sequence[Cuts]) -> tuple[Rows, Array]:
         columns = {name: np.concatenate([p.columns[name] for p in parts]) for name in columns}
     part = np.repeat(np.arange(len(parts)), [len(p) for p in parts])
     is_control, has_producer = columns["is_control"], columns["producer_id"] != NONE
-    is_append_time = columns["timestamp_type"] == TIMES.index("LogAppendTime")
-    is_append_time |= np.array([p.place.topic in BROKER_WRITTEN_TOPICS for p in parts])[part]
+    by_broker = is_brokers_time(
+        is_control=is_control,
+        is_append_time=columns["timestamp_type"] == TIMES.index(LOG_APPEND_TIME),
+        is_brokers_topic=np.array([is_brokers_topic(p.place.topic) for p in parts])[part],
+    )
     is_marker = is_control & has_producer & (columns["record_count"] > 0)
     controls = np.flatnonzero(is_marker)
     is_marker[controls] = np.isin(columns["marker"][controls], _MAY_END)
     flags = {
         "is_marker": is_marker,
         "is_data": columns["is_transactional"] & ~is_control & has_producer,
-        "is_moment": (is_control | is_append_time) & (columns["max_timestamp_ms"] != NONE),
+        "is_moment": by_broker & (columns["max_timestamp_ms"] != NONE),
     }
     starts = _piece_starts(columns, part, cuts)
     first = np.flatnonzero(starts)

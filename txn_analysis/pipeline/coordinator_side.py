@@ -6,7 +6,8 @@ tenth of a second, and this takes a dozen of them.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Collection
+from dataclasses import asdict, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,10 +19,11 @@ from txn_analysis.coordinator.fit import MarkerSums, fit_of, state_at_hand
 from txn_analysis.coordinator.marker_look import Look, looker
 from txn_analysis.coordinator.seen import fit_with, histories_of, state_seen, sums_of_all, views_with
 from txn_analysis.coordinator.state_records import StateRecords
+from txn_analysis.coordinator.state_row import StateRow
 from txn_analysis.kafka.sections import STATE
-from txn_analysis.kafka.transactions import OpenTransaction, TopicPartition
+from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.pipeline.on_spark.markers import PLACE, end_markers, is_foreign, marker_sums, markers_in, with_markers
-from txn_analysis.pipeline.on_spark.state import PICKLED, cluster_ids, state_evidence, told
+from txn_analysis.pipeline.on_spark.state import PICKLED, state_evidence, told
 from txn_analysis.pipeline.on_spark.views import coordinator_views
 from txn_analysis.runs.ended_transactions import ended_listed
 from txn_analysis.spark.parallel import in_parallel
@@ -37,11 +39,12 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.end_markers import EndMarker
     from txn_analysis.coordinator.fit import Fit
     from txn_analysis.coordinator.view import Views
-    from txn_analysis.kafka.transactions import StateRecord
+    from txn_analysis.kafka.transactions import OpenTransaction, PartitionView, StateRecord
     from txn_analysis.pipeline.run import Run
 
-Row = dict[str, Any]
 Key = tuple[TopicPartition, int]
+Followed = Collection["PartitionView"]
+"""All partitions of a run, by what is known of their logs."""
 
 
 class CoordinatorSide(NamedTuple):
@@ -51,63 +54,66 @@ class CoordinatorSide(NamedTuple):
     views: Views
 
 
-def coordinator_side(run: Run, opened: Sequence[Row], health: list[Row], states: DataFrame) -> CoordinatorSide:
+def coordinator_side(
+    run: Run, opened: Sequence[OpenTransaction], followed: Followed, states: DataFrame
+) -> CoordinatorSide:
     """What a run knows of the coordinator, where its inputs are too many to be held.
 
     Args:
         run: whose evidence counts.
-        opened: rows of `transactions`, the open ones that are asked about.
-        health: all rows of `partition_health` of the run.
+        opened: the open transactions that are asked about.
+        followed: all partitions of the run.
         states: the records of the coordinator that are evidence in the run.
     """
     markers = end_markers(run.ended_transactions(), run.rows(PARTITION_HEALTH))
     state_bytes = sum(item["text_bytes"] for item in run.evidence.inputs if _holds_state(item))
     if is_at_hand(state_bytes):
-        return _state_in_memory(run, opened, health, markers)
-    return _on_spark(run, opened, health, markers, states)
+        return _state_in_memory(run, opened, followed, markers)
+    return _on_spark(run, opened, followed, markers, states)
 
 
-def _holds_state(item: Row) -> bool:
+def _holds_state(item: Mapping[str, Any]) -> bool:
     kinds = [section["kind"] for section in item["sections"] or ()]
     return any(kind == STATE or kind.startswith("console") for kind in kinds)
 
 
-def side_at_hand(run: Run, opened: Sequence[Row], health: list[Row]) -> CoordinatorSide:
-    """The same, of a run that is at hand."""
+def side_at_hand(run: Run, opened: Sequence[OpenTransaction], followed: Followed) -> CoordinatorSide:
+    """What a run that is at hand knows of the coordinator; arguments as of `coordinator_side`."""
     records, ended, bare = in_parallel(
         lambda: run.state_records,
         lambda: ended_listed(run, *ENDED_COLUMNS),
         lambda: run.listed(PARTITION_HEALTH, "topic", "partition", "bare_markers"),
     )
-    transactions = [OpenTransaction.of(row) for row in opened]
     found = markers_of(ended, bare)
-    state, known = state_seen(records, health), histories_of(records, found, transactions)
-    fit = fit_with(records, state, known, found, transactions, run.moments.reach_ms)
-    views = views_with(known, transactions, found, run.settings.max_clock_skew_ms)
+    state, known = state_seen(records, followed), histories_of(records, found, opened)
+    fit = fit_with(records, state, known, found, opened, run.moments.reach_ms)
+    views = views_with(known, opened, found, run.settings.max_clock_skew_ms)
     return CoordinatorSide(replace(state, fit=fit), views)
 
 
-def _state_in_memory(run: Run, opened: Sequence[Row], health: list[Row], markers: DataFrame) -> CoordinatorSide:
+def _state_in_memory(
+    run: Run, opened: Sequence[OpenTransaction], followed: Followed, markers: DataFrame
+) -> CoordinatorSide:
     """Logs of any size beside a state that is small: of their markers only those that are asked about are collected."""
-    records = StateRecords(run.settings, run.evidence.section_rows, collected(run.evidence.of(TRANSACTION_STATES)))
-    transactions = [OpenTransaction.of(row) for row in opened]
-    state, known = state_seen(records, health), histories_of(records, None, transactions)
+    rows = collected(run.evidence.of(TRANSACTION_STATES))
+    records = StateRecords(run.settings, run.state_files, [StateRow.of(row) for row in rows])
+    state, known = state_seen(records, followed), histories_of(records, None, opened)
     at_hand = state_at_hand(state, run.settings, run.moments.reach_ms)
     look, found = in_parallel(
         lambda: reduce(Look.plus, told(markers.mapInArrow(looker(known, at_hand), PICKLED)), Look()),
-        lambda: _markers_of_decided(transactions, known, markers, run.settings.max_clock_skew_ms),
+        lambda: _markers_of_decided(opened, known, markers, run.settings.max_clock_skew_ms),
     )
     sums = MarkerSums()
     if at_hand.chains and opened and look.suspects:
         own = _markers_of(look.suspects, markers)
-        sums = replace(sums_of_all(own, known, at_hand, transactions), confirmed_count=look.confirmed_count)
+        sums = replace(sums_of_all(own, known, at_hand, opened), confirmed_count=look.confirmed_count)
     fit = fit_of(
         sums,
         misplaced=state.misplaced,
         is_foreign=bool(at_hand.chains) and look.has_young and not look.knows_one,
-        cluster_ids=records.cluster_ids,
+        cluster_ids=run.state_files.cluster_ids,
     )
-    views = views_with(known, transactions, found, run.settings.max_clock_skew_ms)
+    views = views_with(known, opened, found, run.settings.max_clock_skew_ms)
     return CoordinatorSide(replace(state, fit=fit), views)
 
 
@@ -141,18 +147,18 @@ def _markers_of(keys: Iterable[Key], markers: DataFrame) -> dict[Key, list[EndMa
 
 
 def _on_spark(
-    run: Run, opened: Sequence[Row], health: list[Row], markers: DataFrame, states: DataFrame
+    run: Run, opened: Sequence[OpenTransaction], followed: Followed, markers: DataFrame, states: DataFrame
 ) -> CoordinatorSide:
     state, views = in_parallel(
-        partial(state_evidence, states, run.evidence, health, run.state_count),
+        partial(state_evidence, states, run.evidence, followed, run.state_count),
         lambda: _views(run, opened, markers, states) if opened else {},
     )
-    asked = {row["producer_id"] for row in opened}
+    asked = {transaction.producer_id for transaction in opened}
     return CoordinatorSide(replace(state, fit=_fit(run, asked, markers, states, state)), views)
 
 
-def _views(run: Run, opened: Sequence[Row], markers: DataFrame, states: DataFrame) -> Views:
-    rows = run.warehouse.rows(opened, TRANSACTIONS)
+def _views(run: Run, opened: Sequence[OpenTransaction], markers: DataFrame, states: DataFrame) -> Views:
+    rows = run.warehouse.rows([asdict(transaction) for transaction in opened], TRANSACTIONS)
     return coordinator_views(rows, markers, states, run.settings.max_clock_skew_ms)
 
 
@@ -164,4 +170,4 @@ def _fit(run: Run, asked: set[int], markers: DataFrame, states: DataFrame, state
         lambda: marker_sums(markers, states, at_hand, asked) if is_given and asked else MarkerSums(),
         lambda: is_given and is_foreign(states, markers, at_hand.known_since_ms),
     )
-    return fit_of(sums, misplaced=state.misplaced, is_foreign=is_another, cluster_ids=cluster_ids(run.evidence))
+    return fit_of(sums, misplaced=state.misplaced, is_foreign=is_another, cluster_ids=run.state_files.cluster_ids)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,13 +17,14 @@ from txn_analysis.judge.judgement import Judgement, Judgements, judgements_of
 from txn_analysis.judge.outcome import has_logs, outcome_of
 from txn_analysis.judge.warnings_of_records import id_warnings_of
 from txn_analysis.kafka.topics import GROUP_TOPIC
-from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
+from txn_analysis.kafka.transactions import OPEN_COLUMNS, OpenTransaction, PartitionView
 from txn_analysis.pipeline.coordinator_side import CoordinatorSide, coordinator_side, side_at_hand
 from txn_analysis.pipeline.on_spark.blocked_groups import blocked_groups
 from txn_analysis.pipeline.on_spark.warnings import id_warnings
 from txn_analysis.pipeline.run import digest, parameters
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.read.topic_config import read_topic_configs
+from txn_analysis.runs.run_record import RunRecord
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.storage.commits import commit_run
 from txn_analysis.storage.frames import collected
@@ -39,104 +41,97 @@ from txn_analysis.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from pyspark.sql import DataFrame
+    from collections.abc import Iterable, Sequence
 
     from txn_analysis.coordinator.coverage import StateEvidence
+    from txn_analysis.judge.early_warning import WarningLine
     from txn_analysis.judge.impact import Impact
     from txn_analysis.pipeline.run import Run
+    from txn_analysis.plan.abort_plan import AbortRecord
 
-Row = dict[str, Any]
-
+TableRow = Mapping[str, Any]
 EVIDENCE_TABLES = (INPUTS, LOG_BATCHES, LOG_PIECES, GROUP_OFFSETS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES)
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The answers of one run as rows: its findings, its abort plan, and its own row of `runs`.
+    """The answers of one run: its findings, its abort plan, and its own record.
 
-    As many as transactions are open, so they are held here and written once; `health` is one row per partition.
+    As many as transactions are open, so they are held here and written once. `health` is one row of `partition_health`
+    per partition, for the report.
     """
 
     run: Run
-    health: list[Row]
-    findings: list[Row]
-    plan: list[Row]
-    run_row: Row
+    health: Sequence[TableRow]
+    findings: tuple[Finding, ...]
+    plan: tuple[AbortRecord, ...]
+    record: RunRecord
 
     def write(self) -> None:
         """Write findings and plan, then the row of `runs`, with which everything of the run begins to count."""
+        findings, plan = [finding.row() for finding in self.findings], [record.model_dump() for record in self.plan]
         in_parallel(
-            partial(self.run.replace_rows, self.findings, FINDINGS),
-            partial(self.run.replace_rows, self.plan, ABORT_PLAN),
+            partial(self.run.replace_rows, findings, FINDINGS),
+            partial(self.run.replace_rows, plan, ABORT_PLAN),
         )
-        commit_run(self.run.warehouse, self.run_row)
+        commit_run(self.run.warehouse, self.record.row())
 
 
 def judge(run: Run) -> Judged:
     """The verdict on every open transaction of a reconstructed run, and the plan for those that hang."""
     seen = _seen_at_hand(run) if run.evidence.is_at_hand else _seen_in_tasks(run)
     warnings = [*open_warnings(seen.judged.of_open, run.settings), *seen.of_ids]
-    findings = [finding.row() for finding in _findings(run, seen.judged.of_open)]
-    run_row = _run_row(run, seen, findings, warnings)
-    return Judged(run, seen.health, findings, plan_of(run, findings), run_row)
+    findings = tuple(_findings(run, seen.judged.of_open))
+    plan = abort_plan(findings, run.settings, run.as_of_ms)
+    return Judged(run, seen.health, findings, plan, _record_of(run, seen, findings, warnings))
 
 
 class _Seen(NamedTuple):
     """What was judged, by rows of `partition_health` and by what was seen of the state, and what it says of ids."""
 
-    health: list[Row]
+    health: Sequence[TableRow]
     state: StateEvidence
     judged: Judgements
-    of_ids: list[Row]
+    of_ids: list[WarningLine]
 
 
 def _seen_at_hand(run: Run) -> _Seen:
-    opened, health = in_parallel(partial(run.listed, TRANSACTIONS, outcome=["open"]), run.health)
-    side = side_at_hand(run, opened, health)
-    judged = _judged(run, opened, health, side)
-    return _Seen(health, side.state, judged, id_warnings_of(run.state_records, run.as_of_ms))
+    rows, health = in_parallel(partial(run.listed, TRANSACTIONS, *OPEN_COLUMNS, outcome=["open"]), run.health)
+    opened, followed = _typed(rows, health)
+    side = side_at_hand(run, opened, followed)
+    return _Seen(
+        health, side.state, _judged(run, opened, followed, side), id_warnings_of(run.state_records, run.as_of_ms)
+    )
 
 
 def _seen_in_tasks(run: Run) -> _Seen:
-    opened, health, states = in_parallel(
-        lambda: collected(run.rows(TRANSACTIONS).where(F.col("outcome") == "open")),
+    rows, health, states = in_parallel(
+        lambda: collected(run.rows(TRANSACTIONS).where(F.col("outcome") == "open").select(*OPEN_COLUMNS)),
         run.health,
         run.states,  # may look how many partitions there are
     )
+    opened, followed = _typed(rows, health)
     states.persist()
     try:
-        (state, judged), of_ids = in_parallel(
-            lambda: judgements(run, opened, health, states), lambda: id_warnings(states, run.settings, run.as_of_ms)
+        side, of_ids = in_parallel(
+            lambda: coordinator_side(run, opened, followed, states),
+            lambda: id_warnings(states, run.settings, run.as_of_ms),
         )
     finally:
         states.unpersist()
-    return _Seen(health, state, judged, of_ids)
+    return _Seen(health, side.state, _judged(run, opened, followed, side), of_ids)
 
 
-def judgements(run: Run, opened: list[Row], health: list[Row], states: DataFrame) -> tuple[StateEvidence, Judgements]:
-    """The coordinator's coverage, and the judgement of some open transactions.
-
-    Args:
-        run: whose evidence counts.
-        opened: rows of `transactions`, open ones.
-        health: all rows of `partition_health` of the run.
-        states: the records of the coordinator that are evidence in the run.
-    """
-    side = coordinator_side(run, opened, health, states)
-    return side.state, _judged(run, opened, health, side)
+def _typed(opened: Iterable[TableRow], health: Iterable[TableRow]) -> tuple[list[OpenTransaction], list[PartitionView]]:
+    """Open rows of `transactions`, and rows of `partition_health`, as the judge takes them: here table rows end."""
+    return [OpenTransaction.of(row) for row in opened], [PartitionView.of(row) for row in health]
 
 
-def _judged(run: Run, opened: list[Row], health: list[Row], side: CoordinatorSide) -> Judgements:
-    partitions = {view.topic_partition: view for view in map(PartitionView.of, health)}
-    transactions = [OpenTransaction.of(row) for row in opened]
-    return judgements_of(transactions, partitions, side.views, side.state, run.settings, run.moments)
-
-
-def plan_of(run: Run, findings: list[Row]) -> list[Row]:
-    """The rows of `abort_plan` for the findings of a run."""
-    return [record.model_dump() for record in abort_plan(findings, run.settings, run.as_of_ms)]
+def _judged(
+    run: Run, opened: list[OpenTransaction], followed: list[PartitionView], side: CoordinatorSide
+) -> Judgements:
+    partitions = {view.topic_partition: view for view in followed}
+    return judgements_of(opened, partitions, side.views, side.state, run.settings, run.moments)
 
 
 def _findings(run: Run, judged: list[Judgement]) -> Iterable[Finding]:
@@ -158,7 +153,7 @@ def _with_groups(run: Run, judged: list[Judgement], impacts: Mapping[Place, Impa
     }
 
 
-def _counted(state: StateEvidence) -> Row:
+def _counted(state: StateEvidence) -> dict[str, int | str]:
     """How many partitions of the state were counted on, and why: whoever reads the run later counts on them too."""
     return {
         "transaction_state_partitions": state.count.used,
@@ -166,24 +161,23 @@ def _counted(state: StateEvidence) -> Row:
     }
 
 
-def _run_row(run: Run, seen: _Seen, findings: list[Row], warnings: list[Row]) -> Row:
-    state, judged = seen.state, seen.judged
+def _record_of(run: Run, seen: _Seen, findings: Sequence[Finding], warnings: Sequence[WarningLine]) -> RunRecord:
+    state, judged, settings = seen.state, seen.judged, run.settings
     is_seeing = has_logs((row["topic"], row["is_in_capture"]) for row in seen.health)
     outcome = outcome_of(judged.of_open, has_state=state.seen_count > 0, has_logs=is_seeing)
-    settings, verdict_counts = run.settings, Counter(str(row["verdict"]) for row in findings)
-    coverage = state.coverage(holes_waived=settings.transaction_state_complete) | {"disproved": judged.disproved}
-    return {
-        "run_id": run.run_id,
-        "cluster": settings.cluster,
-        "capture": run.evidence.capture,
-        "earlier_captures": list(reversed(run.evidence.captures[1:])),
-        "as_of_ms": run.as_of_ms,
-        "as_of_basis": "given" if settings.as_of_ms is not None else "newest_broker_timestamp",
-        "parameters": json.dumps(parameters(settings) | _counted(state), sort_keys=True),
-        "input_count": sum(item["capture_rank"] == 0 for item in run.evidence.inputs),
-        "table_versions": run.warehouse.versions(EVIDENCE_TABLES),
-        "verdict_counts": dict(verdict_counts),
-        "state_coverage": json.dumps(coverage, sort_keys=True),
-        "warnings": json.dumps(warnings, sort_keys=True),
-        "outcome": outcome.value,
-    }
+    coverage = state.coverage(holes_waived=settings.transaction_state_complete)
+    return RunRecord(
+        run_id=run.run_id,
+        cluster=settings.cluster,
+        capture=run.evidence.capture,
+        earlier_captures=tuple(reversed(run.evidence.captures[1:])),
+        as_of_ms=run.as_of_ms,
+        as_of_basis="given" if settings.as_of_ms is not None else "newest_broker_timestamp",
+        parameters=json.dumps(parameters(settings) | _counted(state), sort_keys=True),
+        input_count=sum(item["capture_rank"] == 0 for item in run.evidence.inputs),
+        table_versions=run.warehouse.versions(EVIDENCE_TABLES),
+        verdict_counts=dict(Counter(finding.verdict.value for finding in findings)),
+        state_coverage=json.dumps(coverage.plain() | {"disproved": judged.disproved}, sort_keys=True),
+        warnings=json.dumps([asdict(line) for line in warnings], sort_keys=True),
+        outcome=outcome.value,
+    )

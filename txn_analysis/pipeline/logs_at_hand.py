@@ -5,7 +5,6 @@ The same pure functions as in Spark's tasks (`pipeline.on_spark.logs`), and the 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
@@ -157,4 +156,6 @@ def write_linked(linked: LinkedLogs, run: Run) -> None:
 
 def linked_pieces(used: Iterable[Row], ingest_of: Mapping[str, str], cut: Collection[SectionKey]) -> list[Row]:
     """The pieces whose ended transactions are a run's: without those of sections that were cut and folded anew."""
-    return [{"ingest_id": ingest_of[p["input_id"]], **p} for p in used if _section(p) not in cut]
+    return [
+        {"ingest_id": ingest_of[p["input_id"]], **p} for p in used if (p["input_id"], p["section_index"]) not in cut
+    ]

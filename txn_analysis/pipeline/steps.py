@@ -5,19 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import WarehouseError
+from txn_analysis.judge.finding import Finding
 from txn_analysis.pipeline.ingest import Ingested
 from txn_analysis.pipeline.ingest import ingest as read_inputs
 from txn_analysis.pipeline.job_progress import followed
-from txn_analysis.pipeline.judging import judge, plan_of
+from txn_analysis.pipeline.judging import judge
 from txn_analysis.pipeline.logs_at_hand import linked_logs, write_linked
 from txn_analysis.pipeline.on_spark.logs import linked_partitions, partition_health, write_transactions
 from txn_analysis.pipeline.run import Run, start_run
+from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.read.topic_config import read_topic_configs
 from txn_analysis.report.build import build_report
 from txn_analysis.report.progress import silent
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +55,7 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
     with progress.stage("write"):
         judged.write()
     own = [item for item in run.evidence.inputs if item["capture_rank"] == 0]
-    return build_report(judged.run_row, own, judged.health, judged.findings)
+    return build_report(judged.record.row(), own, judged.health, [finding.row() for finding in judged.findings])
 
 
 def reconstruct(spark: Spark, settings: Settings) -> Run:
@@ -105,5 +108,7 @@ def plan_aborts(spark: Spark, settings: Settings) -> Run:
     run = _run_to_write(spark, settings)
     if not run.warehouse.listed(RUNS, "run_id", run_id=[run.run_id]):
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/find_hanging.py first.")
-    run.replace_rows(plan_of(run, run.listed(FINDINGS)), ABORT_PLAN)
+    hanging = [Finding.of(row) for row in run.listed(FINDINGS, verdict=[Verdict.HANGING.value])]
+    plan = abort_plan(hanging, run.settings, run.as_of_ms)
+    run.replace_rows([record.model_dump() for record in plan], ABORT_PLAN)
     return run

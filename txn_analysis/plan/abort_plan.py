@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
@@ -14,15 +14,22 @@ from txn_analysis.text.escape import escape, shell_option
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from typing import Self
 
+    from txn_analysis.judge.finding import Finding
     from txn_analysis.settings import Settings
 
 INT16_MAX = 2**15 - 1
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 _FINGERPRINT_BYTES = 16
+
+# What a record says just as the finding does.
+_AS_FOUND = (
+    *("run_id", "finding_id", "topic", "partition", "producer_id", "producer_epoch", "coordinator_epoch_basis"),
+    *("txn_start_offset", "is_txn_start_exact", "last_timestamp_ms", "rule", "transactional_id"),
+)
 
 Epoch16 = Annotated[int, Field(ge=0, le=INT16_MAX)]
 NonNegativeInt32 = Annotated[int, Field(ge=0, le=INT32_MAX)]
@@ -106,13 +113,11 @@ class AbortRecord(BaseModel):
         return f"{self.topic}-{self.partition}"
 
 
-def abort_plan(
-    findings: Iterable[Mapping[str, Any]], settings: Settings, as_of_ms: int | None
-) -> tuple[AbortRecord, ...]:
+def abort_plan(findings: Iterable[Finding], settings: Settings, as_of_ms: int | None) -> tuple[AbortRecord, ...]:
     """The `abort_plan` table of one run.
 
     Args:
-        findings: rows of `findings` of one run; only the hanging ones give a record.
+        findings: those of one run; only the hanging ones give a record.
         settings: `transaction_max_timeout_ms` and `plan_valid_ms` make the time window.
         as_of_ms: the moment at which the files were copied; epoch milliseconds.
 
@@ -123,7 +128,7 @@ def abort_plan(
     Raises:
         AuditError: a hanging finding cannot become a valid record. It is named; nothing is left out silently.
     """
-    hanging = [finding for finding in findings if finding["verdict"] == Verdict.HANGING]
+    hanging = [finding for finding in findings if finding.verdict is Verdict.HANGING]
     return fingerprinted(_record(finding, settings, as_of_ms) for finding in hanging)
 
 
@@ -150,52 +155,40 @@ def _plan_order(record: AbortRecord) -> tuple[str, int, int, int]:
     return record.topic, record.partition, record.producer_id, record.txn_start_offset
 
 
-def _record(finding: Mapping[str, Any], settings: Settings, as_of_ms: int | None) -> AbortRecord:
-    transactional_id = finding["transactional_id"]
-    is_live = _known_or_feared(finding["is_producer_live"], transactional_id)
-    may_return = _known_or_feared(finding["producer_may_return"], transactional_id)
+def _record(finding: Finding, settings: Settings, as_of_ms: int | None) -> AbortRecord:
+    is_live = _known_or_feared(finding.is_producer_live, finding.transactional_id)
+    may_return = _known_or_feared(finding.producer_may_return, finding.transactional_id)
     not_before_ms = _not_before_ms(finding, settings, as_of_ms)
+    said = {name: getattr(finding, name) for name in _AS_FOUND}
     try:
-        return AbortRecord(
-            run_id=finding["run_id"],
-            finding_id=finding["finding_id"],
-            plan_fingerprint="",
-            topic=finding["topic"],
-            partition=finding["partition"],
-            producer_id=finding["producer_id"],
-            producer_epoch=finding["producer_epoch"],
-            coordinator_epoch=_epoch_to_send(finding),
-            coordinator_epoch_basis=finding["coordinator_epoch_basis"],
-            transaction_result=False,
-            transaction_version=0,
-            txn_start_offset=finding["txn_start_offset"],
-            is_txn_start_exact=finding["is_txn_start_exact"],
-            last_timestamp_ms=finding["last_timestamp_ms"],
-            rule=finding["rule"],
-            evidence=list(finding["evidence"]),
-            transactional_id=transactional_id,
-            not_before_ms=not_before_ms,
-            not_after_ms=max(not_before_ms, as_of_ms or 0) + settings.plan_valid_ms,
-            producer_is_live=is_live,
-            producer_may_return=may_return,
-            precondition=_precondition(finding, must_end_producer=is_live or may_return),
+        return AbortRecord.model_validate(
+            said
+            | {
+                "plan_fingerprint": "",
+                "coordinator_epoch": _epoch_to_send(finding),
+                "transaction_result": False,
+                "transaction_version": 0,
+                "evidence": list(finding.evidence),
+                "not_before_ms": not_before_ms,
+                "not_after_ms": max(not_before_ms, as_of_ms or 0) + settings.plan_valid_ms,
+                "producer_is_live": is_live,
+                "producer_may_return": may_return,
+                "precondition": _precondition(finding, must_end_producer=is_live or may_return),
+            }
         )
     except ValidationError as error:
         fields = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'record'}: {e['msg']}" for e in error.errors())
         raise AuditError(f"{_name(finding)} cannot become an abort marker: {escape(fields)}") from error
 
 
-def _name(finding: Mapping[str, Any]) -> str:
-    where = f"{finding['topic']}-{finding['partition']}"
-    return f"hanging transaction on {escape(where)} (producer id {finding['producer_id']})"
+def _name(finding: Finding) -> str:
+    where = f"{finding.topic}-{finding.partition}"
+    return f"hanging transaction on {escape(where)} (producer id {finding.producer_id})"
 
 
-def _epoch_to_send(finding: Mapping[str, Any]) -> int | None:
+def _epoch_to_send(finding: Finding) -> int | None:
     # Kafka's own tool sends 0 where the partition has seen no marker; any leader epoch is at least that.
-    if finding["coordinator_epoch_basis"] == "none_seen":
-        return 0
-    epoch: int | None = finding["coordinator_epoch"]
-    return epoch
+    return 0 if finding.coordinator_epoch_basis == "none_seen" else finding.coordinator_epoch
 
 
 def _known_or_feared(known: bool | None, transactional_id: str | None) -> bool:
@@ -203,8 +196,8 @@ def _known_or_feared(known: bool | None, transactional_id: str | None) -> bool:
     return transactional_id is not None if known is None else known
 
 
-def _not_before_ms(finding: Mapping[str, Any], settings: Settings, as_of_ms: int | None) -> int:
-    bound_ms: int | None = finding["appended_before_ms"]
+def _not_before_ms(finding: Finding, settings: Settings, as_of_ms: int | None) -> int:
+    bound_ms = finding.appended_before_ms
     base_ms = as_of_ms if bound_ms is None else bound_ms
     if base_ms is None:
         raise AuditError(
@@ -213,18 +206,17 @@ def _not_before_ms(finding: Mapping[str, Any], settings: Settings, as_of_ms: int
     return base_ms + settings.late_after_ms
 
 
-def _precondition(finding: Mapping[str, Any], *, must_end_producer: bool) -> str:
-    topic, partition, epoch = finding["topic"], finding["partition"], finding["producer_epoch"]
-    start, last_ms = finding["txn_start_offset"], finding["last_timestamp_ms"]
+def _precondition(finding: Finding, *, must_end_producer: bool) -> str:
+    topic, partition, epoch = finding.topic, finding.partition, finding.producer_epoch
+    start, last_ms = finding.txn_start_offset, finding.last_timestamp_ms
     lookup = (
         f"a fresh `{TRANSACTIONS} describe-producers {shell_option('--topic', topic)} --partition {partition}` "
-        f"must show producer id {finding['producer_id']} with epoch {epoch} and CurrentTransactionStartOffset {start}"
+        f"must show producer id {finding.producer_id} with epoch {epoch} and CurrentTransactionStartOffset {start}"
         + ("" if last_ms is None else f", and no LastTimestamp after {last_ms}")
     )
-    transactional_id = finding["transactional_id"]
-    if not must_end_producer or transactional_id is None:
+    if not must_end_producer or finding.transactional_id is None:
         return lookup
-    describe = shell_option("--transactional-id", transactional_id)
+    describe = shell_option("--transactional-id", finding.transactional_id)
     return (
         "first end the producer, which may come back and write into the open transaction: stop its application, and "
         f"fence its id. Then a fresh `{TRANSACTIONS} describe {describe}` must show an epoch above {epoch} and "

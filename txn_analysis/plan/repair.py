@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.kafka.transactions import PREPARED, StateRecord, TopicPartition
 from txn_analysis.text.words import iso_utc
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Row = dict[str, Any]
+ProducerPlace = tuple[str, int, int]
+"""Topic, partition and producer id."""
 
 _BROKEN = "evidence_broken"
 
@@ -56,6 +59,90 @@ class Recommended:
         """Kafka's own spelling, such as `orders-3`."""
         return f"{self.topic}-{self.partition}"
 
+    @property
+    def place(self) -> ProducerPlace:
+        """Whose data it is about, and where."""
+        return self.topic, self.partition, self.producer_id
+
+
+class SeenPartition(NamedTuple):
+    """One row of `partition_health`, as far as it tells what became of an abort."""
+
+    run_id: str
+    topic: str
+    partition: int
+    is_in_capture: bool
+    first_offset: int | None
+    end_offset: int | None
+    log_start_offset: int | None
+    last_stable_offset: int | None
+
+
+class SeenOpen(NamedTuple):
+    """One row of `findings`, as far as it tells what became of an abort; `cause` is its name, None before it was told.
+
+    `appended_before_ms` is the latest moment at which its last record can have been written, by the brokers' clocks.
+    """
+
+    run_id: str
+    finding_id: str
+    topic: str
+    partition: int
+    producer_id: int
+    txn_start_offset: int
+    last_offset: int | None
+    verdict: Verdict
+    rule: str
+    missing_evidence: tuple[str, ...]
+    appended_before_ms: int | None
+    cause: str | None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> SeenOpen:
+        """A row of the table with these columns."""
+        said = {name: row[name] for name in cls._fields} | {
+            "verdict": Verdict(row["verdict"]),
+            "missing_evidence": tuple(row["missing_evidence"] or ()),
+            "cause": None if row["cause"] is None else row["cause"]["name"],
+        }
+        return cls(**said)
+
+    @property
+    def place(self) -> ProducerPlace:
+        """Whose data it is, and where."""
+        return self.topic, self.partition, self.producer_id
+
+    @property
+    def span(self) -> tuple[int, int | None]:
+        """Its first and its last offset; the latter is None where that is not known."""
+        return self.txn_start_offset, self.last_offset
+
+
+class SeenEnded(NamedTuple):
+    """One ended row of `transactions`, as far as it tells what became of an abort."""
+
+    topic: str
+    partition: int
+    producer_id: int
+    txn_start_offset: int
+    last_offset: int | None
+    outcome: str
+    end_offset: int
+    end_timestamp_ms: int | None
+    producer_epoch: int | None
+    end_producer_epoch: int | None
+    coordinator_epoch: int | None
+
+    @property
+    def place(self) -> ProducerPlace:
+        """Whose data it was, and where."""
+        return self.topic, self.partition, self.producer_id
+
+    @property
+    def span(self) -> tuple[int, int | None]:
+        """Its first offset, and that of its end marker."""
+        return self.txn_start_offset, self.end_offset
+
 
 @dataclass(frozen=True)
 class Before:
@@ -71,13 +158,13 @@ class Before:
 class After:
     """What a later run saw of the same partition and producer id.
 
-    `health` is its row of `partition_health`, `findings` its open transactions of the producer there, `ended` its
-    ended ones, and `history` the coordinator's records that name the producer id.
+    `health` is what it knew of the partition, `findings` its open transactions of the producer there, `ended` its ended
+    ones, and `history` the coordinator's records that name the producer id.
     """
 
-    health: Row | None
-    findings: tuple[Row, ...]
-    ended: tuple[Row, ...]
+    health: SeenPartition | None
+    findings: tuple[SeenOpen, ...]
+    ended: tuple[SeenEnded, ...]
     history: tuple[StateRecord, ...]
     max_clock_skew_ms: int
 
@@ -102,51 +189,51 @@ def outcome_of(before: Before, after: After) -> Outcome:
     (a timeout, a fencing and transaction version 2 raise the producer epoch by one), or if the coordinator recorded
     between the first capture and the marker that it would end a transaction with this partition.
     """
-    if after.health is None or not after.health["is_in_capture"]:
+    if after.health is None or not after.health.is_in_capture:
         return _outcome(before, after, Repair.NOT_COVERED, f"no file of {before.record.topic_partition} in the capture")
-    same_open = [row for row in after.findings if _is_same(row, before)]
+    same_open = [finding for finding in after.findings if _is_same(finding.span, before)]
     if same_open:
         return _open_outcome(before, after, same_open[0])
-    same_ended = sorted((row for row in after.ended if _is_same(row, before)), key=lambda row: int(row["end_offset"]))
+    same_ended = sorted((e for e in after.ended if _is_same(e.span, before)), key=attrgetter("end_offset"))
     if same_ended:
         return _ended_outcome(before, after, same_ended[0])
-    start = after.health["log_start_offset"] or after.health["first_offset"]
+    start = after.health.log_start_offset or after.health.first_offset
     why = f"neither its data nor an end marker is in the log any more, which begins at offset {start}"
     return _outcome(before, after, Repair.NOT_COVERED, why)
 
 
-def _is_same(row: Row, before: Before) -> bool:
-    """The row shares offsets with what was recommended to be aborted; a start that was not exact may have moved."""
-    starts_before_end = before.last_offset is None or row["txn_start_offset"] <= before.last_offset
-    last = row.get("end_offset") or row["last_offset"]
+def _is_same(span: tuple[int, int | None], before: Before) -> bool:
+    """The span shares offsets with what was recommended to be aborted; a start that was not exact may have moved."""
+    first, last = span
+    starts_before_end = before.last_offset is None or first <= before.last_offset
     return starts_before_end and (last is None or last >= before.record.txn_start_offset)
 
 
-def _open_outcome(before: Before, after: After, finding: Row) -> Outcome:
+def _open_outcome(before: Before, after: After, finding: SeenOpen) -> Outcome:
     assert after.health is not None
-    if finding["rule"] == _BROKEN:
-        missing = "; ".join(finding["missing_evidence"]) or "its log is not proven whole"
+    if finding.rule == _BROKEN:
+        missing = "; ".join(finding.missing_evidence) or "its log is not proven whole"
         return _outcome(before, after, Repair.NOT_COVERED, missing)
-    why = f"no end marker up to offset {after.health['end_offset']}; now {finding['verdict']} ({finding['rule']})"
+    why = f"no end marker up to offset {after.health.end_offset}; now {finding.verdict.value} ({finding.rule})"
     return _outcome(before, after, Repair.STILL_HANGING, why)
 
 
-def _ended_outcome(before: Before, after: After, ended: Row) -> Outcome:
+def _ended_outcome(before: Before, after: After, ended: SeenEnded) -> Outcome:
     coordinators = _sign_of_coordinator(before, after, ended)
     repair = Repair.ENDED_BY_COORDINATOR if coordinators else Repair.REPAIRED
-    marker = "an abort marker" if ended["outcome"] == "ABORT" else "an end marker (the dump does not say which)"
+    marker = "an abort marker" if ended.outcome == "ABORT" else "an end marker (the dump does not say which)"
     why = coordinators or f"{marker} with the epochs of the plan, of which the coordinator recorded nothing"
     return _outcome(before, after, repair, why, ended)
 
 
-def _sign_of_coordinator(before: Before, after: After, ended: Row) -> str | None:
+def _sign_of_coordinator(before: Before, after: After, ended: SeenEnded) -> str | None:
     record = before.record
-    if ended["outcome"] == "COMMIT":
+    if ended.outcome == "COMMIT":
         return "the marker commits, which no plan does: its records are visible now"
-    epoch = ended["end_producer_epoch"]
-    if epoch is not None and epoch not in {record.producer_epoch, ended["producer_epoch"]}:
-        return f"the marker has producer epoch {epoch}, and the data {ended['producer_epoch']}"
-    coordinator_epoch = ended["coordinator_epoch"]
+    epoch = ended.end_producer_epoch
+    if epoch is not None and epoch not in {record.producer_epoch, ended.producer_epoch}:
+        return f"the marker has producer epoch {epoch}, and the data {ended.producer_epoch}"
+    coordinator_epoch = ended.coordinator_epoch
     if None not in {coordinator_epoch, record.coordinator_epoch} and coordinator_epoch != record.coordinator_epoch:
         return f"the marker has coordinator epoch {coordinator_epoch}, and the plan {record.coordinator_epoch}"
     decided = _decision(before, after, ended)
@@ -155,7 +242,7 @@ def _sign_of_coordinator(before: Before, after: After, ended: Row) -> str | None
     return f"the coordinator recorded {decided.state} with this partition at {iso_utc(decided.moment_ms)}"
 
 
-def _decision(before: Before, after: After, ended: Row) -> StateRecord | None:
+def _decision(before: Before, after: After, ended: SeenEnded) -> StateRecord | None:
     """The coordinator's record that it would end a transaction with this partition, since the first capture."""
     record = before.record
     where = TopicPartition(record.topic, record.partition)
@@ -165,19 +252,19 @@ def _decision(before: Before, after: After, ended: Row) -> StateRecord | None:
         if state.state not in PREPARED or not state.concerns(where, record.producer_id) or at_ms is None:
             continue
         is_since = before.as_of_ms is None or at_ms > before.as_of_ms - skew_ms
-        is_until = ended["end_timestamp_ms"] is None or at_ms <= ended["end_timestamp_ms"] + skew_ms
+        is_until = ended.end_timestamp_ms is None or at_ms <= ended.end_timestamp_ms + skew_ms
         if is_since and is_until:
             return state
     return None
 
 
-def _outcome(before: Before, after: After, repair: Repair, why: str, ended: Row | None = None) -> Outcome:
+def _outcome(before: Before, after: After, repair: Repair, why: str, ended: SeenEnded | None = None) -> Outcome:
     return Outcome(
         before.record,
         repair,
-        ended["end_offset"] if ended else None,
-        ended["end_timestamp_ms"] if ended else None,
+        ended.end_offset if ended else None,
+        ended.end_timestamp_ms if ended else None,
         before.last_stable_offset,
-        after.health["last_stable_offset"] if after.health else None,
+        after.health.last_stable_offset if after.health else None,
         why,
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.compute as pc
 
+from txn_analysis.judge.timeline import LoggedBatch
 from txn_analysis.tables import LOG_BATCHES
 
 if TYPE_CHECKING:
@@ -17,32 +18,18 @@ if TYPE_CHECKING:
     from txn_analysis.kafka.transactions import OpenTransaction
     from txn_analysis.runs.evidence import Evidence
 
-Row = dict[str, Any]
-
 _OWN_BATCHES = 3
 _MARKERS = 2
-_SHOWN = (
-    "base_offset",
-    "last_offset",
-    "record_count",
-    "producer_id",
-    "producer_epoch",
-    "is_control",
-    "marker",
-    "coordinator_epoch",
-    "max_timestamp_ms",
-    "timestamp_type",
-)
 
 
-def batches_around(evidence: Evidence, opened: Sequence[OpenTransaction]) -> list[list[Row]]:
+def batches_around(evidence: Evidence, opened: Sequence[OpenTransaction]) -> list[list[LoggedBatch]]:
     """Of each transaction its first and last batches, its producer's marker before it, and the markers around it."""
     around = [_Around(transaction) for transaction in opened]
     topics, partitions = {one.topic for one in opened}, {one.partition for one in opened}
-    for batch in evidence.batches(LOG_BATCHES, "topic", "partition", *_SHOWN, topic=topics, partition=partitions):
+    for batch in evidence.batches(LOG_BATCHES, "partition", *LoggedBatch._fields, topic=topics, partition=partitions):
         for one in around:
             one.add(batch)
-    return [one.rows for one in around]
+    return [one.batches for one in around]
 
 
 class _Around:
@@ -69,10 +56,10 @@ class _Around:
             self._after.add(batch, pc.and_(pc.and_(is_here, is_marker), is_after))
 
     @property
-    def rows(self) -> list[Row]:
-        """Each once."""
+    def batches(self) -> list[LoggedBatch]:
+        """What is shown, each batch once."""
         parts = (self._first, self._last, self._own_marker, self._before, self._after)
-        return [*{offset: row for part in parts for offset, row in part.found.items()}.values()]
+        return [*{offset: batch for part in parts for offset, batch in part.found.items()}.values()]
 
 
 class _Nearest:
@@ -83,7 +70,7 @@ class _Nearest:
 
     def __init__(self, count: int) -> None:
         self._kept = slice(count) if count > 0 else slice(count, None)
-        self.found: dict[int, Row] = {}
+        self.found: dict[int, LoggedBatch] = {}
 
     def add(self, batch: pa.RecordBatch, is_meant: pa.Array) -> None:
         """Look among the rows of a batch that are meant; NULL means no."""
@@ -91,6 +78,7 @@ class _Nearest:
         if not len(places):
             return
         _, first = np.unique(batch["base_offset"].to_numpy()[places], return_index=True)
-        rows = batch.select([*_SHOWN]).take(places[first[self._kept]]).to_pylist()
-        every = {row["base_offset"]: row for row in rows} | self.found
+        nearest = batch.select([*LoggedBatch._fields]).take(places[first[self._kept]])
+        found = map(LoggedBatch._make, zip(*(column.to_pylist() for column in nearest.columns), strict=True))
+        every = {one.base_offset: one for one in found} | self.found
         self.found = {offset: every[offset] for offset in sorted(every)[self._kept]}

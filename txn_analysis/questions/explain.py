@@ -5,9 +5,11 @@ Nothing is judged here: a finding keeps the rules that were asked, and what each
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.judge.finding import Finding
 from txn_analysis.judge.timeline import timeline
 from txn_analysis.kafka.transactions import OPEN_COLUMNS, OpenTransaction
 from txn_analysis.questions.batches_around import batches_around
@@ -18,16 +20,14 @@ from txn_analysis.tables import FINDINGS, TRANSACTIONS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from txn_analysis.judge.timeline import LoggedBatch
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.past_run import PastRun
 
-Row = dict[str, Any]
-
 MOST_EXPLAINED = 20
 _RECORDS_BEFORE, _RECORDS_AFTER, _LAST_RECORDS = 4, 6, 3
-_KEY = ("topic", "partition", "producer_id", "txn_start_offset")
-_TOLD = (*_KEY, "transactional_id", "verdict", "rule", "cause", "rules_asked", "would_change")
+Key = tuple[str, int, int, int]
 
 
 def explain(run: PastRun, filters: Filters, start_offset: int | None = None) -> list[Explanation]:
@@ -43,45 +43,40 @@ def explain(run: PastRun, filters: Filters, start_offset: int | None = None) -> 
         WarehouseError: an earlier version judged the run, and did not keep what its rules said.
     """
     wanted: dict[str, Any] = {} if start_offset is None else {"txn_start_offset": [start_offset]}
-    findings = run.listed(FINDINGS, *_TOLD, **filters.rows, **wanted)
+    findings = [Finding.of(row) for row in run.listed(FINDINGS, **filters.rows, **wanted)]
     if not findings:
         raise ConfigError("no open transaction of this run fits; the verb `report` lists them")
     if len(findings) > MOST_EXPLAINED:
         raise ConfigError(f"more than {MOST_EXPLAINED} open transactions fit; say more with --topic, --partition, ...")
-    if any(finding["rules_asked"] is None for finding in findings):
+    if not all(finding.rules_asked for finding in findings):
         raise WarehouseError(
             f"{run.warehouse.root}: {run.run_id} was judged by an earlier version: audit its files again"
         )
     rows = run.listed(TRANSACTIONS, *OPEN_COLUMNS, outcome=["open"], **filters.rows, **wanted)
-    opened = {_key(row): OpenTransaction.of(row) for row in rows}
+    opened = {_key(transaction): transaction for transaction in map(OpenTransaction.of, rows)}
     batches = batches_around(run.evidence, [opened[_key(finding)] for finding in findings])
-    histories = of_ids(run, {finding["transactional_id"] for finding in findings} - {None})
-    return [
-        _explanation(
-            run.run_id, finding, opened[_key(finding)], batches[at], histories.get(finding["transactional_id"], [])
-        )
-        for at, finding in sorted(enumerate(findings), key=lambda numbered: _in_order(numbered[1]))
+    histories = of_ids(run, {f.transactional_id for f in findings if f.transactional_id is not None})
+    explained = [
+        _explanation(finding, opened[_key(finding)], around, histories.get(finding.transactional_id or "", []))
+        for finding, around in zip(findings, batches, strict=True)
     ]
+    return sorted(explained, key=attrgetter("topic", "partition", "txn_start_offset"))
 
 
-def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in _KEY)
-
-
-def _in_order(finding: Row) -> tuple[Any, ...]:
-    return finding["topic"], finding["partition"], finding["txn_start_offset"]
+def _key(one: Finding | OpenTransaction) -> Key:
+    return one.topic, one.partition, one.producer_id, one.txn_start_offset
 
 
 def _explanation(
-    run_id: str, finding: Row, opened: OpenTransaction, batches: list[Row], history: Sequence[StateRecord]
+    finding: Finding, opened: OpenTransaction, batches: list[LoggedBatch], history: Sequence[StateRecord]
 ) -> Explanation:
-    told = {name: value for name, value in finding.items() if name != "rules_asked"}
+    events = timeline(batches, _records_around(opened, history), opened.producer_id)
+    told = finding.row()
     return Explanation.model_validate(
         told
         | {
-            "run_id": run_id,
-            "events": timeline(batches, _records_around(opened, history), opened.producer_id),
-            "rules": finding["rules_asked"],
+            "events": [event._asdict() for event in events],
+            "rules": told["rules_asked"],
             "are_batches_kept": bool(batches),
         }
     )

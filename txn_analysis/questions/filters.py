@@ -7,7 +7,6 @@ twice adds. A pattern, a duration or a state may match nothing.
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from dataclasses import dataclass
 from itertools import chain
@@ -24,7 +23,7 @@ from txn_analysis.text.words import listed, ranges
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from txn_analysis.runs.run_tables import RunTables
+    from txn_analysis.runs.run_tables import AskedFinding, RunTables
 
 _MOST_NAMED = 8
 _NAME_WIDTH = 80
@@ -71,23 +70,23 @@ class Filters:
         patterns = self.transactional_id_patterns
         return transactional_id is not None and any(re.fullmatch(p, transactional_id) for p in patterns)
 
-    def has(self, row: Mapping[str, Any], *, in_doubt: bool) -> bool:
-        """Whether a row of `findings` is wanted.
+    def has(self, finding: AskedFinding, *, in_doubt: bool) -> bool:
+        """Whether a finding is wanted.
 
         Args:
-            row: the finding.
+            finding: the finding.
             in_doubt: what is not known of it may be what is asked for.
         """
         asked = (
-            (self.topics, row["topic"]),
-            (self.partitions, row["partition"]),
-            (self.producer_ids, row["producer_id"]),
-            (self.states, row["coordinator_state"]),
-            (self.state_partitions, row["state_partition"]),
+            (self.topics, finding.topic),
+            (self.partitions, finding.partition),
+            (self.producer_ids, finding.producer_id),
+            (self.states, finding.coordinator_state),
+            (self.state_partitions, finding.state_partition),
         )
         is_named = all(not wanted or value in wanted or (in_doubt and value is None) for wanted, value in asked)
-        is_id = self.has_id(row["transactional_id"]) or (in_doubt and row["transactional_id"] is None)
-        idle_ms = row["idle_ms"]
+        is_id = self.has_id(finding.transactional_id) or (in_doubt and finding.transactional_id is None)
+        idle_ms = finding.idle_ms
         is_long = self.duration_ms is None or (in_doubt if idle_ms is None else idle_ms > self.duration_ms)
         return is_named and is_id and is_long
 
@@ -99,14 +98,14 @@ class Filters:
 
     @property
     def rows(self) -> dict[str, tuple[Any, ...]]:
-        """The same, and the wanted producer ids."""
+        """The wanted topics, partitions and producer ids, as `Stored.listed` takes them."""
         return self.places | ({"producer_id": self.producer_ids} if self.producer_ids else {})
 
-    def has_one_of(self, places: Iterable[Mapping[str, Any]]) -> bool:
+    def has_one_of(self, places: Iterable[tuple[str, int]]) -> bool:
         """Whether one of some partitions is wanted."""
         return not self.topics or any(
-            place["topic"] in self.topics and (not self.partitions or place["partition"] in self.partitions)
-            for place in places
+            topic in self.topics and (not self.partitions or partition in self.partitions)
+            for topic, partition in places
         )
 
 
@@ -124,7 +123,7 @@ def check_seen(tables: RunTables, filters: Filters, *, of_coordinator: bool = Fa
     if filters.topics:
         _check_places(filters, tables.places(of_coordinator=of_coordinator))
     if filters.state_partitions:
-        _check_state_partitions(filters, json.loads(tables.run["state_coverage"]))
+        _check_state_partitions(filters, tables.run.coverage)
     if filters.producer_ids:
         unseen = sorted(set(filters.producer_ids) - _producers_seen(tables, filters.producer_ids))
         if unseen:

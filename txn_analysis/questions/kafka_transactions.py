@@ -13,7 +13,7 @@ What is unknown is None, and null in JSON. In text it is what the tool prints th
 
 from __future__ import annotations
 
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.errors import WarehouseError
@@ -24,19 +24,11 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.questions.filters import Filters
-
-Row = dict[str, Any]
+    from txn_analysis.runs.run_tables import AskedFinding, ProducerState
 
 _MS_PER_MIN = 60_000
-_PRODUCER_FIELDS = (
-    "producer_id",
-    "producer_epoch",
-    "coordinator_epoch",
-    "last_sequence",
-    "last_timestamp_ms",
-    "txn_start_offset",
-)
 _RUNNING = ("Ongoing", "PrepareCommit", "PrepareAbort")
 
 FIND_HANGING = (
@@ -73,21 +65,21 @@ DESCRIBE_PRODUCERS = (
 )
 
 
-def find_hanging(findings: Iterable[Row], filters: Filters, since: Iterable[Row] = ()) -> Answer:
+def find_hanging(findings: Iterable[AskedFinding], filters: Filters, since: Iterable[AskedFinding] = ()) -> Answer:
     """The hanging findings; `Duration(min)` is whole minutes since the last write, as Kafka's.
 
     `since`: findings of another run; what hung there already is left out.
     """
     known = _hanging(since)
     found = [
-        row
-        for row in findings
-        if row["verdict"] == Verdict.HANGING.value
-        and row["finding_id"] not in known
-        and filters.has(row, in_doubt=False)
+        finding
+        for finding in findings
+        if finding.verdict is Verdict.HANGING
+        and finding.finding_id not in known
+        and filters.has(finding, in_doubt=False)
     ]
-    order = itemgetter("topic", "partition", "txn_start_offset", "producer_id")
-    return Answer(FIND_HANGING, tuple(_hanging_row(row) for row in sorted(found, key=order)))
+    order = attrgetter("topic", "partition", "txn_start_offset", "producer_id")
+    return Answer(FIND_HANGING, tuple(_hanging_row(finding) for finding in sorted(found, key=order)))
 
 
 class OpenRow(NamedTuple):
@@ -100,7 +92,7 @@ class OpenRow(NamedTuple):
 
 
 def asked_about(
-    findings: Iterable[Row], filters: Filters, since: Iterable[Row] = (), *, has_state: bool
+    findings: Iterable[AskedFinding], filters: Filters, since: Iterable[AskedFinding] = (), *, has_state: bool
 ) -> list[OpenRow]:
     """The open transactions that a question is about, hanging or not; what is in doubt may be what is asked for.
 
@@ -111,58 +103,54 @@ def asked_about(
         has_state: at least one partition of `__transaction_state` was given.
     """
     known, found = _hanging(since), []
-    for row in findings:
-        verdict = Verdict(row["verdict"])
-        is_new = row["finding_id"] not in known
-        if is_new and filters.has(row, in_doubt=verdict is Verdict.INCONCLUSIVE or not has_state):
-            found.append(OpenRow(verdict, row["late_by_ms"], row["topic"], row["partition"]))
+    for finding in findings:
+        is_in_doubt = finding.verdict is Verdict.INCONCLUSIVE or not has_state
+        if finding.finding_id not in known and filters.has(finding, in_doubt=is_in_doubt):
+            found.append(OpenRow(finding.verdict, finding.late_by_ms, finding.topic, finding.partition))
     return found
 
 
-def _hanging(findings: Iterable[Row]) -> set[str]:
-    return {row["finding_id"] for row in findings if row["verdict"] == Verdict.HANGING.value}
+def _hanging(findings: Iterable[AskedFinding]) -> set[str]:
+    return {finding.finding_id for finding in findings if finding.verdict is Verdict.HANGING}
 
 
-def list_transactions(states: Iterable[Row], as_of_ms: int | None, filters: Filters) -> Answer:
+def list_transactions(states: Iterable[StateRecord], as_of_ms: int | None, filters: Filters) -> Answer:
     """The transactional ids with their current state; removed ones are not listed, as Kafka's tool does.
 
     A `duration_ms` keeps running transactions whose start is known; topics and partitions keep those that list one.
     """
     found = sorted(
-        (row["transactional_id"], _coordinator(row), row["producer_id"], row["state"])
-        for row in states
-        if _is_listed(row) and _is_wanted(row, as_of_ms, filters)
+        (record.transactional_id, _coordinator(record), record.producer_id, record.state)
+        for record in states
+        if _is_listed(record) and _is_wanted(record, as_of_ms, filters)
     )
     return Answer(LIST, tuple(found))
 
 
-def _is_listed(state: Row) -> bool:
+def _is_listed(record: StateRecord) -> bool:
     # A Dead id is being removed: Kafka's coordinator leaves it out as well.
-    return not state["is_tombstone"] and state["state"] != "Dead"
+    return not record.is_tombstone and record.state != "Dead"
 
 
-def _is_wanted(state: Row, as_of_ms: int | None, filters: Filters) -> bool:
+def _is_wanted(record: StateRecord, as_of_ms: int | None, filters: Filters) -> bool:
     asked = (
-        (filters.producer_ids, state["producer_id"]),
-        (filters.states, state["state"]),
-        (filters.state_partitions, state["state_partition"]),
+        (filters.producer_ids, record.producer_id),
+        (filters.states, record.state),
+        (filters.state_partitions, record.state_partition),
     )
     is_named = all(not wanted or value in wanted for wanted, value in asked)
-    is_long = filters.duration_ms is None or _runs_longer(state, as_of_ms, filters.duration_ms)
-    return (
-        is_named
-        and is_long
-        and filters.has_id(state["transactional_id"])
-        and filters.has_one_of(state["topic_partitions"] or ())
-    )
+    is_long = filters.duration_ms is None or _runs_longer(record, as_of_ms, filters.duration_ms)
+    has_place = filters.has_one_of(record.topic_partitions)
+    return is_named and is_long and has_place and filters.has_id(record.transactional_id)
 
 
-def _runs_longer(state: Row, as_of_ms: int | None, duration_ms: int) -> bool:
-    is_known = as_of_ms is not None and state["start_ms"] is not None
-    return is_known and state["state"] in _RUNNING and as_of_ms - state["start_ms"] > duration_ms
+def _runs_longer(record: StateRecord, as_of_ms: int | None, duration_ms: int) -> bool:
+    if as_of_ms is None or record.start_ms is None:
+        return False
+    return record.state in _RUNNING and as_of_ms - record.start_ms > duration_ms
 
 
-def describe(states: Iterable[Row], as_of_ms: int | None, *transactional_ids: str) -> Answer:
+def describe(states: Iterable[StateRecord], as_of_ms: int | None, *transactional_ids: str) -> Answer:
     """Some transactional ids; start and duration only while a transaction is running.
 
     Args:
@@ -173,61 +161,57 @@ def describe(states: Iterable[Row], as_of_ms: int | None, *transactional_ids: st
     Raises:
         WarehouseError: the run saw no such id, or its last record removes it.
     """
-    known = {row["transactional_id"]: row for row in states}
+    known = {record.transactional_id: record for record in states}
     return Answer(DESCRIBE, tuple(_described(known.get(name), as_of_ms, name) for name in transactional_ids))
 
 
-def _described(row: Row | None, as_of_ms: int | None, transactional_id: str) -> tuple[Any, ...]:
-    if row is None or row["is_tombstone"]:
-        why = "was removed (tombstone)" if row is not None else "is in no record that this run saw"
+def _described(record: StateRecord | None, as_of_ms: int | None, transactional_id: str) -> tuple[Any, ...]:
+    if record is None or record.is_tombstone:
+        why = "was removed (tombstone)" if record is not None else "is in no record that this run saw"
         raise WarehouseError(f"transactional id {escape(transactional_id)} {why}; the verb `list` shows all ids")
-    start_ms = row["start_ms"] if row["state"] in _RUNNING else None
+    start_ms = record.start_ms if record.state in _RUNNING else None
     duration_ms = None if start_ms is None or as_of_ms is None else as_of_ms - start_ms
-    listed = sorted((p["topic"], p["partition"]) for p in row["topic_partitions"] or [])
     return (
-        _coordinator(row),
-        row["transactional_id"],
-        row["producer_id"],
-        row["producer_epoch"],
-        row["state"],
-        row["timeout_ms"],
+        _coordinator(record),
+        record.transactional_id,
+        record.producer_id,
+        record.producer_epoch,
+        record.state,
+        record.timeout_ms,
         start_ms,
         duration_ms,
-        [f"{topic}-{partition}" for topic, partition in listed],
+        [f"{topic}-{partition}" for topic, partition in sorted(record.topic_partitions)],
     )
 
 
-def describe_producers(health: Iterable[Row], topic: str, partition: int, producer_ids: Collection[int] = ()) -> Answer:
+def describe_producers(
+    producers: Iterable[ProducerState] | None, topic: str, partition: int, producer_ids: Collection[int] = ()
+) -> Answer:
     """The producers of one partition at the end of its log, by producer id; all of them, or some.
 
     Raises:
-        WarehouseError: the run saw nothing of the partition.
+        WarehouseError: the run saw nothing of the partition; `producers` is None.
     """
-    row = next((row for row in health if (row["topic"], row["partition"]) == (topic, partition)), None)
-    if row is None:
+    if producers is None:
         raise WarehouseError(f"this run saw nothing of {escape(topic)}-{partition}; the verb `report` says what it saw")
-    wanted = [p for p in row["producers"] or [] if not producer_ids or p["producer_id"] in producer_ids]
-    producers = sorted(wanted, key=lambda producer: int(producer["producer_id"]))
-    return Answer(
-        DESCRIBE_PRODUCERS, tuple(tuple(producer[name] for name in _PRODUCER_FIELDS) for producer in producers)
-    )
+    wanted = [tuple(producer) for producer in producers if not producer_ids or producer.producer_id in producer_ids]
+    return Answer(DESCRIBE_PRODUCERS, tuple(sorted(wanted, key=itemgetter(0))))
 
 
-def _hanging_row(row: Row) -> tuple[Any, ...]:
-    idle_ms = row["idle_ms"]
+def _hanging_row(finding: AskedFinding) -> tuple[Any, ...]:
     return (
-        row["topic"],
-        row["partition"],
-        row["producer_id"],
-        row["producer_epoch"],
-        row["coordinator_epoch"],
-        row["txn_start_offset"],
-        row["last_timestamp_ms"],
-        None if idle_ms is None else idle_ms // _MS_PER_MIN,
-        row["transactional_id"],
-        row["rule"],
+        finding.topic,
+        finding.partition,
+        finding.producer_id,
+        finding.producer_epoch,
+        finding.coordinator_epoch,
+        finding.txn_start_offset,
+        finding.last_timestamp_ms,
+        None if finding.idle_ms is None else finding.idle_ms // _MS_PER_MIN,
+        finding.transactional_id,
+        finding.rule,
     )
 
 
-def _coordinator(row: Row) -> str | None:
-    return None if row["state_partition"] is None else f"__transaction_state-{row['state_partition']}"
+def _coordinator(record: StateRecord) -> str | None:
+    return None if record.state_partition is None else f"__transaction_state-{record.state_partition}"

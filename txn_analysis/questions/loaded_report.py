@@ -24,9 +24,9 @@ def load_report(warehouse: Stored, settings: Settings, run_id: str | None = None
     """
     tables = run_tables(warehouse, settings.cluster, run_id)
     run = tables.run
-    own = warehouse.listed(INPUTS, cluster=[run["cluster"]], capture=[run["capture"]])
+    own = warehouse.listed(INPUTS, cluster=[run.cluster], capture=[run.capture])
     of_health = [name for name in PARTITION_HEALTH.names if name != "producers"]
-    return build_report(run, own, tables.listed(PARTITION_HEALTH, *of_health), tables.listed(FINDINGS))
+    return build_report(run.row(), own, tables.listed(PARTITION_HEALTH, *of_health), tables.listed(FINDINGS))
 
 
 def pictures(warehouse: Stored, report: AuditReport) -> Pictures:

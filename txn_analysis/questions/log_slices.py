@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.report.pictures import MarkerPoint
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -24,7 +26,6 @@ MARKER_SLICES = 50
 
 _NOWHERE = -1
 
-Row = dict[str, Any]
 Place = tuple[str, int]
 
 
@@ -40,12 +41,24 @@ class Shown(NamedTuple):
         return np.clip(np.floor(share * count), 0, count - 1).astype(np.int64)
 
 
+class EndPoint(NamedTuple):
+    """Where a log ended in one slice, and its last stable offset then.
+
+    `moment_ms` is the last time of a broker's clock in the slice, `timestamp_ms` the last of any clock; None without.
+    """
+
+    end_offset: int
+    moment_ms: int | None
+    timestamp_ms: int | None
+    last_stable_offset: int
+
+
 def log_points(
     appends: Iterable[pa.RecordBatch],
     transactions: Iterable[pa.RecordBatch],
     shown: Mapping[Place, Shown],
     as_of_ms: int | None,
-) -> dict[Place, list[Row]]:
+) -> dict[Place, list[EndPoint]]:
     """Where logs ended when, and their last stable offset then.
 
     Args:
@@ -56,8 +69,7 @@ def log_points(
         as_of_ms: when the files were copied; a later timestamp is not believed.
 
     Returns:
-        By partition, for each slice that holds something: `slice`, `end_offset`, `moment_ms` and `timestamp_ms` or
-        None, `last_stable_offset`.
+        By partition, one for each slice that holds something.
     """
     ends = {place: _Ends(window, as_of_ms) for place, window in shown.items()}
     for place, batch in _by_place(appends, shown):
@@ -68,7 +80,9 @@ def log_points(
     return {place: of_place.points(held[place].offsets) for place, of_place in ends.items()}
 
 
-def marker_points(transactions: Iterable[pa.RecordBatch], shown: Mapping[Place, Shown]) -> dict[Place, list[Row]]:
+def marker_points(
+    transactions: Iterable[pa.RecordBatch], shown: Mapping[Place, Shown]
+) -> dict[Place, list[MarkerPoint]]:
     """End markers.
 
     Args:
@@ -76,8 +90,7 @@ def marker_points(transactions: Iterable[pa.RecordBatch], shown: Mapping[Place, 
         shown: the partitions.
 
     Returns:
-        By partition, for each slice and outcome that has one: `outcome`, `marker_count`, `offset` and `time_ms` of the
-        last of them.
+        By partition, one for each slice and outcome that has one.
     """
     found: dict[Place, defaultdict[str, _Markers]] = {place: defaultdict(_Markers) for place in shown}
     for place, batch in _by_place(transactions, shown):
@@ -88,7 +101,7 @@ def marker_points(transactions: Iterable[pa.RecordBatch], shown: Mapping[Place, 
             own = inside.filter(pc.equal(inside["outcome"], outcome))
             found[place][outcome].add(_numbers(own["end_offset"]), _numbers(own["end_timestamp_ms"]), window)
     return {
-        place: [{"outcome": outcome} | point for outcome, own in of_place.items() for point in own.points()]
+        place: [point for outcome, own in of_place.items() for point in own.points(outcome)]
         for place, of_place in found.items()
     }
 
@@ -158,16 +171,15 @@ class _Ends:
         """Of the slices that hold something, in order."""
         return self._ends[self._ends > 0]
 
-    def points(self, held: Array) -> list[Row]:
+    def points(self, held: Array) -> list[EndPoint]:
         numbers = np.flatnonzero(self._ends).tolist()
         return [
-            {
-                "slice": number,
-                "end_offset": int(self._ends[number]),
-                "moment_ms": self._moments.at(number),
-                "timestamp_ms": self._timestamps.at(number),
-                "last_stable_offset": min(int(stable), int(self._ends[number])),
-            }
+            EndPoint(
+                end_offset=int(self._ends[number]),
+                moment_ms=self._moments.at(number),
+                timestamp_ms=self._timestamps.at(number),
+                last_stable_offset=min(int(stable), int(self._ends[number])),
+            )
             for number, stable in zip(numbers, held.tolist(), strict=True)
         ]
 
@@ -203,13 +215,10 @@ class _Markers:
         np.add.at(self._counts, slices, 1)
         self._last.add(slices, offsets, times_ms)
 
-    def points(self) -> list[Row]:
+    def points(self, outcome: str) -> list[MarkerPoint]:
+        last = self._last
         return [
-            {
-                "marker_count": int(self._counts[number]),
-                "offset": int(self._last.offsets[number]),
-                "time_ms": self._last.at(number),
-            }
+            MarkerPoint(int(last.values[number]), int(last.offsets[number]), outcome, int(self._counts[number]))
             for number in np.flatnonzero(self._counts).tolist()
         ]
 

@@ -75,7 +75,7 @@ def history_answer(past: Sequence[Past]) -> Answer:
                 item.outcome.record.rule,
                 item.cause,
                 _since(item),
-                item.findings[0]["run_id"],
+                item.findings[0].run_id,
                 item.recommended_in,
                 item.outcome.repair.value,
                 item.ended_in,
@@ -112,4 +112,4 @@ def _transaction(outcome: Outcome) -> tuple[str, int, int, int, str | None]:
 
 def _since(item: Past) -> str:
     """The latest moment at which its last record can have been written, by the brokers' clocks."""
-    return iso_utc(item.findings[0]["appended_before_ms"])
+    return iso_utc(item.findings[0].appended_before_ms)

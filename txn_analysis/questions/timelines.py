@@ -7,18 +7,19 @@ the worst first (`log_slices`).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.kafka.clock import LOG_APPEND_TIME, is_brokers_time
 from txn_analysis.kafka.topics import BROKER_WRITTEN_TOPICS
 from txn_analysis.kafka.transactions import TOMBSTONE
 from txn_analysis.questions.log_slices import Place, Shown, log_points, marker_points
 from txn_analysis.report.pictures import (
     IdTimeline,
     LogPoint,
-    MarkerPoint,
     PartitionTimeline,
     Pictures,
     RunPoint,
@@ -32,9 +33,12 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from txn_analysis.columns.arrays import Array
     from txn_analysis.coordinator.history import History
     from txn_analysis.kafka.transactions import StateRecord
+    from txn_analysis.questions.log_slices import EndPoint
     from txn_analysis.report.model import AuditReport, PartitionItem
+    from txn_analysis.report.pictures import MarkerPoint
     from txn_analysis.runs.evidence import Evidence
     from txn_analysis.runs.run_tables import RunTables
 
@@ -45,18 +49,16 @@ MOST_RUNS = 30
 
 _PLACE = ("topic", "partition")
 _APPENDS = (*_PLACE, "base_offset", "last_offset", "moment_ms", "timestamp_ms")
-_OF_BATCHES = (*_PLACE, "base_offset", "last_offset", "max_timestamp_ms", "is_control", "marker", "timestamp_type")
+_OF_BATCHES = (*_PLACE, "base_offset", "last_offset", "max_timestamp_ms", "is_control", "timestamp_type")
 _OF_PIECES = (*_PLACE, "first_offset", "last_offset", "last_moment_ms", "max_timestamp_ms")
 _OF_TRANSACTIONS = (*_PLACE, "txn_start_offset", "end_offset", "end_timestamp_ms", "outcome")
-
-Row = dict[str, Any]
 
 
 def pictures_of(report: AuditReport, tables: RunTables) -> Pictures:
     """The series of one report, from the tables of its run."""
     ids = _worst_ids(report)
     partitions = _partition_timelines(tables, worst_places(report), report.run.as_of_ms)
-    return Pictures(partitions, _id_timelines(of_ids(tables.finished(), ids), ids), _run_points(run_points(tables)))
+    return Pictures(partitions, _id_timelines(of_ids(tables.finished(), ids), ids), run_points(tables))
 
 
 def worst_places(report: AuditReport) -> dict[Place, Shown]:
@@ -90,21 +92,27 @@ def _worst_ids(report: AuditReport) -> list[str]:
 
 
 def _batches(evidence: Evidence, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
-    """Per batch: offsets, the time of a broker's clock if it has one (as `log.summary` sees it), any other."""
+    """Per batch: offsets, the time of a broker's clock if it has one, any other."""
     broker_written = pa.array(sorted(BROKER_WRITTEN_TOPICS), pa.string())
-    ending = pa.array(["COMMIT", "ABORT"])
     for batch in evidence.batches(LOG_BATCHES, *_OF_BATCHES, **_of(places)):
-        is_ending = pc.or_(pc.is_null(batch["marker"]), pc.is_in(batch["marker"], ending))
-        is_append_time = pc.fill_null(pc.equal(batch["timestamp_type"], "LogAppendTime"), fill_value=False)
-        is_moment = pc.or_(pc.and_(batch["is_control"], is_ending), is_append_time)
-        is_moment = pc.or_(is_moment, pc.is_in(batch["topic"], broker_written))
+        by_broker = is_brokers_time(
+            is_control=_mask(batch["is_control"]),
+            is_append_time=_mask(pc.equal(batch["timestamp_type"], LOG_APPEND_TIME)),
+            is_brokers_topic=_mask(pc.is_in(batch["topic"], broker_written)),
+        )
         timestamps = batch["max_timestamp_ms"]
-        moments = pc.if_else(is_moment, timestamps, pa.scalar(None, pa.int64()))
+        moments = pc.if_else(pa.array(by_broker), timestamps, pa.scalar(None, pa.int64()))
         yield _appends(batch, batch["base_offset"], batch["last_offset"], moments, timestamps)
 
 
+def _mask(values: pa.Array) -> Array:
+    """Flags as numpy has them; NULL is false."""
+    mask: Array = pc.fill_null(values, fill_value=False).to_numpy(zero_copy_only=False)
+    return mask
+
+
 def _pieces(tables: RunTables, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
-    """The same of a log of which no batch was kept (`--depth quick`): per piece, and per end marker between them."""
+    """What `_batches` gives, of a log of which no batch was kept (`--depth quick`): per piece, and per end marker."""
     for batch in tables.finished().evidence.batches(LOG_PIECES, *_OF_PIECES, **_of(places)):
         times = batch["last_moment_ms"], batch["max_timestamp_ms"]
         yield _appends(batch, batch["first_offset"], batch["last_offset"], *times)
@@ -127,24 +135,37 @@ def _of(places: Mapping[Place, Shown]) -> dict[str, list[Any]]:
     return {name: sorted({place[at] for place in places}) for at, name in enumerate(_PLACE)}
 
 
-def run_points(tables: RunTables) -> list[Row]:
-    """One row per capture of the cluster up to this run: what its last run found hidden, and how many hung."""
-    warehouse, run = tables.warehouse, tables.run
-    every = warehouse.listed(RUNS, "run_id", "run_number", "as_of_ms", "capture", cluster=[run["cluster"]])
-    upto = sorted((r for r in every if r["run_number"] <= run["run_number"]), key=lambda r: int(r["run_number"]))
-    last = {r["capture"]: r for r in upto}.values()
-    shown = sorted(last, key=lambda r: (r["as_of_ms"] is not None, r["as_of_ms"], r["run_number"]), reverse=True)
-    shown = shown[:MOST_RUNS]
-    ids = [r["run_id"] for r in shown]
+class _Judged(NamedTuple):
+    """A run of the cluster, as far as it is a point of a picture."""
+
+    run_id: str
+    run_number: int
+    as_of_ms: int | None
+    capture: str
+
+
+def run_points(tables: RunTables) -> tuple[RunPoint, ...]:
+    """One point per capture of the cluster up to this run: what its last run found hidden, and how many hung."""
+    shown = _shown_runs(tables)
+    warehouse, ids = tables.warehouse, [run.run_id for run in shown]
     health = warehouse.listed(PARTITION_HEALTH, "run_id", "open_transaction_count", "hidden_record_count", run_id=ids)
-    blocked = [row for row in health if row["open_transaction_count"] > 0]
-    hidden, unknown = Counter[str](), Counter(row["run_id"] for row in blocked if row["hidden_record_count"] is None)
-    for row in blocked:
-        hidden[row["run_id"]] += row["hidden_record_count"] or 0
+    blocked = [(row["run_id"], row["hidden_record_count"]) for row in health if row["open_transaction_count"] > 0]
+    hidden, unknown = Counter[str](), Counter(run_id for run_id, count in blocked if count is None)
+    for run_id, count in blocked:
+        hidden[run_id] += count or 0
     found = warehouse.listed(FINDINGS, "run_id", run_id=ids, verdict=[Verdict.HANGING.value])
     hanging = Counter(row["run_id"] for row in found)
-    counts = {"hidden_record_count": hidden, "unknown_count": unknown, "hanging_count": hanging}
-    return [run | {name: count[run["run_id"]] for name, count in counts.items()} for run in shown]
+    return tuple(RunPoint(r.run_id, r.as_of_ms, hidden[r.run_id], unknown[r.run_id], hanging[r.run_id]) for r in shown)
+
+
+def _shown_runs(tables: RunTables) -> list[_Judged]:
+    """The newest captures' last runs up to this one, oldest first; those without a moment of the copy before all."""
+    rows = tables.warehouse.listed(RUNS, *_Judged._fields, cluster=[tables.run.cluster])
+    every = (_Judged(**row) for row in rows)
+    upto = sorted((run for run in every if run.run_number <= tables.run.number), key=attrgetter("run_number"))
+    last = {run.capture: run for run in upto}.values()
+    newest = sorted(last, key=lambda run: (run.as_of_ms is not None, run.as_of_ms, run.run_number), reverse=True)
+    return sorted(newest[:MOST_RUNS], key=lambda run: (run.as_of_ms or 0, run.run_number))
 
 
 def _partition_timelines(
@@ -161,18 +182,15 @@ def _partition_timelines(
     return tuple(_timeline(place, points[place], markers[place]) for place in places)
 
 
-def _timeline(place: Place, points: list[Row], markers: list[Row]) -> PartitionTimeline:
-    is_broker_time = any(row["moment_ms"] is not None for row in points)
-    clock = "moment_ms" if is_broker_time else "timestamp_ms"
-    timed = sorted((row for row in points if row[clock] is not None), key=lambda row: int(row["end_offset"]))
+def _timeline(place: Place, points: list[EndPoint], markers: list[MarkerPoint]) -> PartitionTimeline:
+    is_broker_time = any(point.moment_ms is not None for point in points)
+    timed = [(point.moment_ms if is_broker_time else point.timestamp_ms, point) for point in points]
+    ordered = sorted(timed, key=lambda found: found[1].end_offset)
     return PartitionTimeline(
         *place,
         is_broker_time,
-        tuple(LogPoint(row[clock], row["end_offset"], row["last_stable_offset"]) for row in timed),
-        tuple(
-            MarkerPoint(row["time_ms"], row["offset"], row["outcome"], row["marker_count"])
-            for row in sorted(markers, key=lambda row: int(row["offset"]))
-        ),
+        tuple(LogPoint(ms, point.end_offset, point.last_stable_offset) for ms, point in ordered if ms is not None),
+        tuple(sorted(markers, key=attrgetter("offset"))),
     )
 
 
@@ -194,9 +212,3 @@ def _change(record: StateRecord) -> StateChange | None:
     if time_ms is None or state is None:
         return None
     return StateChange(time_ms, state, record.producer_id, record.producer_epoch, len(record.topic_partitions))
-
-
-def _run_points(runs: list[Row]) -> tuple[RunPoint, ...]:
-    ordered = sorted(runs, key=lambda row: (row["as_of_ms"] or 0, row["run_number"]))
-    counts = ("hidden_record_count", "unknown_count", "hanging_count")
-    return tuple(RunPoint(row["run_id"], row["as_of_ms"], *(row[name] or 0 for name in counts)) for row in ordered)

@@ -13,38 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.kafka.transactions import PREPARED
-from txn_analysis.plan.repair import After, Before, Outcome, Recommended, outcome_of
+from txn_analysis.plan.repair import After, Before, Outcome, Recommended, SeenEnded, SeenOpen, SeenPartition, outcome_of
 from txn_analysis.runs.asked_states import states_naming
 from txn_analysis.runs.ended_transactions import ended_listed
 from txn_analysis.runs.past_run import finished_run
+from txn_analysis.runs.run_record import RunRecord
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
 from txn_analysis.text.escape import escape
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.runs.past_run import PastRun
     from txn_analysis.storage.stored import Stored
     from txn_analysis.tables import Table
 
-Row = dict[str, Any]
-
 _PRODUCER = ("topic", "partition", "producer_id")
-_FINDING_COLUMNS: tuple[str, ...] = (
-    *("run_id", "finding_id", *_PRODUCER, "txn_start_offset", "last_offset", "verdict", "rule", "missing_evidence"),
-    *("appended_before_ms", "cause"),
-)
-_HEALTH_COLUMNS: tuple[str, ...] = (
-    *("run_id", "topic", "partition", "is_in_capture", "first_offset", "end_offset", "log_start_offset"),
-    "last_stable_offset",
-)
-_ENDED_COLUMNS: tuple[str, ...] = (
-    *(*_PRODUCER, "txn_start_offset", "last_offset", "outcome", "end_offset", "end_timestamp_ms", "producer_epoch"),
-    *("end_producer_epoch", "coordinator_epoch"),
-)
 
 
 @dataclass(frozen=True)
@@ -52,41 +39,47 @@ class Nights:
     """The runs of one cluster up to one of them, oldest first: that one is the last."""
 
     warehouse: Stored
-    runs: tuple[Row, ...]
+    runs: tuple[RunRecord, ...]
 
     @property
-    def last(self) -> Row:
+    def last(self) -> RunRecord:
         """The run from which one looks back."""
         return self.runs[-1]
 
     @cached_property
     def last_run(self) -> PastRun:
-        """The same with the settings and the evidence that it had."""
+        """The last run with the settings and the evidence that it had."""
         return finished_run(self.warehouse, self.last)
 
     @property
-    def earlier(self) -> tuple[Row, ...]:
+    def earlier(self) -> tuple[RunRecord, ...]:
         """The runs before it."""
         return self.runs[:-1]
 
-    def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[Row]:
+    @cached_property
+    def order(self) -> dict[str, int]:
+        """The place of each run, by its id."""
+        return {run.run_id: number for number, run in enumerate(self.runs)}
+
+    def _rows(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterable[Mapping[str, Any]]:
         """The rows of all these runs in a result table, see `Stored.listed`."""
-        return self.warehouse.listed(table, *names, run_id=[run["run_id"] for run in self.runs], **one_of)
+        return self.warehouse.listed(table, *names, run_id=[*self.order], **one_of)
 
     @cached_property
-    def hanging(self) -> list[Row]:
+    def hanging(self) -> list[SeenOpen]:
         """Every finding, in any of the runs, of a producer and partition that one of them calls hanging."""
-        ever = {_place(row) for row in self.listed(FINDINGS, *_PRODUCER, verdict=[Verdict.HANGING.value])}
-        found = self.listed(FINDINGS, *_FINDING_COLUMNS, producer_id=sorted({place[-1] for place in ever}))
-        return [row for row in found if _place(row) in ever]
+        rows = self._rows(FINDINGS, *_PRODUCER, verdict=[Verdict.HANGING.value])
+        ever = {(row["topic"], row["partition"], row["producer_id"]) for row in rows}
+        found = self._rows(FINDINGS, *SeenOpen._fields, producer_id=sorted({place[-1] for place in ever}))
+        return [finding for finding in map(SeenOpen.of, found) if finding.place in ever]
 
     @cached_property
-    def health(self) -> dict[tuple[str, str, int], Row]:
+    def health(self) -> dict[tuple[str, str, int], SeenPartition]:
         """The health of the partitions of these findings, by run, topic and partition."""
-        wanted = {(row["topic"], row["partition"]) for row in self.hanging}
-        rows = self.listed(PARTITION_HEALTH, *_HEALTH_COLUMNS, topic=sorted({topic for topic, _ in wanted}))
-        known = {(row["run_id"], row["topic"], row["partition"]): row for row in rows}
-        return {key: row for key, row in known.items() if key[1:] in wanted}
+        wanted = {(finding.topic, finding.partition) for finding in self.hanging}
+        rows = self._rows(PARTITION_HEALTH, *SeenPartition._fields, topic=sorted({topic for topic, _ in wanted}))
+        known = [SeenPartition(**row) for row in rows]
+        return {(p.run_id, p.topic, p.partition): p for p in known if (p.topic, p.partition) in wanted}
 
 
 def nights(warehouse: Stored, cluster: str, run_id: str | None = None) -> Nights:
@@ -96,16 +89,16 @@ def nights(warehouse: Stored, cluster: str, run_id: str | None = None) -> Nights
         WarehouseError: there is no such run.
     """
     last = run_tables(warehouse, cluster, run_id).run
-    runs = warehouse.listed(RUNS, cluster=[last["cluster"]])
-    newest = {run["capture"]: run for run in sorted(runs, key=lambda run: int(run["run_number"]))}
-    return Nights(warehouse, (*sorted(_behind(newest.values(), last), key=lambda run: int(run["as_of_ms"])), last))
+    runs = map(RunRecord.of, warehouse.listed(RUNS, cluster=[last.cluster]))
+    newest = {run.capture: run for run in sorted(runs, key=lambda run: run.number)}
+    return Nights(warehouse, (*_behind(newest.values(), last), last))
 
 
-def _behind(runs: Iterable[Row], last: Row) -> list[Row]:
-    """Also those whose capture came into the warehouse after the last one: what they saw was earlier."""
-    if last["as_of_ms"] is None:
-        return []
-    return [run for run in runs if run["as_of_ms"] is not None and run["as_of_ms"] < last["as_of_ms"]]
+def _behind(runs: Iterable[RunRecord], last: RunRecord) -> list[RunRecord]:
+    """The runs before one, oldest first: also those whose capture came into the warehouse later."""
+    dated = [(run.as_of_ms, run) for run in runs if run.as_of_ms is not None]
+    before = [(at_ms, run) for at_ms, run in dated if last.as_of_ms is not None and at_ms < last.as_of_ms]
+    return [run for _, run in sorted(before, key=lambda found: found[0])]
 
 
 def verify(known: Nights, since: str | None = None) -> list[Outcome]:
@@ -119,17 +112,17 @@ def verify(known: Nights, since: str | None = None) -> list[Outcome]:
     Raises:
         WarehouseError: `since` is neither behind nor the run itself.
     """
-    if since == known.last["run_id"]:
+    if since == known.last.run_id:
         return []  # no capture is later
-    if since is not None and since not in {run["run_id"] for run in known.earlier}:
-        run_tables(known.warehouse, known.last["cluster"], since)  # one that is not there at all is refused as such
+    if since is not None and since not in {run.run_id for run in known.earlier}:
+        run_tables(known.warehouse, known.last.cluster, since)  # one that is not there at all is refused as such
         raise WarehouseError(
-            f"run {escape(since)} is not behind run {known.last['run_id']}: a plan is verified by a later capture"
+            f"run {escape(since)} is not behind run {known.last.run_id}: a plan is verified by a later capture"
         )
-    plans = [run for run in known.earlier if since in {None, run["run_id"]}]
+    plans = [run for run in known.earlier if since in {None, run.run_id}]
     outcomes = _outcomes(known, plans)
     if since is None and known.earlier:
-        outcomes = [outcome for outcome in outcomes if not _was_known(outcome, known.earlier[-1]["as_of_ms"])]
+        outcomes = [outcome for outcome in outcomes if not _was_known(outcome, known.earlier[-1].as_of_ms)]
     return outcomes
 
 
@@ -152,13 +145,11 @@ def unverified(known: Nights, outcomes: Iterable[Outcome], since: str | None = N
         outcomes: what it sees of earlier plans.
         since: the run whose plan is asked about; by default all of them.
     """
-    is_dated = known.last["as_of_ms"] is not None
-    last = known.last["run_id"]
+    is_dated = known.last.as_of_ms is not None
+    last = known.last.run_id
     if since not in {None, last}:
         return None
-    runs = (
-        [last] if is_dated else [run["run_id"] for run in known.warehouse.listed(RUNS, cluster=[known.last["cluster"]])]
-    )
+    runs = [last] if is_dated else [run["run_id"] for run in known.warehouse.listed(RUNS, cluster=[known.last.cluster])]
     plan = {row["finding_id"] for row in known.warehouse.listed(ABORT_PLAN, "finding_id", run_id=runs)}
     number = len(plan - {outcome.record.finding_id for outcome in outcomes})
     return Unverified(last, number, is_dated) if number else None
@@ -179,7 +170,7 @@ class Past:
     """
 
     outcome: Outcome
-    findings: tuple[Row, ...]
+    findings: tuple[SeenOpen, ...]
     recommended_in: str
     ended_in: str | None
     times: int
@@ -187,7 +178,7 @@ class Past:
     @property
     def cause(self) -> str | None:
         """Why it hangs, by the last run that saw it; None where that run was made before causes were told."""
-        return _cause(self.findings)
+        return self.findings[-1].cause
 
 
 def past(known: Nights) -> list[Past]:
@@ -196,11 +187,7 @@ def past(known: Nights) -> list[Past]:
     `times` counts how many transactions of the same transactional id hung for the same cause; those without an id
     are counted by cause and partition.
     """
-    order = [run["run_id"] for run in known.runs]
-    found = [
-        (outcome, tuple(sorted(_findings_of(outcome.record, known), key=lambda row: order.index(row["run_id"]))))
-        for outcome in _outcomes(known, known.runs)
-    ]
+    found = [(outcome, _findings_of(outcome.record, known)) for outcome in _outcomes(known, known.runs)]
     times = Counter(_kind(outcome.record, findings) for outcome, findings in found)
     return [
         Past(
@@ -214,34 +201,31 @@ def past(known: Nights) -> list[Past]:
     ]
 
 
-def _kind(record: Recommended, findings: Sequence[Row]) -> tuple[str, str]:
-    return record.transactional_id or record.topic_partition, _cause(findings) or record.rule
+def _kind(record: Recommended, findings: Sequence[SeenOpen]) -> tuple[str, str]:
+    return record.transactional_id or record.topic_partition, findings[-1].cause or record.rule
 
 
-def _cause(findings: Sequence[Row]) -> str | None:
-    cause = findings[-1]["cause"]
-    return None if cause is None else str(cause["name"])
+def _findings_of(record: Recommended, known: Nights) -> tuple[SeenOpen, ...]:
+    own = (finding for finding in known.hanging if finding.finding_id == record.finding_id)
+    return tuple(sorted(own, key=lambda finding: known.order[finding.run_id]))
 
 
-def _findings_of(record: Recommended, known: Nights) -> list[Row]:
-    return [row for row in known.hanging if row["finding_id"] == record.finding_id]
+def _first_hanging(findings: Sequence[SeenOpen]) -> str:
+    return next(finding.run_id for finding in findings if finding.verdict is Verdict.HANGING)
 
 
-def _first_hanging(findings: Sequence[Row]) -> str:
-    return next(str(row["run_id"]) for row in findings if row["verdict"] == Verdict.HANGING.value)
-
-
-def _ended_in(outcome: Outcome, findings: Sequence[Row], known: Nights) -> str | None:
+def _ended_in(outcome: Outcome, findings: Sequence[SeenOpen], known: Nights) -> str | None:
     if not outcome.repair.is_done:
         return None
     place = (outcome.record.topic, outcome.record.partition)
-    order = [run["run_id"] for run in known.runs]
-    after = order[order.index(findings[-1]["run_id"]) + 1 :]
-    covering = (run_id for run_id in after if known.health.get((run_id, *place), {}).get("is_in_capture"))
-    return next(covering, None)
+    for run in known.runs[known.order[findings[-1].run_id] + 1 :]:
+        health = known.health.get((run.run_id, *place))
+        if health is not None and health.is_in_capture:
+            return run.run_id
+    return None
 
 
-def _outcomes(known: Nights, plans: Sequence[Row]) -> list[Outcome]:
+def _outcomes(known: Nights, plans: Sequence[RunRecord]) -> list[Outcome]:
     """What became of what some runs recommended; where several recommended the same, the last of them counts."""
     records = _recommended(known, plans)
     if not records:
@@ -254,17 +238,18 @@ def _outcomes(known: Nights, plans: Sequence[Row]) -> list[Outcome]:
     ]
 
 
-def _recommended(known: Nights, plans: Sequence[Row]) -> list[Recommended]:
-    order = {run["run_id"]: number for number, run in enumerate(plans)}
+def _recommended(known: Nights, plans: Sequence[RunRecord]) -> list[Recommended]:
+    order = {run.run_id: number for number, run in enumerate(plans)}
     rows = known.warehouse.listed(ABORT_PLAN, run_id=[*order]) if order else []
     newest = {row["finding_id"]: row for row in sorted(rows, key=lambda row: order[row["run_id"]])}
     return [Recommended.of(row) for row in newest.values()]
 
 
-def _ended(known: Nights, records: Iterable[Recommended]) -> list[Row]:
-    places = {(record.topic, record.partition, record.producer_id) for record in records}
+def _ended(known: Nights, records: Iterable[Recommended]) -> list[SeenEnded]:
+    places = {record.place for record in records}
     wanted = {name: sorted({place[at] for place in places}) for at, name in enumerate(_PRODUCER)}
-    return [row for row in ended_listed(known.last_run, *_ENDED_COLUMNS, **wanted) if _place(row) in places]
+    rows = ended_listed(known.last_run, *SeenEnded._fields, **wanted)
+    return [ended for ended in (SeenEnded(**row) for row in rows) if ended.place in places]
 
 
 def _decisions(known: Nights, records: Iterable[Recommended]) -> list[StateRecord]:
@@ -275,25 +260,20 @@ def _decisions(known: Nights, records: Iterable[Recommended]) -> list[StateRecor
 
 
 def _before(record: Recommended, known: Nights) -> Before:
-    run = next(run for run in known.runs if run["run_id"] == record.run_id)
-    finding = next(
-        row for row in known.hanging if (row["run_id"], row["finding_id"]) == (record.run_id, record.finding_id)
-    )
+    run = known.runs[known.order[record.run_id]]
+    finding = next(f for f in known.hanging if (f.run_id, f.finding_id) == (record.run_id, record.finding_id))
     health = known.health[record.run_id, record.topic, record.partition]
-    return Before(record, finding["last_offset"], health["last_stable_offset"], run["as_of_ms"])
+    return Before(record, finding.last_offset, health.last_stable_offset, run.as_of_ms)
 
 
-def _after(record: Recommended, known: Nights, ended: list[Row], history: list[StateRecord], skew_ms: int) -> After:
-    place = (record.topic, record.partition, record.producer_id)
-    run_id = known.last["run_id"]
+def _after(
+    record: Recommended, known: Nights, ended: list[SeenEnded], history: list[StateRecord], skew_ms: int
+) -> After:
+    run_id = known.last.run_id
     return After(
         known.health.get((run_id, record.topic, record.partition)),
-        tuple(row for row in known.hanging if row["run_id"] == run_id and _place(row) == place),
-        tuple(row for row in ended if _place(row) == place),
+        tuple(f for f in known.hanging if f.run_id == run_id and f.place == record.place),
+        tuple(e for e in ended if e.place == record.place),
         tuple(state for state in history if state.names(record.producer_id)),
         skew_ms,
     )
-
-
-def _place(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in _PRODUCER)

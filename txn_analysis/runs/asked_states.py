@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.coordinator.history import in_order
-from txn_analysis.coordinator.state_records import StateRecords, own_partition
-from txn_analysis.kafka.sections import STATE
+from txn_analysis.coordinator.state_records import StateRecords
+from txn_analysis.coordinator.state_row import StateRow
 from txn_analysis.kafka.transactions import NAMED, STATE_COLUMNS
 from txn_analysis.tables import TRANSACTION_STATES
 
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from txn_analysis.coordinator.history import History
+    from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.runs.past_run import PastRun
-
-Row = dict[str, Any]
 
 _PLACED_BY = ("input_id", "ordinal", "offset", "transactional_id_hash")
 _COLUMNS = tuple(dict.fromkeys((*STATE_COLUMNS, *_PLACED_BY)))
@@ -38,7 +37,7 @@ def current_states(run: PastRun, **one_of: Collection[Any]) -> pa.Table:
     Returns:
         The columns of `transaction_states` that a history is made of, and those that say where a record stands.
     """
-    dumped_rank = min((s["capture_rank"] for s in run.evidence.section_rows if s["kind"] == STATE), default=0)
+    dumped_rank = run.state_files.dumped_rank
     newest: pa.Table | None = None
     waiting: list[pa.Table] = []
     for batch in run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, **one_of):
@@ -52,13 +51,16 @@ def current_states(run: PastRun, **one_of: Collection[Any]) -> pa.Table:
     return _newest(parts).select([*_COLUMNS])
 
 
-def placed(states: pa.Table, run: PastRun) -> Iterator[Row]:
+def placed(states: pa.Table, run: PastRun) -> Iterator[StateRecord]:
     """Rows of `current_states`; console records get the partition that their id hashes to."""
     for batch in states.to_batches(_HELD_ROWS):
-        for row in batch.to_pylist():
-            if row["state_partition"] is None:
-                row["state_partition"] = own_partition(row, run.state_partition_count)
-            yield row
+        for row in _rows(batch):
+            held_by = row.state_partition
+            yield row.placed(row.hashed_partition(run.state_partition_count) if held_by is None else held_by)
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[StateRow]:
+    return map(StateRow.of, batch.to_pylist())
 
 
 def _ordered(batch: pa.RecordBatch, dumped_rank: int) -> pa.Table:
@@ -106,9 +108,9 @@ def record_counts(run: PastRun, producer_ids: Collection[int]) -> Counter[int]:
 def states_naming(run: PastRun, producer_ids: Collection[int], **one_of: Collection[Any]) -> StateRecords:
     """The records that stand for one of some producer ids, and meet what else is asked."""
     wanted = pa.array(sorted(producer_ids), pa.int64())
-    rows: list[Row] = []
+    rows: list[StateRow] = []
     for batch in run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, **one_of):
-        rows += batch.filter(_names(batch, wanted)).to_pylist()
+        rows += _rows(batch.filter(_names(batch, wanted)))
     return _records(run, rows)
 
 
@@ -137,7 +139,7 @@ def of_ids(run: PastRun, transactional_ids: Collection[str]) -> dict[str, Histor
         return {}
     wanted = sorted(transactional_ids)
     batches = run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, transactional_id=wanted)
-    records = _records(run, [row for batch in batches for row in batch.to_pylist()])
+    records = _records(run, [row for batch in batches for row in _rows(batch)])
     return {name: in_order(own) for name, own in records.of_ids({*wanted}).items()}
 
 
@@ -146,6 +148,6 @@ def _names(batch: pa.RecordBatch, producer_ids: pa.Array) -> pa.Array:
     return pc.or_(pc.or_(first, second), third)
 
 
-def _records(run: PastRun, rows: list[Row]) -> StateRecords:
+def _records(run: PastRun, rows: list[StateRow]) -> StateRecords:
     settings = run.settings.model_copy(update={"transaction_state_partitions": run.state_partition_count})
-    return StateRecords(settings, run.evidence.section_rows, rows)
+    return StateRecords(settings, run.state_files, rows)

@@ -11,18 +11,19 @@ import pyarrow.compute as pc
 
 from txn_analysis.coordinator.partition_count import IdSums, StateCount, state_count, sums_of_columns, sums_of_files
 from txn_analysis.coordinator.state_records import StateRecords
+from txn_analysis.coordinator.state_row import StateFiles
 from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.fact_finding import Moments
-from txn_analysis.kafka.sections import STATE
 from txn_analysis.runs.evidence import Evidence
 from txn_analysis.settings import Settings
 from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator
 
     import pyarrow as pa
 
+    from txn_analysis.runs.run_record import RunRecord
     from txn_analysis.storage.stored import Stored
     from txn_analysis.tables import Table
 
@@ -53,7 +54,7 @@ class PastRun:
         return self.warehouse.listed(table, *names, run_id=[self.run_id], **one_of)
 
     def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
-        """The same of a table of any size, one batch after another."""
+        """Its own rows of a result table of any size, one batch after another; see `Stored.batches`."""
         return self.warehouse.batches(table, *names, run_id=[self.run_id], **one_of)
 
     def health(self) -> list[dict[str, Any]]:
@@ -90,9 +91,14 @@ class PastRun:
         return frozenset(found)
 
     @cached_property
+    def state_files(self) -> StateFiles:
+        """The files of the evidence, as far as the coordinator's side asks."""
+        return StateFiles.of(self.evidence.section_rows)
+
+    @cached_property
     def state_records(self) -> StateRecords:
         """The records of the coordinator that are evidence in the run, where they are few enough to be held."""
-        return StateRecords(self.settings, self.evidence.section_rows, self.evidence.listed(TRANSACTION_STATES))
+        return StateRecords.of(self.settings, self.evidence.section_rows, self.evidence.listed(TRANSACTION_STATES))
 
     @cached_property
     def state_partition_count(self) -> int:
@@ -103,9 +109,9 @@ class PastRun:
     @cached_property
     def state_count(self) -> StateCount:
         """How many partitions the state has, and why; looks at all records of the state."""
-        files = [section for section in self.evidence.section_rows if section["kind"] == STATE]
-        sums = sums_of_files(section["partition"] for section in files)
-        if files:
+        partitions = self.state_files.partitions
+        sums = sums_of_files(partitions)
+        if partitions:
             sums = sums.plus(self._id_sums())
         return state_count(self.settings.transaction_state_partitions, sums)
 
@@ -118,12 +124,10 @@ class PastRun:
         return sums
 
 
-def finished_run(warehouse: Stored, row: Mapping[str, Any]) -> PastRun:
-    """A run that was completed before, from its row of `runs`."""
-    judged_with = {
-        name: value for name, value in json.loads(row["parameters"]).items() if name in Settings.model_fields
-    }
-    settings = Settings.model_validate(
-        judged_with | {"warehouse": str(warehouse.root), "cluster": row["cluster"], "capture": row["capture"]}
+def finished_run(warehouse: Stored, run: RunRecord) -> PastRun:
+    """A run that was completed before, with the settings and the evidence that it had."""
+    said = {name: value for name, value in json.loads(run.parameters).items() if name in Settings.model_fields}
+    place = {"warehouse": str(warehouse.root), "cluster": run.cluster, "capture": run.capture}
+    return PastRun(
+        run.run_id, Evidence.of_run(warehouse, run.row()), Settings.model_validate(said | place), run.as_of_ms
     )
-    return PastRun(row["run_id"], Evidence.of_run(warehouse, row), settings, row["as_of_ms"])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.judge.outcome import has_logs
 from txn_analysis.plan.plan_versions import stored_record
@@ -14,25 +13,55 @@ from txn_analysis.runs.asked_states import current_states, placed
 from txn_analysis.runs.past_run import finished_run
 from txn_analysis.runs.wanted_run import wanted_run
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     import pyarrow as pa
 
+    from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.plan.abort_plan import AbortRecord
     from txn_analysis.runs.past_run import PastRun
+    from txn_analysis.runs.run_record import RunRecord
     from txn_analysis.storage.stored import Stored
     from txn_analysis.tables import Table
 
-Row = dict[str, Any]
 
-_ASKED = (
-    *("finding_id", "verdict", "rule", "late_by_ms", "topic", "partition", "producer_id", "producer_epoch"),
-    *("coordinator_epoch", "txn_start_offset", "last_timestamp_ms", "idle_ms", "transactional_id", "state_partition"),
-    "coordinator_state",
-)
-"""The columns of `findings` that a question is about."""
+class AskedFinding(NamedTuple):
+    """One row of `findings`, as far as a question is about it."""
+
+    finding_id: str
+    verdict: Verdict
+    rule: str
+    late_by_ms: int | None
+    topic: str
+    partition: int
+    producer_id: int
+    producer_epoch: int | None
+    coordinator_epoch: int | None
+    txn_start_offset: int
+    last_timestamp_ms: int | None
+    idle_ms: int | None
+    transactional_id: str | None
+    state_partition: int | None
+    coordinator_state: str | None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> AskedFinding:
+        """A row of the table with these columns."""
+        return cls(**{name: row[name] for name in cls._fields} | {"verdict": Verdict(row["verdict"])})
+
+
+class ProducerState(NamedTuple):
+    """One producer at the end of a partition's log, as Kafka's class of this name; None where the files do not say."""
+
+    producer_id: int
+    producer_epoch: int | None
+    coordinator_epoch: int | None
+    last_sequence: int | None
+    last_timestamp_ms: int | None
+    txn_start_offset: int | None
 
 
 @dataclass(frozen=True)
@@ -40,18 +69,17 @@ class RunTables:
     """The tables as one finished run left them."""
 
     warehouse: Stored
-    run: Row
+    run: RunRecord
 
     @property
     def as_of_ms(self) -> int | None:
         """The moment at which the files were copied."""
-        as_of_ms: int | None = self.run["as_of_ms"]
-        return as_of_ms
+        return self.run.as_of_ms
 
     @property
     def has_state(self) -> bool:
         """At least one partition of `__transaction_state` was given."""
-        return bool(json.loads(self.run["state_coverage"]).get("seen"))
+        return bool(self.run.coverage.get("seen"))
 
     @property
     def has_logs(self) -> bool:
@@ -65,7 +93,7 @@ class RunTables:
         Raises:
             WarehouseError: there is no such run.
         """
-        return run_tables(self.warehouse, self.run["cluster"], run_id)
+        return run_tables(self.warehouse, self.run.cluster, run_id)
 
     def finished(self) -> PastRun:
         """The run itself, with the settings and the evidence that it had."""
@@ -75,29 +103,28 @@ class RunTables:
     def _finished(self) -> PastRun:
         return finished_run(self.warehouse, self.run)
 
-    def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[Row]:
+    def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[dict[str, Any]]:
         """The run's rows of a result table as plain data, where there are few; see `Stored.listed`."""
-        return self.warehouse.listed(table, *names, run_id=[self.run["run_id"]], **one_of)
+        return self.warehouse.listed(table, *names, run_id=[self.run.run_id], **one_of)
 
     def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
-        """The same of a table of any size, one batch after another."""
-        return self.warehouse.batches(table, *names, run_id=[self.run["run_id"]], **one_of)
+        """The run's rows of a result table of any size, one batch after another; see `Stored.batches`."""
+        return self.warehouse.batches(table, *names, run_id=[self.run.run_id], **one_of)
 
-    def findings(self) -> list[Row]:
-        """The run's rows of `findings`, as far as they are asked about."""
-        return self.listed(FINDINGS, *_ASKED)
+    def findings(self) -> list[AskedFinding]:
+        """The run's findings, as far as they are asked about."""
+        return [AskedFinding.of(row) for row in self.listed(FINDINGS, *AskedFinding._fields)]
 
-    def producers(self, topic: str, partition: int) -> list[Row]:
-        """The health of one partition with its producers: one row, or none where the run saw nothing of it."""
-        return self.listed(PARTITION_HEALTH, "topic", "partition", "producers", topic=[topic], partition=[partition])
+    def producers(self, topic: str, partition: int) -> list[ProducerState] | None:
+        """The producers of one partition; None where the run saw nothing of it."""
+        rows = self.listed(PARTITION_HEALTH, "producers", topic=[topic], partition=[partition])
+        return [ProducerState(**found) for found in rows[0]["producers"] or ()] if rows else None
 
     def places(self, *, of_coordinator: bool = False) -> set[tuple[str, int]]:
         """The partitions that the run saw; with those that the coordinator's transactions list, if they are wanted."""
         seen = {(row["topic"], row["partition"]) for row in self.listed(PARTITION_HEALTH, "topic", "partition")}
         if of_coordinator:
-            seen |= {
-                (p["topic"], p["partition"]) for row in self.current_states() for p in row["topic_partitions"] or ()
-            }
+            seen.update(place for record in self.current_states() for place in record.topic_partitions)
         return seen
 
     def abort_plan(self) -> list[AbortRecord]:
@@ -109,7 +136,7 @@ class RunTables:
         order = itemgetter("topic", "partition", "producer_id", "txn_start_offset")
         return [stored_record(row) for row in sorted(self.listed(ABORT_PLAN), key=order)]
 
-    def current_states(self, *transactional_ids: str) -> Iterator[Row]:
+    def current_states(self, *transactional_ids: str) -> Iterator[StateRecord]:
         """The last record of some transactional ids, or of every one, as far as the run could see."""
         wanted = {"transactional_id": transactional_ids} if transactional_ids else {}
         states = current_states(self.finished(), **wanted) if wanted else self._current_states

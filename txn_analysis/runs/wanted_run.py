@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from txn_analysis.errors import WarehouseError
+from txn_analysis.runs.run_record import RunRecord
 from txn_analysis.tables import RUNS
 from txn_analysis.text.escape import clip, escape, shell_word
 
@@ -16,8 +17,8 @@ _WIDTH = 80
 _NOTHING = "''"  # as a shell would have it
 
 
-def wanted_run(warehouse: Stored, cluster: str, run_id: str | None = None) -> dict[str, Any]:
-    """The row of a run in the table `runs`; of the cluster's last run where none is named.
+def wanted_run(warehouse: Stored, cluster: str, run_id: str | None = None) -> RunRecord:
+    """A run that was finished; the cluster's last one where none is named.
 
     Raises:
         WarehouseError: there is no such run; it names the last ones that there are.
@@ -25,7 +26,7 @@ def wanted_run(warehouse: Stored, cluster: str, run_id: str | None = None) -> di
     wanted = latest_run(warehouse, cluster) if run_id is None else run_id
     found = warehouse.listed(RUNS, run_id=[wanted])
     if found:
-        return found[0]
+        return RunRecord.of(found[0])
     every = sorted(warehouse.listed(RUNS, "run_id", "run_number", "cluster"), key=lambda run: int(run["run_number"]))
     last = [f"{escape(run['run_id'])} of cluster {escape(run['cluster'])}" for run in every[: -_MOST_NAMED - 1 : -1]]
     there = f"the last ones are {', '.join(last)}" if last else "audit first"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from txn_analysis.judge.facts import Facts
 
@@ -69,6 +69,12 @@ class FoundCause:
     confidence: Confidence
     evidence_for: tuple[str, ...]
     evidence_against: tuple[str, ...]
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> FoundCause:
+        """The column `cause` of a row of `findings`."""
+        told = (tuple(row[name] or ()) for name in ("evidence_for", "evidence_against"))
+        return cls(row["name"], Confidence(row["confidence"]), *told)
 
 
 # What several causes ask and say.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from txn_analysis.kafka.transactions import OpenTransaction
     from txn_analysis.pipeline.run import Run
 
-Row = dict[str, Any]
-
 _STRETCH = ("input_id", "section_index", "text_start_bytes", "text_end_bytes")
 _SECTION = spark_struct(input_id=STRING, section_index=INT)
 
@@ -31,20 +29,23 @@ def blocked_groups(run: Run, opened: Sequence[OpenTransaction]) -> dict[int, jud
 
     In: `opened`, the open transactions of that topic.
     """
-    sections = judge.sections_that_count(run.evidence.section_rows, {transaction.partition for transaction in opened})
-    producers = {transaction.producer_id for transaction in opened}
+    partitions = {transaction.partition for transaction in opened}
+    files = judge.files_that_count(judge.group_files(run.evidence.section_rows), partitions)
     if run.evidence.is_at_hand:
-        rows = run.evidence.listed(GROUP_OFFSETS)
-        return judge.blocked_groups(opened, sections, judge.of_sections(rows, sections))
-    rows = collected(_group_offsets(run, sections, producers)) if sections else []
-    return judge.blocked_groups(opened, sections, [row | (row["stretch"] or {}) for row in rows])
+        keys = {(file.input_id, file.section_index) for file in files}
+        rows = [r for r in run.evidence.listed(GROUP_OFFSETS) if (r["input_id"], r["section_index"]) in keys]
+    else:
+        producers = {transaction.producer_id for transaction in opened}
+        summed_up = collected(_group_offsets(run, files, producers)) if files else []
+        rows = [row | (row["stretch"] or {}) for row in summed_up]
+    return judge.blocked_groups(opened, files, judge.GroupOffsets.of(rows))
 
 
-def _group_offsets(run: Run, sections: list[Row], producers: Collection[int]) -> DataFrame:
+def _group_offsets(run: Run, files: list[judge.GroupFile], producers: Collection[int]) -> DataFrame:
     """As many rows as there are stretches of text, and groups with offsets of an open producer or of any other."""
-    keys = [(row["input_id"], row["section_index"]) for row in sections]
+    keys = [(file.input_id, file.section_index) for file in files]
     wanted = run.warehouse.spark.createDataFrame(keys, _SECTION)
-    own = run.evidence.of(GROUP_OFFSETS).where(F.col("partition").isin({row["partition"] for row in sections}))
+    own = run.evidence.of(GROUP_OFFSETS).where(F.col("partition").isin({file.partition for file in files}))
     stretch = F.when(F.col("group_id").isNull(), F.struct(*_STRETCH)).alias("stretch")
     producer_id = F.when(F.col("producer_id").isin(producers), F.col("producer_id")).alias("producer_id")
     return (

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from txn_analysis.coordinator.chain import StateChain, StateRows
 from txn_analysis.coordinator.coverage import StateEvidence, state_evidence_of
-from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns, sums_of_rows
+from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns, sums_of_ids
 from txn_analysis.coordinator.sections import (
     SectionRecord,
     StateSums,
@@ -24,22 +24,21 @@ from txn_analysis.coordinator.sections import (
     sections_of,
     sums_of,
 )
-from txn_analysis.kafka.sections import CLUSTER_ID, STATE
+from txn_analysis.coordinator.state_row import StateFiles, StateRow
 from txn_analysis.kafka.transactions import NAMED, STATE_COLUMNS, StateRecord
 from txn_analysis.spark.parallel import in_parallel
-from txn_analysis.storage.frames import collected, is_at_hand
+from txn_analysis.storage.frames import is_at_hand
 from txn_analysis.storage.on_spark.types import spark_struct
 from txn_analysis.tables._schema import BINARY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql import Column, DataFrame
 
     from txn_analysis.coordinator.partition_count import StateCount
+    from txn_analysis.kafka.transactions import PartitionView
     from txn_analysis.runs.evidence import Evidence
-
-Row = dict[str, Any]
 
 PICKLED = spark_struct(pickled=BINARY)
 """What tasks tell the driver of themselves: little, and made by our own code."""
@@ -104,7 +103,7 @@ def id_sums(rows: DataFrame, size_bytes: int) -> IdSums:
     """What rows of `transaction_states` say of the count of partitions; few are looked at here, many where they are."""
     known = rows.select("transactional_id_hash", "state_partition").dropna()
     if is_at_hand(size_bytes):
-        return sums_of_rows(collected(known))
+        return sums_of_ids((row[0], row[1]) for row in known.collect())
     return reduce(IdSums.plus, told(known.mapInArrow(_sum_up_ids, PICKLED)), IdSums())
 
 
@@ -114,31 +113,22 @@ def _sum_up_ids(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch({"pickled": pa.array([pickle.dumps(sums)], pa.binary())})
 
 
-def state_evidence(states: DataFrame, evidence: Evidence, health: list[Row], count: StateCount) -> StateEvidence:
+def state_evidence(
+    states: DataFrame, evidence: Evidence, partitions: Iterable[PartitionView], count: StateCount
+) -> StateEvidence:
     """How much of `__transaction_state` the judged capture holds.
 
-    In: `states`, the records that are evidence; `health`, rows of `partition_health` of the run; `count`, of the
-    partitions of the state. Collects one sum for each state file and task, and one chain for each partition of the
-    state.
+    In: `states`, the records that are evidence; `partitions`, all whose logs were followed; `count`, of the partitions
+    of the state. Collects one sum for each state file and task, and one chain for each partition of the state.
     """
-    own = [section for section in evidence.section_rows if not section["capture_rank"]]
-    has_records = any(s["kind"] == STATE or s["kind"].startswith("console") for s in own)
+    files = StateFiles.of(evidence.section_rows)
     sums, chains = in_parallel(
-        lambda: _sums(states) if has_records else StateSums({}, {}),
-        lambda: _chains(states) if has_records else {},
+        lambda: _sums(states) if files.has_own_records else StateSums({}, {}),
+        lambda: _chains(states) if files.has_own_records else {},
     )
     return state_evidence_of(
-        count,
-        sections_of(sums.files, [section for section in own if section["kind"] == STATE]),
-        console_sections(sums.console),
-        chains,
-        health,
+        count, sections_of(sums.files, files.own), console_sections(sums.console), chains, partitions
     )
-
-
-def cluster_ids(evidence: Evidence) -> set[str]:
-    """Every `cluster.id` that a log directory states in its `meta.properties`."""
-    return {s["stated"] for s in evidence.section_rows if s["kind"] == CLUSTER_ID}
 
 
 def _chains(states: DataFrame) -> dict[int, StateChain]:
@@ -150,7 +140,7 @@ def _chain(records: pa.Table) -> pa.Table:
     """All records of one partition of the state, of all captures."""
     rows, number = StateRows(), records["state_partition"][0].as_py()
     for row in records.to_pylist():
-        rows.add(row, tuple(row["record_order"].values()))
+        rows.add(StateRow.of(row), tuple(row["record_order"].values()))
     return pa.table({"pickled": pa.array([pickle.dumps((number, rows.chain()))], pa.binary())})
 
 

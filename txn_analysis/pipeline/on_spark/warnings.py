@@ -18,6 +18,7 @@ from txn_analysis.judge.early_warning import (
     Flagged,
     RaisedFrom,
     Warned,
+    WarningLine,
     by_application,
     flagged,
     kind_of,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.settings import Settings
 
-Row = dict[str, Any]
 Values = tuple[Any, ...]
 
 _KINDS = spark_struct(kind=STRING, transactional_id=STRING)
@@ -51,8 +51,8 @@ _WARNED = spark_struct(
 _BEFORE = [f"before_{name}" for name in RaisedFrom._fields]
 
 
-def id_warnings(states: DataFrame, settings: Settings, as_of_ms: int | None) -> list[Row]:
-    """What the records of transactional ids warn of, as plain data in the order of `WARNINGS`.
+def id_warnings(states: DataFrame, settings: Settings, as_of_ms: int | None) -> list[WarningLine]:
+    """What the records of transactional ids warn of, in the order of `WARNINGS`.
 
     In: `states`, the records that are evidence. Collects of each task and kind the worst applications.
     """

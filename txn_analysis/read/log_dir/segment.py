@@ -25,9 +25,10 @@ from txn_analysis.kafka.batch_headers import (
 )
 from txn_analysis.kafka.batches import Batches, times
 from txn_analysis.kafka.checksums import checked, crcs
+from txn_analysis.kafka.clock import is_brokers_time, is_brokers_topic
 from txn_analysis.kafka.record_batch import BadBatchError, records_of
 from txn_analysis.kafka.sections import BINARY_VERIFIED, STATE
-from txn_analysis.kafka.topics import BROKER_WRITTEN_TOPICS, GROUP_TOPIC
+from txn_analysis.kafka.topics import GROUP_TOPIC
 from txn_analysis.read.log_dir.group_records import read_group_records
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def scan_segment(text: Text, part: ScanRange, ingest_id: str) -> Batches:
     walk = HeaderWalk(text.read, part.start, part.end, section.file_base_offset)
     found = Headers.joined(list(walk.blocks()) if text.read(part.end - 1, part.end) else [])
     are_all_checked = section.grammar == BINARY_VERIFIED or section.kind == STATE
-    are_times_brokers = section.topic in BROKER_WRITTEN_TOPICS
+    are_times_brokers = is_brokers_topic(section.topic)
     rows = np.arange(len(found)) if are_all_checked else deciding(found, are_times_brokers=are_times_brokers)
     nothing = np.zeros(len(found), bool)
     columns = {
@@ -158,7 +159,11 @@ def deciding(found: Headers, *, are_times_brokers: bool) -> Array:
     chosen = is_control.copy()
     edges = _edges_of_open_data(found, is_control)
     chosen[edges] = True
-    is_moment = ~is_control & ~found.is_legacy & (are_times_brokers | (_attributes(found) & LOG_APPEND_TIME != 0))
+    is_append_time = _attributes(found) & LOG_APPEND_TIME != 0
+    by_broker = is_brokers_time(
+        is_control=is_control, is_append_time=is_append_time, is_brokers_topic=are_times_brokers
+    )
+    is_moment = by_broker & ~is_control & ~found.is_legacy
     moments = np.flatnonzero(is_moment)
     if len(moments):
         newest = moments[np.argmax(found.peeks["max_timestamp"][moments])]

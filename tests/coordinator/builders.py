@@ -1,0 +1,94 @@
+"""Records of the coordinator, one builder for each form that they take on their way.
+
+All tell of the id `billing` with producer 7, and of the partition orders-0, unless a test says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from txn_analysis.coordinator.state_row import StateRow
+from txn_analysis.kafka.transactions import LIVE, StateRecord
+
+TODAY, YESTERDAY = 0, 1
+ORDERS_0 = (("orders", 0),)
+TIMEOUT_MS = 60_000
+
+
+def record(
+    state: str, at_ms: int, *, producer_id: int | None = 7, epoch: int = 3, start_ms: int | None = None, **changes: Any
+) -> StateRecord:
+    """A record in the history of its id, in a transaction on orders-0 while one is in progress."""
+    known: dict[str, Any] = {
+        "transactional_id": "billing",
+        "state_partition": 2,
+        "state": state,
+        "is_tombstone": False,
+        "producer_id": producer_id,
+        "previous_producer_id": None,
+        "next_producer_id": None,
+        "producer_epoch": epoch,
+        "timeout_ms": TIMEOUT_MS,
+        "topic_partitions": ORDERS_0 if state in LIVE else (),
+        "last_update_ms": at_ms,
+        "recorded_ms": at_ms,
+        "start_ms": start_ms,
+        "client_transaction_version": None,
+    }
+    return StateRecord(**known | changes)
+
+
+def tombstone(at_ms: int) -> StateRecord:
+    """The removal of the id."""
+    gone: dict[str, Any] = dict.fromkeys(("state", "producer_id", "producer_epoch", "timeout_ms", "last_update_ms"))
+    return record("Empty", at_ms)._replace(is_tombstone=True, **gone)
+
+
+def exported(*history: StateRecord) -> list[StateRecord]:
+    """The same records as a console consumer prints them: without the times of their batches."""
+    return [each._replace(recorded_ms=None) for each in history]
+
+
+def state_row(
+    offset: int | None, *, rank: int = TODAY, state: str = "Empty", name: str = "billing", **changes: Any
+) -> StateRow:
+    """A record as it was read: alone in its batch, appended at ten times its offset; without offset of an export."""
+    recorded_ms = None if offset is None else 10 * offset
+    known: dict[str, Any] = {
+        "ordinal": offset or 0,
+        "offset": offset,
+        "batch_base_offset": offset,
+        "batch_last_offset": offset,
+        "leader_epoch": 0,
+        "recorded_ms": recorded_ms,
+        "last_update_ms": recorded_ms,
+        "capture_rank": rank,
+        "transactional_id": name,
+        "state": state,
+    }
+    return StateRow.of({"input_id": "input", "section_index": 0, "is_tombstone": False} | known | changes)
+
+
+def table_row(
+    offset: int, transactional_id: str, state: str | None, producer_id: int | None = 7, **changes: Any
+) -> dict[str, Any]:
+    """A record as a row of `transaction_states`, with its place in the history of its id; None is a tombstone."""
+    return {
+        "ingest_id": "ingest",
+        "input_id": "input",
+        "section_index": 0,
+        "ordinal": offset,
+        "state_partition": 1,
+        "offset": offset,
+        "recorded_ms": 1_000 + offset,
+        "transactional_id": transactional_id,
+        "is_tombstone": state is None,
+        "is_undecodable": False,
+        "state": state,
+        "producer_id": producer_id,
+        "producer_epoch": 0,
+        "timeout_ms": TIMEOUT_MS,
+        "topic_partitions": list(ORDERS_0) if state == "Ongoing" else [],
+        "last_update_ms": 1_000 + offset,
+        "record_order": (0, True, offset),
+    } | changes

@@ -1,0 +1,63 @@
+"""Frames of the coordinator's records and of end markers, as the tasks of Spark are given them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import StructField, StructType
+
+from tests.judge.cases import OPEN
+from txn_analysis.kafka.transactions import OPEN_COLUMNS, StateRecord
+from txn_analysis.storage.on_spark.types import spark_schema, spark_struct
+from txn_analysis.tables import TRANSACTION_STATES, TRANSACTIONS
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from txn_analysis.coordinator.end_markers import EndMarker
+
+ORDER = spark_struct(age=INT, is_dump=BOOLEAN, place=BIGINT)
+STATES = StructType([*spark_schema(TRANSACTION_STATES).fields, StructField("record_order", ORDER)])
+MARKERS = spark_struct(
+    topic=STRING,
+    partition=INT,
+    producer_id=BIGINT,
+    offset=BIGINT,
+    kind=STRING,
+    at_ms=BIGINT,
+    producer_epoch=INT,
+    coordinator_epoch=INT,
+    has_data=BOOLEAN,
+)
+
+
+def states(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
+    """Rows of the table as the frame of all records that are evidence."""
+    return spark.createDataFrame([tuple(row.get(name) for name in STATES.names) for row in rows], STATES)
+
+
+def as_read(*rows: dict[str, Any]) -> list[StateRecord]:
+    """Rows of the table as Python gets them from that frame."""
+    optional = dict.fromkeys(("previous_producer_id", "next_producer_id", "start_ms", "client_transaction_version"))
+    return [StateRecord.placed(optional | row | _structs(row)) for row in rows]
+
+
+def _structs(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "topic_partitions": [{"topic": topic, "partition": number} for topic, number in row["topic_partitions"]],
+        "record_order": dict(zip(ORDER.names, row["record_order"], strict=True)),
+    }
+
+
+def open_data(spark: SparkSession, *producer_ids: int) -> DataFrame:
+    """Open transactions of some producers on orders-0, none of which was ever marked there."""
+    rows = [asdict(replace(OPEN, producer_id=p, last_marker_ms=None)) for p in producer_ids]
+    schema = StructType([f for f in spark_schema(TRANSACTIONS) if f.name in OPEN_COLUMNS])
+    return spark.createDataFrame([tuple(r[n] for n in schema.names) for r in rows], schema)
+
+
+def markers(spark: SparkSession, *found: tuple[int, EndMarker]) -> DataFrame:
+    """End markers of orders-0 by producer id."""
+    return spark.createDataFrame([("orders", 0, producer_id, *marker) for producer_id, marker in found], MARKERS)

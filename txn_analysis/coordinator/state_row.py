@@ -1,0 +1,146 @@
+"""What was read of `__transaction_state`, as typed rows: its records, and the files that hold them.
+
+Here table rows end: behind `StateRow.of` and `StateFiles.of` no column is looked up by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txn_analysis.kafka.sections import CLUSTER_ID, STATE
+from txn_analysis.kafka.state_partition import state_partition
+from txn_analysis.kafka.transactions import StateRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+class StateRow(NamedTuple):
+    """One row of `transaction_states` that is evidence: where it was read, where it stands, and what it says.
+
+    `capture_rank` is that of its capture, 0 for the judged one; `input_moment_ms` the newest moment of its input, by
+    which console exports are ordered. Columns that were not read are None, and so is all that a tombstone lacks.
+    """
+
+    input_id: str
+    section_index: int
+    ordinal: int
+    capture_rank: int
+    input_moment_ms: int | None
+    state_partition: int | None
+    offset: int | None
+    recorded_ms: int | None
+    batch_base_offset: int | None
+    batch_last_offset: int | None
+    leader_epoch: int | None
+    transactional_id: str | None
+    transactional_id_hash: int | None
+    is_tombstone: bool
+    is_undecodable: bool
+    state: str | None
+    producer_id: int | None
+    previous_producer_id: int | None
+    next_producer_id: int | None
+    producer_epoch: int | None
+    timeout_ms: int | None
+    topic_partitions: tuple[tuple[str, int], ...]
+    last_update_ms: int | None
+    start_ms: int | None
+    client_transaction_version: int | None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> StateRow:
+        """A row of the table, with all of its columns or some."""
+        values = [*map(row.get, cls._fields)]
+        values[_LISTED] = tuple([(p["topic"], p["partition"]) for p in values[_LISTED] or ()])
+        return cls._make(values)
+
+    @property
+    def is_console(self) -> bool:
+        """A console export holds it, which names no partition and no offset."""
+        return self.state_partition is None
+
+    @property
+    def producer_ids(self) -> set[int | None]:
+        """The producer ids that it stands for (KIP-890's tagged fields)."""
+        return {self.producer_id, self.previous_producer_id, self.next_producer_id}
+
+    def hashed_partition(self, partition_count: int) -> int | None:
+        """The partition of the state that its id hashes to; None where the id was not decoded."""
+        hashed = self.transactional_id_hash
+        return None if hashed is None else state_partition(hashed, partition_count)
+
+    def placed(self, state_partition: int | None, order: tuple[Any, ...] = ()) -> StateRecord:
+        """What it says, as a record of its id in the partition that holds it; `order` sorts the records of one id."""
+        return StateRecord(
+            transactional_id=self.transactional_id or "",
+            state_partition=state_partition,
+            state=self.state,
+            is_tombstone=self.is_tombstone,
+            producer_id=self.producer_id,
+            previous_producer_id=self.previous_producer_id,
+            next_producer_id=self.next_producer_id,
+            producer_epoch=self.producer_epoch,
+            timeout_ms=self.timeout_ms,
+            topic_partitions=self.topic_partitions,
+            last_update_ms=self.last_update_ms,
+            recorded_ms=self.recorded_ms,
+            start_ms=self.start_ms,
+            client_transaction_version=self.client_transaction_version,
+            order=order,
+        )
+
+
+_LISTED = StateRow._fields.index("topic_partitions")
+
+
+class StateFile(NamedTuple):
+    """One dumped or copied file of one partition of the state; `end_offset` is the one after its last batch."""
+
+    input_id: str
+    section_index: int
+    capture_rank: int
+    partition: int
+    file_base_offset: int
+    end_offset: int | None
+
+
+@dataclass(frozen=True)
+class StateFiles:
+    """The files of some evidence, as far as the coordinator's side asks.
+
+    Attributes:
+        every: the files of the state, of all captures.
+        has_own_records: the judged capture holds a file of the state, or a console export of it.
+        cluster_ids: every `cluster.id` that a log directory states in its `meta.properties`.
+    """
+
+    every: tuple[StateFile, ...] = ()
+    has_own_records: bool = False
+    cluster_ids: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, section_rows: Iterable[Mapping[str, Any]]) -> StateFiles:
+        """From rows of `Evidence.section_rows`."""
+        rows = list(section_rows)
+        return cls(
+            tuple([StateFile._make(map(row.get, StateFile._fields)) for row in rows if row["kind"] == STATE]),
+            any(row["kind"] == STATE or row["kind"].startswith("console") for row in rows if not row["capture_rank"]),
+            frozenset(row["stated"] for row in rows if row["kind"] == CLUSTER_ID),
+        )
+
+    @property
+    def own(self) -> list[StateFile]:
+        """Those that the judged capture holds."""
+        return [file for file in self.every if not file.capture_rank]
+
+    @property
+    def partitions(self) -> list[int]:
+        """Which partitions of the state they are of."""
+        return [file.partition for file in self.every]
+
+    @property
+    def dumped_rank(self) -> int:
+        """The rank of the newest capture with a file of the state: dumped records count as of then; 0 without any."""
+        return min((file.capture_rank for file in self.every), default=0)
