@@ -12,7 +12,7 @@ from txn_analysis.cli.verbs import exit_code
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions.loaded_report import pictures as pictures_of_report
 from txn_analysis.report.text_report import WIDTH, text_report
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.opening import open_warehouse
 
 
 @job("nightly_audit", "--config conf/nightly.toml segments/ transaction-state/")
@@ -29,7 +29,7 @@ def nightly_audit(
     check_output(html, "--html")
     with spark_session(settings, input_bytes=None) as spark:
         report = pipeline.audit(spark, paths, settings)
-        pictures = pictures_of_report(Warehouse(spark, settings.warehouse), report) if html else None
+        pictures = pictures_of_report(open_warehouse(spark, settings.warehouse), report) if html else None
     if prometheus is not None:
         write_metrics(report, prometheus)
     if html:

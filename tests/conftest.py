@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+from txn_analysis.storage.opening import open_warehouse
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -88,10 +90,9 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def empty_warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse whose tables were just made, which takes seconds: tests work on copies of it."""
-    from txn_analysis.storage.warehouse import Warehouse
 
     folder = tmp_path_factory.mktemp("empty") / "warehouse"
-    Warehouse(spark, str(folder)).create()
+    open_warehouse(spark, str(folder)).create()
     return folder
 
 

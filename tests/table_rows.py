@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from txn_analysis.storage.on_spark.types import frame_of
 from txn_analysis.tables import (
     ABORT_PLAN,
     ABORTED_TRANSACTIONS,
@@ -101,4 +102,4 @@ def plain(kind: pa.DataType) -> Any:
 def replace_slice(warehouse: Warehouse, table: Table, *rows: Row) -> None:
     """Make rows the whole content of the slice that the first one belongs to."""
     name = (table.partition_by or table.key)[0]
-    warehouse.replace(warehouse.rows(rows, table), table, **{name: rows[0][name]})
+    warehouse.replace_by(frame_of(warehouse.spark, rows, table), None, table, **{name: rows[0][name]})

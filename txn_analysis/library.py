@@ -20,8 +20,8 @@ from txn_analysis.spark.session import RunLength
 from txn_analysis.spark.when_needed import started_once
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.frames import is_at_hand
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.place import is_here
-from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.settings import Settings
     from txn_analysis.spark.when_needed import Spark
+    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 
     Path = str | os.PathLike[str]
@@ -75,7 +76,7 @@ def load_report(spark: SparkSession, settings: Settings, run_id: str | None = No
         WarehouseError: there is no such warehouse, or no such run.
     """
     with _at_work(spark, settings.warehouse) as own:
-        return loaded_report.load_report(Warehouse(own, settings.warehouse), settings, run_id)
+        return loaded_report.load_report(open_warehouse(own, settings.warehouse), settings, run_id)
 
 
 def findings(
@@ -117,11 +118,13 @@ def _rows(
     spark: SparkSession, root: str, table: Table, cluster: str, run_id: str | None, *, every_run: bool
 ) -> DataFrame:
     with _at_work(spark, root) as own:
-        tables = run_tables(Warehouse(own, root), cluster, run_id)
+        tables = run_tables(open_warehouse(own, root), cluster, run_id)
         ids = _runs_of(tables) if every_run else [tables.run.run_id]
         # Delta keeps what it finds in a table's log for all sessions: here in one task, there in 50.
-        _of_runs(Warehouse(own, root), table, ids)._jdf.queryExecution().optimizedPlan()
-    return _of_runs(Warehouse(spark, root), table, ids)  # a frame of another session could not become a view of theirs
+        _of_runs(open_warehouse(own, root), table, ids)._jdf.queryExecution().optimizedPlan()
+    return _of_runs(
+        open_warehouse(spark, root), table, ids
+    )  # a frame of another session could not become a view of theirs
 
 
 def _runs_of(tables: RunTables) -> list[str]:
@@ -130,7 +133,7 @@ def _runs_of(tables: RunTables) -> list[str]:
 
 
 def _of_runs(warehouse: Warehouse, table: Table, ids: list[str]) -> DataFrame:
-    return warehouse.read_uncommitted(table).where(F.col("run_id").isin(ids))  # the runs are finished: these rows count
+    return warehouse.frame(table).where(F.col("run_id").isin(ids))  # the runs are finished: these rows count
 
 
 @contextmanager

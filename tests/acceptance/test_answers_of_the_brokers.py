@@ -16,7 +16,7 @@ from txn_analysis.questions.filters import Filters
 from txn_analysis.questions.kafka_transactions import FIND_HANGING as FIND_HANGING_COLUMNS
 from txn_analysis.questions.kafka_transactions import find_hanging
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, PARTITION_HEALTH
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def test_producers_are_what_the_brokers_said(
 ) -> None:
     """No difference needs explaining: nothing was written between these captures and the brokers' answers."""
     audit_of(variant)
-    tables = run_tables(Warehouse(spark, warehouse), variant.name)
+    tables = run_tables(open_warehouse(spark, warehouse), variant.name)
     health = tables.listed(PARTITION_HEALTH, "topic", "partition", "producers")
     found = {f"{row['topic']}-{row['partition']}": row["producers"] for row in health}
     for file in sorted((CASES / variant.capture / "oracle").glob("producers-*.txt")):
@@ -77,7 +77,7 @@ def test_what_hangs_is_what_kafkas_own_tool_says(
 ) -> None:
     """The cases of Kafka's `TransactionsCommandTest`: its table, cell by cell, but for how old things have become."""
     audit_of(FIND_HANGING)
-    answer = find_hanging(run_tables(Warehouse(spark, warehouse), FIND_HANGING.name).findings(), filters)
+    answer = find_hanging(run_tables(open_warehouse(spark, warehouse), FIND_HANGING.name).findings(), filters)
     tool = (CASES / FIND_HANGING.capture / f"oracle/{oracle}.txt").read_text()
     assert cells(replace(answer, text_columns=len(COLUMNS_OF_FIND_HANGING)).text()) == cells(tool)
 
@@ -90,7 +90,7 @@ def cells(table: str) -> tuple[list[str], set[tuple[str, ...]]]:
 
 
 def plan_of(spark: SparkSession, warehouse: str, cluster: str) -> list[AbortRecord]:
-    rows = run_tables(Warehouse(spark, warehouse), cluster).listed(ABORT_PLAN)
+    rows = run_tables(open_warehouse(spark, warehouse), cluster).listed(ABORT_PLAN)
     return [AbortRecord.model_validate(row) for row in rows]
 
 

@@ -11,7 +11,8 @@ import pytest
 from tests.acceptance.captures import CASES, PARAMETERS, run_audit
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.on_spark.tables import committed
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import FINDINGS, GROUP_OFFSETS
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Audited:
 
 
 def stored(spark: SparkSession, root: str) -> list[Row]:
-    rows = [row.asDict(recursive=True) for row in Warehouse(spark, root).read(FINDINGS).collect()]
+    rows = [row.asDict(recursive=True) for row in committed(open_warehouse(spark, root), FINDINGS).collect()]
     return sorted(rows, key=lambda row: [row[name] for name in PLACE])
 
 
@@ -70,11 +71,11 @@ def test_a_run_made_again_without_the_copies_says_the_same(audited: Audited) -> 
 
 
 def test_content_that_is_given_twice_is_stored_once(audited: Audited, spark: SparkSession) -> None:
-    table = Warehouse(spark, audited.root).read_uncommitted(GROUP_OFFSETS)
+    table = open_warehouse(spark, audited.root).frame(GROUP_OFFSETS)
     before = sorted(map(tuple, table.collect()), key=repr)
     settings = Settings.model_validate(PARAMETERS | {"warehouse": audited.root, "cluster": "another"})
     pipeline.ingest(spark, [str(CAPTURE / part) for part in PARTS], settings)
-    after = Warehouse(spark, audited.root).read_uncommitted(GROUP_OFFSETS)
+    after = open_warehouse(spark, audited.root).frame(GROUP_OFFSETS)
     assert sorted(map(tuple, after.collect()), key=repr) == before
 
 
@@ -83,7 +84,7 @@ def test_a_warehouse_that_an_earlier_version_made_does_not_know_the_groups(
 ) -> None:
     old = str(shutil.copytree(audited.root, tmp_path / "warehouse"))
     shutil.rmtree(tmp_path / "warehouse" / GROUP_OFFSETS.name)
-    Warehouse(spark, old).create()
+    open_warehouse(spark, old).create()
     again = Audited(spark, old, audited.run_id, audited.capture, []).judged_again()
     assert groups(again) == [(None, None)]
     verdicts = [(row["verdict"], row["rule"]) for row in audited.findings]

@@ -11,7 +11,7 @@ from txn_analysis.runs.asked_states import current_states, placed
 from txn_analysis.runs.evidence import Evidence
 from txn_analysis.runs.past_run import PastRun
 from txn_analysis.settings import Settings
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def test_of_two_exports_in_one_capture_the_later_one_counts(
     (tmp_path / "b-earlier.txt").write_text(console_text(earlier))
     settings = Settings(warehouse=warehouse, cluster="two exports")
     pipeline.ingest(spark, [str(tmp_path)], settings)
-    evidence = Evidence.of_capture(Warehouse(spark, warehouse), "two exports")
+    evidence = Evidence.of_capture(open_warehouse(spark, warehouse), "two exports")
     run = PastRun("of tonight", evidence, settings.model_copy(update={"transaction_state_partitions": 4}), None)
     current = {found.transactional_id: found.state for found in placed(current_states(run), run)}
     assert current["orders-tx"] == "Ongoing"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 from tests.acceptance.captures import VARIANTS, rows_of, run_audit
 from txn_analysis.runs.evidence import Evidence
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.on_spark.tables import committed
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import LOG_BATCHES
 
 if TYPE_CHECKING:
@@ -18,13 +19,14 @@ if TYPE_CHECKING:
 
     from tests.acceptance.captures import Variant
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.storage.warehouse import Warehouse
 
 # Its snapshots lie inside its segments.
 VARIANT = next(v for v in VARIANTS if v.capture == "kafka-4.2-edge/capture-2")
 
 
 def batch_count(spark: SparkSession, warehouse: str) -> int:
-    return Warehouse(spark, warehouse).read(LOG_BATCHES).count()
+    return committed(open_warehouse(spark, warehouse), LOG_BATCHES).count()
 
 
 def test_quick_says_what_full_says_and_full_can_follow(

@@ -10,7 +10,7 @@ import pytest
 from tests.acceptance.captures import SEGMENTS, Variant
 from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ def found(spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], Aud
     report = audit_of(DEMO)
     (run_id,) = set(re.findall(r"run-[0-9a-f]{16}", README.read_text(encoding="utf-8")))
     named = report.run.model_copy(update={"run_id": run_id, "cluster": "default"})
-    tables = run_tables(Warehouse(spark, warehouse), DEMO.name)
+    tables = run_tables(open_warehouse(spark, warehouse), DEMO.name)
     return outputs(report.model_copy(update={"run": named}), tables)
 
 

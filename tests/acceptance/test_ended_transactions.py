@@ -10,7 +10,8 @@ from tests.acceptance.captures import SEGMENTS, Variant
 from txn_analysis.runs.ended_transactions import ended_listed
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.storage.frames import collected
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.on_spark.tables import committed
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIONS
 from txn_analysis.tables.__main__ import ENDED_IN_A_RUN
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.storage.warehouse import Warehouse
 
     Row = dict[str, Any]
 
@@ -29,7 +31,7 @@ DEMO = Variant("kafka-4.2/capture-1", SEGMENTS)
 @pytest.fixture(scope="module")
 def stored(warehouse: str, spark: SparkSession, audit_of: Callable[[Variant], AuditReport]) -> Warehouse:
     audit_of(DEMO)
-    return Warehouse(spark, warehouse)
+    return open_warehouse(spark, warehouse)
 
 
 def in_order(rows: Iterable[Row]) -> list[str]:
@@ -42,7 +44,7 @@ def test_the_sql_of_the_docs_gives_the_rows_that_the_command_reads(spark: SparkS
     assert {row["outcome"] for row in expected} == {"COMMIT", "ABORT"}
     assert any(row["input_id"] is None for row in expected), "some span two segments"
     for table in (ENDED_TRANSACTIONS, PARTITION_HEALTH):
-        stored.read(table).createOrReplaceTempView(table.name)
+        committed(stored, table).createOrReplaceTempView(table.name)
     found = spark.sql(ENDED_IN_A_RUN.replace("RUN", run.run_id))
     assert in_order(collected(found)) == in_order(expected)
 

@@ -14,7 +14,7 @@ from txn_analysis.questions.explain import explain
 from txn_analysis.questions.filters import Filters
 from txn_analysis.report.explanation import explanations_text
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ def run_of(
 ) -> Callable[[Variant], PastRun]:
     def finished(variant: Variant) -> PastRun:
         run_id = audit_of(variant).run.run_id
-        return run_tables(Warehouse(spark, warehouse), variant.name, run_id).finished()
+        return run_tables(open_warehouse(spark, warehouse), variant.name, run_id).finished()
 
     return finished
 

@@ -11,7 +11,7 @@ from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS, run_audit
 from txn_analysis.kafka.state_partition import java_hash, state_partition
 from txn_analysis.report.text_report import text_report
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,7 @@ def test_the_other_name_belongs_where_the_true_one_does() -> None:
 
 
 def test_it_is_planned_with_a_remark(spark: SparkSession, warehouse: str, report: AuditReport) -> None:
-    plan = run_tables(Warehouse(spark, warehouse), CLUSTER).abort_plan()
+    plan = run_tables(open_warehouse(spark, warehouse), CLUSTER).abort_plan()
     assert [r.topic_partition for r in plan] == ["ledger.events-1", "orders-0", "orders-2", "payments-0"]
     remarked = {r.transactional_id: r.evidence[-1] for r in plan if any(REMARK in fact for fact in r.evidence)}
     assert list(remarked) == [FLINKS_ID]

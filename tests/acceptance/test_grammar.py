@@ -12,12 +12,14 @@ from tests.acceptance.captures import CASES
 from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.on_spark.tables import committed
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORTED_TRANSACTIONS, INPUTS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 
     Row = dict[str, Any]
@@ -51,7 +53,7 @@ def inputs(spark: SparkSession, warehouse: str) -> dict[str, str]:
         if (version, file.name) not in {("2.1.1", "orders-0.deep.txt"), ("2.1.1", "orders-0.payload.txt")}
     ]
     pipeline.ingest(spark, [str(file) for file in files], Settings(warehouse=warehouse, cluster="grammar"))
-    rows = Warehouse(spark, warehouse).listed(INPUTS, "path", "input_id", cluster=["grammar"])
+    rows = open_warehouse(spark, warehouse).listed(INPUTS, "path", "input_id", cluster=["grammar"])
     by_content = {Path(row["path"]).read_bytes(): row["input_id"] for row in rows}
     return {f"{file.parent.name}/{file.name}": by_content[file.read_bytes()] for file in files}
 
@@ -63,7 +65,7 @@ class Stored:
         self._inputs = inputs
         self._rows: dict[tuple[str, str], list[Row]] = {}
         for table in (ABORTED_TRANSACTIONS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES):
-            rows = warehouse.read(table).where(F.col("input_id").isin([*inputs.values()])).collect()
+            rows = committed(warehouse, table).where(F.col("input_id").isin([*inputs.values()])).collect()
             for row in rows:
                 self._rows.setdefault((table.name, row["input_id"]), []).append(row.asDict(recursive=True))
 
@@ -75,7 +77,7 @@ class Stored:
 
 @pytest.fixture(scope="module")
 def stored(spark: SparkSession, warehouse: str, inputs: dict[str, str]) -> Stored:
-    return Stored(Warehouse(spark, warehouse), inputs)
+    return Stored(open_warehouse(spark, warehouse), inputs)
 
 
 @pytest.mark.parametrize("form", ["deep", "payload", "shallow"])

@@ -12,7 +12,7 @@ from tests.oracle.dump_writer import Tool, log_files
 from tests.oracle.model import Batch, History, Segment
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def test_todays_files_are_compared_with_yesterdays(spark: SparkSession, warehous
     assert found["longer"].witnesses == ("copies agree up to offset 4",)
     (reason,) = problems(found["contradicting"])
     assert reason.startswith("copies differ from offset 1 on: inputs ")
-    inputs = Warehouse(spark, warehouse).listed(INPUTS, "capture", "path", "input_id", cluster=[tmp_path.name])
+    inputs = open_warehouse(spark, warehouse).listed(INPUTS, "capture", "path", "input_id", cluster=[tmp_path.name])
     ids = {row["capture"]: row["input_id"] for row in inputs if "contradicting" in row["path"]}
     assert reason.endswith(f"{ids['today']} and {ids['yesterday']}")
 

@@ -18,7 +18,7 @@ from txn_analysis.questions import verify as repairs
 from txn_analysis.questions.filters import Filters
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +55,7 @@ def run_of(reports: Reports) -> dict[str, str]:
 
 
 def nights(spark: SparkSession, warehouse: str, run_id: str) -> repairs.Nights:
-    return repairs.nights(Warehouse(spark, warehouse), CLUSTER, run_id)
+    return repairs.nights(open_warehouse(spark, warehouse), CLUSTER, run_id)
 
 
 def expected_of(capture: str) -> dict[tuple[str, int, int], tuple[str, str]]:
@@ -70,7 +70,7 @@ def test_each_night_has_its_answer_and_keeps_it(
     report = reports[capture]
     found = {place: (row["verdict"], row["rule"]) for place, row in by_place(rows_of(report)).items()}
     assert found == expected_of(capture)
-    again = loaded_report.load_report(Warehouse(spark, warehouse), Settings(cluster=CLUSTER), report.run.run_id)
+    again = loaded_report.load_report(open_warehouse(spark, warehouse), Settings(cluster=CLUSTER), report.run.run_id)
     assert again == report
 
 
@@ -131,7 +131,7 @@ def test_a_plan_without_a_later_capture_is_not_verified_yet(
 
 
 def test_only_what_is_new_since_a_run(spark: SparkSession, warehouse: str, run_of: dict[str, str]) -> None:
-    tables = run_tables(Warehouse(spark, warehouse), CLUSTER, run_of[SECOND])
+    tables = run_tables(open_warehouse(spark, warehouse), CLUSTER, run_of[SECOND])
     third = tables.of(run_of[THIRD]).findings()
     new = queries.find_hanging(tables.findings(), Filters(), since=third)
     assert [row[:2] for row in new.rows] == [("orders", 0)]

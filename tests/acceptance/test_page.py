@@ -10,7 +10,7 @@ from tests.acceptance.captures import SEGMENTS, Variant
 from tests.browser.chromium import opened_in
 from txn_analysis.questions import loaded_report
 from txn_analysis.report.html.page import html_report
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ def report(audit_of: Callable[[Variant], AuditReport]) -> AuditReport:
 def pictures(
     spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport], report: AuditReport
 ) -> Pictures:
-    return loaded_report.pictures(Warehouse(spark, warehouse), report)
+    return loaded_report.pictures(open_warehouse(spark, warehouse), report)
 
 
 def test_pictures_end_where_the_report_ends(report: AuditReport, pictures: Pictures) -> None:

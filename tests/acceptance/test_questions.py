@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.captures import FIND_HANGING, SEGMENTS, Variant
+from tests.by_spark import only_by_spark
 from txn_analysis.cli.main import app
 
 if TYPE_CHECKING:
@@ -95,8 +96,7 @@ def asked(
         with monkeypatch.context() as patched:
             patched.setattr("txn_analysis.cli.asking.spark_session", session if by_spark else _no_session)
             if by_spark:
-                patched.setattr("txn_analysis.cli.asking.folder_here", lambda _: None)
-                patched.setattr("txn_analysis.storage.warehouse.Warehouse._local", None)
+                only_by_spark(patched)
             with pytest.raises(SystemExit) as ended:
                 app(words, prog_name="txn-analysis")
         out, err = capsys.readouterr()

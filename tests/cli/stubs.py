@@ -25,9 +25,11 @@ class Library:
         monkeypatch.setattr("txn_analysis.cli.audit_verbs.spark_when_needed", self._no_session)
         monkeypatch.setattr("txn_analysis.cli.asking.check_warehouse", lambda _: None)
         # `import` looks a submodule up in its package first, where the real one may be already.
-        self.module("txn_analysis.storage.warehouse", Warehouse=lambda _, root: ("warehouse", root))
-        monkeypatch.setattr("txn_analysis.cli.asking.folder_here", str)
-        self.module("txn_analysis.storage.stored", StoredHere=lambda root, _: ("warehouse", root))
+        self.module(
+            "txn_analysis.storage.opening",
+            open_warehouse=lambda _, root: ("warehouse", root),
+            open_to_read=lambda root, _: ("warehouse", root),
+        )
         self.module("txn_analysis.pipeline.steps")
         self.module("txn_analysis.questions.loaded_report")
 

@@ -11,7 +11,7 @@ from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
 from txn_analysis.spark.session import RunLength, session
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables.__main__ import reference
 
 
@@ -27,7 +27,7 @@ def main() -> None:
         settings = Settings.model_validate({"warehouse": folder} | PARAMETERS)
         paths = [str(CASES / "kafka-4.2/capture-1" / part) for part in SEGMENTS]
         report = pipeline.audit(spark, paths, settings)
-        tables = run_tables(Warehouse(spark, folder), settings.cluster)
+        tables = run_tables(open_warehouse(spark, folder), settings.cluster)
         found = outputs(report, tables)
     spark.stop()
     for document in DOCUMENTS:

@@ -25,7 +25,7 @@ from tests.e2e.scene import OFFSETS, PLACES, Scene, set_scene
 from txn_analysis.plan.plan_file import read_plan
 from txn_analysis.questions.verify import nights, verify
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +117,7 @@ def begin(first: FirstNight, audits: Audits) -> Story:
     """Audit the first night, whose plan may not be executed yet."""
     story = Story(first.scene)
     story.nights.append(_audited(first.capture, audits))
-    warehouse = Warehouse(audits.spark, audits.warehouse)
+    warehouse = open_warehouse(audits.spark, audits.warehouse)
     run = story.nights[0].report.run
     assert run.as_of_ms is not None
     first_plan = run_tables(warehouse, audits.cluster("log-dir"), run.run_id).abort_plan()
@@ -277,7 +277,7 @@ def _third_night(story: Story, first: FirstNight, audits: Audits) -> None:
     first_run, second_run = (night.report.run.run_id for night in story.nights[:2])
     done = _command(audits, "verify", "--format", "json", "--since", second_run)
     story.verified, story.verify_code = json.loads(done.stdout), done.returncode
-    warehouse = Warehouse(audits.spark, audits.warehouse)
+    warehouse = open_warehouse(audits.spark, audits.warehouse)
     story.verified_second = verify(nights(warehouse, audits.cluster("log-dir"), second_run), first_run)
 
 

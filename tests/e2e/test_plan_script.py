@@ -24,7 +24,7 @@ from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.plan.script import commands
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,7 +143,7 @@ def _plan(cluster: Cluster, spark: SparkSession, folder: Path) -> dict[int, Abor
     warehouse, copy = str(folder / "warehouse"), cluster.copy_logs(folder / "copy")
     settings: dict[str, Any] = {**PARAMETERS, **ASSURANCES, "warehouse": warehouse}
     report = pipeline.audit(spark, [str(copy)], Settings.model_validate(settings))
-    tables = run_tables(Warehouse(spark, warehouse), "default", report.run.run_id)
+    tables = run_tables(open_warehouse(spark, warehouse), "default", report.run.run_id)
     planned = {record.partition: record for record in tables.abort_plan()}
     found = {(f.partition, f.producer_id): (f.rule, f.missing_evidence) for f in report.findings}
     assert sorted(planned) == [NOBODY, ENDED, RETURNED, RENEWED, RUNNING], found

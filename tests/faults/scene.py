@@ -18,7 +18,8 @@ from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
 from txn_analysis.spark.session import RunLength, session
 from txn_analysis.storage.local.tables import LocalTables
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.on_spark.tables import committed
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS, Table
 
 if TYPE_CHECKING:
@@ -87,8 +88,8 @@ def _base_64(value: bytes) -> str:
 
 def tables_by_spark(spark: SparkSession, warehouse: Path, wanted: Sequence[Table] = ALL_TABLES) -> Tables:
     """The same rows as Spark reads them; one job."""
-    stored = Warehouse(spark, str(warehouse))
-    frames = [_named(stored.read(table).drop(*MAY_DIFFER.get(table.name, ())), table.name) for table in wanted]
+    stored = open_warehouse(spark, str(warehouse))
+    frames = [_named(committed(stored, table).drop(*MAY_DIFFER.get(table.name, ())), table.name) for table in wanted]
     found: Tables = {table.name: [] for table in wanted}
     for name, row in reduce(DataFrame.unionAll, frames).collect():
         found[name].append(json.dumps(json.loads(row), sort_keys=True))

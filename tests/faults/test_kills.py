@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tests.faults.kills import kill_at_first_file
 from tests.faults.scene import tables, tables_by_spark
 from tests.table_rows import row_of
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import FINDINGS, INPUTS, LOG_BATCHES, REJECTS, RUNS, TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def test_a_driver_dies_while_results_are_written(scene: Scene) -> None:
 def test_readers_past_spark_see_what_spark_sees(scene: Scene, tmp_path: Path) -> None:
     """Also beside rows that nothing has committed."""
     warehouse = scene.copied_to(tmp_path / "warehouse")
-    stored = Warehouse(scene.spark, str(warehouse))
+    stored = open_warehouse(scene.spark, str(warehouse))
     stored.replace_rows([row_of(FINDINGS, run_id="cut-short")], FINDINGS, run_id="cut-short")
     stored.replace_rows([row_of(REJECTS, ingest_id="cut-short")], REJECTS, ingest_id="cut-short")
     assert tables(scene.spark, warehouse) == scene.before

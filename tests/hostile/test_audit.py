@@ -12,7 +12,8 @@ from tests.hostile.numbers import out_of_range
 from tests.hostile.scenes import SETTINGS, TOOLS, honest, key_of
 from tests.hostile.texts import bad_json, odd_payloads, slow_lines
 from txn_analysis.errors import InputError
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.on_spark.tables import committed
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS, REJECTS
 
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ def test_files_of_all_kinds_of_hostility_are_read_or_named(spark: SparkSession, 
     rows = rows_of(report)
     hanging = {key_of(row) for row in rows if row["verdict"] == "hanging" and row["topic"] in {"clicks", "payments-eu"}}
     assert hanging == set()
-    stored = Warehouse(spark, warehouse)
+    stored = open_warehouse(spark, warehouse)
     inputs = {row["input_id"]: row for row in stored.listed(INPUTS, cluster=["odd"])}
     rejected = dict.fromkeys(inputs, 0)
-    for row in stored.read(REJECTS).where(F.col("input_id").isin([*inputs])).collect():
+    for row in committed(stored, REJECTS).where(F.col("input_id").isin([*inputs])).collect():
         rejected[row["input_id"]] += row["length_bytes"]
         assert row["length_bytes"] > 0
         assert row["offset_bytes"] + row["length_bytes"] <= inputs[row["input_id"]]["text_bytes"]

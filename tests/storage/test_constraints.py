@@ -16,8 +16,8 @@ from tests.table_rows import VIOLATIONS, replace_slice, row_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.errors import storage_error
 from txn_analysis.storage.local.data_files import write_data_files
-from txn_analysis.storage.on_spark.types import spark_schema
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.on_spark.types import frame_of, spark_schema
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, REJECTS, Table
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.table_rows import Row
+    from txn_analysis.storage.warehouse import Warehouse
 
 CHECKS = [(table, name) for table in ALL_TABLES for name in table.checks]
 
@@ -102,7 +103,7 @@ def _as_it_was_made(table: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def warehouse(spark: SparkSession, empty_warehouse: Path, tmp_path: Path) -> Warehouse:
-    return Warehouse(spark, str(shutil.copytree(empty_warehouse, tmp_path / "warehouse")))
+    return open_warehouse(spark, str(shutil.copytree(empty_warehouse, tmp_path / "warehouse")))
 
 
 # Of the first our tasks write the files, of the other one Delta does.
@@ -114,9 +115,11 @@ def test_a_warehouse_names_the_constraint_on_one_line(warehouse: Warehouse, tabl
 
 
 def test_a_missing_value_is_refused_by_name(warehouse: Warehouse) -> None:
-    rows = warehouse.rows([row_of(REJECTS)], REJECTS).selectExpr("* EXCEPT (reason)", "CAST(NULL AS STRING) AS reason")
+    rows = frame_of(warehouse.spark, [row_of(REJECTS)], REJECTS).selectExpr(
+        "* EXCEPT (reason)", "CAST(NULL AS STRING) AS reason"
+    )
     with pytest.raises(WarehouseError, match="a row breaks NOT NULL of column reason"):
-        warehouse.replace(rows, REJECTS, ingest_id="x")
+        warehouse.replace_by(rows, None, REJECTS, ingest_id="x")
 
 
 def test_a_row_of_each_table_is_taken(warehouse: Warehouse) -> None:

@@ -14,13 +14,16 @@ from txn_analysis.runs.wanted_run import latest_run
 from txn_analysis.storage.commits import commit_inputs, commit_run, deepen_inputs, held_inputs
 from txn_analysis.storage.frames import collected
 from txn_analysis.storage.match import Alike, unlike
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.on_spark.tables import committed
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS, REJECTS, RUNS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from txn_analysis.storage.warehouse import Warehouse
 
     Row = dict[str, Any]
 
@@ -55,7 +58,7 @@ def audited(night: int) -> tuple[Row, Row]:
 def nightly(spark: SparkSession, empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """A warehouse whose folder has a name that a URI would escape."""
     folder = shutil.copytree(empty_warehouse, tmp_path_factory.mktemp("nights") / "ware house#1%20ä")
-    warehouse = Warehouse(spark, str(folder))
+    warehouse = open_warehouse(spark, str(folder))
     for night in range(NIGHTS):
         item, run = audited(night)
         commit_inputs(warehouse, [item], held=[])
@@ -67,7 +70,7 @@ def nightly(spark: SparkSession, empty_warehouse: Path, tmp_path_factory: pytest
 
 def test_rows_are_those_that_spark_reads(nightly: Warehouse) -> None:
     for table in (INPUTS, RUNS):
-        expected = collected(nightly.read(table))
+        expected = collected(committed(nightly, table))
         assert sorted(nightly.listed(table), key=str) == sorted(expected, key=str)
         assert len(expected) == NIGHTS
 
@@ -94,7 +97,7 @@ def test_a_log_without_some_commits_is_damaged(
         if path.is_file() and (".checkpoint" in path.name or path.name[:20] not in FIRST_COMMITS):
             path.unlink()
     shutil.rmtree(log / "_sidecars", ignore_errors=True)
-    copy = Warehouse(spark, str(tmp_path / "copy"))
+    copy = open_warehouse(spark, str(tmp_path / "copy"))
     assert len(copy.listed(INPUTS)) == 2
     for name in gone:
         (log / f"{name}.json").unlink()
@@ -104,14 +107,14 @@ def test_a_log_without_some_commits_is_damaged(
 
 def test_a_warehouse_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(WarehouseError, match=r"no warehouse here \(inputs is missing\)"):
-        Warehouse(spark, str(tmp_path)).listed(INPUTS)
+        open_warehouse(spark, str(tmp_path)).listed(INPUTS)
 
 
 def test_rows_of_some_slices_are_those_that_spark_reads(nightly: Warehouse) -> None:
     for name in ("a 1", "b'2", "c"):
         spans = [{"input_id": i, "section_index": 0, "offset_bytes": 0, "length_bytes": 9} for i in ("x", "y")]
         nightly.replace_rows([span | {"ingest_id": name, "reason": name} for span in spans], REJECTS, ingest_id=name)
-    expected = collected(nightly.read_uncommitted(REJECTS).where("ingest_id != 'c' AND input_id = 'x'"))
+    expected = collected(nightly.frame(REJECTS).where("ingest_id != 'c' AND input_id = 'x'"))
     found = nightly.listed(REJECTS, ingest_id=["b'2", "a 1", "never written"], input_id=["x"])
     assert sorted(found, key=str) == sorted(expected, key=str)
     assert len(found) == 2
@@ -121,7 +124,7 @@ def test_rows_of_some_slices_are_those_that_spark_reads(nightly: Warehouse) -> N
 
 def test_a_table_that_only_delta_can_read_now(nightly: Warehouse, tmp_path: Path) -> None:
     shutil.copytree(nightly.root, tmp_path / "copy")
-    copy = Warehouse(nightly.spark, str(tmp_path / "copy"))
+    copy = open_warehouse(nightly.spark, str(tmp_path / "copy"))
     features = "'delta.columnMapping.mode' = 'name', 'delta.minReaderVersion' = '2', 'delta.minWriterVersion' = '5'"
     changes = (
         f"SET TBLPROPERTIES ({features})",
@@ -130,6 +133,11 @@ def test_a_table_that_only_delta_can_read_now(nightly: Warehouse, tmp_path: Path
     )
     for change in changes:
         copy.spark.sql(f"ALTER TABLE delta.`{copy.path(RUNS)}` {change}")
+    with pytest.raises(
+        WarehouseError, match="has rows or columns that only Spark can read. Run the same command again"
+    ):
+        copy.listed(RUNS)
+    copy = open_warehouse(nightly.spark, copy.root)
     commit_run(copy, audited(NIGHTS)[1])
     found = {row["run_id"]: row["earlier_captures"] for row in copy.listed(RUNS)}
     assert found == {f"run {night}": None for night in range(NIGHTS)} | {f"run {NIGHTS}": ["before"]}

@@ -11,8 +11,8 @@ import pytest
 
 from tests.table_rows import replace_slice, row_of
 from txn_analysis.storage.commits import commit_inputs, commit_run
-from txn_analysis.storage.on_spark.tables import create_table
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.on_spark.tables import committed, create_table
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, REJECTS, RUNS, Table
 
 if TYPE_CHECKING:
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from txn_analysis.storage.warehouse import Warehouse
+
 
 def keys(warehouse: Warehouse, table: Table) -> list[tuple[Any, ...]]:
-    return sorted(tuple(row) for row in warehouse.read(table).select(*table.key).collect())
+    return sorted(tuple(row) for row in committed(warehouse, table).select(*table.key).collect())
 
 
 @pytest.fixture
 def warehouse(spark: SparkSession, empty_warehouse: Path, tmp_path: Path) -> Warehouse:
-    return Warehouse(spark, str(shutil.copytree(empty_warehouse, tmp_path / "warehouse")))
+    return open_warehouse(spark, str(shutil.copytree(empty_warehouse, tmp_path / "warehouse")))
 
 
 def test_results_count_once_their_run_is_complete(warehouse: Warehouse) -> None:
@@ -42,7 +44,7 @@ def test_content_counts_once_its_input_names_the_ingest(warehouse: Warehouse) ->
         replace_slice(warehouse, REJECTS, row_of(REJECTS, ingest_id=ingest_id, input_id="a"))
     assert keys(warehouse, REJECTS) == []
     commit_inputs(warehouse, [row_of(INPUTS, input_id="a", ingest_id="whole")], held=[])
-    assert [row["ingest_id"] for row in warehouse.read(REJECTS).collect()] == ["whole"]
+    assert [row["ingest_id"] for row in committed(warehouse, REJECTS).collect()] == ["whole"]
 
 
 def test_content_that_another_ingest_read_meanwhile_counts_once(warehouse: Warehouse) -> None:
@@ -70,7 +72,7 @@ def test_runs_that_end_together_are_numbered_one_by_one(warehouse: Warehouse) ->
     run_ids = ["a", "b", "a", "c"]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda run_id: commit_run(warehouse, row_of(RUNS, run_id=run_id)), run_ids))
-    rows = warehouse.read(RUNS).collect()
+    rows = committed(warehouse, RUNS).collect()
     assert sorted(row["run_number"] for row in rows) == [1, 2, 3]
     assert {row["run_id"] for row in rows} == set(run_ids)
 
@@ -78,14 +80,14 @@ def test_runs_that_end_together_are_numbered_one_by_one(warehouse: Warehouse) ->
 def test_a_run_keeps_its_number_when_it_is_made_again(warehouse: Warehouse) -> None:
     for run_id in ("a", "b", "a"):
         commit_run(warehouse, row_of(RUNS, run_id=run_id))
-    assert {row["run_id"]: row["run_number"] for row in warehouse.read(RUNS).collect()} == {"a": 1, "b": 2}
+    assert {row["run_id"]: row["run_number"] for row in committed(warehouse, RUNS).collect()} == {"a": 1, "b": 2}
 
 
 def test_one_slice_from_many_writers_is_there_once(warehouse: Warehouse) -> None:
     rows = [row_of(REJECTS, offset_bytes=n) for n in range(3)]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: replace_slice(warehouse, REJECTS, *rows), range(4)))
-    assert warehouse.read_uncommitted(REJECTS).count() == 3
+    assert warehouse.frame(REJECTS).count() == 3
 
 
 def test_a_warehouse_of_an_earlier_version_gets_the_columns_that_it_lacks(warehouse: Warehouse) -> None:
@@ -96,7 +98,7 @@ def test_a_warehouse_of_an_earlier_version_gets_the_columns_that_it_lacks(wareho
     warehouse.create()
     known = {"name": "marker_missing", "confidence": "certain", "evidence_for": ["a"], "evidence_against": []}
     replace_slice(warehouse, FINDINGS, row_of(FINDINGS, run_id="new", cause=known))
-    rows = {row["run_id"]: row["cause"] for row in warehouse.read_uncommitted(FINDINGS).collect()}
+    rows = {row["run_id"]: row["cause"] for row in warehouse.frame(FINDINGS).collect()}
     assert rows["old"] is None
     assert rows["new"].asDict() == known
 
@@ -104,5 +106,5 @@ def test_a_warehouse_of_an_earlier_version_gets_the_columns_that_it_lacks(wareho
 def test_tables_are_created_by_two_at_once(spark: SparkSession, tmp_path: Path) -> None:
     root = str(tmp_path / "warehouse")
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda _: Warehouse(spark, root).create(), range(2)))
-    assert Warehouse(spark, root).versions(ALL_TABLES) == dict.fromkeys((table.name for table in ALL_TABLES), 0)
+        list(pool.map(lambda _: open_warehouse(spark, root).create(), range(2)))
+    assert open_warehouse(spark, root).versions(ALL_TABLES) == dict.fromkeys((table.name for table in ALL_TABLES), 0)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.acceptance.captures import PARAMETERS
+from tests.by_spark import only_by_spark
 from tests.plan.test_plan_versions import TomorrowsRecord
 from tests.table_rows import row_of
 from tests.versions.captures import COMPACTED, EAST, FIRST, LATER, parts_of
@@ -28,8 +29,10 @@ from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
 from txn_analysis.storage.frames import collected
 from txn_analysis.storage.local.delta_folder import DeltaFolder
+from txn_analysis.storage.on_spark.tables import committed
+from txn_analysis.storage.on_spark.types import frame_of
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.table_versions import differences
-from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import (
     ABORT_PLAN,
     ALL_TABLES,
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 
 ARCHIVE = Path(__file__).parent / "warehouse-ececed8.tar.gz"
@@ -70,7 +74,7 @@ def audited(warehouse: Warehouse, capture: Path) -> str:
 def made_earlier(spark: SparkSession, folder: Path) -> Warehouse:
     with tarfile.open(ARCHIVE) as packed:
         packed.extractall(folder, filter="data")
-    return Warehouse(spark, str(folder / "warehouse"))
+    return open_warehouse(spark, str(folder / "warehouse"))
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +89,7 @@ def fresh(
 ) -> tuple[Warehouse, list[str]]:
     """A new warehouse, and its runs of both captures of the cluster."""
     folder = shutil.copytree(empty_warehouse, tmp_path_factory.mktemp("fresh") / "warehouse")
-    warehouse = Warehouse(spark, str(folder))
+    warehouse = open_warehouse(spark, str(folder))
     return warehouse, [audited(warehouse, capture) for capture in (FIRST, LATER)]
 
 
@@ -94,17 +98,17 @@ def upgraded(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Warehouse]:
     """It took a later capture of one cluster, and the first one again; runs of the other cluster are as they were."""
-    warehouse = made_earlier(spark, tmp_path_factory.mktemp("upgraded"))
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "Spark's writer":
-            patch.setattr(Warehouse, "_local", None)
+            only_by_spark(patch)
+        warehouse = made_earlier(spark, tmp_path_factory.mktemp("upgraded"))
         audited(warehouse, LATER)
         audited(warehouse, FIRST)
         yield warehouse
 
 
 def stored(warehouse: Warehouse, table: Table, run_ids: list[str]) -> list[str]:
-    rows = [row for row in collected(warehouse.read(table)) if row["run_id"] in run_ids]
+    rows = [row for row in collected(committed(warehouse, table)) if row["run_id"] in run_ids]
     # What is declared no more stays in old tables, and is NULL in new rows.
     assert all(row[name] is None for row in rows for name in row.keys() - set(table.names))
     names = set(table.names) - UNKNOWN_IN_OLD_FOLDS - OF_ONE_WAREHOUSE
@@ -212,8 +216,8 @@ def test_old_tables_differ_and_new_runs_bring_them_up_to_date(untouched: Warehou
 def test_a_rule_that_the_earlier_version_did_not_know_is_taken(upgraded: Warehouse, table: Table) -> None:
     row = row_of(table, run_id="tomorrow", rule="a_rule_of_tomorrow")
     upgraded.replace_rows([row], table, run_id="tomorrow")
-    upgraded.replace(upgraded.rows([row], table), table, run_id="tomorrow")
-    kept = upgraded.read_uncommitted(table).where("run_id = 'tomorrow'").select("rule").collect()
+    upgraded.replace_by(frame_of(upgraded.spark, [row], table), None, table, run_id="tomorrow")
+    kept = upgraded.frame(table).where("run_id = 'tomorrow'").select("rule").collect()
     assert [row["rule"] for row in kept] == ["a_rule_of_tomorrow"]
 
 

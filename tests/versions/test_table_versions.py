@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F
 
+from tests.by_spark import only_by_spark
 from tests.table_rows import row_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.commits import commit_inputs, deepen_inputs
 from txn_analysis.storage.local.delta_folder import DeltaFolder
 from txn_analysis.storage.match import Alike
 from txn_analysis.storage.on_spark.tables import create_table
+from txn_analysis.storage.on_spark.types import frame_of
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.table_versions import bring_up_to_date, differences
-from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import INPUTS, Col, Table
 from txn_analysis.tables._checks import at_least, one_of
 from txn_analysis.tables._schema import BIGINT, INT, STRING, array, struct
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.storage.local.delta_folder import Definition
+    from txn_analysis.storage.warehouse import Warehouse
 
     Row = dict[str, Any]
 
@@ -67,7 +70,7 @@ SHOWER = {"at": 1, "kind": "hail", "words": "loud", "drops": {"ml": 2}}
 @pytest.fixture(scope="module")
 def made_earlier(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With one row of the earlier version; tests work on copies."""
-    warehouse = Warehouse(spark, str(tmp_path_factory.mktemp("earlier") / "warehouse"))
+    warehouse = open_warehouse(spark, str(tmp_path_factory.mktemp("earlier") / "warehouse"))
     create_table(spark, warehouse.path(EARLIER), EARLIER)
     warehouse.replace_rows([OLD | {"showers": [{"at": 1, "words": "loud"}]}], EARLIER, run_id="old")
     return Path(warehouse.root)
@@ -76,13 +79,13 @@ def made_earlier(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture
 def warehouse(spark: SparkSession, made_earlier: Path, tmp_path: Path) -> Warehouse:
     """A copy of its own, in a folder whose name a URI would escape."""
-    return Warehouse(spark, str(shutil.copytree(made_earlier, tmp_path / "ware house#1%20ä")))
+    return open_warehouse(spark, str(shutil.copytree(made_earlier, tmp_path / "ware house#1%20ä")))
 
 
 @pytest.fixture(params=["our writer", pytest.param("Spark's writer", marks=pytest.mark.cluster)])
 def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "Spark's writer":
-        monkeypatch.setattr(Warehouse, "_local", None)
+        only_by_spark(monkeypatch)
 
 
 def stored(path: str) -> Definition:
@@ -94,7 +97,7 @@ def upgrade(warehouse: Warehouse, table: Table = TODAY) -> None:
 
 
 def rows(warehouse: Warehouse, run_id: str) -> list[Row]:
-    found = warehouse.read_uncommitted(TODAY).where(f"run_id = '{run_id}'")
+    found = warehouse.frame(TODAY).where(f"run_id = '{run_id}'")
     return [row.asDict(recursive=True) for row in found.select(*TODAY.names).collect()]
 
 
@@ -113,17 +116,17 @@ def test_old_rows_have_null_in_what_they_lack_before_and_after(warehouse: Wareho
     assert rows(warehouse, "old") == [OLD_TODAY]
 
 
-def test_new_rows_have_what_is_inside_old_columns(warehouse: Warehouse, writer: None) -> None:
+def test_new_rows_have_what_is_inside_old_columns(writer: None, warehouse: Warehouse) -> None:
     upgrade(warehouse)
     new = NEW | {"showers": [SHOWER]}
     warehouse.replace_rows([new], TODAY, run_id="new")
     assert rows(warehouse, "new") == [new | {"place": {"name": "Lund", "height": 9, "owner": None}}]
-    showers = warehouse.read_uncommitted(TODAY).select("run_id", F.explode("showers").alias("shower"))
+    showers = warehouse.frame(TODAY).select("run_id", F.explode("showers").alias("shower"))
     kinds = showers.select("run_id", "shower.kind").collect()
     assert {row["run_id"]: row["kind"] for row in kinds} == {"old": None, "new": "hail"}  # of old files nothing else
 
 
-def test_constraints_are_those_of_today(warehouse: Warehouse, writer: None) -> None:
+def test_constraints_are_those_of_today(writer: None, warehouse: Warehouse) -> None:
     upgrade(warehouse)
     assert not differences(stored(warehouse.path(TODAY)), warehouse.path(TODAY), TODAY)
     checks = stored(warehouse.path(TODAY)).checks
@@ -135,8 +138,8 @@ def test_constraints_are_those_of_today(warehouse: Warehouse, writer: None) -> N
 
 def test_what_is_declared_no_more_may_be_null_and_stays(warehouse: Warehouse) -> None:
     upgrade(warehouse)
-    warehouse.replace(warehouse.rows([NEW], TODAY), TODAY, run_id="new")
-    winds = warehouse.read_uncommitted(TODAY).select("run_id", "wind").collect()
+    warehouse.replace_by(frame_of(warehouse.spark, [NEW], TODAY), None, TODAY, run_id="new")
+    winds = warehouse.frame(TODAY).select("run_id", "wind").collect()
     assert {row["run_id"]: row["wind"] for row in winds} == {"old": "north", "new": None}
 
 
@@ -150,16 +153,17 @@ def test_an_upgrade_that_was_cut_short_is_finished_and_none_is_made_twice(wareho
     assert not differences(stored(warehouse.path(TODAY)), warehouse.path(TODAY), TODAY)
 
 
-def test_two_audits_at_once(warehouse: Warehouse, writer: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("txn_analysis.storage.warehouse.ALL_TABLES", (TODAY,))
+def test_two_audits_at_once(writer: None, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("local", "on_spark"):
+        monkeypatch.setattr(f"txn_analysis.storage.{place}.warehouse.ALL_TABLES", (TODAY,))
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: Warehouse(warehouse.spark, warehouse.root).create(), range(4)))
+        list(pool.map(lambda _: open_warehouse(warehouse.spark, warehouse.root).create(), range(4)))
     assert not differences(stored(warehouse.path(TODAY)), warehouse.path(TODAY), TODAY)
     assert rows(warehouse, "old") == [OLD_TODAY]
 
 
 def test_a_table_of_today_costs_no_spark_job_and_no_commit(spark: SparkSession, tmp_path: Path) -> None:
-    warehouse = Warehouse(spark, str(tmp_path / "warehouse"))
+    warehouse = open_warehouse(spark, str(tmp_path / "warehouse"))
     create_table(spark, warehouse.path(TODAY), TODAY)
     jobs = spark.sparkContext.statusTracker()
     before = jobs.getJobIdsForGroup()
@@ -192,14 +196,14 @@ def test_what_cannot_be_changed_is_refused(warehouse: Warehouse, table: Table, w
 def test_a_table_of_other_types_is_not_read(warehouse: Warehouse) -> None:
     other = replace(EARLIER, columns=(*EARLIER.columns[:2], Col("wind", BIGINT, "in m/s")))
     with pytest.raises(WarehouseError, match="wind is string here, and bigint in this version"):
-        warehouse.read_uncommitted(other)
+        warehouse.frame(other)
 
 
-def test_inputs_are_listed_though_their_sections_say_less(spark: SparkSession, tmp_path: Path, writer: None) -> None:
+def test_inputs_are_listed_though_their_sections_say_less(writer: None, spark: SparkSession, tmp_path: Path) -> None:
     less = struct(**{f.name: f.type for f in SECTION if f.name not in {"stated", "kind"}})
     columns = tuple(replace(c, type=array(less)) if c.name == "sections" else c for c in INPUTS.columns)
     earlier = replace(INPUTS, columns=tuple(c for c in columns if c.name != "problem"))
-    warehouse = Warehouse(spark, str(tmp_path / "warehouse"))
+    warehouse = open_warehouse(spark, str(tmp_path / "warehouse"))
     create_table(spark, warehouse.path(earlier), earlier)
     old = row_of(earlier, input_id="old", sections=[{"section_index": 0, "topic": "orders"}])
     warehouse.insert([old], earlier, [Alike(("input_id",))])

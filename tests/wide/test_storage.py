@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.by_spark import only_by_spark
 from tests.faults.scene import EARLIER, LATER, differences, settings
 from txn_analysis.pipeline import steps as pipeline
-from txn_analysis.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ def test_the_tables_are_those_of_a_disk(
     expected = scene.before, scene.after
     for paths, cluster, rows in zip((EARLIER, LATER), ("earlier", "default"), expected, strict=True):
         with monkeypatch.context() as patched:
-            patched.setattr(Warehouse, "_local", None)
+            only_by_spark(patched)
             pipeline.audit(scene.spark, paths, settings(store, cluster=cluster))
         assert all(rows[name] for name in ("log_batches", "log_pieces", "transaction_states", "transactions"))
         assert differences(scene.rows(store), rows) == []

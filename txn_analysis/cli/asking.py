@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from txn_analysis.cli.spark import check_master, check_warehouse, spark_session
 from txn_analysis.spark.when_needed import started_once
 from txn_analysis.storage.errors import said_in_words
-from txn_analysis.storage.place import folder_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,16 +28,9 @@ def stored(settings: Settings) -> Iterator[Stored]:
     check_master(settings.master)
     check_warehouse(settings)
     with said_in_words(settings.warehouse), started_once(lambda: spark_session(settings)) as start:
+        from txn_analysis.storage.opening import open_to_read
 
-        def by_spark() -> Stored:
-            from txn_analysis.storage.warehouse import Warehouse
-
-            return Warehouse(start(), settings.warehouse)
-
-        from txn_analysis.storage.stored import StoredHere
-
-        folder = folder_here(settings.warehouse)
-        yield by_spark() if folder is None else StoredHere(folder, by_spark)
+        yield open_to_read(settings.warehouse, start)
 
 
 @contextmanager

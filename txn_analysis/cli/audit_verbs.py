@@ -67,9 +67,9 @@ def audit(
         report = run_audit(spark, paths, settings, progress())
         pictures = None
         if html or format is ReportFormat.HTML:
-            from txn_analysis.storage.warehouse import Warehouse
+            from txn_analysis.storage.opening import open_warehouse
 
-            pictures = _pictures(Warehouse(spark, settings.warehouse), report)
+            pictures = _pictures(open_warehouse(spark, settings.warehouse), report)
     if prometheus is not None:
         write_metrics(report, prometheus)
     if html:

@@ -28,6 +28,7 @@ from txn_analysis.pipeline.on_spark.views import coordinator_views
 from txn_analysis.runs.ended_transactions import ended_listed
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.storage.frames import collected, is_at_hand
+from txn_analysis.storage.on_spark.types import frame_of
 from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def _on_spark(
 
 
 def _views(run: Run, opened: Sequence[OpenTransaction], markers: DataFrame, states: DataFrame) -> Views:
-    rows = run.warehouse.rows([asdict(transaction) for transaction in opened], TRANSACTIONS)
+    rows = frame_of(run.warehouse.spark, [asdict(transaction) for transaction in opened], TRANSACTIONS)
     return coordinator_views(rows, markers, states, run.settings.max_clock_skew_ms)
 
 

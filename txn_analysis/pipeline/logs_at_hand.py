@@ -149,8 +149,8 @@ def write_linked(linked: LinkedLogs, run: Run) -> None:
     ]
     in_parallel(
         partial(run.replace_rows, health, PARTITION_HEALTH),
-        partial(run.replace_held, [open_rows(decided, run.run_id)], TRANSACTIONS),
-        partial(run.replace_held, ended, ENDED_TRANSACTIONS),
+        partial(run.replace, [open_rows(decided, run.run_id)], TRANSACTIONS),
+        partial(run.replace, ended, ENDED_TRANSACTIONS),
     )
 
 

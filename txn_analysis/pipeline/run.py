@@ -14,7 +14,7 @@ from txn_analysis.pipeline.on_spark.evidence import EvidenceFrames
 from txn_analysis.pipeline.on_spark.state import id_sums
 from txn_analysis.runs.ended_transactions import LINKED_PIECE_KEY
 from txn_analysis.runs.past_run import PastRun
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTION_STATES
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from txn_analysis.settings import Settings
     from txn_analysis.spark.when_needed import Spark
     from txn_analysis.storage.on_spark.tasks import RowMaker
+    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 
 # What decides a verdict; where the answer is printed does not.
@@ -60,7 +61,7 @@ class Run(PastRun):
 
     def rows(self, table: Table) -> DataFrame:
         """The run's own rows of a result table, whether the run is complete or not."""
-        return self.warehouse.read_uncommitted(table).where(F.col("run_id") == self.run_id)
+        return self.warehouse.frame(table).where(F.col("run_id") == self.run_id)
 
     def states(self) -> DataFrame:
         """The records of the coordinator that are evidence in the run."""
@@ -70,21 +71,17 @@ class Run(PastRun):
         size_bytes = sum(item["text_bytes"] for item in self.evidence.inputs)
         return id_sums(self.evidence.of(TRANSACTION_STATES), size_bytes)
 
-    def replace(self, frame: DataFrame, table: Table) -> None:
-        """Make `frame` the run's rows of a result table, or of `ended_transactions`."""
-        self.warehouse.replace(frame, table, **self._slice(table))
-
-    def replace_by(self, frame: DataFrame, rows_of: RowMaker, table: Table) -> None:
-        """The same with what `rows_of`, run in a Spark worker, makes of Arrow batches of a frame."""
+    def replace_by(self, frame: DataFrame, rows_of: RowMaker | None, table: Table) -> None:
+        """Make a frame, or what `rows_of` makes of it in a Spark worker, the run's rows of a table."""
         self.warehouse.replace_by(frame, rows_of, table, **self._slice(table))
 
-    def replace_rows(self, rows: list[dict[str, Any]], table: Table) -> None:
-        """The same with rows made on the driver."""
-        self.warehouse.replace_rows(rows, table, **self._slice(table))
+    def replace(self, rows: Sequence[pa.RecordBatch], table: Table) -> None:
+        """The same with rows in memory."""
+        self.warehouse.replace(rows, table, **self._slice(table))
 
-    def replace_held(self, rows: Sequence[pa.RecordBatch], table: Table) -> None:
-        """The same with rows held as Arrow."""
-        self.warehouse.replace_held(rows, table, **self._slice(table))
+    def replace_rows(self, rows: list[dict[str, Any]], table: Table) -> None:
+        """The same with plain data."""
+        self.warehouse.replace_rows(rows, table, **self._slice(table))
 
     def _slice(self, table: Table) -> dict[str, str]:
         return dict.fromkeys(table.partition_by, self.run_id)
@@ -92,7 +89,7 @@ class Run(PastRun):
     def ended_transactions(self) -> DataFrame:
         """The ended transactions of the run, in the columns of the table, see `runs.ended_transactions`."""
         ingests = [self.run_id, *self.evidence.ingests]
-        rows = self.warehouse.read_uncommitted(ENDED_TRANSACTIONS).where(F.col("ingest_id").isin(ingests))
+        rows = self.warehouse.frame(ENDED_TRANSACTIONS).where(F.col("ingest_id").isin(ingests))
         own = F.explode("linked_pieces").alias("piece")
         pieces = self.rows(PARTITION_HEALTH).select(own).select("piece.*")
         whole = rows.join(F.broadcast(pieces), list(LINKED_PIECE_KEY), "left_semi")
@@ -104,7 +101,7 @@ def start_run(spark: Spark, settings: Settings) -> Run:
 
     Whoever writes its rows prepares the tables before (`Warehouse.create`).
     """
-    known = EvidenceFrames.of_capture(Warehouse(spark, settings.warehouse), settings.cluster, settings.capture)
+    known = EvidenceFrames.of_capture(open_warehouse(spark, settings.warehouse), settings.cluster, settings.capture)
     as_of_ms = settings.as_of_ms if settings.as_of_ms is not None else known.newest_moment_ms
     return Run(_run_id(known, settings), known, settings, as_of_ms)
 

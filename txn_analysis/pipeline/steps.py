@@ -18,7 +18,7 @@ from txn_analysis.read.topic_config import read_topic_configs
 from txn_analysis.report.build import build_report
 from txn_analysis.report.progress import silent
 from txn_analysis.spark.parallel import in_parallel
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
 from txn_analysis.verdict import Verdict
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def ingest(spark: Spark, paths: Sequence[str], settings: Settings, progress: Progress | None = None) -> Ingested:
     """Read files into the input tables; see `txn_analysis.pipeline.ingest.ingest`."""
-    return read_inputs(Warehouse(spark, settings.warehouse), paths, settings, progress or silent())
+    return read_inputs(open_warehouse(spark, settings.warehouse), paths, settings, progress or silent())
 
 
 def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Progress | None = None) -> AuditReport:
@@ -77,7 +77,7 @@ def _reconstructed(run: Run) -> Run:
     linked = linked_partitions(run.evidence, run.as_of_ms)
     try:
         in_parallel(
-            lambda: run.replace(partition_health(linked, run.run_id), PARTITION_HEALTH),
+            lambda: run.replace_by(partition_health(linked, run.run_id), None, PARTITION_HEALTH),
             lambda: write_transactions(linked, run),
         )
     finally:

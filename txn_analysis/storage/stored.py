@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from txn_analysis.storage.local.tables import LocalTables, NeedsSparkError
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     import pyarrow as pa
@@ -19,7 +16,7 @@ Row = dict[str, Any]
 
 
 class Stored(Protocol):
-    """The tables of one warehouse, read: `LocalTables` without Spark, `Warehouse` by Spark; with equal rows.
+    """The tables of one warehouse, read: `LocalTables` without Spark, a `Warehouse` with it; with equal rows.
 
     Rows are given whether they are committed or not. Of a result table those count whose `run_id` is in `runs`, of a
     content table those whose `ingest_id` and `input_id` are in `inputs`: whoever asks names them.
@@ -46,44 +43,3 @@ class Stored(Protocol):
 
     def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
         """The same rows one batch after another, for tables of any size."""
-
-
-class StoredHere:
-    """The tables in a folder of this machine.
-
-    Those that have rows deleted beside their files, or columns by other names, are asked of Spark.
-    """
-
-    def __init__(self, folder: Path, by_spark: Callable[[], Stored]) -> None:
-        self._local = LocalTables(folder)
-        self._start = by_spark
-
-    @property
-    def root(self) -> Path:
-        """The folder."""
-        return self._local.root
-
-    def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[Row]:
-        """As `Stored.listed`."""
-        try:
-            return self._local.listed(table, *names, **one_of)
-        except NeedsSparkError:
-            return self._by_spark.listed(table, *names, **one_of)
-
-    def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
-        """As `Stored.held`."""
-        try:
-            return self._local.held(table, *names, **one_of)
-        except NeedsSparkError:
-            return self._by_spark.held(table, *names, **one_of)
-
-    def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
-        """As `Stored.batches`."""
-        try:
-            return self._local.batches(table, *names, **one_of)
-        except NeedsSparkError:
-            return self._by_spark.batches(table, *names, **one_of)
-
-    @cached_property
-    def _by_spark(self) -> Stored:
-        return self._start()

@@ -50,7 +50,7 @@ class EvidenceFrames(Evidence):
         """
         ranked = [(*key, *known.values()) for key, known in self.ranked.items()]
         known = self.warehouse.spark.createDataFrame(ranked, _RANKED)
-        rows = self.warehouse.read_uncommitted(table).where(F.col("ingest_id").isin(self.ingests))
+        rows = self.warehouse.frame(table).where(F.col("ingest_id").isin(self.ingests))
         return rows.join(F.broadcast(known), ["input_id", "ingest_id"])
 
     @property

@@ -20,6 +20,8 @@ from txn_analysis.storage.local.new_tables import create_table_here
 from txn_analysis.storage.local.one_writer import one_writer
 from txn_analysis.storage.local.parquet_batches import batches_of
 from txn_analysis.storage.match import unlike
+from txn_analysis.storage.row_batches import held, of_names, plain_rows
+from txn_analysis.tables import ALL_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -56,21 +58,15 @@ class LocalTables:
     root: Path
 
     def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[Row]:
-        """Rows of a table as plain data; structs and maps are dictionaries. As `held` otherwise."""
-        return _plain_rows(self.batches(table, *names, **one_of))
+        """As of `Stored`."""
+        return plain_rows(self.batches(table, *names, **one_of))
 
     def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
-        """Rows of a table in memory, as Arrow.
-
-        Args:
-            table: a small one, or one of which few rows are wanted, committed or not.
-            names: of the columns that are wanted; all where there are none.
-            one_of: what some columns may hold, never NULL; only rows that meet all are wanted.
-        """
-        return pa.Table.from_batches(self.batches(table, *names, **one_of), _of_names(table, names))
+        """As of `Stored`."""
+        return held(self.batches(table, *names, **one_of), table, names)
 
     def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
-        """The same rows one batch after another, for tables of any size."""
+        """As of `Stored`."""
         return self._streamed(table, self._table(table), names or table.arrow_schema.names, one_of)
 
     def _streamed(
@@ -86,16 +82,23 @@ class LocalTables:
         for file in stored.files:
             if column is None or column not in one_of or file.slice in one_of[column]:
                 files[file.slice].append(f"{self._path(table)}/{file.path}")
-        own, schema = [name for name in names if name != column], _of_names(table, names)
+        own, schema = [name for name in names if name != column], of_names(table, names)
         for slice_, paths in files.items():
             found = batches_of(paths, stored_schema, own, wanted, one_of.keys() - {column})
             for batch in filter(len, mapped_each(self._path(table), found)):
                 arrays = [pa.repeat(slice_, len(batch)) if name == column else batch[name] for name in schema.names]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def is_plain(self, table: Table) -> bool:
-        """It can be read and written here; any other one needs Spark."""
-        return self._mapped(table, lambda: self._stored(table).is_plain)
+    @property
+    def are_plain(self) -> bool:
+        """All tables that are there can be read and written here; others need Spark."""
+        return all(map(self._is_plain, ALL_TABLES))
+
+    def _is_plain(self, table: Table) -> bool:
+        try:
+            return self._mapped(table, lambda: DeltaFolder(self.root / table.name).is_plain)
+        except NoTable:
+            return True
 
     def version(self, table: Table) -> int:
         """The newest version of a table; 0 where nothing was written since it was made."""
@@ -107,15 +110,6 @@ class LocalTables:
             return self._mapped(table, lambda: DeltaFolder(self.root / table.name).definition)
         except NoTable:
             return None
-
-    def written(self, rows: Sequence[Row], table: Table, slice_of: Mapping[str, str]) -> list[DataFile]:
-        """Rows made on the driver as a data file that no commit names yet; absent columns are NULL."""
-        batch = pa.RecordBatch.from_pylist([*rows], table.arrow_schema)
-        return self._mapped(table, lambda: write_data_files([(table, batch)], self.root, slice_of))
-
-    def held_files(self, rows: Sequence[pa.RecordBatch], table: Table, slice_of: Mapping[str, str]) -> list[DataFile]:
-        """The same with rows held as Arrow."""
-        return self._mapped(table, lambda: write_data_files([(table, batch) for batch in rows], self.root, slice_of))
 
     def create(self, table: Table) -> None:
         """Make a table, unless another was faster."""
@@ -130,20 +124,22 @@ class LocalTables:
         """Make files, already written, the whole content of a slice."""
         self._alone(table, lambda stored: stored.replace(files, slice_of))
 
-    def replace_rows(self, rows: Sequence[Row], table: Table, slice_of: Mapping[str, str]) -> None:
-        """Make rows, held on the driver, the whole content of a slice; of a table without partitions some rows."""
+    def replace_rows(self, rows: Sequence[pa.RecordBatch], table: Table, slice_of: Mapping[str, str]) -> None:
+        """Make rows in memory the whole content of a slice; of a table without partitions of some rows."""
+        if table.partition_by:
+            files = self._mapped(table, lambda: self._written(rows, table, slice_of))
+            return self.replace(table, files, slice_of)
 
         def replace(stored: DeltaFolder) -> None:
-            if table.partition_by:
-                return stored.replace(self.written(rows, table, slice_of), slice_of)
-            kept = [
-                row
-                for row in self._rows(table, stored, table.arrow_schema.names)
-                if not slice_of.items() <= row.items()
-            ]
-            return stored.replace(self.written([*kept, *rows], table, {}), {})
+            present = self._rows(table, stored, table.arrow_schema.names)
+            kept = [row for row in present if not slice_of.items() <= row.items()]
+            stored.replace(self._written([_batch(kept, table), *rows], table, {}), {})
 
-        self._alone(table, replace)
+        return self._alone(table, replace)
+
+    def _written(self, rows: Iterable[pa.RecordBatch], table: Table, slice_of: Mapping[str, str]) -> list[DataFile]:
+        """Data files that no commit names yet."""
+        return write_data_files(((table, batch) for batch in rows), self.root, slice_of)
 
     def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
         """Insert the rows that are not alike, in one of some ways, to a row of the table; say how many those were."""
@@ -152,7 +148,7 @@ class LocalTables:
             names = sorted({name for alike in unless for name in alike.names})
             fresh = unlike(rows, self._rows(table, stored, names), unless)
             if fresh:
-                stored.append(self.written(fresh, table, {}))
+                stored.append(self._written([_batch(fresh, table)], table, {}))
             return len(fresh)
 
         return self._alone(table, insert)
@@ -165,12 +161,12 @@ class LocalTables:
             before = self._rows(table, stored, table.arrow_schema.names)
             after = [row | new.get(matching.key(row), {}) for row in before]
             if after != before:
-                stored.replace(self.written(after, table, {}), {})
+                stored.replace(self._written([_batch(after, table)], table, {}), {})
 
         self._alone(table, update)
 
     def _rows(self, table: Table, stored: DeltaFolder, names: Sequence[str]) -> list[Row]:
-        return _plain_rows(self._streamed(table, stored, names, {}))
+        return plain_rows(self._streamed(table, stored, names, {}))
 
     def _alone(self, table: Table, write: Callable[[DeltaFolder], _Result]) -> _Result:
         def locked() -> _Result:
@@ -182,7 +178,9 @@ class LocalTables:
     def _table(self, table: Table) -> DeltaFolder:
         stored = self._mapped(table, lambda: self._stored(table))
         if not stored.is_plain:
-            raise NeedsSparkError(f"{self._path(table)}: has rows or columns that only Spark can read")
+            raise NeedsSparkError(
+                f"{self._path(table)}: has rows or columns that only Spark can read. Run the same command again"
+            )
         return stored
 
     def _stored(self, table: Table) -> DeltaFolder:
@@ -198,12 +196,8 @@ class LocalTables:
         return str(self.root / table.name)
 
 
-def _of_names(table: Table, names: Sequence[str]) -> pa.Schema:
-    return pa.schema([table.arrow_schema.field(name) for name in names or table.arrow_schema.names])
-
-
-def _plain_rows(batches: Iterable[pa.RecordBatch]) -> list[Row]:
-    return [row for batch in batches for row in batch.to_pylist(maps_as_pydicts="strict")]
+def _batch(rows: Sequence[Row], table: Table) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([*rows], table.arrow_schema)
 
 
 def mapped_each(place: str, items: Iterator[_Result]) -> Iterator[_Result]:

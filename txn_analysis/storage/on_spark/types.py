@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.types import (
@@ -22,6 +22,10 @@ from pyspark.sql.types import (
 from txn_analysis.tables._schema import BIGINT, BINARY, BOOLEAN, DOUBLE, INT, STRING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
     from txn_analysis.tables._schema import Table
 
 _PLAIN: dict[pa.DataType, DataType] = {
@@ -32,6 +36,12 @@ _PLAIN: dict[pa.DataType, DataType] = {
     BOOLEAN: BooleanType(),
     BINARY: BinaryType(),
 }
+
+
+def frame_of(spark: SparkSession, rows: Iterable[Mapping[str, Any]], table: Table) -> DataFrame:
+    """Rows made on the driver as a frame of the table's schema; absent columns are NULL."""
+    names = table.names
+    return spark.createDataFrame([tuple(row.get(n) for n in names) for row in rows], spark_schema(table))
 
 
 def spark_schema(table: Table) -> StructType:
