@@ -70,7 +70,7 @@ class Run(PastRun):
         self.warehouse.replace(frame, table, run_id=self.run_id)
 
     def replace_rows(self, rows: list[dict[str, Any]], table: Table) -> None:
-        """The same with rows made on the driver."""
+        """Make rows that are on the driver the run's rows of a result table."""
         self.warehouse.replace_rows(rows, table, run_id=self.run_id)
 
 
