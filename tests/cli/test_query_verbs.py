@@ -12,6 +12,7 @@ from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.questions import kafka_transactions as queries
 from txn_analysis.questions.filters import Filters
 from txn_analysis.report.answer import Answer, Column
+from txn_analysis.runs.run_record import RunRecord
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             as_of_ms=rows.AS_OF_MS,
             has_state=True,
             has_logs=True,
-            run={"run_id": "run-1", "cluster": "east"},
+            run=RunRecord.of(rows.run(cluster="east")),
         )
 
     def query(*arguments: Any) -> Answer:

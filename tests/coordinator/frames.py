@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StructField, StructType
 
 from tests.judge.cases import OPEN
-from txn_analysis.kafka.transactions import OPEN_COLUMNS, StateRecord
+from txn_analysis.kafka.transactions import StateRecord
+from txn_analysis.pipeline.on_spark.views import open_rows
 from txn_analysis.storage.on_spark.types import spark_schema, spark_struct
-from txn_analysis.tables import TRANSACTION_STATES, TRANSACTIONS
+from txn_analysis.tables import TRANSACTION_STATES
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
 
 if TYPE_CHECKING:
@@ -53,9 +54,7 @@ def _structs(row: dict[str, Any]) -> dict[str, Any]:
 
 def open_data(spark: SparkSession, *producer_ids: int) -> DataFrame:
     """Open transactions of some producers on orders-0, none of which was ever marked there."""
-    rows = [asdict(replace(OPEN, producer_id=p, last_marker_ms=None)) for p in producer_ids]
-    schema = StructType([f for f in spark_schema(TRANSACTIONS) if f.name in OPEN_COLUMNS])
-    return spark.createDataFrame([tuple(r[n] for n in schema.names) for r in rows], schema)
+    return open_rows(spark, (replace(OPEN, producer_id=p, last_marker_ms=None) for p in producer_ids))
 
 
 def markers(spark: SparkSession, *found: tuple[int, EndMarker]) -> DataFrame:

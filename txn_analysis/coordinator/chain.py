@@ -62,7 +62,7 @@ class Rise(NamedTuple):
     by_ms: int | None
 
     def may_touch(self, first_ms: int | None, last_ms: int | None, max_clock_skew_ms: int) -> bool:
-        """It may have happened between two moments, as far as clocks may differ; None is no bound."""
+        """The rise may have happened between two moments, as far as clocks may differ; None is no bound."""
         is_late_enough = first_ms is None or self.by_ms is None or self.by_ms + max_clock_skew_ms >= first_ms
         is_early_enough = last_ms is None or self.after_ms is None or self.after_ms - max_clock_skew_ms <= last_ms
         return is_late_enough and is_early_enough

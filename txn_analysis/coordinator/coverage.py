@@ -53,7 +53,7 @@ class Hole(NamedTuple):
     end_ms: int | None = None
 
     def is_since(self, since_ms: int | None) -> bool:
-        """It can hide something that was recorded since a moment; None is from the beginning on."""
+        """The hole can hide something that was recorded since a moment; None is from the beginning on."""
         return since_ms is None or self.end_ms is None or self.end_ms >= since_ms
 
 
@@ -109,7 +109,7 @@ class StatePartition:
 
     @property
     def moment_ms(self) -> int | None:
-        """Its last moment."""
+        """The last moment of which the partition speaks."""
         return self.chain.last_moment_ms
 
     def gaps(self, *, holes_waived: bool, since_ms: int | None = None) -> list[str]:
@@ -181,7 +181,7 @@ class StateEvidence:
 
     @cached_property
     def topics(self) -> frozenset[str]:
-        """Those that any transaction of the coordinator lists, as far as its records are left."""
+        """The topics that any transaction of the coordinator lists, as far as its records are left."""
         return frozenset().union(*(p.chain.topics for p in self.partitions))
 
     @property

@@ -309,7 +309,7 @@ def _is_kept(history: Sequence[StateRecord], marker_ms: int, state: StateAtHand)
 
 
 def _is_later(at_ms: int, histories: Sequence[Sequence[StateRecord]], state: StateAtHand) -> bool:
-    """It was written after everything that the state holds of it: the state was not copied last."""
+    """The marker was written after everything that the state holds of it: the state was not copied last."""
     homes = _partitions(histories) or [*state.chains]
     last = [chain.last_moment_ms for n in homes if (chain := state.chains.get(n)) is not None]
     skewed = [plus(ms, state.max_clock_skew_ms) for ms in last]

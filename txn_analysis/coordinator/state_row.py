@@ -63,7 +63,7 @@ class StateRow(NamedTuple):
 
     @property
     def producer_ids(self) -> set[int | None]:
-        """The producer ids that it stands for (KIP-890's tagged fields)."""
+        """The producer ids that the record stands for (KIP-890's tagged fields)."""
         return {self.producer_id, self.previous_producer_id, self.next_producer_id}
 
     def hashed_partition(self, partition_count: int) -> int | None:
@@ -72,7 +72,7 @@ class StateRow(NamedTuple):
         return None if hashed is None else state_partition(hashed, partition_count)
 
     def placed(self, state_partition: int | None, order: tuple[Any, ...] = ()) -> StateRecord:
-        """What it says, as a record of its id in the partition that holds it; `order` sorts the records of one id."""
+        """What the row says, as a record in the partition that holds it; `order` sorts the records of one id."""
         return StateRecord(
             transactional_id=self.transactional_id or "",
             state_partition=state_partition,
@@ -132,12 +132,12 @@ class StateFiles:
 
     @property
     def own(self) -> list[StateFile]:
-        """Those that the judged capture holds."""
+        """The files of the state that the judged capture holds."""
         return [file for file in self.every if not file.capture_rank]
 
     @property
     def partitions(self) -> list[int]:
-        """Which partitions of the state they are of."""
+        """The partitions of the state that the files are of."""
         return [file.partition for file in self.every]
 
     @property

@@ -70,7 +70,7 @@ class RaisedFrom(NamedTuple):
     producer_epoch: int | None
 
     def is_raised_to(self, producer_id: int | None, producer_epoch: int | None) -> bool:
-        """Its transaction was going on, and its producer got a newer epoch."""
+        """The transaction was going on, and its producer got a newer epoch."""
         if self.state != ONGOING or self.producer_epoch is None or producer_epoch is None:
             return False
         return producer_id is not None and self.producer_id == producer_id and producer_epoch > self.producer_epoch

@@ -177,7 +177,10 @@ class Facts:
 
     @property
     def blocks_partition(self) -> bool | None:
-        """It holds the last stable offset. Brokers keep that at the log start at least: several may hold it there."""
+        """The transaction holds the last stable offset.
+
+        Brokers keep that at the log start at least: several may hold it there.
+        """
         stable = self.partition.last_stable_offset
         return None if stable is None else self.open.txn_start_offset <= stable
 
@@ -185,7 +188,7 @@ class Facts:
 
     @property
     def where(self) -> str:
-        """Its partition in Kafka's own spelling."""
+        """The partition in Kafka's own spelling."""
         return str(self.open.topic_partition)
 
     @property

@@ -7,7 +7,7 @@ tenth of a second, and this takes a dozen of them.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,12 +24,11 @@ from txn_analysis.kafka.sections import STATE
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.pipeline.on_spark.markers import PLACE, end_markers, is_foreign, marker_sums, markers_in, with_markers
 from txn_analysis.pipeline.on_spark.state import PICKLED, state_evidence, told
-from txn_analysis.pipeline.on_spark.views import coordinator_views
+from txn_analysis.pipeline.on_spark.views import coordinator_views, open_rows
 from txn_analysis.runs.ended_transactions import ended_listed
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.storage.frames import collected, is_at_hand
-from txn_analysis.storage.on_spark.types import frame_of
-from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
+from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -159,8 +158,8 @@ def _on_spark(
 
 
 def _views(run: Run, opened: Sequence[OpenTransaction], markers: DataFrame, states: DataFrame) -> Views:
-    rows = frame_of(run.warehouse.spark, [asdict(transaction) for transaction in opened], TRANSACTIONS)
-    return coordinator_views(rows, markers, states, run.settings.max_clock_skew_ms)
+    asked = open_rows(markers.sparkSession, opened)
+    return coordinator_views(asked, markers, states, run.settings.max_clock_skew_ms)
 
 
 def _fit(run: Run, asked: set[int], markers: DataFrame, states: DataFrame, state: StateEvidence) -> Fit:

@@ -99,7 +99,7 @@ class AbortRecord(BaseModel):
 
     @property
     def must_end_producer(self) -> bool:
-        """Its client could write there again under the same producer id: an abort would destroy that as well."""
+        """The client could write there again under the same producer id: an abort would destroy that as well."""
         return self.producer_is_live or self.producer_may_return
 
     @property

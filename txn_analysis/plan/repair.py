@@ -61,7 +61,7 @@ class Recommended:
 
     @property
     def place(self) -> ProducerPlace:
-        """Whose data it is about, and where."""
+        """The producer whose data is to be aborted, and its partition."""
         return self.topic, self.partition, self.producer_id
 
 
@@ -109,12 +109,12 @@ class SeenOpen(NamedTuple):
 
     @property
     def place(self) -> ProducerPlace:
-        """Whose data it is, and where."""
+        """The producer whose data is open, and its partition."""
         return self.topic, self.partition, self.producer_id
 
     @property
     def span(self) -> tuple[int, int | None]:
-        """Its first and its last offset; the latter is None where that is not known."""
+        """The first and the last offset of its data; the latter is None where that is not known."""
         return self.txn_start_offset, self.last_offset
 
 
@@ -135,12 +135,12 @@ class SeenEnded(NamedTuple):
 
     @property
     def place(self) -> ProducerPlace:
-        """Whose data it was, and where."""
+        """The producer whose data was open, and its partition."""
         return self.topic, self.partition, self.producer_id
 
     @property
     def span(self) -> tuple[int, int | None]:
-        """Its first offset, and that of its end marker."""
+        """The first offset of its data, and that of its end marker."""
         return self.txn_start_offset, self.end_offset
 
 

@@ -82,7 +82,7 @@ def _all_explained(run: PastRun, filters: Filters, wanted: EndedFilters) -> Iter
 
 
 def _explained_of(run: PastRun, rows: pa.Table) -> Iterator[Ended]:
-    """The same of some rows that are at hand."""
+    """Some ended transactions that are at hand, with their causes."""
     for producer_ids in _groups(run, _counted(rows["producer_id"])):
         is_theirs = pc.is_in(rows["producer_id"], pa.array(producer_ids, pa.int64()))
         yield from _explained(run, rows.filter(is_theirs).combine_chunks())
@@ -118,7 +118,7 @@ def _explained(run: PastRun, rows: pa.Table) -> Iterator[Ended]:
 
 
 def _newest_that_fit(found: Iterable[Ended], filters: Filters, wanted: EndedFilters) -> tuple[list[Ended], int]:
-    """Those that are asked for by what is known of their end: the newest ones, and how many there are."""
+    """The transactions whose end is as it is asked for: the newest ones, and how many there are."""
     kept: list[Ended] = []
     number = 0
     for one in found:

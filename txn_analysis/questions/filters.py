@@ -180,7 +180,7 @@ def _check_state_partitions(filters: Filters, coverage: Mapping[str, Any]) -> No
 
 
 def _producers_seen(tables: RunTables, producer_ids: tuple[int, ...]) -> set[int]:
-    """Those of some producer ids that occur in the run: in its logs, or at the coordinator."""
+    """Of some producer ids those that occur in the run: in its logs, or at the coordinator."""
     wanted, found = {*producer_ids}, set[int]()
     for batch in tables.batches(PARTITION_HEALTH, "producers"):
         found |= wanted.intersection(

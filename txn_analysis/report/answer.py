@@ -46,7 +46,7 @@ class Answer:
         return json.dumps(self._objects(), indent=2, ensure_ascii=True) + "\n"
 
     def ndjson(self) -> str:
-        """The same objects, one a line."""
+        """The rows as objects, one a line; see `json`."""
         return "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in self._objects())
 
     def csv(self) -> str:

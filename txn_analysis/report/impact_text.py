@@ -25,7 +25,7 @@ def cause_sentence(cause: CauseItem) -> str:
 
 
 def cause_line(cause: CauseItem) -> str:
-    """The same for a line that may be cut: what counts comes first."""
+    """The cause on a line that may be cut: what counts comes first."""
     return f"{cause.name} ({cause.confidence}): {_meaning(cause)}"
 
 

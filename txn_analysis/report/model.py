@@ -207,7 +207,7 @@ class FindingItem(Item):
 
     @property
     def must_end_producer(self) -> bool:
-        """Its client could write there again under the same producer id, and an abort would destroy that as well."""
+        """The client could write there again under the same producer id, and an abort would destroy that as well."""
         return bool(self.is_producer_live or self.producer_may_return)
 
     @property

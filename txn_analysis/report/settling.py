@@ -105,7 +105,7 @@ def remedies(doubtful: Iterable[FindingItem], run: RunItem, state: Mapping[str, 
 
 
 def _kind(finding: FindingItem, state: Mapping[str, Any]) -> str:
-    """Its rule; where no state was given that is what is missing, unless its own log is not even whole."""
+    """The rule of a finding; without any state that is what is missing, unless its own log is not even whole."""
     if state.get("seen") or finding.rule == EVIDENCE_BROKEN.name:
         return finding.rule
     return _NO_STATE

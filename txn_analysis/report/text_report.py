@@ -112,7 +112,7 @@ def _aligned(
 
 
 def _stacked(report: AuditReport, rows: Sequence[FindingItem], width: int) -> Iterator[Line]:
-    """The same where the page is too narrow for columns, as in a mail."""
+    """Findings one below the other, where the page is too narrow for columns, as in a mail."""
     for finding in rows:
         yield Line(f"{finding.verdict.value}: {finding.rule}", _VERDICT_STYLES.get(finding.verdict, ""))
         name = "-" if finding.transactional_id is None else clip(finding.transactional_id, _ID_WIDTH)

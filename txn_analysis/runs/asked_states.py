@@ -91,7 +91,7 @@ def _newest(parts: Iterable[pa.Table]) -> pa.Table:
 
 
 def names_producers(run: PastRun, producer_ids: Collection[int]) -> set[int]:
-    """Those of some producer ids that any record of the coordinator stands for."""
+    """Of some producer ids those that any record of the coordinator stands for."""
     return set(record_counts(run, producer_ids))
 
 

@@ -50,15 +50,15 @@ class PastRun:
         return self.evidence.warehouse
 
     def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[dict[str, Any]]:
-        """Its own rows of a result table as plain data, where there are few; see `Stored.listed`."""
+        """The run's own rows of a result table as plain data, where there are few; see `Stored.listed`."""
         return self.warehouse.listed(table, *names, run_id=[self.run_id], **one_of)
 
     def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
-        """Its own rows of a result table of any size, one batch after another; see `Stored.batches`."""
+        """The run's own rows of a result table of any size, one batch after another; see `Stored.batches`."""
         return self.warehouse.batches(table, *names, run_id=[self.run_id], **one_of)
 
     def health(self) -> list[dict[str, Any]]:
-        """Its rows of `partition_health` without the producers, to judge by: as many as there are partitions.
+        """The run's rows of `partition_health` without the producers, to judge by: as many as there are partitions.
 
         Raises:
             WarehouseError: an earlier version reconstructed it, and did not say what kind of problems it found, or

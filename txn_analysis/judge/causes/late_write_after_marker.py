@@ -31,7 +31,7 @@ def follows_marker(facts: Facts) -> bool:
 
 
 def reading(facts: Facts) -> Confidence | None:
-    """It follows a marker, and belongs to nothing that came later."""
+    """The data follows a marker, and belongs to nothing that came later."""
     return if_holds(follows_marker(facts), as_far_as_recorded(facts))
 
 

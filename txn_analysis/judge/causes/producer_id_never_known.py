@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def reading(facts: Facts) -> Confidence | None:
-    """It wrote so lately that its id would still be there, or be a tombstone."""
+    """The producer wrote so lately that its id would still be there, or be a tombstone."""
     if facts.coordinator is not None:
         return None
     is_recent = is_before(facts.expired_before_ms, facts.open.appended_after_ms, facts.max_clock_skew_ms)

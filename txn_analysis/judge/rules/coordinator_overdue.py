@@ -28,7 +28,7 @@ def evidence(facts: Facts) -> list[str | None]:
 
 
 def why_not(facts: Facts) -> str:
-    """It is not listed, within its timeout, or decided."""
+    """The partition is not listed, or its transaction is within its timeout, or decided."""
     return facts.not_listed_here or (
         f"the transaction of {facts.began_at} is within its timeout of {facts.timeout_ms} ms + 300000, or is decided"
     )

@@ -33,7 +33,7 @@ def missing(facts: Facts) -> list[str]:
 
 
 def why_not(_: Facts) -> str:
-    """Its log is whole."""
+    """The log of its partition is whole."""
     return "the log is proven whole from the start of the transaction to its end"
 
 

@@ -23,7 +23,7 @@ def evidence(facts: Facts) -> list[str | None]:
 
 
 def why_not(facts: Facts) -> str:
-    """It is not listed in a transaction in progress."""
+    """The partition is not listed in a transaction in progress."""
     return facts.not_decided_here
 
 

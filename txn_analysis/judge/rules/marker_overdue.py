@@ -27,7 +27,7 @@ def evidence(facts: Facts) -> list[str | None]:
 
 
 def why_not(facts: Facts) -> str:
-    """It is not listed, not decided, or the decision is young."""
+    """The partition is not listed, nothing is decided, or the decision is young."""
     return facts.not_listed_here or (
         f"the decision of {facts.unchanged_since} is not older than transaction.max.timeout.ms + 300000, or none is"
     )

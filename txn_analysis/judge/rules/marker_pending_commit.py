@@ -27,7 +27,7 @@ def evidence(facts: Facts) -> list[str | None]:
 
 
 def why_not(facts: Facts) -> str:
-    """It is not listed, or no commit is decided."""
+    """The partition is not listed, or no commit is decided."""
     return facts.not_decided_here
 
 

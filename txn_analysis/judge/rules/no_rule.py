@@ -28,7 +28,7 @@ def missing(_: Facts) -> list[str]:
 
 
 def why_not(_: Facts) -> str:
-    """It always holds."""
+    """The condition always holds."""
     return "it holds for everything"
 
 

@@ -24,7 +24,7 @@ def evidence(facts: Facts) -> list[str | None]:
 
 
 def why_not(facts: Facts) -> str:
-    """It is late, or no clock tells."""
+    """The transaction is late, or no clock tells."""
     if facts.lateness.is_late is None:
         return "no clock says how long it has been idle"
     return f"it is {facts.lateness.late_by_ms} ms beyond transaction.max.timeout.ms + 300000"

@@ -47,7 +47,7 @@ class Rule:
     remedy: str
 
     def holds_for(self, facts: Facts) -> bool:
-        """It decides about these facts, if no rule before it does."""
+        """The rule decides about these facts, if no rule before it does."""
         return self.when(facts) is True
 
     def evidence_in(self, facts: Facts) -> tuple[str, ...]:

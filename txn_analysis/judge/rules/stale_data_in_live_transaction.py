@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def when(facts: Facts) -> Truth:
-    """It is older than the transaction in progress that lists it, and no earlier commit can own it."""
+    """The data is older than the transaction in progress that lists it, and no earlier commit can own it."""
     return both(facts.is_ongoing, facts.live.is_older, not facts.state.misfits, facts.loss.hides_no_commit)
 
 
@@ -36,7 +36,7 @@ def evidence(facts: Facts) -> list[str | None]:
 
 
 def why_not(facts: Facts) -> str:
-    """It is not listed, or nothing proves its age."""
+    """The partition is not listed, or nothing proves the age of the data."""
     if facts.not_listed_here or not facts.live.is_older:
         unproven = f"neither clocks nor epochs prove that it is older than the transaction of {facts.began_at}"
         return facts.not_listed_here or unproven

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def when(last: LastRecord, _: Known) -> bool:
-    """It has the timeout that is none."""
+    """The id has the timeout that is none."""
     return last.timeout_ms == NEVER_TIMES_OUT_MS
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def when(last: LastRecord, known: Known) -> bool:
-    """It is running, and most of its time is over."""
+    """The transaction is running, and most of its time is over."""
     share = score(last, known)
     if share is None or last.timeout_ms == NEVER_TIMES_OUT_MS:
         return False

@@ -33,7 +33,7 @@ _SECTIONS = spark_struct(
 
 @dataclass(frozen=True)
 class EvidenceFrames(Evidence):
-    """The same evidence, in a warehouse that Spark reads."""
+    """The evidence of a run in a warehouse that Spark reads."""
 
     warehouse: Warehouse
 

@@ -140,7 +140,7 @@ def _without_decision(commits: DataFrame, states: DataFrame, state: StateAtHand)
 
 
 def _that_may_speak(unserved: DataFrame, states: DataFrame, state: StateAtHand) -> DataFrame:
-    """Those that may contradict the state, or be later than it: a rough look, the exact one is `coordinator.fit`'s."""
+    """The markers that may contradict the state, or be later than it: a rough look; `coordinator.fit` looks exactly."""
     spark, skew_ms = unserved.sparkSession, state.max_clock_skew_ms
     since_ms = -UNBOUNDED_MS if state.known_since_ms is None else state.known_since_ms
     homes = states.select(F.explode(named_ids(*NAMED)).alias("producer_id"), "state_partition").distinct()

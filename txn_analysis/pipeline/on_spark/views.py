@@ -7,29 +7,40 @@ pure core alike.
 from __future__ import annotations
 
 import pickle
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql.types import StructType
 
 from txn_analysis.coordinator.history import by_id, in_order
 from txn_analysis.coordinator.view import Views, views_of
 from txn_analysis.kafka.transactions import OPEN_COLUMNS, OpenTransaction
 from txn_analysis.pipeline.on_spark.markers import markers_in, with_markers
 from txn_analysis.pipeline.on_spark.state import PICKLED, histories, records_in, told
+from txn_analysis.storage.on_spark.types import spark_schema
+from txn_analysis.tables import TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def open_rows(spark: SparkSession, opened: Iterable[OpenTransaction]) -> DataFrame:
+    """Open transactions as a frame of the columns that they are made of."""
+    schema = StructType([field for field in spark_schema(TRANSACTIONS) if field.name in OPEN_COLUMNS])
+    values = attrgetter(*schema.names)
+    return spark.createDataFrame([values(transaction) for transaction in opened], schema)
 
 
 def coordinator_views(opened: DataFrame, markers: DataFrame, states: DataFrame, max_clock_skew_ms: int) -> Views:
     """What the coordinator knows of open transactions; collects as many views as there are.
 
-    In: `opened`, open rows of `transactions`; `markers`, see `marker_frames.end_markers`; `states`, the records that
-    are evidence.
+    In: `opened`, see `open_rows`; `markers`, see `on_spark.markers.end_markers`; `states`, the records that are
+    evidence.
     """
-    asked = with_markers(opened.select(*OPEN_COLUMNS), markers)
+    asked = with_markers(opened, markers)
     records = histories(asked, states).groupBy("asked_producer_id")
     found = records.cogroup(asked.groupBy("producer_id")).applyInArrow(_viewer(max_clock_skew_ms), PICKLED)
     views: Views = {}
