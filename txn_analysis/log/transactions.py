@@ -6,20 +6,32 @@ Spark never looks at one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.equal_runs import is_in
+from txn_analysis.columns.records import plain
 from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from txn_analysis.log.producer_entry import EndedTransaction, OpenTransaction, ProducerEntry
 
-PIECE_KEY = ("input_id", "section_index", "first_position")
-PieceKey = tuple[str, int, int]
+OPEN = "open"  # the outcome of a transaction without one
+
+
+class PieceKey(NamedTuple):
+    """Which piece of which section of which input."""
+
+    input_id: str
+    section_index: int
+    first_position: int
+
+
+PIECE_KEY = PieceKey._fields
 LINKED_SCHEMA = pa.schema([field for field in TRANSACTIONS.arrow_schema if field.name != "run_id"])
 _UNKNOWN, _MARKER = pa.array(["unknown", "marker"])
 _NAMES_IN_FRAGMENTS = {
@@ -40,6 +52,95 @@ _NAMES_IN_FRAGMENTS = {
     "end_producer_epoch": "end_epoch",
     "coordinator_epoch": "end_coordinator_epoch",
 }
+
+
+class LinkedTransaction(NamedTuple):
+    """One row of `transactions` that linking decided, without its run and its place: it is open, or spans pieces.
+
+    The table's comments say what each column is, and of which of them only open ones have some.
+    """
+
+    producer_id: int
+    txn_start_offset: int
+    is_txn_start_exact: bool
+    outcome: str
+    first_producer_epoch: int | None
+    max_producer_epoch: int | None
+    coordinator_epoch: int | None
+    coordinator_epoch_basis: str
+    last_offset: int | None
+    last_sequence: int | None
+    record_count: int | None
+    size_bytes: int | None
+    last_timestamp_ms: int | None
+    first_appended_before_ms: int | None
+    appended_after_ms: int | None
+    appended_before_ms: int | None
+    end_offset: int | None = None
+    end_timestamp_ms: int | None = None
+    end_producer_epoch: int | None = None
+    producer_epoch: int | None = None
+    last_marker_ms: int | None = None
+    previous_last_timestamp_ms: int | None = None
+    has_coordinator_epoch_fallen: bool | None = None
+    evidence_gaps: tuple[str, ...] | None = None
+    first_appended_after_ms: int | None = None
+    last_marker_offset: int | None = None
+    other_copy_commit_offset: int | None = None
+    is_above_high_watermark: bool | None = None
+
+    @classmethod
+    def open(cls, entry: ProducerEntry, txn: OpenTransaction) -> LinkedTransaction:
+        """What its own log says of the transaction that a producer has open."""
+        return cls._of(txn, OPEN, entry.coordinator_epoch, entry.coordinator_epoch_basis)._replace(
+            producer_epoch=entry.producer_epoch,
+            last_marker_ms=entry.marker_timestamp_ms,
+            previous_last_timestamp_ms=entry.previous_last_timestamp_ms,
+            has_coordinator_epoch_fallen=entry.has_coordinator_epoch_fallen,
+            first_appended_after_ms=txn.first_after_ms,
+            last_marker_offset=entry.log_marker_offset,
+        )
+
+    @classmethod
+    def ended(cls, ended: EndedTransaction) -> LinkedTransaction:
+        """A transaction whose end marker was followed."""
+        epoch = ended.coordinator_epoch
+        basis = "unknown" if epoch is None else "marker"
+        return cls._of(ended.transaction, ended.outcome or "ended", epoch, basis)._replace(
+            end_offset=ended.end_offset,
+            end_timestamp_ms=ended.timestamp_ms,
+            end_producer_epoch=ended.producer_epoch,
+        )
+
+    @classmethod
+    def _of(cls, txn: OpenTransaction, outcome: str, epoch: int | None, basis: str) -> LinkedTransaction:
+        return cls(
+            producer_id=txn.producer_id,
+            txn_start_offset=txn.start_offset,
+            is_txn_start_exact=txn.is_start_exact,
+            outcome=outcome,
+            first_producer_epoch=txn.first_epoch,
+            max_producer_epoch=txn.max_epoch,
+            coordinator_epoch=epoch,
+            coordinator_epoch_basis=basis,
+            last_offset=txn.last_offset,
+            last_sequence=txn.last_sequence,
+            record_count=txn.record_count,
+            size_bytes=txn.size_bytes,
+            last_timestamp_ms=txn.last_timestamp_ms,
+            first_appended_before_ms=txn.first_before_ms,
+            appended_after_ms=txn.last_after_ms,
+            appended_before_ms=txn.last_before_ms,
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """No end marker follows its data."""
+        return self.outcome == OPEN
+
+    def row(self, **place: Any) -> dict[str, Any]:
+        """The columns as plain data, with those of its place."""
+        return plain(self) | place
 
 
 def ended_rows(place: Mapping[str, pa.Array], fragments: Mapping[str, pa.Array]) -> pa.RecordBatch:

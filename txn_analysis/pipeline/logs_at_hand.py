@@ -59,8 +59,7 @@ class LinkedLogs:
     @property
     def used(self) -> set[PieceKey]:
         """The pieces that the logs were linked from."""
-        used = (piece for linked in self.partitions.values() for piece in linked.used_pieces)
-        return {(piece["input_id"], piece["section_index"], piece["first_position"]) for piece in used}
+        return {piece for linked in self.partitions.values() for piece in linked.used_pieces}
 
 
 def linked_logs(evidence: Evidence, as_of_ms: int | None) -> LinkedLogs:
@@ -139,7 +138,7 @@ def _held(evidence: Evidence, table: Table, kind: type[Record]) -> list[Record]:
 def write_linked(linked: LinkedLogs, run: Run) -> None:
     """Fill the tables `partition_health` and `transactions` of a run."""
     health = [
-        found.health | {"run_id": run.run_id, "topic": topic, "partition": partition}
+        found.health.row(run_id=run.run_id, topic=topic, partition=partition)
         for (topic, partition), found in linked.partitions.items()
     ]
     in_parallel(partial(run.replace_rows, health, PARTITION_HEALTH), partial(_write_transactions, linked, run))
@@ -147,9 +146,9 @@ def write_linked(linked: LinkedLogs, run: Run) -> None:
 
 def _write_transactions(linked: LinkedLogs, run: Run) -> None:
     rows = [
-        row | {"topic": topic, "partition": partition}
+        transaction.row(topic=topic, partition=partition)
         for (topic, partition), found in linked.partitions.items()
-        for row in found.transactions
+        for transaction in found.transactions
     ]
     wanted, cut = wanted_of(run, linked.used, linked.cut)
     anew = [own_rows(part.transactions, run.run_id, cut) for part in linked.folded]

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from txn_analysis.columns.records import Record, records_of
+from txn_analysis.columns.records import Record, plain, records_of
 from txn_analysis.kafka.batches import batches_of
 from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION, TOPIC_ID
 from txn_analysis.log.copies import (
@@ -197,12 +197,12 @@ def _linker(comparisons: Mapping[Pair, Comparison], as_of_ms: int | None) -> Cal
         if all(s.kind in STATED_OF_PARTITION for s in sections):  # a checkpoint names it, its files are not here
             return schema.empty_table()
         linked = link_partition(sections, pieces, _present(table, "snapshot", SnapshotEntry), comparisons, as_of_ms)
-        place = {name: table[name][0].as_py() for name in ("topic", "partition")}
+        place: dict[str, Any] = {name: table[name][0].as_py() for name in ("topic", "partition")}
         row: dict[str, Any] = {
             **place,
-            "health": linked.health,
-            "transactions": _packed_transactions(t | place for t in linked.transactions),
-            "used_pieces": linked.used_pieces,
+            "health": linked.health.row(),
+            "transactions": _packed_transactions(t.row(**place) for t in linked.transactions),
+            "used_pieces": [*map(plain, linked.used_pieces)],
         }
         return pa.Table.from_pylist([row], schema=schema)
 
@@ -227,7 +227,7 @@ def write_transactions(linked: Linked, run: Run) -> None:
 def _used_pieces(linked: Linked) -> set[PieceKey]:
     """As many as there are ranges of text."""
     rows = linked.partitions.select(F.explode("used_pieces").alias("p")).select([f"p.{name}" for name in PIECE_KEY])
-    return {(row.input_id, row.section_index, row.first_position) for row in rows.collect()}
+    return {PieceKey(*row) for row in rows.collect()}
 
 
 def _packed_transactions(rows: Iterable[Mapping[str, Any]]) -> bytes | None:
