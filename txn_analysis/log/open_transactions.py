@@ -5,6 +5,7 @@ Pure Python over a handful of rows per partition; Spark only brings the rows tog
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from txn_analysis.log.partition_health import PartitionHealth, health_of
 from txn_analysis.log.partition_log import Comparisons, partition_log
 from txn_analysis.log.producer_state import ProducerState
 from txn_analysis.log.segments import NO_RANK, TO_THE_END, Problem, first_other_rank, segments_of
+from txn_analysis.log.snapshot_check import meet
 from txn_analysis.log.snapshots import base_snapshot, snapshots_of
 from txn_analysis.log.transactions import LinkedTransaction, PieceKey
 from txn_analysis.log.whole_log import PartitionLog, gap
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from txn_analysis.log.pieces import LogPiece
     from txn_analysis.log.producer_entry import OpenTransaction, ProducerEntry
     from txn_analysis.log.sections import LogSection
+    from txn_analysis.log.snapshot_check import Difference
     from txn_analysis.log.snapshots import Snapshot, SnapshotEntry
 
 
@@ -130,48 +133,54 @@ def _follow(log: PartitionLog, state: ProducerState, snapshots: list[Snapshot]) 
     """Apply every piece; at each snapshot's offset the two witnesses are compared."""
     problems: list[Problem] = []
     begins = {segment.covered_from for segment in log.segments}
-    waiting, recalled = list(snapshots), list(log.compacted_away)
-    before: LogPiece | None = None
-    for piece in log.pieces:
-        recalled = _recall(state, recalled, piece.first_offset)
-        if piece.first_offset in log.after_gap:
-            state.last_gap_offset = log.after_gap[piece.first_offset]
-        elif piece.first_offset in log.after_break:
-            state.last_gap_offset = piece.first_offset - 1
-        elif before is not None and piece.first_offset > before.last_offset + 1:
-            state.last_hole_offset = piece.first_offset - 1
-        problems += _compare(state, waiting, piece.first_offset, begins) if waiting else ()
+    recalled, passed = deque(log.compacted_away), -1
+    for before, piece in zip([None, *log.pieces], log.pieces, strict=False):
+        _recall(state, recalled, piece.first_offset)
+        _note_what_is_missing(log, state, before, piece)
+        if piece.first_offset > passed:
+            problems += _compare(state, snapshots, piece.first_offset, begins)
         state.apply(piece)
-        waiting = [s for s in waiting if s.offset > piece.last_offset]
-        before = piece
+        passed = max(passed, piece.last_offset)
     end = log.end_offset
     if end is None:
         return problems
     _recall(state, recalled, end)
-    problems += _compare(state, waiting, end, begins) if waiting else ()
-    beyond = [s.offset for s in waiting if s.offset > end and s.capture_rank == 0]
+    if end > passed:
+        problems += _compare(state, snapshots, end, begins)
+    beyond = [s.offset for s in snapshots if s.offset > max(end, passed) and s.capture_rank == 0]
     if beyond:
         reason = f"a snapshot stands for offsets up to {max(beyond) - 1}, the log ends at {end - 1}"
         problems.append(Problem(TO_THE_END, ProblemKind.ENDS_BEFORE_SNAPSHOT, reason))
     return problems
 
 
-def _recall(
-    state: ProducerState, recalled: list[tuple[int, list[LogPiece]]], offset: int
-) -> list[tuple[int, list[LogPiece]]]:
-    """Take in what other copies hold below `offset`, and this one lost to compaction; returns what is left."""
-    for until, pieces in recalled:
-        if until <= offset:
-            state.recall(pieces)
-    return [(until, pieces) for until, pieces in recalled if until > offset]
+def _note_what_is_missing(log: PartitionLog, state: ProducerState, before: LogPiece | None, piece: LogPiece) -> None:
+    """No file holds the offsets between two pieces, or compaction left none of their batches."""
+    if piece.first_offset in log.after_gap:
+        state.last_gap_offset = log.after_gap[piece.first_offset]
+    elif piece.first_offset in log.after_break:
+        state.last_gap_offset = piece.first_offset - 1
+    elif before is not None and piece.first_offset > before.last_offset + 1:
+        state.last_hole_offset = piece.first_offset - 1
 
 
-def _compare(state: ProducerState, waiting: list[Snapshot], offset: int, begins: set[int]) -> list[Problem]:
-    met = [s for s in waiting if s.offset == offset]
-    reasons = [reason for s in met for reason in state.witness(s.rows, s.offset)]
+def _recall(state: ProducerState, recalled: deque[tuple[int, list[LogPiece]]], offset: int) -> None:
+    """Take in what other copies hold below `offset`, and this one lost to compaction; in the order of offsets."""
+    while recalled and recalled[0][0] <= offset:
+        state.recall(recalled.popleft()[1])
+
+
+def _compare(state: ProducerState, snapshots: list[Snapshot], offset: int, begins: set[int]) -> list[Problem]:
+    met = [s for s in snapshots if s.offset == offset]
+    reasons = [_disagreement(offset, differs) for s in met for differs in meet(state, s)]
     for snapshot in met if offset in begins and not reasons else ():
         state.name_open(snapshot.rows, offset)
     return [Problem(TO_THE_END, ProblemKind.SNAPSHOT_DISAGREES, reason) for reason in reasons]
+
+
+def _disagreement(offset: int, differs: Difference) -> str:
+    producer, what, theirs, ours = differs
+    return f"snapshot {offset}, producer {producer}: {what} is {theirs} there and {ours} in the log"
 
 
 def _open_transaction(
