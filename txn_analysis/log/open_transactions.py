@@ -14,7 +14,7 @@ from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT
 from txn_analysis.log.checkpoints import Stated
 from txn_analysis.log.other_copies import high_watermarks
 from txn_analysis.log.partition_health import PartitionHealth, health_of
-from txn_analysis.log.partition_log import Comparisons, partition_log
+from txn_analysis.log.partition_log import partition_log
 from txn_analysis.log.producer_state import ProducerState
 from txn_analysis.log.segments import NO_RANK, TO_THE_END, Problem, first_other_rank, segments_of
 from txn_analysis.log.snapshot_check import meet
@@ -25,6 +25,7 @@ from txn_analysis.log.whole_log import PartitionLog, gap
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from txn_analysis.log.choice import Comparisons
     from txn_analysis.log.other_copies import Folder
     from txn_analysis.log.pieces import LogPiece
     from txn_analysis.log.producer_entry import OpenTransaction, ProducerEntry
