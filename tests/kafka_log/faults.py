@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from txn_analysis.log.pieces import LogPiece
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -33,9 +35,9 @@ def _without_markers(state: ProducerState, *_: Any) -> None:
 def _with_first_epoch(apply: Callable[..., None]) -> Callable[..., None]:
     """The epoch of a producer is that of its first batch, not of its last."""
 
-    def applied(state: ProducerState, piece: dict[str, Any]) -> None:
-        wrong = [producer | {"producer_epoch": producer["first_batch_epoch"]} for producer in piece["producers"]]
-        apply(state, piece | {"producers": wrong})
+    def applied(state: ProducerState, piece: LogPiece) -> None:
+        wrong = tuple(producer._replace(producer_epoch=producer.first_batch_epoch) for producer in piece.producers)
+        apply(state, piece._replace(producers=wrong))
 
     return applied
 

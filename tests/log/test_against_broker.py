@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +13,7 @@ from tests.oracle.broker import Partition, replay
 from tests.oracle.dump_writer import Tool
 from tests.oracle.history import Producer, Step, histories, play
 from tests.oracle.model import History
+from txn_analysis.log.partition_health import ProducerAtEnd
 
 if TYPE_CHECKING:
     from txn_analysis.log.open_transactions import LinkedPartition
@@ -22,32 +23,34 @@ SPLITS = st.sampled_from((150, 700, 5_000, 1_000_000))
 
 
 def open_by_producer(linked: LinkedPartition) -> dict[int, int]:
-    return {t["producer_id"]: t["txn_start_offset"] for t in linked.transactions if t["outcome"] == "open"}
+    return {t.producer_id: t.txn_start_offset for t in linked.transactions if t.outcome == "open"}
 
 
 def problems(linked: LinkedPartition) -> list[str]:
     """What is wrong with the evidence, but for batches that compaction emptied: it has passed nothing that is open."""
-    return [p["reason"] for p in linked.health["problems"] if p["kind"] != "empty_batch"]
+    return [p.reason for p in linked.health.problems if p.kind != "empty_batch"]
 
 
-def producer_rows(partition: Partition) -> list[dict[str, Any]]:
-    names = ("producer_epoch", "coordinator_epoch", "last_sequence", "last_timestamp_ms")
-    return [
-        {
-            "producer_id": producer_id,
-            **{n: getattr(entry, n) for n in names},
-            "txn_start_offset": entry.txn_start_offset,
-        }
+def producers_of(partition: Partition) -> tuple[ProducerAtEnd, ...]:
+    return tuple(
+        ProducerAtEnd(
+            producer_id,
+            entry.producer_epoch,
+            entry.coordinator_epoch,
+            entry.last_sequence,
+            entry.last_timestamp_ms,
+            entry.txn_start_offset,
+        )
         for producer_id, entry in sorted(partition.producers.items())
-    ]
+    )
 
 
 @given(histories(), st.sampled_from(DEEP), SPLITS)
 def test_producer_state_is_the_brokers(history: History, tool: Tool, range_bytes: int) -> None:
     truth = replay(history.batches, from_offset=history.segments[0].base_offset)
     linked = link_history(history, tool, range_bytes=range_bytes)
-    assert linked.health["producers"] == producer_rows(truth)
-    assert linked.health["last_stable_offset"] == truth.last_stable_offset
+    assert linked.health.producers == producers_of(truth)
+    assert linked.health.last_stable_offset == truth.last_stable_offset
     assert problems(linked) == []
 
 
@@ -55,9 +58,9 @@ def test_producer_state_is_the_brokers(history: History, tool: Tool, range_bytes
 def test_open_transactions_count_their_own_data(history: History, range_bytes: int) -> None:
     truth = replay(history.batches, from_offset=history.segments[0].base_offset)
     linked = link_history(history, DEEP[0], range_bytes=range_bytes)
-    found = {t["producer_id"]: t for t in linked.transactions if t["outcome"] == "open"}
+    found = {t.producer_id: t for t in linked.transactions if t.outcome == "open"}
     expected = {p: asdict(e.txn) for p, e in truth.producers.items() if e.txn}
-    assert {p: (t["record_count"], t["size_bytes"], t["last_offset"]) for p, t in found.items()} == {
+    assert {p: (t.record_count, t.size_bytes, t.last_offset) for p, t in found.items()} == {
         p: (t["record_count"], t["size_bytes"], t["last_offset"]) for p, t in expected.items()
     }
 
@@ -100,11 +103,11 @@ def test_what_came_before_is_known_however_the_text_is_split(
     rounds: list[tuple[int, bool, int, bool]], range_bytes: int, epochs_fall: bool
 ) -> None:
     history = ends_and_one_more(rounds, epochs_fall=epochs_fall)
-    opened = [t for t in link_history(history, DEEP[0], range_bytes=range_bytes).transactions if t["outcome"] == "open"]
+    opened = [t for t in link_history(history, DEEP[0], range_bytes=range_bytes).transactions if t.outcome == "open"]
     assert len(opened) == 2
     for row in opened:
-        found = row["previous_last_timestamp_ms"], row["has_coordinator_epoch_fallen"]
-        assert found == newest_ended(history, row["producer_id"])
+        found = row.previous_last_timestamp_ms, row.has_coordinator_epoch_fallen
+        assert found == newest_ended(history, row.producer_id)
 
 
 @given(histories(), SPLITS, st.data())
@@ -113,8 +116,8 @@ def test_a_snapshot_stands_for_deleted_segments(history: History, range_bytes: i
     offset = history.segments[first].base_offset
     linked = link_history(history, DEEP[0], range_bytes=range_bytes, snapshots=[offset], from_segment=first)
     truth = replay(history.batches, from_offset=history.segments[0].base_offset)
-    assert linked.health["producers"] == producer_rows(truth)
-    assert all(t["is_txn_start_exact"] for t in linked.transactions if t["outcome"] == "open")
+    assert linked.health.producers == producers_of(truth)
+    assert all(t.is_txn_start_exact for t in linked.transactions if t.outcome == "open")
     assert problems(linked) == []
 
 
@@ -124,9 +127,7 @@ def test_snapshots_at_any_offset_agree(history: History, range_bytes: int, data:
     offsets = data.draw(st.lists(st.sampled_from(bounds), max_size=3, unique=True), label="snapshots")
     linked = link_history(history, DEEP[0], range_bytes=range_bytes, snapshots=offsets)
     assert problems(linked) == []
-    assert linked.health["producers"] == producer_rows(
-        replay(history.batches, from_offset=history.segments[0].base_offset)
-    )
+    assert linked.health.producers == producers_of(replay(history.batches, from_offset=history.segments[0].base_offset))
 
 
 @given(histories(), SPLITS, st.data())
@@ -145,7 +146,5 @@ def test_a_missing_middle_segment_breaks_what_began_before_it(history: History, 
         return
     cut = History(history.topic, history.partition, (whole[0], *whole[2:]))
     linked = link_history(cut, DEEP[0], range_bytes=range_bytes)
-    began_before = [
-        t for t in linked.transactions if t["outcome"] == "open" and t["txn_start_offset"] < whole[2].base_offset
-    ]
-    assert all(t["evidence_gaps"] for t in began_before)
+    began_before = [t for t in linked.transactions if t.outcome == "open" and t.txn_start_offset < whole[2].base_offset]
+    assert all(t.evidence_gaps for t in began_before)

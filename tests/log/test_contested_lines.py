@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tests.oracle.model import Batch, History
     from txn_analysis.kafka.batches import Batches
     from txn_analysis.log.open_transactions import LinkedPartition
+    from txn_analysis.log.transactions import LinkedTransaction
 
 Row = dict[str, Any]
 DOUBTS = ("is_contested", "may_be_header_keys")
@@ -49,12 +50,12 @@ def of_log(*batches: Batch, contested: Collection[int], doubt: str = DOUBTS[0]) 
     return reconstructed(scanned(log(*batches), DEEP, "deep", contested, doubt))
 
 
-def opened(found: LinkedPartition) -> list[Row]:
-    return sorted((t for t in found.transactions if t["outcome"] == "open"), key=lambda t: t["txn_start_offset"])
+def opened(found: LinkedPartition) -> list[LinkedTransaction]:
+    return sorted((t for t in found.transactions if t.outcome == "open"), key=lambda t: t.txn_start_offset)
 
 
 def open_starts(found: LinkedPartition) -> dict[int, int]:
-    return {t["producer_id"]: t["txn_start_offset"] for t in found.transactions if t["outcome"] == "open"}
+    return {t.producer_id: t.txn_start_offset for t in found.transactions if t.outcome == "open"}
 
 
 CLAIMED = "file 0: two lines claim the position of offset {}"
@@ -64,7 +65,7 @@ CLAIMED = "file 0: two lines claim the position of offset {}"
 def test_a_contested_marker_ends_nothing_and_what_was_open_stays_listed(doubt: str) -> None:
     found = of_log(data(0), marker(1), contested={1}, doubt=doubt)
     assert open_starts(found) == {7: 0}
-    assert gaps(found) == [problem["reason"] for problem in found.health["problems"]]
+    assert gaps(found) == [problem.reason for problem in found.health.problems]
     assert len(gaps(found)) == 1
 
 
@@ -72,22 +73,22 @@ def test_a_contested_marker_ends_nothing_and_what_was_open_stays_listed(doubt: s
 def test_contested_data_opens_nothing(doubt: str) -> None:
     found = of_log(data(0), data(1, producer=OTHER_PRODUCER), contested={1}, doubt=doubt)
     assert open_starts(found) == {7: 0}
-    assert [p["producer_id"] for p in found.health["producers"]] == [7]
+    assert [p.producer_id for p in found.health.producers] == [7]
 
 
 def test_lines_around_a_contested_one_still_count() -> None:
     found = of_log(data(0), data(1, producer=9), marker(2), data(3), contested={1})
-    assert (open_starts(found), found.health["end_offset"]) == ({7: 3}, 4)
+    assert (open_starts(found), found.health.end_offset) == ({7: 3}, 4)
     assert gaps(found) == [CLAIMED.format(1)]
 
 
 def test_no_time_and_no_epoch_is_taken_from_a_contested_line() -> None:
     forged = replace(marker(1), max_timestamp_ms=10**14, coordinator_epoch=99, leader_epoch=77, producer_epoch=55)
     found = of_log(data(0), forged, data(2), marker(3, producer=OTHER_PRODUCER), contested={1})
-    (row,) = (t for t in found.transactions if t["outcome"] == "open")
+    (row,) = (t for t in found.transactions if t.outcome == "open")
     known = ("coordinator_epoch", "producer_epoch", "last_marker_offset", "last_marker_ms", "first_appended_before_ms")
-    assert [row[name] for name in known] == [None, 0, None, None, 1_003]
-    assert (found.health["last_moment_ms"], found.health["leader_epoch"]) == (1_003, 0)
+    assert [getattr(row, name) for name in known] == [None, 0, None, None, 1_003]
+    assert (found.health.last_moment_ms, found.health.leader_epoch) == (1_003, 0)
 
 
 def test_a_client_cannot_move_the_moment_of_the_capture() -> None:
@@ -104,9 +105,9 @@ BATCHES = (data(0), marker(1), data(2), data(3))
 def test_a_shallow_dump_beside_that_shows_the_same_lines_settles_it(doubt: str) -> None:
     deep = scanned(log(*BATCHES), DEEP, "deep", {1}, doubt)
     found = reconstructed(deep, scanned(log(*BATCHES), SHALLOW, "shallow", (), doubt))
-    assert (open_starts(found), found.health["problems"]) == ({7: 2}, [])
-    (row,) = (t for t in found.transactions if t["outcome"] == "open")
-    assert row["coordinator_epoch"] == 5, "the deep dump is the one that prints it"
+    assert (open_starts(found), found.health.problems) == ({7: 2}, ())
+    (row,) = (t for t in found.transactions if t.outcome == "open")
+    assert row.coordinator_epoch == 5, "the deep dump is the one that prints it"
 
 
 @pytest.mark.parametrize("doubt", DOUBTS)
@@ -116,9 +117,9 @@ def test_a_shallow_dump_beside_that_shows_another_line_is_believed(doubt: str) -
     forged = replace(marker(1), size_bytes=true[1].size_bytes)
     deep = scanned(log(true[0], forged, true[2]), DEEP, "deep", {1}, doubt)
     found = reconstructed(deep, scanned(log(*true), SHALLOW, "shallow", (), doubt))
-    assert (open_starts(found), found.health["problems"]) == ({7: 0}, [])
-    (row,) = (t for t in found.transactions if t["outcome"] == "open")
-    assert (row["record_count"], row["other_copy_commit_offset"]) == (3, None)
+    assert (open_starts(found), found.health.problems) == ({7: 0}, ())
+    (row,) = (t for t in found.transactions if t.outcome == "open")
+    assert (row.record_count, row.other_copy_commit_offset) == (3, None)
 
 
 def test_lines_of_a_newer_leader_stay_in_doubt_beside_a_copy_that_may_have_been_truncated() -> None:
@@ -138,4 +139,4 @@ def test_a_contested_line_is_the_same_however_the_text_is_split(
     found = reconstructed(scanned(history, DEEP, "deep", contested, DOUBTS[0], range_bytes))
     whole = reconstructed(scanned(history, DEEP, "deep", contested, DOUBTS[0], 1 << 30))
     assert (opened(found), found.health) == (opened(whole), whole.health)
-    assert contested.isdisjoint(t["txn_start_offset"] for t in found.transactions)
+    assert contested.isdisjoint(t.txn_start_offset for t in found.transactions)

@@ -50,30 +50,30 @@ def link(
 
 
 def open_starts(found: LinkedPartition) -> list[int]:
-    return [t["txn_start_offset"] for t in found.transactions if t["outcome"] == "open"]
+    return [t.txn_start_offset for t in found.transactions if t.outcome == "open"]
 
 
 def gaps(found: LinkedPartition) -> list[str]:
-    return [reason for t in found.transactions if t["outcome"] == "open" for reason in t["evidence_gaps"]]
+    return [reason for t in found.transactions if t.outcome == "open" for reason in t.evidence_gaps or ()]
 
 
 def test_of_copies_that_agree_the_longer_one_counts() -> None:
     found = link((log(data(0)), DEEP, TODAY), (log(data(0), marker(1), data(2)), DEEP, TODAY))
-    assert (open_starts(found), gaps(found), found.health["problems"]) == ([2], [], [])
-    assert found.health["witnesses"] == ["copies agree up to offset 0"]
+    assert (open_starts(found), gaps(found), found.health.problems) == ([2], [], ())
+    assert found.health.witnesses == ("copies agree up to offset 0",)
 
 
 def test_of_copies_that_agree_the_one_with_markers_says_the_coordinator_epoch() -> None:
     batches = (data(0), marker(1), data(2))
     found = link((log(*batches), SHALLOW, TODAY), (log(*batches), DEEP, TODAY))
-    assert found.health["producers"][0]["coordinator_epoch"] == 5
+    assert found.health.producers[0].coordinator_epoch == 5
 
 
 def test_the_higher_leader_epoch_is_the_log_and_the_other_tail_was_truncated() -> None:
     truncated = log(data(0), data(1, crc=99), data(2), data(3))
     found = link((truncated, DEEP, TODAY), (log(data(0), marker(1, leader_epoch=1)), DEEP, TODAY))
-    assert (open_starts(found), found.health["end_offset"], found.health["problems"]) == ([], 2, [])
-    assert "from offset 1 on, input copy 0 was truncated" in found.health["remarks"][0]
+    assert (open_starts(found), found.health.end_offset, found.health.problems) == ([], 2, ())
+    assert "from offset 1 on, input copy 0 was truncated" in found.health.remarks[0]
 
 
 def test_the_same_leader_epoch_with_different_content_names_the_first_differing_offset() -> None:
@@ -119,7 +119,7 @@ def test_a_file_that_is_missing_between_todays_is_known_from_the_capture_before(
         (log(marker(2), data(3)), DEEP, YESTERDAY),
         (log(data(4)), DEEP, TODAY),
     )
-    assert (open_starts(found), found.health["problems"]) == ([3], [])
+    assert (open_starts(found), found.health.problems) == ([3], ())
 
 
 def test_a_partition_that_is_not_in_this_capture_stays_listed() -> None:
@@ -129,7 +129,7 @@ def test_a_partition_that_is_not_in_this_capture_stays_listed() -> None:
 
 def test_a_longer_copy_of_the_active_segment_adds_what_is_new() -> None:
     found = link((log(data(0), data(1), marker(2)), DEEP, TODAY), (log(data(0), data(1)), DEEP, YESTERDAY))
-    assert (open_starts(found), found.health["problems"]) == ([], [])
+    assert (open_starts(found), found.health.problems) == ([], ())
 
 
 def test_content_that_differs_from_an_earlier_capture_breaks_the_evidence() -> None:
@@ -145,7 +145,7 @@ def test_an_earlier_capture_that_reaches_farther_says_that_this_one_was_cut() ->
 def test_a_tail_that_the_next_leader_truncated_does_not_count_as_missing() -> None:
     today = log(data(0), marker(1, leader_epoch=1), data(2, leader_epoch=1))
     found = link((today, DEEP, TODAY), (log(data(0), data(1), data(2), data(3)), DEEP, YESTERDAY))
-    assert (open_starts(found), found.health["problems"]) == ([2], [])
+    assert (open_starts(found), found.health.problems) == ([2], ())
 
 
 def test_a_copy_of_a_broker_that_was_not_the_leader_is_not_the_log() -> None:
@@ -160,8 +160,8 @@ ACTIVE = (data(6, producer=OTHER_PRODUCER), data(7))
 def test_a_segment_that_compaction_rewrote_contradicts_nothing() -> None:
     rewritten = log(replace(FULL[2], record_count=1, crc=77), FULL[3], base_offset=0)
     found = link((rewritten, DEEP, TODAY), (log(*ACTIVE), DEEP, TODAY), (log(*FULL), DEEP, YESTERDAY))
-    assert not any("differ" in p["reason"] for p in found.health["problems"])
-    assert "compaction removed records up to offset 4 that another copy still holds" in found.health["remarks"]
+    assert not any("differ" in p.reason for p in found.health.problems)
+    assert "compaction removed records up to offset 4 that another copy still holds" in found.health.remarks
 
 
 def test_what_an_earlier_capture_proved_is_still_known_after_compaction() -> None:
@@ -169,10 +169,10 @@ def test_what_an_earlier_capture_proved_is_still_known_after_compaction() -> Non
     alone = link((rewritten, DEEP, TODAY), (log(*ACTIVE), DEEP, TODAY))
     with_yesterday = link((rewritten, DEEP, TODAY), (log(*ACTIVE), DEEP, TODAY), (log(*FULL), DEEP, YESTERDAY))
     epochs = [
-        (t["coordinator_epoch_basis"], t["coordinator_epoch"])
+        (t.coordinator_epoch_basis, t.coordinator_epoch)
         for found in (alone, with_yesterday)
         for t in found.transactions
-        if t["txn_start_offset"] == 7
+        if t.txn_start_offset == 7
     ]
     assert epochs == [("unknown", None), ("marker", 5)]
 
@@ -180,7 +180,7 @@ def test_what_an_earlier_capture_proved_is_still_known_after_compaction() -> Non
 def test_of_two_brokers_copies_the_one_that_compaction_left_more_of_counts() -> None:
     thinned = log(FULL[0], FULL[1], base_offset=0)
     found = link((thinned, DEEP, TODAY), (log(*FULL), DEEP, TODAY), (log(*ACTIVE), DEEP, TODAY))
-    assert (found.health["log_bytes"], found.health["problems"]) == (sum(b.size_bytes for b in FULL + ACTIVE), [])
+    assert (found.health.log_bytes, found.health.problems) == (sum(b.size_bytes for b in FULL + ACTIVE), ())
 
 
 def test_offsets_that_compaction_emptied_are_not_taken_from_an_earlier_capture() -> None:
@@ -190,7 +190,7 @@ def test_offsets_that_compaction_emptied_are_not_taken_from_an_earlier_capture()
         (log(*ACTIVE), DEEP, TODAY),
         (log(*full), DEEP, YESTERDAY),
     )
-    assert [p["reason"] for p in found.health["problems"]] == ["offsets 3 to 5 are in no file"]
+    assert [p.reason for p in found.health.problems] == ["offsets 3 to 5 are in no file"]
 
 
 def test_a_file_that_went_through_compaction_with_the_same_counts_contradicts() -> None:
@@ -201,14 +201,14 @@ def test_a_file_that_went_through_compaction_with_the_same_counts_contradicts() 
 def test_a_batch_that_got_its_delete_horizon_is_rewritten_with_the_same_counts() -> None:
     rewritten = replace(FULL[1], delete_horizon_ms=9_999, crc=88)
     found = link((log(FULL[0], rewritten), DEEP, TODAY), (log(FULL[0], FULL[1]), DEEP, YESTERDAY))
-    assert found.health["problems"] == []
+    assert found.health.problems == ()
 
 
 def test_a_snapshot_inside_a_file_is_a_second_witness() -> None:
     history = log(data(0), marker(1), data(2), data(3))
     found = link((history, DEEP, TODAY), snapshots=(snapshot_evidence(history, 3),))
-    assert (open_starts(found), found.health["problems"]) == ([2], [])
-    assert found.health["witnesses"] == ["snapshot 3 agrees with the batches below it"]
+    assert (open_starts(found), found.health.problems) == ([2], ())
+    assert found.health.witnesses == ("snapshot 3 agrees with the batches below it",)
 
 
 def test_a_snapshot_inside_a_file_that_disagrees_is_named() -> None:
@@ -223,7 +223,7 @@ def test_a_snapshot_remembers_a_transaction_that_compaction_removed() -> None:
     snapshot = snapshot_evidence(history, 2)
     compacted = log(history.batches[0], *history.batches[2:])
     found = link((compacted, DEEP, TODAY), snapshots=(snapshot,))
-    assert not any("snapshot" in p["reason"] for p in found.health["problems"])
+    assert not any("snapshot" in p.reason for p in found.health.problems)
 
 
 def test_a_torn_tail_inside_the_log_breaks_what_began_before_it() -> None:
@@ -245,8 +245,8 @@ def test_a_deep_dump_with_missing_record_lines_says_so() -> None:
     cut = b"\n".join(lines[:4] + lines[5:])
     section = replace(sections[0], text_end_bytes=len(cut))
     found = linked([section_row(section)], batches_of([section], cut, range_bytes=10_000))
-    assert found.health["remarks"] == ["record lines are missing or not proven: 1 of its batches, from offset 0 on"]
-    assert link((log(data(0, count=3), marker(3)), DEEP, TODAY)).health["remarks"] == []
+    assert found.health.remarks == ("record lines are missing or not proven: 1 of its batches, from offset 0 on",)
+    assert link((log(data(0, count=3), marker(3)), DEEP, TODAY)).health.remarks == ()
 
 
 def test_a_snapshot_right_above_missing_files_stands_for_them() -> None:

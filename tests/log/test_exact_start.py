@@ -19,7 +19,7 @@ OTHERS = OTHER_PRODUCER
 
 
 def exact(found: LinkedPartition) -> dict[int, bool]:
-    return {t["producer_id"]: t["is_txn_start_exact"] for t in found.transactions if t["outcome"] == "open"}
+    return {t.producer_id: t.is_txn_start_exact for t in found.transactions if t.outcome == "open"}
 
 
 def files(*given: tuple[int, tuple[Batch, ...]], snapshots: tuple[tuple[History, int], ...] = ()) -> LinkedPartition:
@@ -90,14 +90,14 @@ def test_a_snapshot_stands_for_what_is_gone_where_compaction_took_the_first_batc
 def test_where_files_are_missing_behind_a_snapshot_what_it_names_may_have_ended() -> None:
     found = files((4, WHOLE.batches[4:]), snapshots=((WHOLE, 3),))
     assert exact(found) == {7: False, OTHERS: False}
-    broken = {t["producer_id"]: t["evidence_gaps"] for t in found.transactions}
-    assert broken == {7: ["offsets 3 to 3 are in no file"], OTHERS: []}
+    broken = {t.producer_id: t.evidence_gaps for t in found.transactions}
+    assert broken == {7: ("offsets 3 to 3 are in no file",), OTHERS: ()}
 
 
 def test_a_newer_snapshot_that_names_it_as_well_settles_that() -> None:
     whole = log(*WHOLE.batches, data(5, producer=OTHERS))
     found = files((4, WHOLE.batches[4:]), (5, whole.batches[5:]), snapshots=((whole, 3), (whole, 5)))
-    assert {t["producer_id"]: t["evidence_gaps"] for t in found.transactions} == {7: [], OTHERS: []}
+    assert {t.producer_id: t.evidence_gaps for t in found.transactions} == {7: (), OTHERS: ()}
 
 
 def test_an_end_marker_that_compaction_took_since_an_earlier_copy_still_counts() -> None:

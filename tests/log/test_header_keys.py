@@ -45,7 +45,7 @@ def reconstructed(*copies: tuple[tuple[Batch, ...], Tool]) -> LinkedPartition:
 
 
 def problems(found: LinkedPartition) -> list[str]:
-    return [problem["reason"] for problem in found.health["problems"]]
+    return [problem.reason for problem in found.health.problems]
 
 
 def forged_end(true: Batch, tool: Tool) -> str:
@@ -62,7 +62,7 @@ def test_a_forged_end_of_the_log_is_not_believed() -> None:
         true = data(0, producer=1)
         found = reconstructed(((data(0, producer=1, headers=forged_end(true, tool)),), tool))
         assert problems(found) == [f"batches from offset 1 on {DOUBT}"], "the forgery is not perfect"
-        assert [(t["producer_id"], t["evidence_gaps"]) for t in found.transactions] == [(1, problems(found))]
+        assert [(t.producer_id, t.evidence_gaps) for t in found.transactions] == [(1, (*problems(found),))]
 
 
 def test_headers_of_a_batch_that_cannot_hold_the_rest_of_the_log_are_no_doubt() -> None:
@@ -95,7 +95,7 @@ def test_a_file_that_begins_where_the_doubtful_lines_do_shows_what_is_there(foll
     batches, end = (data(0, 1, headers="trace"), data(1, 2)), following[-1]
     found = reconstructed((batches, DEEP), (following, DEEP))
     assert problems(found) == []
-    ended = [(t["producer_id"], t["end_offset"]) for t in found.transactions if t["outcome"] != "open"]
+    ended = [(t.producer_id, t.end_offset) for t in found.transactions if t.outcome != "open"]
     assert ended == [(end.producer_id, end.base_offset)]
 
 
@@ -110,8 +110,8 @@ def test_a_shallow_dump_of_the_same_log_shows_that_what_it_lacks_is_text() -> No
     forged = (data(0, producer=1, headers=forged_end(true, DEEP)),)
     for copies in (((forged, DEEP), (forged, SHALLOW)), ((forged, SHALLOW), (forged, DEEP))):
         found = reconstructed(*copies)
-        assert (problems(found), found.health["end_offset"]) == ([], 1)
-        assert [t["producer_id"] for t in found.transactions] == [1]
+        assert (problems(found), found.health.end_offset) == ([], 1)
+        assert [t.producer_id for t in found.transactions] == [1]
 
 
 def test_a_shallow_dump_that_ends_before_the_hiding_record_says_nothing_of_it() -> None:

@@ -17,12 +17,13 @@ from tests.oracle.model import History, Segment
 
 if TYPE_CHECKING:
     from txn_analysis.log.open_transactions import LinkedPartition
+    from txn_analysis.log.transactions import LinkedTransaction
 
 Row = dict[str, Any]
 
 
-def open_rows(found: LinkedPartition) -> dict[int, Row]:
-    return {t["producer_id"]: t for t in found.transactions if t["outcome"] == "open"}
+def open_rows(found: LinkedPartition) -> dict[int, LinkedTransaction]:
+    return {t.producer_id: t for t in found.transactions if t.outcome == "open"}
 
 
 def topic_id(word: str, rank: int) -> Row:
@@ -46,11 +47,11 @@ def test_an_earlier_capture_of_another_topic_id_does_not_count() -> None:
     again = log(data(0, crc=50))
     found = nights(again, PAST, topic_id("new", TODAY), topic_id("old", YESTERDAY))
     rows = open_rows(found)
-    assert (set(rows), gaps(found), found.health["problems"]) == ({7}, [], [])
-    assert (rows[7]["other_copy_commit_offset"], found.health["truncated_marker_offset"]) == (None, None)
-    assert found.health["remarks"] == [
-        "earlier captures hold another topic of this name, which was deleted: they do not count"
-    ]
+    assert (set(rows), gaps(found), found.health.problems) == ({7}, [], ())
+    assert (rows[7].other_copy_commit_offset, found.health.truncated_marker_offset) == (None, None)
+    assert found.health.remarks == (
+        "earlier captures hold another topic of this name, which was deleted: they do not count",
+    )
 
 
 def test_of_one_topic_id_an_earlier_capture_counts() -> None:
@@ -63,13 +64,13 @@ def test_leader_epochs_that_begin_anew_at_offset_0_are_another_topic() -> None:
     past = log(*[replace(b, leader_epoch=4) for b in PAST.batches])
     found = nights(log(data(0, crc=50)), past)
     assert (set(open_rows(found)), gaps(found)) == ({7}, [])
-    assert open_rows(found)[7]["other_copy_commit_offset"] is None
+    assert open_rows(found)[7].other_copy_commit_offset is None
 
 
 def test_a_higher_epoch_at_offset_0_is_a_new_leader_who_truncated_all() -> None:
     found = nights(log(data(0, crc=50, leader_epoch=4)), PAST)
-    assert open_rows(found)[7]["other_copy_commit_offset"] == 1
-    assert found.health["truncated_marker_offset"] == 1
+    assert open_rows(found)[7].other_copy_commit_offset == 1
+    assert found.health.truncated_marker_offset == 1
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.sets(st.integers(1, 11)), SPLITS)
@@ -82,34 +83,30 @@ def test_a_leader_epoch_that_falls_breaks_all_of_the_partition(
     segments = tuple(Segment(a, tuple(batches[a:b])) for a, b in pairwise(bounds))
     found = link_history(History("orders", 0, segments), DEEP, range_bytes=range_bytes)
     fall = next((n for n, epoch in enumerate(epochs) if epoch < max(epochs[: n + 1])), None)
-    expected = (
-        []
-        if fall is None
-        else [f"the leader epoch falls at offset {fall}: a topic that was made again is glued to its past"]
-    )
+    glued = f"the leader epoch falls at offset {fall}: a topic that was made again is glued to its past"
     assert len(open_rows(found)) == len(epochs)
-    assert all(row["evidence_gaps"] == expected for row in open_rows(found).values())
+    assert all(row.evidence_gaps == (() if fall is None else (glued,)) for row in open_rows(found).values())
 
 
 def test_an_earlier_capture_whose_epochs_are_higher_is_glued_to_todays_log() -> None:
     found = link((log(data(5, leader_epoch=1)), DEEP, TODAY), (log(data(4, leader_epoch=3)), DEEP, YESTERDAY))
-    assert [problem["kind"] for problem in found.health["problems"]] == ["leader_epochs_fall"]
+    assert [problem.kind for problem in found.health.problems] == ["leader_epochs_fall"]
 
 
 @pytest.mark.parametrize("producer", [7, OTHER_PRODUCER])
 def test_a_batch_without_records_behind_the_start_breaks_the_evidence(producer: int) -> None:
     """Compaction passes nothing that is open: the broker held the transaction for ended, whoever wrote that batch."""
     found = link((log(data(0), replace(data(1, producer=producer), record_count=0), data(2)), DEEP, TODAY))
-    assert open_rows(found)[7]["txn_start_offset"] == 0
-    assert open_rows(found)[7]["evidence_gaps"] == ["file 0: the batch that ends at offset 1 has no record left"]
+    assert open_rows(found)[7].txn_start_offset == 0
+    assert open_rows(found)[7].evidence_gaps == ("file 0: the batch that ends at offset 1 has no record left",)
 
 
 def test_a_first_batch_without_records_opens_and_breaks_the_evidence() -> None:
     found = link((log(replace(data(0), record_count=0), data(1)), DEEP, TODAY))
-    assert open_rows(found)[7]["txn_start_offset"] == 0
+    assert open_rows(found)[7].txn_start_offset == 0
     assert len(gaps(found)) == 1
 
 
 def test_a_batch_without_records_below_the_start_is_compactions() -> None:
     found = link((log(replace(data(0), record_count=0), marker(1), data(2)), DEEP, TODAY))
-    assert open_rows(found)[7]["evidence_gaps"] == []
+    assert open_rows(found)[7].evidence_gaps == ()

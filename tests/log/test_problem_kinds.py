@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.oracle.model import Batch
+    from txn_analysis.log.partition_health import ProblemFound
 
     Row = dict[str, Any]
+    Problems = tuple[ProblemFound, ...]
 
 BATCHES = (data(0), marker(1), data(2), data(3))
 WHOLE = log(*BATCHES)
@@ -26,20 +28,15 @@ WHOLE = log(*BATCHES)
 
 def problems_of(
     *batches: Batch, section: Row | None = None, piece: Row | None = None, others: tuple[Row, ...] = ()
-) -> list[Row]:
+) -> Problems:
     """Of one file, with some fields of its section and of its piece as they are given."""
     sections, text = sections_and_text(log(*(batches or BATCHES)), DEEP)
     pieces = [p._replace(**(piece or {})) for p in folded(batches_of(sections, text, range_bytes=10_000))]
     rows = [section_row(s) | (section or {}) for s in sections]
-    return _problems(link_partition(log_sections([*rows, *others]), pieces, [], {}, None).health)
+    return link_partition(log_sections([*rows, *others]), pieces, [], {}, None).health.problems
 
 
-def _problems(health: Row) -> list[Row]:
-    found: list[Row] = health["problems"]
-    return found
-
-
-def torn_inside() -> list[Row]:
+def torn_inside() -> Problems:
     (first,), text = sections_and_text(log(data(0)), DEEP)
     (later,), later_text = sections_and_text(log(data(1)), DEEP)
     rows = [section_row(first, input_id="torn") | {"torn_bytes": 33}, section_row(later, input_id="later")]
@@ -47,7 +44,7 @@ def torn_inside() -> list[Row]:
         *batches_of([first], text, range_bytes=10_000, input_id="torn"),
         *batches_of([later], later_text, range_bytes=10_000, input_id="later"),
     ]
-    return _problems(link_partition(log_sections(rows), folded(scanned), [], {}, None).health)
+    return link_partition(log_sections(rows), folded(scanned), [], {}, None).health.problems
 
 
 def said_topic_id(topic_id: str) -> Row:
@@ -55,17 +52,17 @@ def said_topic_id(topic_id: str) -> Row:
     return fields | {"input_id": f"said {topic_id}", "section_index": 0, "capture_rank": 0, "stated": topic_id}
 
 
-def disagreeing() -> list[Row]:
+def disagreeing() -> Problems:
     section, rows = snapshot_evidence(WHOLE, 3)
     rows[0]["current_txn_start_offset"] = 1
-    return _problems(link((WHOLE, DEEP, TODAY), snapshots=((section, rows),)).health)
+    return link((WHOLE, DEEP, TODAY), snapshots=((section, rows),)).health.problems
 
 
-def copies(*given: tuple[Batch, ...], ranks: tuple[int, ...]) -> list[Row]:
-    return _problems(link(*[(log(*batches), DEEP, rank) for batches, rank in zip(given, ranks, strict=True)]).health)
+def copies(*given: tuple[Batch, ...], ranks: tuple[int, ...]) -> Problems:
+    return link(*[(log(*batches), DEEP, rank) for batches, rank in zip(given, ranks, strict=True)]).health.problems
 
 
-FLAWS: dict[ProblemKind, Callable[[], list[Row]]] = {
+FLAWS: dict[ProblemKind, Callable[[], Problems]] = {
     ProblemKind.OFFSETS_IN_NO_FILE: lambda: copies((data(0),), (data(5),), ranks=(TODAY, TODAY)),
     ProblemKind.HOLE_IN_FILE: lambda: problems_of(data(0), data(2)),
     ProblemKind.BATCHES_MISSING: lambda: problems_of(piece={"first_position": 70}),
@@ -85,8 +82,8 @@ FLAWS: dict[ProblemKind, Callable[[], list[Row]]] = {
     ),
     ProblemKind.TAIL_IN_DOUBT: lambda: copies((data(1, leader_epoch=1),), (data(0),), ranks=(TODAY, YESTERDAY)),
     ProblemKind.ENDS_BEFORE_EARLIER_CAPTURE: lambda: copies(BATCHES[:3], BATCHES, ranks=(TODAY, YESTERDAY)),
-    ProblemKind.ENDS_BEFORE_SNAPSHOT: lambda: _problems(
-        link((log(*BATCHES[:3]), DEEP, TODAY), snapshots=(snapshot_evidence(WHOLE, 4),)).health
+    ProblemKind.ENDS_BEFORE_SNAPSHOT: lambda: (
+        link((log(*BATCHES[:3]), DEEP, TODAY), snapshots=(snapshot_evidence(WHOLE, 4),)).health.problems
     ),
     ProblemKind.SNAPSHOT_DISAGREES: disagreeing,
     ProblemKind.NOT_IN_CAPTURE: lambda: copies((data(0),), ranks=(YESTERDAY,)),
@@ -95,15 +92,15 @@ FLAWS: dict[ProblemKind, Callable[[], list[Row]]] = {
 
 
 def test_evidence_without_a_flaw_has_no_problem() -> None:
-    assert problems_of() == []
+    assert problems_of() == ()
 
 
 @pytest.mark.parametrize("kind", ProblemKind)
 def test_each_flaw_has_its_kind(kind: ProblemKind) -> None:
-    assert [problem["kind"] for problem in FLAWS[kind]()] == [kind]
+    assert [problem.kind for problem in FLAWS[kind]()] == [kind]
 
 
 def test_what_reading_says_of_an_input_cannot_make_it_another_kind() -> None:
     """A path that was dumped may say anything, also what is said of offsets that compaction removed."""
     (problem,) = problems_of(section={"input_problem": "/logs/offsets 0 to 9 are in no file"})
-    assert problem["kind"] == ProblemKind.INPUT_PROBLEM
+    assert problem.kind == ProblemKind.INPUT_PROBLEM

@@ -8,17 +8,35 @@ import pyarrow as pa
 import pytest
 
 from txn_analysis.columns.records import RecordField, fields_of, records_of
+from txn_analysis.log.partition_health import PartitionHealth
 from txn_analysis.log.pieces import BareMarker, Fragment, LogPiece, ProducerEdges
 from txn_analysis.log.snapshots import SnapshotEntry
-from txn_analysis.tables import LOG_PIECES, PRODUCER_SNAPSHOTS
+from txn_analysis.log.transactions import LinkedTransaction
+from txn_analysis.tables import LOG_PIECES, PARTITION_HEALTH, PRODUCER_SNAPSHOTS, TRANSACTIONS
 
 if TYPE_CHECKING:
     from txn_analysis.tables import Table
 
 KINDS = {int: pa.types.is_integer, bool: pa.types.is_boolean, str: pa.types.is_string}
 NOT_STORED = {"is_used"}
-ALWAYS_WRITTEN = {"content_digest", "producers"}  # though their columns may be NULL
-TABLES = [(LogPiece, LOG_PIECES), (SnapshotEntry, PRODUCER_SNAPSHOTS)]
+# Though their columns may be NULL, in rows that others write or earlier versions wrote.
+ALWAYS_WRITTEN = {
+    "content_digest",
+    "producers",
+    "problems",
+    "witnesses",
+    "remarks",
+    "bare_markers",
+    "coordinator_epoch_basis",
+}
+OF_PLACE = {"run_id", "topic", "partition"}
+OF_WHOLE_PIECES = {"input_id", "section_index", "first_position"}
+TABLES = [
+    (LogPiece, LOG_PIECES),
+    (SnapshotEntry, PRODUCER_SNAPSHOTS),
+    (PartitionHealth, PARTITION_HEALTH),
+    (LinkedTransaction, TRANSACTIONS),
+]
 Row = dict[str, Any]
 
 
@@ -46,6 +64,11 @@ def test_fields_are_none_where_columns_are_null(record: type[tuple[Any, ...]], t
     may_be_null = {column.name: column.nullable for column in table.columns}
     fields = {name: field.is_nullable for name, field in fields_of(record).items()}
     assert {name for name in fields if fields[name] != may_be_null.get(name, False)} <= ALWAYS_WRITTEN
+
+
+@pytest.mark.parametrize(("record", "table"), TABLES[2:])
+def test_what_linking_makes_has_every_column(record: type[tuple[Any, ...]], table: Table) -> None:
+    assert {*table.names} - {*fields_of(record)} - OF_WHOLE_PIECES == OF_PLACE
 
 
 FRAGMENT: Row = dict.fromkeys(Fragment._fields, None) | {"start_offset": 3, "end_marker": "ABORT"}

@@ -40,11 +40,11 @@ def link(
 
 
 def coordinator_epochs(found: LinkedPartition) -> dict[int, int | None]:
-    return {row["producer_id"]: row["coordinator_epoch"] for row in found.health["producers"]}
+    return {row.producer_id: row.coordinator_epoch for row in found.health.producers}
 
 
 def kinds(found: LinkedPartition) -> set[str]:
-    return {problem["kind"] for problem in found.health["problems"]}
+    return {problem.kind for problem in found.health.problems}
 
 
 RETURNED = (data(0), marker(1), data(2), data(3))
@@ -70,7 +70,7 @@ def test_compaction_took_the_first_batches_of_a_transaction_that_a_snapshot_saw_
     """The cleaner keeps the last batch of the producer's, for its sequence."""
     found = link((0, ABORTED[2:3]), (3, ABORTED[3:]), whole=ABORTED, snapshot=3)
     assert (open_starts(found), gaps(found)) == ([4], [])
-    assert [t["txn_start_offset"] for t in found.transactions if t["outcome"] != "open"] == [0]
+    assert [t.txn_start_offset for t in found.transactions if t.outcome != "open"] == [0]
 
 
 def test_an_earlier_start_without_a_hole_that_explains_it_is_a_disagreement() -> None:
@@ -103,7 +103,7 @@ def test_the_last_sequence_is_the_snapshots_where_the_log_lost_it() -> None:
     """Of a log whose first files are gone, there may be no batch left that has it."""
     whole = (data(0), marker(1), marker(2))
     found = link((1, whole[1:2]), (2, whole[2:]), whole=whole, snapshot=2)
-    assert [row["last_sequence"] for row in found.health["producers"]] == [0]
+    assert [row.last_sequence for row in found.health.producers] == [0]
 
 
 TAKEN = (data(0), marker(1), data(2), data(3), marker(4))
@@ -115,9 +115,7 @@ def test_compaction_took_all_of_a_transaction_that_a_snapshot_saw_open(who: int)
     whole = (*TAKEN, data(5, producer=who), data(6, producer=who))
     both = tuple((log(*whole, base_offset=0), offset) for offset in (4, 6))
     found = files((0, whole[:2]), (4, whole[5:6]), (6, whole[6:]), snapshots=both)
-    assert [(t["producer_id"], t["txn_start_offset"]) for t in found.transactions if t["outcome"] == "open"] == [
-        (who, 5)
-    ]
+    assert [(t.producer_id, t.txn_start_offset) for t in found.transactions if t.outcome == "open"] == [(who, 5)]
     assert kinds(found) == {"offsets_in_no_file"}
 
 

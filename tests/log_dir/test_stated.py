@@ -169,7 +169,7 @@ OPEN_AT_3 = (data(0), data(1), marker(2), data(3), data(4, producer=8), marker(5
     ],
 )
 def test_last_stable_offset(batches: tuple[Batch, ...], stated: tuple[Row, ...], stable: int) -> None:
-    assert link(*batches, stated=stated).health["last_stable_offset"] == stable
+    assert link(*batches, stated=stated).health.last_stable_offset == stable
 
 
 @pytest.mark.parametrize(
@@ -188,18 +188,18 @@ def test_a_last_stable_offset_is_not_below_the_first_file(grammar: str, stable: 
     section |= {"grammar": grammar, "stated": None, "log_dir": FOLDER}
     partition = linked([section, snapshot], found.scanned(), producers)
     assert open_starts(partition)[0][0] == 3
-    assert partition.health["last_stable_offset"] == stable
+    assert partition.health.last_stable_offset == stable
 
 
 def open_starts(partition: LinkedPartition) -> list[tuple[int, list[str]]]:
-    opened = [t for t in partition.transactions if t["outcome"] == "open"]
-    return [(t["txn_start_offset"], t["evidence_gaps"]) for t in opened]
+    opened = [t for t in partition.transactions if t.outcome == "open"]
+    return [(t.txn_start_offset, list(t.evidence_gaps or ())) for t in opened]
 
 
-def above_mark(partition: LinkedPartition) -> dict[int, bool]:
+def above_mark(partition: LinkedPartition) -> dict[int, bool | None]:
     """By producer, whether its open data may never have been replicated."""
-    opened = [t for t in partition.transactions if t["outcome"] == "open"]
-    return {t["producer_id"]: t["is_above_high_watermark"] for t in opened}
+    opened = [t for t in partition.transactions if t.outcome == "open"]
+    return {t.producer_id: t.is_above_high_watermark for t in opened}
 
 
 @pytest.mark.parametrize("word", [None, "clean_shutdown"])
@@ -253,7 +253,7 @@ def test_a_damaged_batch_of_an_open_transaction_breaks_its_evidence() -> None:
 
 def test_how_much_is_hidden_is_only_said_where_it_was_counted() -> None:
     counted, clamped = link(*OPEN_AT_3).health, link(*OPEN_AT_3, stated=(said("log_start", 5),)).health
-    assert (counted["hidden_record_count"], clamped["hidden_record_count"]) == (2, None)
+    assert (counted.hidden_record_count, clamped.hidden_record_count) == (2, None)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_how_much_is_hidden_is_only_said_where_it_was_counted() -> None:
 )
 def test_what_differs_from_the_log_is_remarked_and_breaks_nothing(stated: Row, remark: str) -> None:
     found = link(*OPEN_AT_3, stated=(stated,))
-    assert found.health["remarks"] == [remark]
+    assert found.health.remarks == (remark,)
     assert open_starts(found) == [(3, [])]
 
 

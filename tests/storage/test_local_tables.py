@@ -133,9 +133,7 @@ def test_a_table_that_only_delta_can_read_now(nightly: Warehouse, tmp_path: Path
     )
     for change in changes:
         copy.spark.sql(f"ALTER TABLE delta.`{copy.path(RUNS)}` {change}")
-    with pytest.raises(
-        WarehouseError, match=r"only Spark can read\. Run the same command again"
-    ):
+    with pytest.raises(WarehouseError, match=r"only Spark can read\. Run the same command again"):
         copy.listed(RUNS)
     copy = open_warehouse(nightly.spark, copy.root)
     commit_run(copy, audited(NIGHTS)[1])

@@ -22,7 +22,7 @@ from txn_analysis.log.rivals import UNCUT
 from txn_analysis.log.segments import segments_of
 from txn_analysis.log.snapshots import SnapshotEntry
 from txn_analysis.log.summary import fold_all
-from txn_analysis.log.transactions import PIECE_KEY
+from txn_analysis.log.transactions import PIECE_KEY, PieceKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -77,7 +77,7 @@ class Linked:
     opened: list[OpenTransaction] = field(default_factory=list)
     health: list[Row] = field(default_factory=list)
     ended: list[Row] = field(default_factory=list)
-    used: set[tuple[Any, ...]] = field(default_factory=set)
+    used: set[PieceKey] = field(default_factory=set)
 
 
 def linked_logs(history: History, pieces: Iterable[LogPiece], as_of_ms: int | None) -> Linked:
@@ -85,16 +85,18 @@ def linked_logs(history: History, pieces: Iterable[LogPiece], as_of_ms: int | No
     found = Linked()
     pieces_at, snapshots_at = by_place(pieces), by_place(map(SnapshotEntry.of, history.snapshots))
     for where, sections in sorted(history.linkable().items()):
-        own, place = pieces_at.get(where, []), {"topic": where[0], "partition": where[1]}
+        own = pieces_at.get(where, [])
         compared = _comparisons(history, sections, own)
         linked = link_partition(sections, own, snapshots_at.get(where, []), compared, as_of_ms)
-        found.health.append(linked.health | place)
-        found.used |= {tuple(piece.values()) for piece in linked.used_pieces}
-        for row in linked.transactions:
-            if row["outcome"] == "open":
-                found.opened.append(OpenTransaction.of(row | place))
+        topic, partition = where
+        found.health.append(linked.health.row(topic=topic, partition=partition))
+        found.used.update(linked.used_pieces)
+        for transaction in linked.transactions:
+            row = transaction.row(topic=topic, partition=partition)
+            if transaction.is_open:
+                found.opened.append(OpenTransaction.of(row))
             else:
-                found.ended.append(row | place)
+                found.ended.append(row)
     found.opened.sort(key=lambda t: (t.topic_partition, t.txn_start_offset, t.producer_id))
     return found
 

@@ -5,39 +5,42 @@ Pure Python over a handful of rows per partition; Spark only brings the rows tog
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from txn_analysis.kafka.log_problems import ProblemKind
 from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT
 from txn_analysis.log.checkpoints import Stated
 from txn_analysis.log.other_copies import high_watermarks
-from txn_analysis.log.partition_log import Comparisons, partition_log
+from txn_analysis.log.partition_health import PartitionHealth, health_of
+from txn_analysis.log.partition_log import partition_log
 from txn_analysis.log.producer_state import ProducerState
 from txn_analysis.log.segments import NO_RANK, TO_THE_END, Problem, first_other_rank, segments_of
+from txn_analysis.log.snapshot_check import meet
 from txn_analysis.log.snapshots import base_snapshot, snapshots_of
-from txn_analysis.log.transactions import PIECE_KEY
+from txn_analysis.log.transactions import LinkedTransaction, PieceKey
 from txn_analysis.log.whole_log import PartitionLog, gap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
-    from txn_analysis.log.other_copies import Folder, OtherCopies
+    from txn_analysis.log.choice import Comparisons
+    from txn_analysis.log.other_copies import Folder
     from txn_analysis.log.pieces import LogPiece
-    from txn_analysis.log.producer_entry import EndedTransaction, OpenTransaction, ProducerEntry
+    from txn_analysis.log.producer_entry import OpenTransaction, ProducerEntry
     from txn_analysis.log.sections import LogSection
+    from txn_analysis.log.snapshot_check import Difference
     from txn_analysis.log.snapshots import Snapshot, SnapshotEntry
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class LinkedPartition:
     """What is known of one partition: its health, its transactions that are open or span pieces, the pieces used."""
 
-    health: Row
-    transactions: list[Row]
-    used_pieces: list[Row]
+    health: PartitionHealth
+    transactions: list[LinkedTransaction]
+    used_pieces: list[PieceKey]
 
 
 def link_partition(
@@ -76,17 +79,14 @@ def link_partition(
     is_in_capture = any(s.capture_rank == 0 for s in sections)
     if not is_in_capture:
         problems.append(Problem(TO_THE_END, ProblemKind.NOT_IN_CAPTURE, "the partition is not in this capture"))
-    health = _health(log, state, problems, base, stated) | {
-        "is_in_capture": is_in_capture,
-        "last_credible_timestamp_ms": _last_credible(log, as_of_ms),
-    }
+    health = health_of(log, state, problems, base, stated, as_of_ms, is_in_capture=is_in_capture)
     opened = [
-        _open_row(e, txn, problems, base) | _of_other_copies(txn, log.others, marks)
-        for e in state.entries.values()
-        if (txn := e.open)
+        _open_transaction(entry, txn, _gaps(txn, problems, base), log, marks)
+        for entry in state.entries.values()
+        if (txn := entry.open)
     ]
-    used = [{name: getattr(p, name) for name in PIECE_KEY} for p in log.pieces if p.is_used]
-    return LinkedPartition(health, opened + [_ended_row(row) for row in state.ended], used)
+    used = [PieceKey(*p.section, p.first_position) for p in log.pieces if p.is_used]
+    return LinkedPartition(health, [*opened, *map(LinkedTransaction.ended, state.ended)], used)
 
 
 def _above(log: PartitionLog, base: Snapshot | None) -> PartitionLog:
@@ -134,166 +134,68 @@ def _follow(log: PartitionLog, state: ProducerState, snapshots: list[Snapshot]) 
     """Apply every piece; at each snapshot's offset the two witnesses are compared."""
     problems: list[Problem] = []
     begins = {segment.covered_from for segment in log.segments}
-    waiting, recalled = list(snapshots), list(log.compacted_away)
-    before: LogPiece | None = None
-    for piece in log.pieces:
-        recalled = _recall(state, recalled, piece.first_offset)
-        if piece.first_offset in log.after_gap:
-            state.last_gap_offset = log.after_gap[piece.first_offset]
-        elif piece.first_offset in log.after_break:
-            state.last_gap_offset = piece.first_offset - 1
-        elif before is not None and piece.first_offset > before.last_offset + 1:
-            state.last_hole_offset = piece.first_offset - 1
-        problems += _compare(state, waiting, piece.first_offset, begins) if waiting else ()
+    recalled, passed = deque(log.compacted_away), -1
+    for before, piece in zip([None, *log.pieces], log.pieces, strict=False):
+        _recall(state, recalled, piece.first_offset)
+        _note_what_is_missing(log, state, before, piece)
+        if piece.first_offset > passed:
+            problems += _compare(state, snapshots, piece.first_offset, begins)
         state.apply(piece)
-        waiting = [s for s in waiting if s.offset > piece.last_offset]
-        before = piece
+        passed = max(passed, piece.last_offset)
     end = log.end_offset
     if end is None:
         return problems
     _recall(state, recalled, end)
-    problems += _compare(state, waiting, end, begins) if waiting else ()
-    beyond = [s.offset for s in waiting if s.offset > end and s.capture_rank == 0]
+    if end > passed:
+        problems += _compare(state, snapshots, end, begins)
+    beyond = [s.offset for s in snapshots if s.offset > max(end, passed) and s.capture_rank == 0]
     if beyond:
         reason = f"a snapshot stands for offsets up to {max(beyond) - 1}, the log ends at {end - 1}"
         problems.append(Problem(TO_THE_END, ProblemKind.ENDS_BEFORE_SNAPSHOT, reason))
     return problems
 
 
-def _recall(
-    state: ProducerState, recalled: list[tuple[int, list[LogPiece]]], offset: int
-) -> list[tuple[int, list[LogPiece]]]:
-    """Take in what other copies hold below `offset`, and this one lost to compaction; returns what is left."""
-    for until, pieces in recalled:
-        if until <= offset:
-            state.recall(pieces)
-    return [(until, pieces) for until, pieces in recalled if until > offset]
+def _note_what_is_missing(log: PartitionLog, state: ProducerState, before: LogPiece | None, piece: LogPiece) -> None:
+    """No file holds the offsets between two pieces, or compaction left none of their batches."""
+    if piece.first_offset in log.after_gap:
+        state.last_gap_offset = log.after_gap[piece.first_offset]
+    elif piece.first_offset in log.after_break:
+        state.last_gap_offset = piece.first_offset - 1
+    elif before is not None and piece.first_offset > before.last_offset + 1:
+        state.last_hole_offset = piece.first_offset - 1
 
 
-def _compare(state: ProducerState, waiting: list[Snapshot], offset: int, begins: set[int]) -> list[Problem]:
-    met = [s for s in waiting if s.offset == offset]
-    reasons = [reason for s in met for reason in state.witness(s.rows, s.offset)]
+def _recall(state: ProducerState, recalled: deque[tuple[int, list[LogPiece]]], offset: int) -> None:
+    """Take in what other copies hold below `offset`, and this one lost to compaction; in the order of offsets."""
+    while recalled and recalled[0][0] <= offset:
+        state.recall(recalled.popleft()[1])
+
+
+def _compare(state: ProducerState, snapshots: list[Snapshot], offset: int, begins: set[int]) -> list[Problem]:
+    met = [s for s in snapshots if s.offset == offset]
+    reasons = [_disagreement(offset, differs) for s in met for differs in meet(state, s)]
     for snapshot in met if offset in begins and not reasons else ():
         state.name_open(snapshot.rows, offset)
     return [Problem(TO_THE_END, ProblemKind.SNAPSHOT_DISAGREES, reason) for reason in reasons]
 
 
-def _open_row(entry: ProducerEntry, txn: OpenTransaction, problems: list[Problem], base: Snapshot | None) -> Row:
-    proven_from = max(txn.start_offset, txn.named_at_offset or 0, base.offset if base is not None else 0)
-    return _transaction_row(txn) | {
-        "outcome": "open",
-        "producer_epoch": entry.producer_epoch,
-        "coordinator_epoch": entry.coordinator_epoch,
-        "coordinator_epoch_basis": entry.coordinator_epoch_basis,
-        "last_marker_ms": entry.marker_timestamp_ms,
-        "previous_last_timestamp_ms": entry.previous_last_timestamp_ms,
-        "has_coordinator_epoch_fallen": entry.has_coordinator_epoch_fallen,
-        "first_appended_after_ms": txn.first_after_ms,
-        "last_marker_offset": entry.log_marker_offset,
-        "evidence_gaps": sorted({p.reason for p in problems if p.offset >= proven_from}),
-    }
+def _disagreement(offset: int, differs: Difference) -> str:
+    producer, what, theirs, ours = differs
+    return f"snapshot {offset}, producer {producer}: {what} is {theirs} there and {ours} in the log"
 
 
-def _of_other_copies(txn: OpenTransaction, others: OtherCopies, marks: Mapping[Folder, int]) -> Row:
+def _open_transaction(
+    entry: ProducerEntry, txn: OpenTransaction, gaps: tuple[str, ...], log: PartitionLog, marks: Mapping[Folder, int]
+) -> LinkedTransaction:
     last_offset = txn.start_offset if txn.last_offset is None else txn.last_offset
-    return {
-        "other_copy_commit_offset": others.commit_from(txn.producer_id, txn.start_offset),
-        "is_above_high_watermark": others.is_above(marks, txn.producer_id, txn.start_offset, last_offset),
-    }
+    return LinkedTransaction.open(entry, txn)._replace(
+        evidence_gaps=gaps,
+        other_copy_commit_offset=log.others.commit_from(txn.producer_id, txn.start_offset),
+        is_above_high_watermark=log.others.is_above(marks, txn.producer_id, txn.start_offset, last_offset),
+    )
 
 
-def _ended_row(ended: EndedTransaction) -> Row:
-    return _transaction_row(ended.transaction) | {
-        "outcome": ended.outcome or "ended",
-        "end_offset": ended.end_offset,
-        "end_timestamp_ms": ended.timestamp_ms,
-        "end_producer_epoch": ended.producer_epoch,
-        "coordinator_epoch": ended.coordinator_epoch,
-        "coordinator_epoch_basis": "unknown" if ended.coordinator_epoch is None else "marker",
-    }
-
-
-def _transaction_row(txn: OpenTransaction) -> Row:
-    return {
-        "producer_id": txn.producer_id,
-        "txn_start_offset": txn.start_offset,
-        "is_txn_start_exact": txn.is_start_exact,
-        "first_producer_epoch": txn.first_epoch,
-        "max_producer_epoch": txn.max_epoch,
-        "last_offset": txn.last_offset,
-        "last_sequence": txn.last_sequence,
-        "record_count": txn.record_count,
-        "size_bytes": txn.size_bytes,
-        "last_timestamp_ms": txn.last_timestamp_ms,
-        "first_appended_before_ms": txn.first_before_ms,
-        "appended_after_ms": txn.last_after_ms,
-        "appended_before_ms": txn.last_before_ms,
-    }
-
-
-def _health(
-    log: PartitionLog, state: ProducerState, problems: list[Problem], base: Snapshot | None, stated: Stated
-) -> Row:
-    entries = [entry for _, entry in sorted(state.entries.items())]
-    opened = [entry.open for entry in entries if entry.open]
-    oldest = min(opened, key=lambda txn: txn.start_offset, default=None)
-    end = log.end_offset
-    if end is None and base is not None:
-        end = base.offset
-    from_offset = oldest.start_offset if oldest else end
-    stable = stated.last_stable_offset(oldest.start_offset if oldest else None, end)
-    hidden = (oldest.hidden_record_count, oldest.hidden_bytes) if oldest else (0, 0)
-    return {
-        "first_offset": log.first_offset,
-        "end_offset": end,
-        "log_start_offset": stated.log_start_offset,
-        "high_watermark": stated.high_watermark,
-        "last_stable_offset": stable,
-        "open_transaction_count": len(opened),
-        # Counted from where the oldest open transaction begins: of less nobody knows how much is hidden.
-        "hidden_record_count": hidden[0] if stable == from_offset else None,
-        "hidden_bytes": hidden[1] if stable == from_offset else None,
-        "log_bytes": sum(p.size_bytes for p in log.pieces),
-        "snapshot_offset": base.offset if base else None,
-        "last_moment_ms": state.last_moment_ms,
-        "first_moment_ms": next(_known(p.first_moment_ms for p in log.pieces), None),
-        "first_leader_epoch": next(_known(p.first_leader_epoch for p in log.pieces), None),
-        "leader_epoch": max(_known(p.leader_epoch for p in log.pieces), default=None),
-        "problems": [_problem_row(p) for p in sorted(set(problems), key=lambda p: (p.offset, p.reason))],
-        "witnesses": list(dict.fromkeys(log.witnesses + state.witnesses)),
-        "remarks": log.remarks + stated.remarks(end),
-        "producers": [_producer_row(entry) for entry in entries],
-        "truncated_marker_offset": log.others.truncated_marker_offset,
-        "bare_markers": [
-            {"producer_id": entry.producer_id, **marker._asdict()}
-            for entry in entries
-            for marker in entry.bare_markers or ()
-        ],
-    }
-
-
-def _known(values: Iterable[int | None]) -> Iterator[int]:
-    return (value for value in values if value is not None)
-
-
-def _last_credible(log: PartitionLog, as_of_ms: int | None) -> int | None:
-    """The largest timestamp of the log if it is credible, else the last one if that is; however the log was cut."""
-    largest = sorted(_known(p.max_timestamp_ms for p in log.pieces))[-1:]
-    seen = [*largest, *[*_known(p.last_timestamp_ms for p in log.pieces)][-1:]]
-    return max([ms for ms in seen if as_of_ms is None or ms <= as_of_ms], default=None)
-
-
-def _problem_row(problem: Problem) -> Row:
-    offset = None if problem.offset == TO_THE_END else problem.offset
-    return {"offset": offset, "kind": problem.kind.value, "reason": problem.reason}
-
-
-def _producer_row(entry: ProducerEntry) -> Row:
-    return {
-        "producer_id": entry.producer_id,
-        "producer_epoch": entry.producer_epoch,
-        "coordinator_epoch": entry.coordinator_epoch,
-        "last_sequence": entry.last_sequence,
-        "last_timestamp_ms": entry.last_timestamp_ms,
-        "txn_start_offset": entry.open.start_offset if entry.open else None,
-    }
+def _gaps(txn: OpenTransaction, problems: list[Problem], base: Snapshot | None) -> tuple[str, ...]:
+    """Why the log is not proven whole from its start on."""
+    proven_from = max(txn.start_offset, txn.named_at_offset or 0, base.offset if base is not None else 0)
+    return tuple(sorted({p.reason for p in problems if p.offset >= proven_from}))

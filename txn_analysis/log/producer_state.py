@@ -7,21 +7,13 @@ marker of that producer id whatever its epoch.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from txn_analysis.log.producer_entry import EndedTransaction, OpenTransaction, ProducerEntry, first_known
 
 if TYPE_CHECKING:
     from txn_analysis.log.pieces import Fragment, LogPiece, ProducerEdges
     from txn_analysis.log.snapshots import SnapshotEntry
-
-
-class Difference(NamedTuple):
-    """What a snapshot says of a producer otherwise than the log."""
-
-    what: str
-    in_snapshot: int | None
-    in_log: int | None
 
 
 @dataclass
@@ -72,7 +64,7 @@ class ProducerState:
                     last_offset=row.last_offset,
                     last_sequence=row.last_sequence,
                     last_timestamp_ms=row.last_timestamp_ms,
-                    first_before_ms=self._first_moment_behind(row.current_txn_start_offset),
+                    first_before_ms=self.first_moment_behind(row.current_txn_start_offset),
                     known_from=row.snapshot_offset,
                 )
 
@@ -88,7 +80,7 @@ class ProducerState:
         if piece.first_moment_ms is not None:
             self._first_moments.append((piece.first_offset, piece.first_moment_ms))
 
-    def _first_moment_behind(self, start_offset: int) -> int | None:
+    def first_moment_behind(self, start_offset: int) -> int | None:
         """The first moment so far behind a start that is in no file: what bounds it from above."""
         return next((ms for first_offset, ms in self._first_moments if first_offset > start_offset), None)
 
@@ -186,116 +178,9 @@ class ProducerState:
         if entry.coordinator_epoch_basis == "unknown" and (entry.marker_offset or -1) < offset:
             entry.take_marker(producer)
 
-    def witness(self, rows: list[SnapshotEntry], offset: int) -> list[str]:
-        """Compare with a producer snapshot of this very offset, and learn from it what the log did not show.
-
-        Returns:
-            One line for each disagreement; none where both witnesses agree. A producer that the snapshot no longer
-            has is no disagreement while nothing of it is open: brokers forget idle producers.
-        """
-        found = [(row.producer_id, *differs) for row in rows if (differs := self._witness_producer(row))]
-        in_snapshot = {row.producer_id for row in rows}
-        for entry in (e for e in self.entries.values() if e.open and e.producer_id not in in_snapshot):
-            if entry.open and self._is_gone(entry.open):
-                entry.open = None
-            elif entry.open:
-                found.append((entry.producer_id, "open start", None, entry.open.start_offset))
-        if not found and self.has_batches:
-            self.witnesses.append(f"snapshot {offset} agrees with the batches below it")
-        return [
-            f"snapshot {offset}, producer {producer}: {what} is {theirs} there and {ours} in the log"
-            for producer, what, theirs, ours in found
-        ]
-
     def name_open(self, rows: list[SnapshotEntry], offset: int) -> None:
         """A snapshot at which a file begins names what is open there: whatever is missing below has not ended it."""
         for row in rows:
             txn = self.entries[row.producer_id].open if row.producer_id in self.entries else None
             if txn is not None and txn.start_offset == row.current_txn_start_offset:
                 txn.named_at_offset = offset
-
-    def _witness_producer(self, row: SnapshotEntry) -> Difference | None:
-        """What differs, in the snapshot and in the log; None where they agree.
-
-        Where files are missing below it, or compaction removed the batches that the snapshot was made of, it knows
-        what the log does not.
-        """
-        entry, start = self.entries.get(row.producer_id), row.current_txn_start_offset
-        txn = entry.open if entry else None
-        ours = txn.start_offset if txn else None
-        is_taken = txn is not None and self._is_taken(txn, start)
-        if start != ours and (self._is_before_gap(start) or self._is_before_gap(ours) or is_taken):
-            self.load_snapshot([row], is_adjacent=True)
-            return None
-        if entry is not None:
-            differs = self._witness_epochs(entry, row)
-            is_compacted_away = self.has_holes and entry.open is None
-            return differs or (None if is_compacted_away else self._witness_start(entry, start))
-        if self.is_start_known and not self.has_holes and start is not None:
-            return Difference("open start", start, None)
-        if not self.is_start_known:
-            self.load_snapshot([row], is_adjacent=True)
-        return None
-
-    def _witness_epochs(self, entry: ProducerEntry, row: SnapshotEntry) -> Difference | None:
-        if entry.producer_epoch != row.producer_epoch and not self._knows_more(
-            row.producer_epoch, entry.producer_epoch
-        ):
-            return Difference("producer epoch", row.producer_epoch, entry.producer_epoch)
-        entry.producer_epoch = row.producer_epoch
-        if entry.coordinator_epoch_basis == "unknown" or self._knows_more(
-            row.coordinator_epoch, entry.coordinator_epoch
-        ):
-            entry.take_snapshot_epoch(row)
-        elif row.coordinator_epoch not in {None, entry.coordinator_epoch}:
-            # Without one, the broker forgot the producer since that marker: it was idle, or the log start moved on.
-            return Difference("coordinator epoch", row.coordinator_epoch, entry.coordinator_epoch)
-        entry.last_sequence = first_known(row.last_sequence, entry.last_sequence)
-        entry.last_timestamp_ms = first_known(row.last_timestamp_ms, entry.last_timestamp_ms)
-        return None
-
-    def _is_gone(self, txn: OpenTransaction) -> bool:
-        """Nothing of it need be left, so that a snapshot without its producer is right."""
-        is_missing = self._is_before_gap(txn.start_offset) or self._is_deleted(txn)
-        return is_missing or self._is_taken(txn, None)
-
-    def _is_taken(self, txn: OpenTransaction, start: int | None) -> bool:
-        """Compaction may have taken all that the log had of it, with its end marker: a newer snapshot knows another
-        start. What is left of a transaction keeps its end marker, and the cleaner passes nothing that is open.
-        """
-        below, is_left = txn.known_from, self.left_below.get(txn.producer_id, -1) >= txn.start_offset
-        if is_left or below is None or self.last_hole_offset is None or self.last_hole_offset < below:
-            return False
-        if start is None:
-            return txn.last_offset is None or txn.last_offset < below
-        return start >= below
-
-    def _is_deleted(self, txn: OpenTransaction) -> bool:
-        """All of it is below the log start."""
-        return txn.last_offset is not None and txn.last_offset < self.log_start_offset
-
-    def _is_before_gap(self, offset: int | None) -> bool:
-        return offset is not None and self.last_gap_offset is not None and offset <= self.last_gap_offset
-
-    def _knows_more(self, theirs: int | None, ours: int | None) -> bool:
-        is_thinned = self.has_holes or self.last_gap_offset is not None
-        return is_thinned and theirs is not None and (ours is None or theirs > ours)
-
-    def _witness_start(self, entry: ProducerEntry, start: int | None) -> Difference | None:
-        txn = entry.open
-        if txn is not None and start is None and self._is_deleted(txn):
-            entry.open = None
-            return None
-        if txn is None or start is None:
-            ours = txn.start_offset if txn else None
-            return None if start == ours else Difference("open start", start, ours)
-        is_compacted_away = self.last_hole_offset is not None and self.last_hole_offset >= start
-        is_earlier = start < txn.start_offset and (is_compacted_away or not txn.is_start_exact)
-        if is_earlier or txn.start_offset < min(start, self.log_start_offset):
-            txn.record_count = txn.size_bytes = txn.hidden_record_count = txn.hidden_bytes = None
-            txn.start_offset, txn.first_after_ms = start, None
-            txn.first_before_ms = first_known(self._first_moment_behind(start), txn.first_before_ms)
-        elif start != txn.start_offset:
-            return Difference("open start", start, txn.start_offset)
-        txn.is_start_exact = True
-        return None

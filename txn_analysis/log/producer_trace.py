@@ -6,7 +6,7 @@ As a broker does when it loads a log (`ProducerStateManager`), it remembers of e
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,27 @@ class Trace:
     fragments: dict[str, Array]
 
 
+class _Batches(NamedTuple):
+    """The batches, in text order: their pieces and their producers, both counted from 0, and some of their columns."""
+
+    piece: Array
+    code: Array
+    is_data: Array
+    is_marker: Array
+    is_control: Array
+    producer_epoch: Array
+    record_count: Array
+    size_bytes: Array
+
+
+class _Found(NamedTuple):
+    """What is open of each producer while they are followed, and what is found: see `Trace`."""
+
+    state: Array
+    groups: Array
+    fragments: Array
+
+
 def trace(rows: Mapping[str, Array], piece: Array) -> Trace:
     """Follow the batches in text order.
 
@@ -56,10 +77,9 @@ def trace(rows: Mapping[str, Array], piece: Array) -> Trace:
     groups = np.empty((most, len(_GROUP_COLUMNS)), np.int64)
     fragments = np.empty((most, len(_FRAGMENT_COLUMNS)), np.int64)
     state = np.full((len(known.dictionary), 3), NONE, np.int64)
-    flags = (rows["is_data"], rows["is_marker"], rows["is_control"])
-    numbers = (rows["producer_epoch"], rows["record_count"], rows["size_bytes"])
     follow = _follow.if_worth(most * _PYTHON_US)
-    group_count, fragment_count = follow(piece, code, *flags, *numbers, state, groups, fragments)
+    batches = _Batches(piece, code, *(rows[name] for name in _Batches._fields[2:]))
+    group_count, fragment_count = follow(batches, _Found(state, groups, fragments))
     return Trace(
         dict(zip(_GROUP_COLUMNS, groups[:group_count].T.copy(), strict=True)),
         dict(zip(_FRAGMENT_COLUMNS, fragments[:fragment_count].T.copy(), strict=True)),
@@ -67,20 +87,10 @@ def trace(rows: Mapping[str, Array], piece: Array) -> Trace:
 
 
 @compiled
-def _follow(
-    piece: Array,
-    code: Array,
-    is_data: Array,
-    is_marker: Array,
-    is_control: Array,
-    epoch: Array,
-    record_count: Array,
-    size_bytes: Array,
-    state: Array,
-    groups: Array,
-    fragments: Array,
-) -> tuple[int, int]:
-    """Fills `groups` and `fragments`; how many there are of each. `state` is, of each producer, what is open."""
+def _follow(batches: _Batches, found: _Found) -> tuple[int, int]:
+    """Fills what is found; how many groups and fragments there are."""
+    piece, code, is_data, is_marker, is_control, epoch, record_count, size_bytes = batches
+    state, groups, fragments = found
     group_count = fragment_count = 0
     for row in range(len(code)):
         producer = code[row]
@@ -92,8 +102,7 @@ def _follow(
             state[producer, _OPEN_FRAGMENT] = NONE
             groups[group_count] = NONE
             groups[group_count, _FIRST] = groups[group_count, _LAST] = row
-            groups[group_count, _CHANGES] = 0
-            groups[group_count, _LEAD] = fragment_count
+            groups[group_count, _CHANGES], groups[group_count, _LEAD] = 0, fragment_count
             group_count += 1
         group = state[producer, _OPEN_GROUP]
         if epoch[row] != epoch[groups[group, _LAST]]:

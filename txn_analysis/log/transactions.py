@@ -6,22 +6,48 @@ Spark never looks at one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.equal_runs import is_in
+from txn_analysis.columns.records import plain
 from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
+    from txn_analysis.log.producer_entry import EndedTransaction, OpenTransaction, ProducerEntry
+    from txn_analysis.log.sections import SectionKey
     from txn_analysis.tables import Table
 
+OPEN = "open"  # the outcome of a transaction without one
 
-PIECE_KEY = ("input_id", "section_index", "first_position")
-PieceKey = tuple[str, int, int]
+
+class PieceKey(NamedTuple):
+    """Which piece of which section of which input."""
+
+    input_id: str
+    section_index: int
+    first_position: int
+
+    @property
+    def section(self) -> SectionKey:
+        """The section that it is of."""
+        return self.input_id, self.section_index
+
+
+class LinkedPiece(NamedTuple):
+    """A piece that a run linked a log from, and the ingest that wrote its ended transactions."""
+
+    ingest_id: str
+    input_id: str
+    section_index: int
+    first_position: int
+
+
+PIECE_KEY = PieceKey._fields
 LINKED_SCHEMA = pa.schema([field for field in TRANSACTIONS.arrow_schema if field.name != "run_id"])
 _UNKNOWN, _MARKER = pa.array(["unknown", "marker"])
 _NAMES_IN_FRAGMENTS = {
@@ -44,6 +70,95 @@ _NAMES_IN_FRAGMENTS = {
 }
 
 
+class LinkedTransaction(NamedTuple):
+    """One row of `transactions` that linking decided, without its run and its place: it is open, or spans pieces.
+
+    The table's comments say what each column is, and of which of them only open ones have some.
+    """
+
+    producer_id: int
+    txn_start_offset: int
+    is_txn_start_exact: bool
+    outcome: str
+    first_producer_epoch: int | None
+    max_producer_epoch: int | None
+    coordinator_epoch: int | None
+    coordinator_epoch_basis: str
+    last_offset: int | None
+    last_sequence: int | None
+    record_count: int | None
+    size_bytes: int | None
+    last_timestamp_ms: int | None
+    first_appended_before_ms: int | None
+    appended_after_ms: int | None
+    appended_before_ms: int | None
+    end_offset: int | None = None
+    end_timestamp_ms: int | None = None
+    end_producer_epoch: int | None = None
+    producer_epoch: int | None = None
+    last_marker_ms: int | None = None
+    previous_last_timestamp_ms: int | None = None
+    has_coordinator_epoch_fallen: bool | None = None
+    evidence_gaps: tuple[str, ...] | None = None
+    first_appended_after_ms: int | None = None
+    last_marker_offset: int | None = None
+    other_copy_commit_offset: int | None = None
+    is_above_high_watermark: bool | None = None
+
+    @classmethod
+    def open(cls, entry: ProducerEntry, txn: OpenTransaction) -> LinkedTransaction:
+        """What its own log says of the transaction that a producer has open."""
+        return cls._of(txn, OPEN, entry.coordinator_epoch, entry.coordinator_epoch_basis)._replace(
+            producer_epoch=entry.producer_epoch,
+            last_marker_ms=entry.marker_timestamp_ms,
+            previous_last_timestamp_ms=entry.previous_last_timestamp_ms,
+            has_coordinator_epoch_fallen=entry.has_coordinator_epoch_fallen,
+            first_appended_after_ms=txn.first_after_ms,
+            last_marker_offset=entry.log_marker_offset,
+        )
+
+    @classmethod
+    def ended(cls, ended: EndedTransaction) -> LinkedTransaction:
+        """A transaction whose end marker was followed."""
+        epoch = ended.coordinator_epoch
+        basis = "unknown" if epoch is None else "marker"
+        return cls._of(ended.transaction, ended.outcome or "ended", epoch, basis)._replace(
+            end_offset=ended.end_offset,
+            end_timestamp_ms=ended.timestamp_ms,
+            end_producer_epoch=ended.producer_epoch,
+        )
+
+    @classmethod
+    def _of(cls, txn: OpenTransaction, outcome: str, epoch: int | None, basis: str) -> LinkedTransaction:
+        return cls(
+            producer_id=txn.producer_id,
+            txn_start_offset=txn.start_offset,
+            is_txn_start_exact=txn.is_start_exact,
+            outcome=outcome,
+            first_producer_epoch=txn.first_epoch,
+            max_producer_epoch=txn.max_epoch,
+            coordinator_epoch=epoch,
+            coordinator_epoch_basis=basis,
+            last_offset=txn.last_offset,
+            last_sequence=txn.last_sequence,
+            record_count=txn.record_count,
+            size_bytes=txn.size_bytes,
+            last_timestamp_ms=txn.last_timestamp_ms,
+            first_appended_before_ms=txn.first_before_ms,
+            appended_after_ms=txn.last_after_ms,
+            appended_before_ms=txn.last_before_ms,
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """No end marker follows its data."""
+        return self.outcome == OPEN
+
+    def row(self, **place: Any) -> dict[str, Any]:
+        """The columns as plain data, with those of its place."""
+        return plain(self) | place
+
+
 def ended_rows(place: Mapping[str, pa.Array], fragments: Mapping[str, pa.Array]) -> pa.RecordBatch:
     """Rows of `ended_transactions` from fragments that are whole transactions, and where each of them lies."""
     epoch = fragments["end_coordinator_epoch"]
@@ -55,9 +170,16 @@ def ended_rows(place: Mapping[str, pa.Array], fragments: Mapping[str, pa.Array])
     return _rows({**place, **columns}, len(epoch), ENDED_TRANSACTIONS.arrow_schema)
 
 
+def linked_pieces(
+    used: Iterable[PieceKey], ingest_of: Mapping[str, str], cut: Collection[SectionKey]
+) -> tuple[LinkedPiece, ...]:
+    """The pieces whose ended transactions are a run's: without those of sections that it cut and folded anew."""
+    return tuple(LinkedPiece(ingest_of[piece.input_id], *piece) for piece in used if piece.section not in cut)
+
+
 def open_rows(linked: pa.RecordBatch, run_id: str) -> pa.RecordBatch:
     """Of what linking decided, in `LINKED_SCHEMA`, the open transactions as rows of `transactions` of a run."""
-    return _of_run(linked.filter(pc.equal(linked["outcome"], "open")), TRANSACTIONS, run_id)
+    return _of_run(linked.filter(pc.equal(linked["outcome"], OPEN)), TRANSACTIONS, run_id)
 
 
 def ended_by_run(rows: pa.RecordBatch, run_id: str, used: Collection[PieceKey]) -> pa.RecordBatch:
@@ -70,7 +192,7 @@ def ended_by_run(rows: pa.RecordBatch, run_id: str, used: Collection[PieceKey]) 
         used: the pieces of such sections that the run was linked from.
     """
     is_own = pc.or_(pc.is_null(rows["input_id"]), pa.array(is_in(rows, PIECE_KEY, used)))
-    return _of_run(rows.filter(pc.and_(is_own, pc.not_equal(rows["outcome"], "open"))), ENDED_TRANSACTIONS, run_id)
+    return _of_run(rows.filter(pc.and_(is_own, pc.not_equal(rows["outcome"], OPEN))), ENDED_TRANSACTIONS, run_id)
 
 
 def _of_run(rows: pa.RecordBatch, table: Table, run_id: str) -> pa.RecordBatch:

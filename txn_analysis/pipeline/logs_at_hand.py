@@ -22,7 +22,7 @@ from txn_analysis.log.pieces import LogPiece, by_place
 from txn_analysis.log.segments import segments_of
 from txn_analysis.log.snapshots import SnapshotEntry
 from txn_analysis.log.summary import FOLD_COLUMNS, Folded, fold
-from txn_analysis.log.transactions import LINKED_SCHEMA, PieceKey, ended_by_run, open_rows
+from txn_analysis.log.transactions import LINKED_SCHEMA, PieceKey, ended_by_run, linked_pieces, open_rows
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.tables import (
     ENDED_TRANSACTIONS,
@@ -57,8 +57,7 @@ class LinkedLogs:
     @property
     def used(self) -> set[PieceKey]:
         """The pieces that the logs were linked from."""
-        used = (piece for linked in self.partitions.values() for piece in linked.used_pieces)
-        return {(piece["input_id"], piece["section_index"], piece["first_position"]) for piece in used}
+        return {piece for linked in self.partitions.values() for piece in linked.used_pieces}
 
 
 def linked_logs(evidence: Evidence, as_of_ms: int | None) -> LinkedLogs:
@@ -139,23 +138,13 @@ def write_linked(linked: LinkedLogs, run: Run) -> None:
     ingest_of = run.evidence.ingest_of
     health, rows = [], []
     for (topic, partition), found in linked.partitions.items():
-        place = {"topic": topic, "partition": partition}
-        pieces = linked_pieces(found.used_pieces, ingest_of, linked.cut)
-        health.append(found.health | place | {"run_id": run.run_id, "linked_pieces": pieces})
-        rows += [row | place for row in found.transactions]
+        pieces = [*map(plain, linked_pieces(found.used_pieces, ingest_of, linked.cut))]
+        health.append(found.health.row(run_id=run.run_id, topic=topic, partition=partition, linked_pieces=pieces))
+        rows += [transaction.row(topic=topic, partition=partition) for transaction in found.transactions]
     decided = pa.RecordBatch.from_pylist(rows, schema=LINKED_SCHEMA)
-    ended = [
-        ended_by_run(part, run.run_id, linked.used) for part in (decided, *(f.transactions for f in linked.folded))
-    ]
+    parts = [decided, *(part.transactions for part in linked.folded)]
     in_parallel(
         partial(run.replace_rows, health, PARTITION_HEALTH),
         partial(run.replace, [open_rows(decided, run.run_id)], TRANSACTIONS),
-        partial(run.replace, ended, ENDED_TRANSACTIONS),
+        partial(run.replace, [ended_by_run(part, run.run_id, linked.used) for part in parts], ENDED_TRANSACTIONS),
     )
-
-
-def linked_pieces(used: Iterable[Row], ingest_of: Mapping[str, str], cut: Collection[SectionKey]) -> list[Row]:
-    """The pieces whose ended transactions are a run's: without those of sections that were cut and folded anew."""
-    return [
-        {"ingest_id": ingest_of[p["input_id"]], **p} for p in used if (p["input_id"], p["section_index"]) not in cut
-    ]

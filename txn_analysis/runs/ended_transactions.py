@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.equal_runs import is_in
+from txn_analysis.log.transactions import LinkedPiece
 from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS
 from txn_analysis.tables.transactions import ENDED_OUTCOMES
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.runs.past_run import PastRun
 
-LINKED_PIECE_KEY = ("ingest_id", "input_id", "section_index", "first_position")
+LINKED_PIECE_KEY = LinkedPiece._fields
 """The columns of `ended_transactions` that say which piece holds a transaction whole."""
 
 
@@ -35,7 +36,7 @@ def ended_batches(
     if pieces is None:
         yield from run.batches(TRANSACTIONS, *names, outcome=outcomes, **one_of)
         return
-    ingests = {run.run_id, *(piece[0] for piece in pieces)}
+    ingests = {run.run_id, *(piece.ingest_id for piece in pieces)}
     asked = [*dict.fromkeys((*names, *LINKED_PIECE_KEY))]
     stored = run.warehouse.batches(ENDED_TRANSACTIONS, *asked, ingest_id=sorted(ingests), outcome=outcomes, **one_of)
     for batch in stored:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
+from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.partition_count import IdSums, StateCount, state_count, sums_of_columns, sums_of_files
 from txn_analysis.coordinator.state_records import StateRecords
 from txn_analysis.coordinator.state_row import StateFiles
 from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.fact_finding import Moments
+from txn_analysis.log.transactions import LinkedPiece
 from txn_analysis.runs.evidence import Evidence
 from txn_analysis.settings import Settings
 from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES
@@ -77,17 +79,17 @@ class PastRun:
         return WarehouseError(f"{made}: reconstruct again (jobs/reconstruct.py), or audit its files again")
 
     @cached_property
-    def linked_pieces(self) -> frozenset[tuple[str, str, int, int]] | None:
+    def linked_pieces(self) -> frozenset[LinkedPiece] | None:
         """Ingest, input, section and first position of each piece that its logs were linked from.
 
         As many as there are ranges of text; None of a run of an earlier version, whose ended transactions are in
         `transactions`.
         """
-        found: set[tuple[str, str, int, int]] = set()
+        found = set[LinkedPiece]()
         for batch in self.batches(PARTITION_HEALTH, "linked_pieces"):
             if batch["linked_pieces"].null_count:
                 return None
-            found.update(tuple(piece.values()) for piece in batch["linked_pieces"].flatten().to_pylist())
+            found.update(records_of(LinkedPiece, batch["linked_pieces"].flatten()))
         return frozenset(found)
 
     @cached_property

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from txn_analysis.columns.records import Record, records_of
+from txn_analysis.columns.records import Record, plain, records_of
 from txn_analysis.kafka.batches import batches_of
 from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT, STATED_OF_PARTITION, TOPIC_ID
 from txn_analysis.log.copies import (
@@ -30,8 +30,7 @@ from txn_analysis.log.sections import LogSection
 from txn_analysis.log.segments import segments_of
 from txn_analysis.log.snapshots import SnapshotEntry
 from txn_analysis.log.summary import FOLD_COLUMNS, fold
-from txn_analysis.log.transactions import LINKED_SCHEMA, PIECE_KEY, PieceKey, ended_by_run, open_rows
-from txn_analysis.pipeline.logs_at_hand import linked_pieces
+from txn_analysis.log.transactions import LINKED_SCHEMA, PIECE_KEY, PieceKey, ended_by_run, linked_pieces, open_rows
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.storage.arrow_streams import packed, unpacked
 from txn_analysis.storage.on_spark.tasks import named_rows_of, rows_named
@@ -206,12 +205,13 @@ def _linker(
         if all(s.kind in STATED_OF_PARTITION for s in sections):  # a checkpoint names it, its files are not here
             return schema.empty_table()
         linked = link_partition(sections, pieces, _present(table, "snapshot", SnapshotEntry), comparisons, as_of_ms)
-        place = {name: table[name][0].as_py() for name in ("topic", "partition")}
+        place: dict[str, Any] = {name: table[name][0].as_py() for name in ("topic", "partition")}
+        whole = linked_pieces(linked.used_pieces, ingest_of, cut)
         row: dict[str, Any] = {
             **place,
-            "health": linked.health | {"linked_pieces": linked_pieces(linked.used_pieces, ingest_of, cut)},
-            "transactions": _packed_transactions(t | place for t in linked.transactions),
-            "cut_pieces": [p for p in linked.used_pieces if (p["input_id"], p["section_index"]) in cut],
+            "health": linked.health.row(linked_pieces=[*map(plain, whole)]),
+            "transactions": _packed_transactions(t.row(**place) for t in linked.transactions),
+            "cut_pieces": [plain(piece) for piece in linked.used_pieces if piece.section in cut],
         }
         return pa.Table.from_pylist([row], schema=schema)
 
@@ -239,7 +239,7 @@ def write_transactions(linked: Linked, run: Run) -> None:
 def _cut_pieces(linked: Linked) -> set[PieceKey]:
     """As many as there are ranges of text in sections that had to be cut."""
     rows = linked.partitions.select(F.explode("cut_pieces").alias("p")).select([f"p.{name}" for name in PIECE_KEY])
-    return {(row.input_id, row.section_index, row.first_position) for row in rows.collect()}
+    return {PieceKey(*row) for row in rows.collect()}
 
 
 def _packed_transactions(rows: Iterable[Mapping[str, Any]]) -> bytes | None:
