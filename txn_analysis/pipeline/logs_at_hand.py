@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.records import Record, fields_of, records_of
+from txn_analysis.columns.records import Record, fields_of, plain, records_of
 from txn_analysis.kafka.batches import batches_of
 from txn_analysis.kafka.sections import LOG_KINDS, STATED_OF_PARTITION, TOPIC_ID
 from txn_analysis.log.copies import COMPARED_COLUMNS, Comparison, Pair, compare, overlapping, pairs_to_compare
