@@ -96,10 +96,24 @@ def _numbers_or_words(array: pa.Array) -> list[Any]:
 
 def plain(record: Any) -> dict[str, Any]:
     """A record as a row of a table that is to be written: structs as dictionaries, lists as lists."""
-    return {name: _plain_value(value) for name, value in zip(record._fields, record, strict=True)}
+    row: dict[str, Any] = record._asdict()
+    for name, of_value in _nested(record.__class__):
+        if row[name] is not None:
+            row[name] = of_value(row[name])
+    return row
 
 
-def _plain_value(value: Any) -> Any:
-    if not isinstance(value, tuple):
-        return value
-    return plain(value) if hasattr(value, "_fields") else [_plain_value(each) for each in value]
+@cache
+def _nested(kind: type[tuple[Any, ...]]) -> list[tuple[str, Callable[[Any], Any]]]:
+    """What plain data is made of those fields that hold records, or hold many of something."""
+    fields = fields_of(kind).items()
+    return [
+        (name, _of_many(field) if field.is_many else plain) for name, field in fields if field.is_many or field.inner
+    ]
+
+
+def _of_many(field: RecordField) -> Callable[[Any], Any]:
+    if field.inner is None:
+        return list
+    each = plain if _nested(field.inner) else field.inner._asdict
+    return lambda records: [each(record) for record in records]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.core.history import History
-    from txn_analysis.core.logs import Fold
+    from txn_analysis.core.logs import Fold, Linked
     from txn_analysis.judge.assurances import Disproved
     from txn_analysis.log.pieces import LogPiece
     from txn_analysis.log.sections import SectionKey
@@ -40,7 +40,7 @@ class Answer:
         judgements: one for each open transaction, by partition, start and producer id.
         findings: what is written of them; in memory every run has one name.
         plan: the abort markers that are recommended.
-        health: rows of `partition_health`.
+        logs: the logs that were followed.
         state: what was seen of `__transaction_state`; None where nothing is open that depends on it.
         as_of_ms: when the files were copied; None where no broker's clock speaks.
         disproved: assurances that counted nowhere, and why.
@@ -49,10 +49,15 @@ class Answer:
     judgements: tuple[Judgement, ...]
     findings: tuple[Finding, ...]
     plan: tuple[AbortRecord, ...]
-    health: tuple[Row, ...]
+    logs: Linked
     state: StateEvidence | None
     as_of_ms: int | None
     disproved: Disproved
+
+    @property
+    def health(self) -> tuple[Row, ...]:
+        """Rows of `partition_health`."""
+        return tuple(self.logs.health)
 
     @property
     def hanging(self) -> tuple[Finding, ...]:
@@ -66,7 +71,7 @@ def answer_of(history: History) -> Answer:
 
 
 def answers_of(histories: Sequence[History]) -> list[Answer]:
-    """The same of many; all their logs are folded in one go."""
+    """Findings and plans of many histories; all their logs are folded in one go."""
     return [_answer(history, folded) for history, folded in zip(histories, folds_of(histories), strict=True)]
 
 
@@ -74,9 +79,10 @@ def _answer(history: History, folded: Fold) -> Answer:
     settings = history.settings
     moments = _moments(history, folded.pieces)
     linked = linked_logs(history, folded.pieces, moments.as_of_ms)
-    opened, health = linked.opened, linked.health
+    opened = linked.opened
     if not opened:
-        return Answer((), (), (), tuple(health), None, moments.as_of_ms, {})
+        return Answer((), (), (), linked, None, moments.as_of_ms, {})
+    health = linked.health
     partitions = {view.topic_partition: view for view in map(PartitionView.of, health)}
     state = state_seen(history.state, partitions.values())
     markers = end_markers(folded.ended, linked)
@@ -87,7 +93,7 @@ def _answer(history: History, folded: Fold) -> Answer:
     impacts = impacts_of(judged.of_open, {}, settings, moments.as_of_ms)
     findings = tuple(_finding(judgement, impacts) for judgement in judged.of_open)
     plan = abort_plan(findings, settings, moments.as_of_ms)
-    return Answer(tuple(judged.of_open), findings, plan, tuple(health), state, moments.as_of_ms, judged.disproved)
+    return Answer(tuple(judged.of_open), findings, plan, linked, state, moments.as_of_ms, judged.disproved)
 
 
 def _finding(judgement: Judgement, impacts: Any) -> Finding:

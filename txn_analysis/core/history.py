@@ -55,7 +55,7 @@ class History:
 
     @cached_property
     def log_sections(self) -> list[LogSection]:
-        """Those of them that are of some log."""
+        """The sections of its logs, as typed rows."""
         return log_sections(self.known_sections)
 
     @cached_property

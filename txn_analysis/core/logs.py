@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from txn_analysis.core.history import History
     from txn_analysis.kafka.batches import Batches
     from txn_analysis.kafka.transactions import TopicPartition
+    from txn_analysis.log.open_transactions import LinkedPartition
     from txn_analysis.log.sections import LogSection
 
 Row = dict[str, Any]
@@ -72,12 +74,26 @@ def _parts(history: History) -> Iterable[Batches]:
 
 @dataclass
 class Linked:
-    """All partitions of one history, linked: what is open, rows of `partition_health`, what ended, the pieces used."""
+    """All partitions of one history, linked: what is open in them, what each of them says, the pieces used."""
 
     opened: list[OpenTransaction] = field(default_factory=list)
-    health: list[Row] = field(default_factory=list)
-    ended: list[Row] = field(default_factory=list)
+    followed: dict[tuple[str, int], LinkedPartition] = field(default_factory=dict)
     used: set[PieceKey] = field(default_factory=set)
+
+    @cached_property
+    def health(self) -> list[Row]:
+        """Rows of `partition_health`, of which only what is open asks."""
+        return [own.health.row(topic=topic, partition=number) for (topic, number), own in self.followed.items()]
+
+    @property
+    def ended(self) -> list[Row]:
+        """Rows of `transactions`, of those that span pieces and ended."""
+        return [
+            transaction.row(topic=topic, partition=number)
+            for (topic, number), own in self.followed.items()
+            for transaction in own.transactions
+            if not transaction.is_open
+        ]
 
 
 def linked_logs(history: History, pieces: Iterable[LogPiece], as_of_ms: int | None) -> Linked:
@@ -88,15 +104,10 @@ def linked_logs(history: History, pieces: Iterable[LogPiece], as_of_ms: int | No
         own = pieces_at.get(where, [])
         compared = _comparisons(history, sections, own)
         linked = link_partition(sections, own, snapshots_at.get(where, []), compared, as_of_ms)
-        topic, partition = where
-        found.health.append(linked.health.row(topic=topic, partition=partition))
+        found.followed[where] = linked
+        opened = (transaction for transaction in linked.transactions if transaction.is_open)
+        found.opened += [OpenTransaction.of(each.row(topic=where[0], partition=where[1])) for each in opened]
         found.used.update(linked.used_pieces)
-        for transaction in linked.transactions:
-            row = transaction.row(topic=topic, partition=partition)
-            if transaction.is_open:
-                found.opened.append(OpenTransaction.of(row))
-            else:
-                found.ended.append(row)
     found.opened.sort(key=lambda t: (t.topic_partition, t.txn_start_offset, t.producer_id))
     return found
 

@@ -32,7 +32,7 @@ class Truncation(NamedTuple):
         return start >= self.offset and epoch is not None and epoch < self.leader_epoch
 
 
-@dataclass
+@dataclass(slots=True)
 class Choice:
     """What was decided of one stretch.
 
@@ -51,14 +51,14 @@ class Choice:
 
     stretch: Stretch
     chosen: Part | None = None
-    groups: list[list[Part]] = field(default_factory=list)
-    best: list[Part] = field(default_factory=list)
+    groups: Sequence[list[Part]] = ()
+    best: Sequence[Part] = ()
     lost: dict[SectionKey, int] = field(default_factory=dict)
-    truncations: list[Truncation] = field(default_factory=list)
-    truncated: list[tuple[list[Part], int]] = field(default_factory=list)
+    truncations: tuple[Truncation, ...] = ()
+    truncated: tuple[tuple[list[Part], int], ...] = ()
     cut_before: int | None = None
-    problems: list[Problem] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    problems: tuple[Problem, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def passed_over(self) -> list[Part]:
@@ -100,24 +100,24 @@ class Copies:
         bounds = {rank: _bounds([s for s in segments if s.capture_rank < rank]) for rank in ranks}
         return cls(segments, comparisons, bounds, is_rewritten)
 
-    def choose(self, stretch: Stretch, truncations: Sequence[Truncation], leader_epoch: int | None) -> Choice:
+    def choose(self, stretch: Stretch, truncations: Sequence[Truncation], chosen: Sequence[Part]) -> Choice:
         """The copy that is the log in a stretch, if any is.
 
         Args:
             stretch: the stretch.
             truncations: those that earlier stretches showed.
-            leader_epoch: the largest of what was chosen there; None where none is known.
+            chosen: what is the log there.
         """
         newer = self.bounds[stretch.parts[0].segment.capture_rank]
         if newer is not None and stretch.start >= newer[1]:
-            return _beyond(stretch, leader_epoch)
+            return _beyond(stretch, chosen)
         if newer is not None and self.is_rewritten and stretch.start >= newer[0]:
             return Choice(stretch)  # compaction has been at work between newer files: it emptied these offsets as well
         if self._is_client_text(stretch):
             found = f"offset {stretch.start} on is text of a record's header keys: no other dump shows it"
-            return Choice(stretch, remarks=[found])
+            return Choice(stretch, remarks=(found,))
         choice = Choice(stretch)
-        losers = self._losers(choice, truncations)
+        losers = self._losers(choice, truncations) if stretch.pairs or truncations else ()
         choice.groups = [group for group in stretch.contents if id(group[0]) not in losers]
         if choice.groups:
             self._take_best(choice)
@@ -158,10 +158,14 @@ class Copies:
         known = [*before, *choice.truncations]
         truncated = [group for group in stretch.contents if _are_truncated(group[:1], stretch.start, known)]
         if truncated:
-            choice.truncated.append(([part for group in truncated for part in group], stretch.start))
+            choice.truncated += (([part for group in truncated for part in group], stretch.start),)
         return losers | {id(group[0]) for group in truncated}
 
     def _take_best(self, choice: Choice) -> None:
+        if len(choice.groups) == 1 and not choice.stretch.pairs:
+            choice.best = choice.groups[0]
+            choice.chosen = _confirmed(choice.best)
+            return
         rank = choice.groups[0][0].segment.capture_rank
         newest = [group for group in choice.groups if group[0].segment.capture_rank == rank]
         choice.lost = self._lost_offsets(choice.stretch)
@@ -185,13 +189,14 @@ def _bounds(segments: list[Segment]) -> tuple[int, int] | None:
     return min(s.covered_from for s in segments), max(s.end_offset for s in segments)
 
 
-def _beyond(stretch: Stretch, leader_epoch: int | None) -> Choice:
+def _beyond(stretch: Stretch, chosen: Sequence[Part]) -> Choice:
     """Only earlier captures reach so far: what was judged is cut short, unless its leaders truncated the log."""
     epoch = stretch.parts[0].leader_epoch
-    if epoch is None or leader_epoch is None or epoch >= leader_epoch:
+    epochs = [e for part in chosen if (e := part.leader_epoch) is not None]
+    if epoch is None or epoch >= max(epochs, default=epoch):
         return Choice(stretch, cut_before=stretch.stop - 1)
     since = f"an earlier capture's tail from offset {stretch.start} on was truncated since"
-    return Choice(stretch, truncated=[(stretch.parts, stretch.start)], remarks=[since])
+    return Choice(stretch, truncated=((stretch.parts, stretch.start),), remarks=(since,))
 
 
 def _are_truncated(parts: Sequence[Part], start: int, truncations: Sequence[Truncation]) -> bool:
@@ -205,19 +210,18 @@ def _loser(choice: Choice, comparison: Comparison, offset: int, a: Part, b: Part
     input_a, input_b = a.segment.key[0], b.segment.key[0]
     if of_a is None or of_b is None or of_a == of_b:
         differ = f"copies differ from offset {offset} on: inputs {input_a} and {input_b}"
-        choice.problems.append(Problem(TO_THE_END, ProblemKind.COPIES_DIFFER, differ))
+        choice.problems += (Problem(TO_THE_END, ProblemKind.COPIES_DIFFER, differ),)
         return set()
     winner, loser = (a, b) if of_a > of_b else (b, a)
-    choice.truncations.append(Truncation(offset, max(of_a, of_b)))
-    choice.remarks.append(
-        f"from offset {offset} on, input {loser.segment.key[0]} was truncated: leader epoch {min(of_a, of_b)} "
-        f"there, {max(of_a, of_b)} in input {winner.segment.key[0]}"
-    )
+    choice.truncations += (Truncation(offset, max(of_a, of_b)),)
+    inputs = loser.segment.key[0], winner.segment.key[0]
+    truncated_since = f"from offset {offset} on, input {inputs[0]} was truncated: leader epoch {min(of_a, of_b)} there"
+    choice.remarks += (f"{truncated_since}, {max(of_a, of_b)} in input {inputs[1]}",)
     if loser.segment.capture_rank < winner.segment.capture_rank:
         not_the_log = f"this capture's copy is not the log from offset {offset} on"
-        choice.problems.append(Problem(TO_THE_END, ProblemKind.COPY_NOT_THE_LOG, not_the_log))
+        choice.problems += (Problem(TO_THE_END, ProblemKind.COPY_NOT_THE_LOG, not_the_log),)
     truncated = [part for group in choice.stretch.contents if loser in group for part in group]
-    choice.truncated.append((truncated, offset))
+    choice.truncated += ((truncated, offset),)
     return {id(part) for part in truncated}
 
 
@@ -238,7 +242,7 @@ def _disproven(stretch: Stretch) -> dict[int, int]:
     }
 
 
-def _confirmed(parts: list[Part]) -> Part:
+def _confirmed(parts: Sequence[Part]) -> Part:
     """The first of copies that agree; what may be a client's text in it is not if another copy is certain of it."""
     chosen = parts[0]
     if any(part.doubted_offset is None for part in parts[1:]):

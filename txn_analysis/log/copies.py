@@ -131,7 +131,7 @@ class Part(NamedTuple):
 
     @property
     def digest(self) -> int:
-        """The same in every copy with the same batches."""
+        """A digest of its content: the same in every copy with the same batches."""
         return sum(p.content_digest for p in self.pieces) % 2**64
 
     @property

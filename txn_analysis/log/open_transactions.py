@@ -188,9 +188,11 @@ def _open_transaction(
     entry: ProducerEntry, txn: OpenTransaction, gaps: tuple[str, ...], log: PartitionLog, marks: Mapping[Folder, int]
 ) -> LinkedTransaction:
     last_offset = txn.start_offset if txn.last_offset is None else txn.last_offset
-    return LinkedTransaction.open(entry, txn)._replace(
-        evidence_gaps=gaps,
-        other_copy_commit_offset=log.others.commit_from(txn.producer_id, txn.start_offset),
+    return LinkedTransaction.open(
+        entry,
+        txn,
+        gaps,
+        log.others.commit_from(txn.producer_id, txn.start_offset),
         is_above_high_watermark=log.others.is_above(marks, txn.producer_id, txn.start_offset, last_offset),
     )
 

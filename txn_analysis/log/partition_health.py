@@ -8,7 +8,7 @@ from txn_analysis.columns.records import plain
 from txn_analysis.log.segments import TO_THE_END, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from txn_analysis.log.checkpoints import Stated
     from txn_analysis.log.producer_entry import OpenTransaction, ProducerEntry
@@ -132,13 +132,13 @@ def health_of(
         open_transaction_count=len(opened),
         hidden_record_count=hidden_record_count,
         hidden_bytes=hidden_bytes,
-        log_bytes=sum(p.size_bytes for p in log.pieces),
+        log_bytes=sum([p.size_bytes for p in log.pieces]),
         snapshot_offset=base.offset if base else None,
-        first_moment_ms=next(_known(p.first_moment_ms for p in log.pieces), None),
+        first_moment_ms=next((p.first_moment_ms for p in log.pieces if p.first_moment_ms is not None), None),
         last_moment_ms=state.last_moment_ms,
         last_credible_timestamp_ms=_last_credible(log, as_of_ms),
-        first_leader_epoch=next(_known(p.first_leader_epoch for p in log.pieces), None),
-        leader_epoch=max(_known(p.leader_epoch for p in log.pieces), default=None),
+        first_leader_epoch=next((p.first_leader_epoch for p in log.pieces if p.first_leader_epoch is not None), None),
+        leader_epoch=max([p.leader_epoch for p in log.pieces if p.leader_epoch is not None], default=None),
         problems=tuple(map(ProblemFound.of, sorted(set(problems), key=lambda p: (p.offset, p.reason)))),
         witnesses=tuple(dict.fromkeys(log.witnesses + state.witnesses)),
         remarks=tuple(log.remarks + stated.remarks(end)),
@@ -163,12 +163,9 @@ def _hidden(
     return (oldest.hidden_record_count, oldest.hidden_bytes) if oldest else (0, 0)
 
 
-def _known(values: Iterable[int | None]) -> Iterator[int]:
-    return (value for value in values if value is not None)
-
-
 def _last_credible(log: PartitionLog, as_of_ms: int | None) -> int | None:
     """The largest timestamp of the log if it is credible, else the last one if that is; however the log was cut."""
-    largest = max(_known(p.max_timestamp_ms for p in log.pieces), default=None)
-    last = next(_known(p.last_timestamp_ms for p in reversed(log.pieces)), None)
-    return max((ms for ms in _known((largest, last)) if as_of_ms is None or ms <= as_of_ms), default=None)
+    largest = max([p.max_timestamp_ms for p in log.pieces if p.max_timestamp_ms is not None], default=None)
+    last = next((p.last_timestamp_ms for p in reversed(log.pieces) if p.last_timestamp_ms is not None), None)
+    seen = [ms for ms in (largest, last) if ms is not None]
+    return max([ms for ms in seen if as_of_ms is None or ms <= as_of_ms], default=None)

@@ -27,19 +27,18 @@ def partition_log(segments: list[Segment], comparisons: Comparisons) -> Partitio
     copies = Copies.of(segments, {pair: comparisons[pair] for stretch in found for pair in stretch.pairs})
     choices: list[Choice] = []
     truncations: list[Truncation] = []
-    leader_epoch: int | None = None
+    chosen: list[Part] = []
     for stretch in found:
-        choice = copies.choose(stretch, truncations, leader_epoch)
+        choice = copies.choose(stretch, truncations, chosen)
         choices.append(choice)
         truncations += choice.truncations
-        epochs = (leader_epoch, None if choice.chosen is None else choice.chosen.leader_epoch)
-        leader_epoch = max((epoch for epoch in epochs if epoch is not None), default=None)
-    return _joined(segments, choices)
+        if choice.chosen is not None:
+            chosen.append(choice.chosen)
+    return _joined(segments, choices, chosen)
 
 
-def _joined(segments: list[Segment], choices: list[Choice]) -> PartitionLog:
+def _joined(segments: list[Segment], choices: list[Choice], chosen: list[Part]) -> PartitionLog:
     """The log of everything that was chosen."""
-    chosen = [choice.chosen for choice in choices if choice.chosen is not None]
     newest = min((s.capture_rank for s in segments), default=0)
     used: dict[int, list[LogPiece]] = {}
     for part in chosen:
@@ -50,7 +49,9 @@ def _joined(segments: list[Segment], choices: list[Choice]) -> PartitionLog:
         [problem for choice in choices for problem in choice.problems],
         _witnesses(choices),
         [remark for choice in choices for remark in choice.remarks],
-        compacted_away=[(c.stretch.stop, c.fullest.pieces) for c in choices if c.compacted_until is not None],
+        compacted_away=[
+            (c.stretch.stop, c.fullest.pieces) for c in choices if c.lost and c.compacted_until is not None
+        ],
         others=_others(choices),
     )
     for segment in log.segments:
@@ -81,7 +82,7 @@ def _witnesses(choices: list[Choice]) -> list[str]:
 
 
 def _compacted(choices: list[Choice]) -> list[str]:
-    until = max((c.compacted_until for c in choices if c.compacted_until is not None), default=None)
+    until = max((c.compacted_until for c in choices if c.lost and c.compacted_until is not None), default=None)
     return [] if until is None else [f"compaction removed records up to offset {until} that another copy still holds"]
 
 
@@ -96,12 +97,13 @@ def _cut_short(choices: list[Choice]) -> list[Problem]:
 def _doubtful_tails(segments: list[Segment], chosen: list[Part]) -> Iterable[Problem]:
     """Where an earlier capture ends and a newer one goes on under a new leader, who may have truncated that end."""
     for before, after in pairwise(chosen):
-        rank, epoch = before.segment.capture_rank, before.leader_epoch
-        if after.segment.capture_rank >= rank or epoch is None or not before.pieces or not after.pieces:
+        rank = before.segment.capture_rank
+        if after.segment.capture_rank >= rank or not before.pieces or not after.pieces:
             continue
+        epoch = before.leader_epoch
         last_offset, next_epoch = before.pieces[-1].last_offset, after.pieces[0].first_leader_epoch
         is_its_end = last_offset + 1 == max(s.end_offset for s in segments if s.capture_rank == rank)
-        if is_its_end and next_epoch is not None and next_epoch > epoch:
+        if is_its_end and epoch is not None and next_epoch is not None and next_epoch > epoch:
             tail = f"an earlier capture's tail before offset {last_offset + 1}"
             doubt = f"{tail} may have been truncated by leader epoch {next_epoch}"
             yield Problem(last_offset, ProblemKind.TAIL_IN_DOUBT, doubt)

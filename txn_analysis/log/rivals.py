@@ -122,7 +122,7 @@ def _groups(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
 
 
 def _farthest(rivals: Sequence[_Piece]) -> list[_Piece]:
-    """Those that stay, in order of position."""
+    """The pieces that stay of those that claim one position, in order of position."""
     kept: list[_Piece] = []
     for piece in sorted(rivals, key=lambda p: (-p.end_position, -p.text_start_bytes)):
         if all(

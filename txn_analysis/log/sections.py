@@ -53,5 +53,5 @@ class LogSection(NamedTuple):
 
 
 def log_sections(rows: Iterable[Mapping[str, Any]]) -> list[LogSection]:
-    """Those of rows of `Evidence.section_rows`, or of `inputs.sections` with their `input_id`, that are of some log."""
+    """The sections of logs, of rows of `Evidence.section_rows` or of `inputs.sections` with their `input_id`."""
     return [LogSection._make(map(row.get, LogSection._fields)) for row in rows if row["kind"] in _KINDS]

@@ -79,11 +79,8 @@ class LinkedTransaction(NamedTuple):
     producer_id: int
     txn_start_offset: int
     is_txn_start_exact: bool
-    outcome: str
     first_producer_epoch: int | None
     max_producer_epoch: int | None
-    coordinator_epoch: int | None
-    coordinator_epoch_basis: str
     last_offset: int | None
     last_sequence: int | None
     record_count: int | None
@@ -92,6 +89,9 @@ class LinkedTransaction(NamedTuple):
     first_appended_before_ms: int | None
     appended_after_ms: int | None
     appended_before_ms: int | None
+    outcome: str
+    coordinator_epoch: int | None
+    coordinator_epoch_basis: str
     end_offset: int | None = None
     end_timestamp_ms: int | None = None
     end_producer_epoch: int | None = None
@@ -106,47 +106,44 @@ class LinkedTransaction(NamedTuple):
     is_above_high_watermark: bool | None = None
 
     @classmethod
-    def open(cls, entry: ProducerEntry, txn: OpenTransaction) -> LinkedTransaction:
-        """What its own log says of the transaction that a producer has open."""
-        return cls._of(txn, OPEN, entry.coordinator_epoch, entry.coordinator_epoch_basis)._replace(
+    def open(
+        cls,
+        entry: ProducerEntry,
+        txn: OpenTransaction,
+        evidence_gaps: tuple[str, ...],
+        other_copy_commit_offset: int | None,
+        *,
+        is_above_high_watermark: bool,
+    ) -> LinkedTransaction:
+        """The transaction that a producer has open at the end of the log; the arguments behind it are columns."""
+        return cls(
+            *_of_data(txn),
+            OPEN,
+            entry.coordinator_epoch,
+            entry.coordinator_epoch_basis,
             producer_epoch=entry.producer_epoch,
             last_marker_ms=entry.marker_timestamp_ms,
             previous_last_timestamp_ms=entry.previous_last_timestamp_ms,
             has_coordinator_epoch_fallen=entry.has_coordinator_epoch_fallen,
+            evidence_gaps=evidence_gaps,
             first_appended_after_ms=txn.first_after_ms,
             last_marker_offset=entry.log_marker_offset,
+            other_copy_commit_offset=other_copy_commit_offset,
+            is_above_high_watermark=is_above_high_watermark,
         )
 
     @classmethod
     def ended(cls, ended: EndedTransaction) -> LinkedTransaction:
         """A transaction whose end marker was followed."""
         epoch = ended.coordinator_epoch
-        basis = "unknown" if epoch is None else "marker"
-        return cls._of(ended.transaction, ended.outcome or "ended", epoch, basis)._replace(
+        return cls(
+            *_of_data(ended.transaction),
+            ended.outcome or "ended",
+            epoch,
+            "unknown" if epoch is None else "marker",
             end_offset=ended.end_offset,
             end_timestamp_ms=ended.timestamp_ms,
             end_producer_epoch=ended.producer_epoch,
-        )
-
-    @classmethod
-    def _of(cls, txn: OpenTransaction, outcome: str, epoch: int | None, basis: str) -> LinkedTransaction:
-        return cls(
-            producer_id=txn.producer_id,
-            txn_start_offset=txn.start_offset,
-            is_txn_start_exact=txn.is_start_exact,
-            outcome=outcome,
-            first_producer_epoch=txn.first_epoch,
-            max_producer_epoch=txn.max_epoch,
-            coordinator_epoch=epoch,
-            coordinator_epoch_basis=basis,
-            last_offset=txn.last_offset,
-            last_sequence=txn.last_sequence,
-            record_count=txn.record_count,
-            size_bytes=txn.size_bytes,
-            last_timestamp_ms=txn.last_timestamp_ms,
-            first_appended_before_ms=txn.first_before_ms,
-            appended_after_ms=txn.last_after_ms,
-            appended_before_ms=txn.last_before_ms,
         )
 
     @property
@@ -157,6 +154,29 @@ class LinkedTransaction(NamedTuple):
     def row(self, **place: Any) -> dict[str, Any]:
         """The columns as plain data, with those of its place."""
         return plain(self) | place
+
+
+_Known = int | None
+_Data = tuple[int, int, bool, _Known, _Known, _Known, _Known, _Known, _Known, _Known, _Known, _Known, _Known]
+
+
+def _of_data(txn: OpenTransaction) -> _Data:
+    """The first columns of a `LinkedTransaction`, in their order: what its data says."""
+    return (
+        txn.producer_id,
+        txn.start_offset,
+        txn.is_start_exact,
+        txn.first_epoch,
+        txn.max_epoch,
+        txn.last_offset,
+        txn.last_sequence,
+        txn.record_count,
+        txn.size_bytes,
+        txn.last_timestamp_ms,
+        txn.first_before_ms,
+        txn.last_after_ms,
+        txn.last_before_ms,
+    )
 
 
 def ended_rows(place: Mapping[str, pa.Array], fragments: Mapping[str, pa.Array]) -> pa.RecordBatch:
