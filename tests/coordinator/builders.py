@@ -92,3 +92,9 @@ def table_row(
         "last_update_ms": 1_000 + offset,
         "record_order": (0, True, offset),
     } | changes
+
+
+def as_kept(row: dict[str, Any], **changes: Any) -> StateRow:
+    """A row of the table as the memory of a run keeps it."""
+    places = [{"topic": topic, "partition": number} for topic, number in row["topic_partitions"]]
+    return StateRow.of({"capture_rank": TODAY} | row | {"topic_partitions": places} | changes)

@@ -8,30 +8,20 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import StructField, StructType
 
 from tests.judge.cases import OPEN
+from txn_analysis.coordinator.end_markers import EndMarker
 from txn_analysis.kafka.transactions import StateRecord
 from txn_analysis.pipeline.on_spark.views import open_rows
-from txn_analysis.storage.on_spark.types import spark_schema, spark_struct
+from txn_analysis.storage.on_spark.types import record_struct, spark_schema, spark_struct
 from txn_analysis.tables import TRANSACTION_STATES
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from txn_analysis.coordinator.end_markers import EndMarker
-
 ORDER = spark_struct(age=INT, is_dump=BOOLEAN, place=BIGINT)
 STATES = StructType([*spark_schema(TRANSACTION_STATES).fields, StructField("record_order", ORDER)])
-MARKERS = spark_struct(
-    topic=STRING,
-    partition=INT,
-    producer_id=BIGINT,
-    offset=BIGINT,
-    kind=STRING,
-    at_ms=BIGINT,
-    producer_epoch=INT,
-    coordinator_epoch=INT,
-    has_data=BOOLEAN,
-)
+PLACE = spark_struct(topic=STRING, partition=INT, producer_id=BIGINT)
+MARKERS = StructType([*PLACE.fields, *record_struct(EndMarker).fields])
 
 
 def states(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.coordinator.builders import as_kept, table_row
+from tests.coordinator.frames import states
 from tests.judge.cases import LATE_MS, Case
 from txn_analysis.coordinator.state_records import StateRecords
-from txn_analysis.coordinator.state_row import StateFiles, StateRow
+from txn_analysis.coordinator.state_row import StateFiles
 from txn_analysis.judge.early_warning import open_warnings
 from txn_analysis.judge.warnings import WARNINGS
 from txn_analysis.judge.warnings_of_records import id_warnings_of
 from txn_analysis.pipeline.on_spark.warnings import id_warnings
 from txn_analysis.settings import Settings
-from txn_analysis.storage.on_spark.types import spark_struct
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, array, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,36 +29,10 @@ Row = dict[str, Any]
 NOW_MS = 1_800_000_000_000
 DAY_MS = 86_400_000
 WEEK_MS = 7 * DAY_MS
-STATES = spark_struct(
-    transactional_id=STRING,
-    state_partition=INT,
-    state=STRING,
-    is_tombstone=BOOLEAN,
-    producer_id=BIGINT,
-    previous_producer_id=BIGINT,
-    next_producer_id=BIGINT,
-    producer_epoch=INT,
-    timeout_ms=BIGINT,
-    topic_partitions=array(struct(topic=STRING, partition=INT)),
-    last_update_ms=BIGINT,
-    recorded_ms=BIGINT,
-    start_ms=BIGINT,
-    client_transaction_version=INT,
-    record_order=struct(offset=BIGINT),
-)
 
 
 def record(transactional_id: str, state: str = "Empty", offset: int = 0, **changes: Any) -> Row:
-    return {
-        "transactional_id": transactional_id,
-        "state": state,
-        "is_tombstone": False,
-        "producer_id": 1,
-        "producer_epoch": 0,
-        "timeout_ms": 60_000,
-        "last_update_ms": NOW_MS,
-        "record_order": (offset,),
-    } | changes
+    return table_row(offset, transactional_id, state, **{"last_update_ms": NOW_MS} | changes)
 
 
 def aborted(transactional_id: str, number: int, *, at_ms: int, taken_over: bool = False) -> list[Row]:
@@ -98,14 +72,12 @@ HISTORY = [
 
 
 def in_memory(rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[WarningLine]:
-    of_dump = {"state_partition": 0, "capture_rank": 0}
-    known = [StateRow.of(row | of_dump | {"offset": row["record_order"][0]}) for row in rows]
+    known = [as_kept(row) for row in rows]
     return id_warnings_of(StateRecords(Settings(), StateFiles(), known), as_of_ms)
 
 
 def in_tasks(spark: SparkSession, rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[WarningLine]:
-    frame = spark.createDataFrame([tuple(row.get(name) for name in STATES.names) for row in rows], STATES)
-    return id_warnings(frame, Settings(), as_of_ms)
+    return id_warnings(states(spark, *rows), Settings(), as_of_ms)
 
 
 @pytest.fixture(scope="module")

@@ -30,8 +30,8 @@ from txn_analysis.judge.warnings.warning import Abort, Known, LastRecord
 from txn_analysis.kafka.transactions import PREPARE_ABORT
 from txn_analysis.pipeline.on_spark.state import current_states
 from txn_analysis.storage.frames import collected
-from txn_analysis.storage.on_spark.types import spark_struct
-from txn_analysis.tables._schema import BIGINT, STRING
+from txn_analysis.storage.on_spark.types import record_struct, spark_struct
+from txn_analysis.tables._schema import STRING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -44,10 +44,7 @@ if TYPE_CHECKING:
 Values = tuple[Any, ...]
 
 _KINDS = spark_struct(kind=STRING, transactional_id=STRING)
-_FLAGGED = spark_struct(kind=STRING, application=STRING, framework=STRING, transactional_id=STRING, score=BIGINT)
-_WARNED = spark_struct(
-    kind=STRING, application=STRING, framework=STRING, worst_id=STRING, score=BIGINT, id_count=BIGINT
-)
+_FLAGGED, _WARNED = record_struct(Flagged), record_struct(Warned)
 _BEFORE = [f"before_{name}" for name in RaisedFrom._fields]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import NoneType
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import pyarrow as pa
 from pyspark.sql.types import (
@@ -38,6 +39,9 @@ _PLAIN: dict[pa.DataType, DataType] = {
 }
 
 
+_BY_HINT = {str: STRING, int: BIGINT, bool: BOOLEAN}
+
+
 def frame_of(spark: SparkSession, rows: Iterable[Mapping[str, Any]], table: Table) -> DataFrame:
     """Rows made on the driver as a frame of the table's schema; absent columns are NULL."""
     names = table.names
@@ -53,6 +57,12 @@ def spark_schema(table: Table) -> StructType:
 def spark_struct(**fields: pa.DataType) -> StructType:
     """A struct, or the schema of a frame, of nullable fields in the order given."""
     return StructType([StructField(name, spark_type(kind)) for name, kind in fields.items()])
+
+
+def record_struct(record: type[tuple[Any, ...]]) -> StructType:
+    """The schema of a frame of NamedTuples whose fields are text, whole numbers (as BIGINT) or flags; all nullable."""
+    kinds = {name: {*(get_args(hint) or (hint,))} - {NoneType} for name, hint in get_type_hints(record).items()}
+    return spark_struct(**{name: _BY_HINT[kind] for name, (kind,) in kinds.items()})
 
 
 def spark_type(kind: pa.DataType) -> DataType:
