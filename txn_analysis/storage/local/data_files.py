@@ -75,6 +75,20 @@ def write_data_files(
         raise
 
 
+def check_rows(table: Table, batch: pa.RecordBatch) -> None:
+    """Refuse rows that a table may not have.
+
+    Raises:
+        ValueError: one breaks a constraint of its table; the text is one that `storage.errors` knows.
+    """
+    for name in (c.name for c in table.columns if not c.nullable):
+        if batch[name].null_count:
+            raise ValueError(missing_value(name))
+    for name, check in table.checks.items():
+        if not check.is_kept_by(batch):
+            raise ValueError(broken_check(name, check.sql))
+
+
 def new_file_path(table: Table, slice_of: Mapping[str, str]) -> str:
     """A path for a file of one slice of a table, below the table's folder, that no other file has."""
     # Hive's form, in which a value is escaped for the folder's name; Delta's log escapes it once more, as in a URI.
@@ -115,12 +129,7 @@ class _Writer:
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
-        for name in (c.name for c in self._table.columns if not c.nullable):
-            if batch[name].null_count:
-                raise ValueError(missing_value(name))
-        for name, check in self._table.checks.items():
-            if not check.is_kept_by(batch):
-                raise ValueError(broken_check(name, check.sql))
+        check_rows(self._table, batch)
         self._held.append(batch.select(self._own).cast(self._schema))
         self._held_bytes += batch.nbytes
         if self._held_bytes >= _ROW_GROUP_BYTES:

@@ -123,7 +123,7 @@ class SparkWarehouse(Warehouse):
 
     def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
         """As of `Warehouse`."""
-        condition = " OR ".join(f"({alike.sql})" for alike in unless)
+        condition = " OR ".join(f"({alike.sql})" for alike in unless) or "false"
 
         def merge() -> int:
             merged = self._as_target(table).merge(frame_of(self.spark, rows, table).alias("s"), condition)

@@ -1,0 +1,98 @@
+"""A third warehouse, in the memory of this process: tests of what is done with tables need no disk and no Spark."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from txn_analysis.storage.errors import mapped
+from txn_analysis.storage.local.data_files import check_rows
+from txn_analysis.storage.local.tables import no_warehouse
+from txn_analysis.storage.match import unlike
+from txn_analysis.storage.row_batches import of_names, plain_rows
+from txn_analysis.storage.row_tasks import Streams, of_tables
+from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.tables import ALL_TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from txn_analysis.storage.match import Alike
+    from txn_analysis.storage.row_tasks import RowTasks
+    from txn_analysis.tables import Table
+
+    Row = dict[str, Any]
+
+
+class MemoryWarehouse(Warehouse):
+    """The rows of each table as plain data; every write is one step."""
+
+    def __init__(self) -> None:
+        super().__init__(_no_session, "memory")
+        self._rows: dict[str, list[Row]] = {}
+        self._versions: dict[str, int] = {}
+        self._lock = threading.RLock()
+
+    def create(self) -> None:
+        for table in ALL_TABLES:
+            self._rows.setdefault(table.name, [])
+            self._versions.setdefault(table.name, 0)
+
+    def versions(self, tables: Sequence[Table]) -> dict[str, int]:
+        return {table.name: self._versions[table.name] for table in tables}
+
+    def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
+        wanted = {name: {*values} for name, values in one_of.items()}
+        rows = [row for row in self._of(table) if all(row[name] in values for name, values in wanted.items())]
+        return iter([pa.RecordBatch.from_pylist(rows, of_names(table, names))])
+
+    def frame(self, table: Table) -> DataFrame:
+        raise AssertionError(f"Spark was asked for {table.name}")
+
+    def replace(self, rows: Sequence[pa.RecordBatch], table: Table, **slice_of: str) -> None:
+        for batch in rows:
+            mapped(self.path(table), lambda batch=batch: check_rows(table, batch))  # type: ignore[misc]
+        with self._lock:
+            kept = [row for row in self._of(table) if not slice_of.items() <= row.items()]
+            self._put(table, kept + plain_rows(rows))
+
+    def replace_by(self, frame: DataFrame, rows_of: Any, table: Table, **slice_of: str) -> None:  # noqa: ARG002
+        raise AssertionError(f"Spark was asked for {table.name}")
+
+    def fill(self, tasks: RowTasks, **slice_of: str) -> dict[str, pa.Table]:
+        told = Streams()
+        named = (rows for number in range(tasks.count) for rows in tasks.rows_of(number))
+        found = [*of_tables(named, tasks.tables, told)]
+        for table in tasks.tables:
+            self.replace([batch for own, batch in found if own is table], table, **slice_of)
+        return told.tables()
+
+    def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
+        with self._lock:
+            fresh = unlike(rows, self._of(table), unless)
+            new = pa.RecordBatch.from_pylist(fresh, table.arrow_schema)
+            mapped(self.path(table), lambda: check_rows(table, new))
+            self._put(table, self._of(table) + plain_rows([new]))
+            return len(fresh)
+
+    def update(self, rows: Sequence[Row], table: Table, matching: Alike, columns: Sequence[str]) -> None:
+        new = {matching.key(row): {name: row.get(name) for name in columns} for row in rows}
+        with self._lock:
+            self._put(table, [row | new.get(matching.key(row), {}) for row in self._of(table)])
+
+    def _of(self, table: Table) -> list[Row]:
+        if table.name not in self._rows:
+            raise no_warehouse(self.root, table)
+        return self._rows[table.name]
+
+    def _put(self, table: Table, rows: list[Row]) -> None:
+        self._rows[table.name] = rows
+        self._versions[table.name] += 1
+
+
+def _no_session() -> SparkSession:
+    raise AssertionError("Spark was started")

@@ -1,0 +1,116 @@
+"""What every warehouse does, wherever it lies: in a folder, in a store that Spark reads and writes, in memory."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from tests.storage.in_memory import MemoryWarehouse
+from tests.table_rows import row_of
+from txn_analysis.errors import WarehouseError
+from txn_analysis.storage.local.warehouse import LocalWarehouse
+from txn_analysis.storage.match import Alike
+from txn_analysis.storage.on_spark.warehouse import SparkWarehouse
+from txn_analysis.storage.row_tasks import RowTasks
+from txn_analysis.tables import FINDINGS, INPUTS, REJECTS, RUNS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.storage.row_tasks import NamedRows
+    from txn_analysis.storage.warehouse import Warehouse
+
+
+@pytest.fixture(params=["in a folder", "in memory", pytest.param("by Spark", marks=pytest.mark.cluster)])
+def warehouse(request: pytest.FixtureRequest, tmp_path: Path) -> Warehouse:
+    if request.param == "in memory":
+        in_memory = MemoryWarehouse()
+        in_memory.create()
+        return in_memory
+    spark: SparkSession = request.getfixturevalue("spark")
+    empty: Path = request.getfixturevalue("empty_warehouse")
+    folder = shutil.copytree(empty, tmp_path / "warehouse")
+    if request.param == "in a folder":
+        return LocalWarehouse(spark, folder)
+    return SparkWarehouse(spark, str(folder), folder)
+
+
+def runs_of(warehouse: Warehouse) -> list[str]:
+    return sorted(row["run_id"] for row in warehouse.listed(FINDINGS, "run_id"))
+
+
+def test_a_slice_is_replaced_as_a_whole(warehouse: Warehouse) -> None:
+    for run_id in ("a", "b"):
+        rows = [row_of(FINDINGS, run_id=run_id, partition=partition) for partition in (0, 1)]
+        warehouse.replace_rows(rows, FINDINGS, run_id=run_id)
+    assert runs_of(warehouse) == ["a", "a", "b", "b"]
+    warehouse.replace_rows([row_of(FINDINGS, run_id="a", partition=7)], FINDINGS, run_id="a")
+    assert runs_of(warehouse) == ["a", "b", "b"]
+    warehouse.replace_rows([], FINDINGS, run_id="b")
+    assert [row["partition"] for row in warehouse.listed(FINDINGS, "partition")] == [7]
+
+
+def test_of_a_table_without_partitions_the_slice_is_its_rows_with_that_value(warehouse: Warehouse) -> None:
+    for run_id, cluster in (("a", "east"), ("b", "east"), ("a", "west")):
+        warehouse.replace_rows([row_of(RUNS, run_id=run_id, cluster=cluster)], RUNS, run_id=run_id)
+    found = {row["run_id"]: row["cluster"] for row in warehouse.listed(RUNS, "run_id", "cluster")}
+    assert found == {"a": "west", "b": "east"}
+
+
+def test_only_rows_that_hold_a_wanted_value_in_each_column_are_given(warehouse: Warehouse) -> None:
+    for ingest_id in ("x", "y'%"):
+        rows = [row_of(REJECTS, ingest_id=ingest_id, input_id=input_id) for input_id in ("1", "2", "3")]
+        warehouse.replace_rows(rows, REJECTS, ingest_id=ingest_id)
+    found = warehouse.held(REJECTS, "input_id", "ingest_id", ingest_id=["y'%", "none"], input_id=["1", "3", "9"])
+    assert found.schema.names == ["input_id", "ingest_id"]
+    assert sorted(found.to_pylist(), key=str) == [{"input_id": n, "ingest_id": "y'%"} for n in ("1", "3")]
+
+
+def test_of_rows_that_are_alike_only_the_first_is_inserted(warehouse: Warehouse) -> None:
+    same = (Alike(("input_id", "capture")),)
+    first, other = row_of(INPUTS, input_id="1", path="first"), row_of(INPUTS, input_id="2")
+    assert warehouse.insert([first], INPUTS, same) == 1
+    assert warehouse.insert([first | {"path": "again"}, other], INPUTS, same) == 1
+    assert {row["input_id"]: row["path"] for row in warehouse.listed(INPUTS)} == {"1": "first", "2": other["path"]}
+
+
+def test_some_columns_of_the_rows_that_are_alike_are_set(warehouse: Warehouse) -> None:
+    warehouse.insert([row_of(INPUTS, input_id=n, ingest_id="old") for n in ("1", "2")], INPUTS, ())
+    warehouse.update([row_of(INPUTS, input_id="2", ingest_id="new")], INPUTS, Alike(("input_id",)), ["ingest_id"])
+    assert {row["input_id"]: row["ingest_id"] for row in warehouse.listed(INPUTS)} == {"1": "old", "2": "new"}
+
+
+def test_a_row_that_a_table_may_not_have_is_refused_and_nothing_is_written(warehouse: Warehouse) -> None:
+    warehouse.replace_rows([row_of(REJECTS, ingest_id="x")], REJECTS, ingest_id="x")
+    bad = row_of(REJECTS, ingest_id="x", input_id="other", length_bytes=0)
+    with pytest.raises(WarehouseError, match="/rejects: a row breaks CHECK span_not_empty: ") as refused:
+        warehouse.replace_rows([bad], REJECTS, ingest_id="x")
+    assert "\n" not in str(refused.value)
+    assert [row["input_id"] for row in warehouse.listed(REJECTS)] == [row_of(REJECTS)["input_id"]]
+
+
+def test_tasks_fill_several_tables_and_tell_the_rest(warehouse: Warehouse) -> None:
+    def rows_of(number: int) -> Iterator[NamedRows]:
+        for table in (REJECTS, FINDINGS):
+            row = row_of(table, **{table.partition_by[0]: "x"}, **({"partition": number} if table is FINDINGS else {}))
+            yield table.name, pa.RecordBatch.from_pylist([row], table.arrow_schema)
+        yield "done", pa.RecordBatch.from_pylist([{"number": number}])
+
+    tasks = RowTasks(2, (FINDINGS,), lambda n: [named for named in rows_of(n) if named[0] != REJECTS.name], 10)
+    told = warehouse.fill(tasks, run_id="x")
+    assert sorted(row["partition"] for row in warehouse.listed(FINDINGS, run_id=["x"])) == [0, 1]
+    assert sorted(told["done"]["number"].to_pylist()) == [0, 1]
+
+
+def test_a_write_makes_a_new_version(warehouse: Warehouse) -> None:
+    before = warehouse.versions([RUNS, FINDINGS])
+    warehouse.replace_rows([row_of(RUNS, run_id="a")], RUNS, run_id="a")
+    after = warehouse.versions([RUNS, FINDINGS])
+    assert after[RUNS.name] > before[RUNS.name]
+    assert after[FINDINGS.name] == before[FINDINGS.name]
