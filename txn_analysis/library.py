@@ -16,12 +16,12 @@ from txn_analysis.questions import loaded_report
 from txn_analysis.read.inputs.find_files import find_files
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.spark.borrowed import borrowed, check_usable
+from txn_analysis.spark.private_api import is_of_this_machine, look_at_log
 from txn_analysis.spark.session import RunLength
 from txn_analysis.spark.when_needed import started_once
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.frames import is_at_hand
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.place import is_here
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS
 
 if TYPE_CHECKING:
@@ -121,10 +121,9 @@ def _rows(
         tables = run_tables(open_warehouse(own, root), cluster, run_id)
         ids = _runs_of(tables) if every_run else [tables.run.run_id]
         # Delta keeps what it finds in a table's log for all sessions: here in one task, there in 50.
-        _of_runs(open_warehouse(own, root), table, ids)._jdf.queryExecution().optimizedPlan()
-    return _of_runs(
-        open_warehouse(spark, root), table, ids
-    )  # a frame of another session could not become a view of theirs
+        look_at_log(_of_runs(open_warehouse(own, root), table, ids))
+    # A frame of another session could not become a view of theirs.
+    return _of_runs(open_warehouse(spark, root), table, ids)
 
 
 def _runs_of(tables: RunTables) -> list[str]:
@@ -140,7 +139,7 @@ def _of_runs(warehouse: Warehouse, table: Table, ids: list[str]) -> DataFrame:
 def _at_work_when_needed(spark: SparkSession, warehouse: str, input_bytes: int) -> Iterator[Spark]:
     """As `_at_work`; for little work on a disk of this machine only once something needs Spark."""
     check_usable(spark)
-    is_little = is_at_hand(input_bytes) and is_here(spark, warehouse)
+    is_little = is_at_hand(input_bytes) and is_of_this_machine(spark, warehouse)
     with said_in_words(warehouse), started_once(lambda: _at_work(spark, warehouse, input_bytes)) as start:
         yield start if is_little else start()
 

@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.spark import private_api
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -32,12 +34,7 @@ def make_private(folder: Path) -> None:
 
 def make_private_in_store(spark: SparkSession, root: str) -> None:
     """The same for any URI that Spark can write; stores without modes only make the folder."""
-    jvm: Any = spark._jvm
-    hadoop = jvm.org.apache.hadoop.fs
-    path = hadoop.Path(root)
-    store = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-    if not store.exists(path):
-        store.mkdirs(path, hadoop.permission.FsPermission(f"{OWNER_ONLY:o}"))
+    private_api.make_folder(spark, root, OWNER_ONLY)
 
 
 def private_temp_folder() -> Path:
@@ -50,15 +47,10 @@ def delete_with_java(jvm: Any, folder: Path) -> None:
     for made in folder.iterdir():  # by spark-submit, before there was a session
         if made.is_dir():
             made.chmod(OWNER_ONLY)
-    jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(jvm.java.io.File(str(folder)))
+    private_api.delete_at_end(jvm, folder)
 
 
 def close_spark_folders(spark: SparkSession) -> None:
     """Close the folders in which a driver that has just started will keep blocks, files and artifacts."""
-    jvm: Any = spark._jvm
-    environment = jvm.org.apache.spark.SparkEnv.get()
-    blocks = environment.blockManager().diskBlockManager().localDirs()
-    files = jvm.org.apache.spark.util.Utils.getLocalDir(environment.conf())
-    artifacts = spark._jsparkSession.artifactManager().artifactRootPath().toString()
-    for folder in (*(str(block) for block in blocks), str(files), str(artifacts)):
-        Path(folder).chmod(OWNER_ONLY)
+    for folder in private_api.own_folders(spark):
+        folder.chmod(OWNER_ONLY)

@@ -23,6 +23,7 @@ from txn_analysis.spark import log as spark_log
 from txn_analysis.spark.delta_jars import DELTA_COORDINATES, delta_jars, jars_folder, resolve_jars
 from txn_analysis.spark.interrupts import delete_when_interrupted
 from txn_analysis.spark.jdk import check_jdk, java_program
+from txn_analysis.spark.private_api import check_version
 from txn_analysis.spark.private_folders import close_spark_folders, delete_with_java, private_temp_folder
 
 DEFAULT_MASTER = "local[*]"
@@ -270,11 +271,12 @@ def with_delta(spark: SparkSession) -> SparkSession:
 
 
 def check_has_delta(spark: SparkSession) -> None:
-    """Refuse a session without Delta.
+    """Refuse a session without Delta, or of a Spark that is not the one that this version is for.
 
     Raises:
-        MissingToolError: it says how to give it one.
+        MissingToolError: it says how to get one.
     """
+    check_version()
     if _DELTA_EXTENSION not in (spark.conf.get("spark.sql.extensions", "") or "") or not _is_delta_loadable():
         raise MissingToolError(
             "the running Spark session has no Delta: start it with"

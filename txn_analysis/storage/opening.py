@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.spark.when_needed import is_running, running
 from txn_analysis.storage.local.tables import LocalTables
-from txn_analysis.storage.place import folder_here, is_here, path_of
+from txn_analysis.storage.place import folder_here, path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,4 +61,6 @@ def local_folder(session: Spark, root: str) -> Path | None:
     """The folder of this machine that a warehouse is; None where it lies elsewhere."""
     if not is_running(session) and (folder := folder_here(root)):
         return folder
-    return path_of(root) if is_here(running(session), root) else None
+    from txn_analysis.spark.private_api import is_of_this_machine  # noqa: PLC0415 who only reads needs no Spark
+
+    return path_of(root) if is_of_this_machine(running(session), root) else None

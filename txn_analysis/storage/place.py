@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from txn_analysis.errors import WarehouseError
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 LOG_OF_TABLE = "_delta_log"
 # What lets Spark and Hadoop mean another file system by a path without a scheme.
@@ -20,13 +16,6 @@ _CONFIGURED_BY = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "PYSPARK
 def path_of(root: str) -> Path:
     """The folder of this machine that a warehouse is, if it is one: a path, or a `file:` URI."""
     return Path(unquote(urlparse(root).path) if "://" in root else root)
-
-
-def is_here(spark: SparkSession, root: str) -> bool:
-    """Whether a warehouse lies on a file system of this machine; what a path means there only its session knows."""
-    jvm: Any = spark._jvm
-    conf = spark._jsparkSession.sessionState().newHadoopConf()
-    return bool(jvm.org.apache.hadoop.fs.Path(root).getFileSystem(conf).getScheme() == "file")
 
 
 def folder_here(root: str) -> Path | None:

@@ -60,15 +60,11 @@ def one_writer_in_spark(spark: SparkSession, root: Path, table: str) -> Iterator
     Raises:
         OSError: the folder of the locks cannot be made.
     """
-    with _one_thread(root, table) as path:
-        jvm: Any = spark._jvm
-        file = jvm.java.io.RandomAccessFile(str(path), "rw")
-        try:
-            channel = file.getChannel()
-            _wait_for(lambda: channel.tryLock() is not None, table)
-            yield
-        finally:
-            file.close()  # frees the lock
+    from txn_analysis.spark.private_api import lockable  # noqa: PLC0415 whoever only reads needs no Spark
+
+    with _one_thread(root, table) as path, lockable(spark, path) as is_ours:
+        _wait_for(is_ours, table)
+        yield
 
 
 @contextmanager

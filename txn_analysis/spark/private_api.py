@@ -1,0 +1,82 @@
+"""What storage needs of Spark's and Hadoop's Java, and PySpark has no public name for; for PySpark 4.2.
+
+Everything else that reaches into Java starts a session (`session`), or works in one of somebody else (`borrowed`).
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyspark
+
+from txn_analysis.errors import MissingToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+VERSION = "4.2"
+
+
+def check_version(version: str = pyspark.__version__) -> None:
+    """Refuse a PySpark whose private parts may be others.
+
+    Raises:
+        MissingToolError: it is not of the version that this module is for.
+    """
+    if not version.startswith(f"{VERSION}."):
+        raise MissingToolError(f"this is PySpark {version}: install pyspark {VERSION}, which this version works with")
+
+
+def is_of_this_machine(spark: SparkSession, root: str) -> bool:
+    """Whether a path or URI lies on a file system of this machine; what it means only its session knows."""
+    return bool(_in_store(spark, root)[1].getScheme() == "file")
+
+
+def make_folder(spark: SparkSession, root: str, mode: int) -> None:
+    """Make a folder, and those above it, at any URI that Spark can write; one that is there stays as it is."""
+    path, store = _in_store(spark, root)
+    if not store.exists(path):
+        permission = spark._jvm.org.apache.hadoop.fs.permission.FsPermission(f"{mode:o}")  # type: ignore[union-attr]
+        store.mkdirs(path, permission)
+
+
+def _in_store(spark: SparkSession, root: str) -> tuple[Any, Any]:
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(root)
+    return path, path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+
+
+@contextmanager
+def lockable(spark: SparkSession, path: Path) -> Iterator[Callable[[], bool]]:
+    """A file of which Java can hold the lock, and a way to try for it; closing frees it, and so does Java's death."""
+    jvm: Any = spark._jvm
+    file = jvm.java.io.RandomAccessFile(str(path), "rw")
+    try:
+        channel = file.getChannel()
+        yield lambda: channel.tryLock() is not None
+    finally:
+        file.close()
+
+
+def look_at_log(frame: DataFrame) -> None:
+    """Let Delta read the logs of the tables that a frame is of, in this session, without reading rows."""
+    frame._jdf.queryExecution().optimizedPlan()
+
+
+def own_folders(spark: SparkSession) -> list[Path]:
+    """The folders in which a driver that has just started will keep blocks, files and artifacts."""
+    jvm: Any = spark._jvm
+    environment = jvm.org.apache.spark.SparkEnv.get()
+    blocks = environment.blockManager().diskBlockManager().localDirs()
+    files = jvm.org.apache.spark.util.Utils.getLocalDir(environment.conf())
+    artifacts = spark._jsparkSession.artifactManager().artifactRootPath().toString()
+    return [Path(str(folder)) for folder in (*blocks, files, artifacts)]
+
+
+def delete_at_end(jvm: Any, folder: Path) -> None:
+    """Let Java delete a folder when it ends."""
+    jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(jvm.java.io.File(str(folder)))
