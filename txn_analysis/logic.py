@@ -68,7 +68,7 @@ def latest(*moments_ms: int | None) -> int | None:
 
 
 def later_of(one_ms: int | None, other_ms: int | None) -> int | None:
-    """The same of two, which is asked of every record."""
+    """The newer of two moments, as `latest` says it; asked of every record."""
     if one_ms is None or other_ms is None:
         return other_ms if one_ms is None else one_ms
     return max(one_ms, other_ms)

@@ -9,6 +9,7 @@ from txn_analysis.text.words import count, duration, iso_utc, listed, size
     ("duration_ms", "words"),
     [
         (None, "unknown"),
+        (-1, "0 s"),
         (0, "0 s"),
         (59_999, "59 s"),
         (60_000, "1 min 0 s"),

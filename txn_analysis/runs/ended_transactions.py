@@ -46,5 +46,5 @@ def ended_batches(
 
 
 def ended_listed(run: PastRun, *names: str, **one_of: Collection[Any]) -> list[dict[str, Any]]:
-    """The same rows as plain data, where there are few."""
+    """The ended transactions of a run as plain data, where there are few; arguments as of `ended_batches`."""
     return [row for batch in ended_batches(run, *names, **one_of) for row in batch.to_pylist()]

@@ -33,7 +33,7 @@ def make_private(folder: Path) -> None:
 
 
 def make_private_in_store(spark: SparkSession, root: str) -> None:
-    """The same for any URI that Spark can write; stores without modes only make the folder."""
+    """Make a folder for its owner alone at any URI that Spark can write; stores without modes only make it."""
     private_api.make_folder(spark, root, OWNER_ONLY)
 
 

@@ -27,7 +27,7 @@ class Alike:
 
     @property
     def sql(self) -> str:
-        """The same as a condition on rows `s` and `t`."""
+        """The condition in SQL, on rows `s` and `t`."""
         conditions = [f"t.{name} <=> s.{name}" for name in self.same]
         return " AND ".join(conditions + [f"NOT t.{name} <=> s.{name}" for name in self.but])
 

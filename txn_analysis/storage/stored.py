@@ -39,7 +39,7 @@ class Stored(Protocol):
         """
 
     def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
-        """The same rows in memory, as Arrow."""
+        """Rows in memory, as Arrow; arguments as of `listed`."""
 
     def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
-        """The same rows one batch after another, for tables of any size."""
+        """Rows one batch after another, for tables of any size; arguments as of `listed`."""

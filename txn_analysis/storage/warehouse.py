@@ -79,11 +79,11 @@ class Warehouse(ABC):
         """Rows of a table of any size, committed or not, one batch after another; see `Stored`."""
 
     def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
-        """The same rows in memory, as Arrow."""
+        """Rows of a table in memory, as Arrow; arguments as of `batches`."""
         return held(self.batches(table, *names, **one_of), table, names)
 
     def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[Row]:
-        """The same rows as plain data, where there are few; structs and maps are dictionaries."""
+        """Rows as plain data, where there are few; structs and maps are dictionaries. Arguments as of `batches`."""
         return plain_rows(self.batches(table, *names, **one_of))
 
     @abstractmethod
@@ -102,12 +102,12 @@ class Warehouse(ABC):
         """
 
     def replace_rows(self, rows: Sequence[Row], table: Table, **slice_of: str) -> None:
-        """The same with plain data; absent columns are NULL."""
+        """Make rows as plain data the whole content of a slice; absent columns are NULL."""
         self.replace([pa.RecordBatch.from_pylist([*rows], table.arrow_schema)], table, **slice_of)
 
     @abstractmethod
     def replace_by(self, frame: DataFrame, rows_of: RowMaker | None, table: Table, **slice_of: str) -> None:
-        """The same with a frame, or with what `rows_of`, run in a Spark worker, makes of Arrow batches of it."""
+        """Make a frame the whole content of a slice, or what `rows_of`, run in a Spark worker, makes of its batches."""
 
     @abstractmethod
     def fill(self, tasks: RowTasks, **slice_of: str) -> dict[str, pa.Table]:

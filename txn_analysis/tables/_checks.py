@@ -26,7 +26,7 @@ class Check:
         return Check(f"{self.sql} AND {other.sql}", lambda rows: pc.and_(self.holds(rows), other.holds(rows)))
 
     def is_kept_by(self, rows: pa.RecordBatch) -> bool:
-        """It holds for all of these rows."""
+        """Whether all of these rows keep it."""
         return pc.all(self.holds(rows), skip_nulls=False, min_count=0).as_py() is True
 
 

@@ -37,7 +37,8 @@ def duration(duration_ms: int | None) -> str:
     """The two largest units, such as `3 h 0 min`; rounded down, so that nothing looks later than it is."""
     if duration_ms is None:
         return "unknown"
-    sign, seconds = ("-" if duration_ms < 0 else ""), abs(duration_ms) // _MS_PER_S
+    seconds = abs(duration_ms) // _MS_PER_S
+    sign = "-" if duration_ms < 0 and seconds else ""
     if seconds < _S_PER_MIN:
         return f"{sign}{seconds} s"
     if seconds < _S_PER_H:

@@ -185,7 +185,7 @@ class DeltaFolder:
         put_lines(self._log / f"{self.version + 1:020}.crc", [{"txnId": str(uuid4())} | counted | lasting])
 
     def _defined(self) -> dict[str, Any]:
-        """Its definition in the form of the log; whoever wrote its last version left no checksum."""
+        """The table's definition in the form of the log; whoever wrote its last version left no checksum."""
         known, protocol = self._table.metadata(), self._table.protocol()
         metadata = {
             "id": str(known.id),

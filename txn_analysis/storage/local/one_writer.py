@@ -52,7 +52,7 @@ def _is_locked(file: Any) -> bool:
 
 @contextmanager
 def one_writer_in_spark(spark: SparkSession, root: Path, table: str) -> Iterator[None]:
-    """The same lock for what Spark writes: its JVM holds it.
+    """Holds the lock of one table for what Spark writes: its JVM has it.
 
     Whichever of the two processes is killed, the operating system frees the lock exactly when no commit can come any
     more.

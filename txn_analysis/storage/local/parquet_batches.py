@@ -47,5 +47,5 @@ def batches_of(
 
 
 def _is_as_declared(stored: pa.Schema, declared: pa.Schema, names: Sequence[str]) -> bool:
-    """Its columns need no conversion; those of an older version can lack fields, or are missing."""
+    """Whether a file's columns need no conversion; those of an older version can lack fields, or are missing."""
     return all(name in stored.names and stored.field(name).type == declared.field(name).type for name in names)

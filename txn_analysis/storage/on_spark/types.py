@@ -66,7 +66,7 @@ def record_struct(record: type[tuple[Any, ...]]) -> StructType:
 
 
 def spark_type(kind: pa.DataType) -> DataType:
-    """The same type of Spark, at any depth."""
+    """A type of Arrow as Spark has it, at any depth."""
     if pa.types.is_struct(kind):
         return StructType([StructField(f.name, spark_type(f.type), f.nullable) for f in kind])
     if pa.types.is_list(kind):
