@@ -20,11 +20,12 @@ from txn_analysis.read.state.forms import (
     CONTROL_SUFFIX,
     DECODER_ERROR,
     FLEXIBLE_GRAMMARS,
+    HEAD,
+    HEAD_2_8,
     KEY,
     KEY_HEAD_BYTES,
     LINE_START,
-    OLD_RECORDS,
-    RECORDS,
+    OLD_HEAD,
     TEXT_KEY,
     TEXT_KEY_BYTES,
     TEXT_PAYLOAD,
@@ -192,8 +193,7 @@ class _StateReader:
         if self._batch is None or not (self._due_count or self._is_old_deep):
             return None
         line = self._window.peek(0, self._window.line_end()) or self._window.peek(0, self._window.held)
-        forms = OLD_RECORDS if self._is_old_deep else RECORDS
-        match = next((found for form in forms if (found := form.match(line))), None)
+        match = OLD_HEAD.match(line) if self._is_old_deep else HEAD.match(line) or HEAD_2_8.match(line)
         if not match:
             return None
         groups = match.groupdict()

@@ -24,10 +24,12 @@ from txn_analysis.read.state.values import ID_MAX_BYTES
 # Tools of an earlier grammar end with an exception at a value of version 1.
 FLEXIBLE_GRAMMARS = frozenset(grammar for grammar, version in GRAMMARS.items() if version >= (3, 2))
 
-_HEAD = ("is_valid", "offset", "timestamp", "key_bytes", "value_bytes")
-RECORDS = tuple(re.compile(form.bounded(*_HEAD, header_keys=rb"\[\]")) for form in (RECORD, RECORD_2_8))
-"""The head of a record, of tools 2.2 on."""
-OLD_RECORDS = (re.compile(OLD_RECORD.bounded(*_HEAD, header_keys=rb"\[\]")),)
+_SAID = ("is_valid", "offset", "timestamp", "key_bytes", "value_bytes")
+_NO_KEYS = rb"\[\]"
+HEAD = re.compile(RECORD.bounded(*_SAID, header_keys=_NO_KEYS))
+"""The head of a record, of tools 2.2 to 2.7, and 3.0 on."""
+HEAD_2_8 = re.compile(RECORD_2_8.bounded(*_SAID, header_keys=_NO_KEYS))
+OLD_HEAD = re.compile(OLD_RECORD.bounded(*_SAID, header_keys=_NO_KEYS))
 """The same of tools up to 2.1, where records stand alone, without batch lines."""
 
 _STARTS = (RECORD_LINE_START, BATCH_LINE_START, LEGACY_BATCH_LINE_START)
