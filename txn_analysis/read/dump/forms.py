@@ -6,7 +6,7 @@ looser expressions that find where a line begins, or that step over one. Formats
 
 from __future__ import annotations
 
-from txn_analysis.kafka.batch_format import CODECS, END_MARKERS, MARKER_VALUE_BYTES, TIMESTAMP_TYPES
+from txn_analysis.kafka.batch_format import CODECS, CONTROL_KEY_BYTES, END_MARKERS, MARKER_VALUE_BYTES, TIMESTAMP_TYPES
 from txn_analysis.read.dump.line_form import (
     FIRST,
     KEY_LIST,
@@ -154,7 +154,12 @@ OTHER_CONTROL = LineForm(
 )
 """The same of other control records."""
 
-_MARKER = {"key_bytes": "4", "value_bytes": str(MARKER_VALUE_BYTES), "sequence": "-1", "header_keys": "[]"}
+_MARKER = {
+    "key_bytes": str(CONTROL_KEY_BYTES),
+    "value_bytes": str(MARKER_VALUE_BYTES),
+    "sequence": "-1",
+    "header_keys": "[]",
+}
 _SPELLINGS: tuple[Version, Version] = (3, 0), (2, 2)
 BARE_RECORD_FORMS = tuple(RECORD.at(version) for version in _SPELLINGS)
 """Whole record lines of dumps without payloads: of tools 3.0 on, and 2.2 to 2.7."""

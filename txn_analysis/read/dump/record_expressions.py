@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from txn_analysis.kafka.batch_format import CONTROL_KEY_BYTES
 from txn_analysis.read.dump.forms import END_MARKER, OTHER_CONTROL, RECORD, RECORD_2_8
 from txn_analysis.read.dump.line_form import either
 
@@ -18,12 +19,12 @@ def _until_sequence(sizes: bytes, sizes_2_8: bytes, batch: bytes) -> bytes:
     return RECORD.part("offset").bounded("offset") + either(_TIME + sizes, before_sizes + sizes_2_8 + _TIME + batch)
 
 
-_MARKER_SIZE = rb"\d{1,10}"
+_KEY_SIZE, _MARKER_SIZE = b"%d" % CONTROL_KEY_BYTES, rb"\d{1,10}"
 MARKER_LINE = (
     rb"\A"
     + _until_sequence(
-        RECORD.part(*_SIZES).bounded("value_bytes", key_bytes=b"4", value_bytes=_MARKER_SIZE),
-        RECORD_2_8.part(*_SIZES).bounded("value_bytes", suffix="28", key_bytes=b"4", value_bytes=_MARKER_SIZE),
+        RECORD.part(*_SIZES).bounded("value_bytes", key_bytes=_KEY_SIZE, value_bytes=_MARKER_SIZE),
+        RECORD_2_8.part(*_SIZES).bounded("value_bytes", suffix="28", key_bytes=_KEY_SIZE, value_bytes=_MARKER_SIZE),
         _BATCH.loose(base_sequence=b"-1", last_sequence=b"-1"),
     )
     + RECORD.part("sequence", "header_keys").bounded(sequence=b"-1", header_keys=rb"\[\]")
