@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from txn_analysis.read.inputs.planned_input import Section
 
 CASES = Path(__file__).parents[2] / "data/cases"
-NEWEST, MIDDLE, OLD = BATCH_FORMS.values()
+NEWEST, MIDDLE, OLD = (BATCH_FORMS[grammar] for grammar in ("3.2+", "2.2-3.1", "2.1"))
 HEAD = (
     b"baseOffset: 5 lastOffset: 7 count: 3 baseSequence: -1 lastSequence: -1 producerId: 4001 producerEpoch: 0 "
     b"partitionLeaderEpoch: 2 isTransactional: true isControl: false"

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
@@ -17,8 +16,6 @@ from txn_analysis.text.escape import (
     escape,
     formula_guard,
     html_text,
-    markdown_text,
-    prometheus_label,
     shell_word,
 )
 
@@ -122,31 +119,3 @@ def test_html_holds_the_text_and_no_markup_of_its_own(text: str) -> None:
 
 def test_html_has_no_script() -> None:
     assert html_text("<script>alert('1&2')</script>") == "&lt;script&gt;alert(&#x27;1&amp;2&#x27;)&lt;/script&gt;"
-
-
-@given(IDS)
-def test_a_prometheus_label_is_read_back_exactly(text: str) -> None:
-    line = f'late{{id="{prometheus_label(text)}",next="x"}} 1'
-    read = re.fullmatch(r'late\{id="((?:[^"\\\n]|\\[\\n"])*)",next="x"\} 1', line)
-    assert read is not None
-    assert re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), read[1]) == text
-
-
-@given(HOSTILE)
-def test_a_prometheus_label_is_utf8(text: str) -> None:
-    assert prometheus_label(text).encode().decode() == prometheus_label(text)
-
-
-def test_a_prometheus_label_escapes_three_characters() -> None:
-    assert prometheus_label('a\\b"c\nd\te\ud800') == r"a\\b\"c\nd" + "\te" + r"\\ud800"
-
-
-@given(HOSTILE)
-def test_markdown_holds_the_text_and_no_markup(text: str) -> None:
-    shown = markdown_text(text)
-    assert re.fullmatch(r"(?:\\[!-/:-@\[-`{-~]|[^!-/:-@\[-`{-~\n])*", shown)
-    assert re.sub(r"\\(.)", r"\1", shown) == escape(text)
-
-
-def test_markdown_shows_a_link_as_text() -> None:
-    assert markdown_text("[x](http://y)|*b*") == r"\[x\]\(http\:\/\/y\)\|\*b\*"

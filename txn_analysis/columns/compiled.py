@@ -39,17 +39,19 @@ class Compiled(Generic[P, R]):
         """Calls it, compiled."""
         return cast("R", self.machine_code(*args, **kwargs))
 
-    def is_worth(self, python_us: float) -> bool:
-        """Whether to call it, for work that takes so many microseconds without it.
-
-        It is from the moment on at which this process has spent on such work what it takes to load the compiled code.
-        """
+    def count(self, python_us: float) -> None:
+        """Adds work that takes so many microseconds without it to what this process has met."""
         self._spent_us += python_us
+
+    @property
+    def is_worth_loading(self) -> bool:
+        """The work that was counted would have taken as long as to load the compiled code."""
         return self._spent_us >= LOADING_US
 
-    def if_worth(self, python_us: float) -> Callable[P, R]:
-        """Itself, or where it is not worth it the function as Python runs it."""
-        return self if self.is_worth(python_us) else self.plain
+    def for_work(self, python_us: float) -> Callable[P, R]:
+        """Counts some work, and gives what to do it with: itself, or the function as Python runs it."""
+        self.count(python_us)
+        return self if self.is_worth_loading else self.plain
 
     @cached_property
     def machine_code(self) -> Any:

@@ -8,4 +8,5 @@ TIMES = ("CreateTime", "LogAppendTime")
 TIMESTAMP_TYPES = (*TIMES, "NoTimestampType")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 END_MARKERS = ("COMMIT", "ABORT")
+CONTROL_KEY_BYTES = 4  # of any control record: a version and its type
 MARKER_VALUE_BYTES = 6  # of an end marker: a version and the coordinator epoch

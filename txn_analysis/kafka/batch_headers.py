@@ -219,7 +219,7 @@ class HeaderWalk:
         # At the end of the file a batch can be shorter than what is looked at.
         limit = len(data) - (UP_TO_MAGIC_BYTES if is_last else PEEK_BYTES)
         places = np.empty(max(0, limit) // LOG_OVERHEAD_BYTES + 1, np.int64)
-        follow = _follow_lengths.if_worth(len(data) / _PYTHON_BYTES_PER_US)
+        follow = _follow_lengths.for_work(len(data) / _PYTHON_BYTES_PER_US)
         count = follow(np.frombuffer(data, np.uint8), limit, places)
         return Headers.at(places[:count], data + bytes(PEEK_BYTES) if is_last else data, start)
 

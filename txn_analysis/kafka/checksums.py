@@ -65,7 +65,8 @@ def checked(read: Read, found: Headers, rows: Array) -> Array:
 
 def _of_short(batches: Array, size: Array) -> Array:
     """The CRC-32C of batches that are held whole."""
-    if _crc32c_of_each.is_worth(len(batches) * _LIBRARY_US):
+    _crc32c_of_each.count(len(batches) * _LIBRARY_US)
+    if _crc32c_of_each.is_worth_loading:
         values = np.empty(len(batches), np.int64)
         _crc32c_of_each(batches.view(np.uint8).reshape(-1, PEEK_BYTES), size, _CRC_TABLE, values)
         return values
@@ -76,7 +77,7 @@ def _of_short(batches: Array, size: Array) -> Array:
 
 @compiled
 def _crc32c_of_each(batches: Array, size: Array, table: Array, values: Array) -> None:
-    """As the library, whose calls take 50 times as long as the checksum of an end marker."""
+    """The checksums of short batches, for each of which a call of the library takes 50 times as long."""
     for row in range(len(batches)):
         crc = 0xFFFFFFFF
         for k in range(_CRC_START, size[row]):

@@ -77,7 +77,7 @@ def trace(rows: Mapping[str, Array], piece: Array) -> Trace:
     groups = np.empty((most, len(_GROUP_COLUMNS)), np.int64)
     fragments = np.empty((most, len(_FRAGMENT_COLUMNS)), np.int64)
     state = np.full((len(known.dictionary), 3), NONE, np.int64)
-    follow = _follow.if_worth(most * _PYTHON_US)
+    follow = _follow.for_work(most * _PYTHON_US)
     batches = _Batches(piece, code, *(rows[name] for name in _Batches._fields[2:]))
     group_count, fragment_count = follow(batches, _Found(state, groups, fragments))
     return Trace(

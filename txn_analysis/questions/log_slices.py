@@ -6,7 +6,7 @@ However long a log is, it is read once, batch by batch, and no batch is kept.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +17,7 @@ from txn_analysis.report.pictures import MarkerPoint
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
+    from txn_analysis.columns.arrays import Array
 
 LOG_SLICES = 200
 MARKER_SLICES = 50

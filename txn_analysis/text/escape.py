@@ -2,20 +2,18 @@
 
 Transactional ids, paths and topic names were written by others. A newline in one can forge a line of the report, an
 escape sequence can rewrite the screen, and a bidirectional mark can swap what is read. There is one function for each
-place where such text is shown: terminal (`escape`), shell (`shell_word`), CSV, HTML, Prometheus and Markdown.
+place where such text is shown: terminal (`escape`), shell (`shell_word`), CSV and HTML.
 """
 
 from __future__ import annotations
 
 import html
-import re
 import shlex
 
 _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 # What ends a quoted word, what printf reads (a dash first is an option), and what bash expands at a prompt.
 _SPECIAL_IN_PRINTF = frozenset("'\\%-!")
 _FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-_ASCII_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
 def escape(text: str) -> str:
@@ -74,25 +72,6 @@ def html_text(text: str) -> str:
     not print is shown escaped, so that no bidirectional mark swaps what is read.
     """
     return html.escape(escape(text), quote=True)
-
-
-def prometheus_label(text: str) -> str:
-    r"""`text` as a label's value between its quotes, exactly, so that it joins with labels of other sources.
-
-    Only `\`, `"` and line feeds are escaped (Prometheus, "Text-based format"). The format is UTF-8; half a surrogate
-    pair, which UTF-8 has no bytes for, is shown as `\\ud800`.
-    """
-    whole = "".join(_numeric(char) if "\ud800" <= char <= "\udfff" else char for char in text)
-    return whole.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def markdown_text(text: str) -> str:
-    """`text` inside a line or a table's cell of a Markdown file, where nothing of it is markup.
-
-    Any ASCII punctuation may stand behind a backslash (CommonMark 0.31, 2.4), also a bar in a table's cell (GFM).
-    What does not print is shown escaped before, so that it is one line.
-    """
-    return _ASCII_PUNCTUATION.sub(r"\\\1", escape(text))
 
 
 def _escaped(char: str) -> str:

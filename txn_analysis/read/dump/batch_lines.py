@@ -6,6 +6,7 @@ is read line by line with a form's regular expression. Both give the same rows.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import numpy as np
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.kafka.batch_format import CODECS, TIMESTAMP_TYPES
 from txn_analysis.read.dump.field_reader import read_alike
-from txn_analysis.read.dump.forms import BATCH_FORMS, LEGACY_BATCH
+from txn_analysis.read.dump.forms import BATCH_COLUMNS, BATCH_FORMS, LEGACY_BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     from txn_analysis.columns.arrays import Array
     from txn_analysis.read.dump.lines import Lines
 
-_NEWEST_FORM = BATCH_FORMS["3.2+"]
-COLUMNS = _NEWEST_FORM.names
+COLUMNS = BATCH_COLUMNS
+_NUMBERS = ("last_offset", "position", "max_timestamp", "size", "crc")
+_WORDS = ("timestamp_type", "codec")
+LEGACY_LINE = re.compile(LEGACY_BATCH.bounded(*_NUMBERS, *_WORDS, "valid_early", "valid_late"))
 _FLAGS = ("is_transactional", "is_control", "is_valid")
 _MAGIC_2, _MAGIC_BEFORE = 2, 1
 
@@ -77,7 +80,7 @@ def _read_alike(lines: Lines, index: Array) -> Candidates:
         return _candidates(index[:0], {name: np.empty(0, np.int64) for name in COLUMNS})
     read, fits = found
     read["magic"] = np.full(len(index), _MAGIC_2)
-    read.setdefault("delete_horizon", np.full(len(index), ABSENT))
+    read |= {name: np.full(len(index), ABSENT) for name in COLUMNS if name not in read}
     read["codec"] %= len(CODECS)
     alike = _candidates(index, read)
     return alike if fits.all() else alike.take(np.flatnonzero(fits))
@@ -105,22 +108,21 @@ def read_batch_line(text: bytes) -> dict[str, int] | None:
     for form in BATCH_FORMS.values():
         row = form.read(text)
         if row is not None:
-            return {"delete_horizon": ABSENT} | row | {"magic": _MAGIC_2, "codec": row["codec"] % len(CODECS)}
+            return dict.fromkeys(COLUMNS, ABSENT) | row | {"magic": _MAGIC_2, "codec": row["codec"] % len(CODECS)}
     return _read_legacy_line(text)
 
 
 def _read_legacy_line(text: bytes) -> dict[str, int] | None:
-    found = LEGACY_BATCH.fullmatch(text)
+    found = LEGACY_LINE.fullmatch(text)
     if found is None:
         return None
-    numbers = {name: int(found[name]) for name in ("last_offset", "position", "max_timestamp", "size", "crc")}
+    numbers = {name: int(found[name]) for name in _NUMBERS}
     row = dict.fromkeys(COLUMNS, ABSENT) | dict.fromkeys(_FLAGS, 0) | numbers
     row |= {"base_offset": numbers["last_offset"], "magic": _MAGIC_BEFORE}
     row["codec"] = CODECS.index(found["codec"].decode().lower())
     row["timestamp_type"] = TIMESTAMP_TYPES.index(found["timestamp_type"].decode())
     row["is_valid"] = int((found["valid_late"] or found["valid_early"]) == b"true")
-    bounds = {field.name: field.value for field in _NEWEST_FORM.fields if field.name in numbers}
-    return row if all(bounds[name].low <= number <= bounds[name].high for name, number in numbers.items()) else None
+    return row if LEGACY_BATCH.holds(numbers) else None
 
 
 def _plausible(found: Candidates) -> Candidates:

@@ -12,8 +12,28 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from txn_analysis.kafka.topics import DECODED_TOPICS
+from txn_analysis.read.dump.forms import (
+    ABORTED_TRANSACTION,
+    BATCH,
+    DUMPING,
+    DUMPING_START,
+    END_MARKER,
+    INDEX_ENTRY,
+    INVALID_BYTES,
+    LEGACY_BATCH,
+    METADATA_SNAPSHOT,
+    OLD_RECORD,
+    OTHER_CONTROL,
+    PRODUCER,
+    RECORD,
+    RECORD_LINE_START,
+    STARTING_OFFSET,
+    TIME_INDEX_ENTRY,
+)
+from txn_analysis.read.dump.line_form import NEWEST, REST_OF_LINE, any_text, either
 from txn_analysis.read.inputs.recognise import NOISE_LINE
 from txn_analysis.read.inputs.sections import DumpedFile, parse_dump_path
+from txn_analysis.read.state.forms import ANY_DECODER_ERROR, ANY_TEXT_PAYLOAD, JSON_KEY, JSON_PAYLOAD, TEXT_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,44 +47,40 @@ _STUCK, _UNMEASURED = 0, -1
 
 # Every repetition has a bound that no line of the tool reaches; a client's text could keep another one busy for hours.
 _TOKENS = rb"(?: [A-Za-z]{1,32}: [A-Za-z0-9-]{1,32}){0,24}?"
+_LINE = BATCH.of((2, 1), NEWEST)
 _BATCH = re.compile(
-    rb"baseOffset: (\d{1,19}) lastOffset: (\d{1,19}) count: (\d{1,10})[^\n]{0,400}? position: (\d{1,19})"
-    rb" [^\n]{0,100}?size: (\d{1,10}) magic: [^\n]*\n"
+    _LINE.part("base_offset", "record_count").bounded("base_offset", "last_offset", "record_count")
+    + (any_text(400) + _LINE.part("position").bounded("position") + b" ")
+    + (any_text(100) + _LINE.part("size").bounded("size").lstrip() + _LINE.label("magic") + REST_OF_LINE + rb"\n")
 )
 _LEGACY_BATCH = re.compile(
-    rb"offset: \d{1,19} position: \d{1,19} [^\n]{0,100}?(?<!key)(?<!value)size: \d{1,10} magic: [01] [^\n]*\n"
+    (LEGACY_BATCH.part("last_offset", "position").bounded() + b" " + any_text(100) + rb"(?<!key)(?<!value)")
+    + (LEGACY_BATCH.part("size", "magic").bounded().lstrip() + b" " + REST_OF_LINE + rb"\n")
 )
 _RECORD = re.compile(
-    rb"(?:\| )?offset: \d+"
-    + _TOKENS
-    + rb" key[sS]ize: (-?\d{1,10}) value[sS]ize: (-?\d{1,10})"
-    + _TOKENS
-    + rb" headerKeys: \[([^\]\n]*)\]"
+    (rb"(?:\| )?" + OLD_RECORD.part("offset").loose() + _TOKENS)
+    + (RECORD.part("key_bytes", "value_bytes").bounded("key_bytes", "value_bytes") + _TOKENS)
+    + (RECORD.label("header_keys") + rb"\[(?P<header_keys>[^\]\n]*)\]")
 )
-_CONTROL_END = re.compile(rb" (?:endTxnMarker: \w+ coordinatorEpoch: -?\d+|controlType: \w+\(\d+\)[^\n]*)\n")
+_CONTROL_END = re.compile(either(END_MARKER.loose(), OTHER_CONTROL.loose()) + rb"\n")
+_PRODUCER_START = PRODUCER.part("producer_id").loose() + PRODUCER.label("producer_epoch")
+_ABORTED_START = ABORTED_TRANSACTION.part("version").loose() + ABORTED_TRANSACTION.label("producer_id")
 _FIXED_LINE = re.compile(
-    rb"(?:producerId: -?\d+ producerEpoch: [^\n]*|version: \d+ producerId: [^\n]*"
-    rb"|Found \d+ invalid bytes at the end of [^\n]*"
-    rb"|offset: \d+ position: \d+|timestamp: -?\d+ offset: -?\d+|[^\n]* is empty\.|[^\n]* passed sanity check\.)\n"
+    (b"(?:" + _PRODUCER_START + REST_OF_LINE + b"|" + _ABORTED_START + REST_OF_LINE + b"|" + INVALID_BYTES.loose())
+    + (b"|" + INDEX_ENTRY.loose() + b"|" + TIME_INDEX_ENTRY.loose())
+    + rb"|[^\n]* is empty\.|[^\n]* passed sanity check\.)\n"
 )
 _DUMPING = re.compile(
-    rb"Dumping ([^\n]*)\n(?:(?:(?:Log s|S)tarting offset: \d+|Snapshot end offset: [^\n]*|KRaft bootstrap snapshot)\n)?"
+    DUMPING.loose("path") + rb"\n(?:(?:" + STARTING_OFFSET.loose() + b"|" + METADATA_SNAPSHOT + rb")\n)?"
 )
 _ANCHOR = re.compile(
-    rb"\n(?=baseOffset: \d|\| offset: \d|offset: \d+ position: |Dumping "
-    rb"|producerId: -?\d+ producerEpoch: |version: \d+ producerId: )"
+    (rb"\n(?=" + BATCH.label("base_offset") + rb"\d|" + RECORD.label("offset") + rb"\d|")
+    + (LEGACY_BATCH.part("last_offset").loose() + LEGACY_BATCH.label("position") + b"|" + DUMPING_START)
+    + (b"|" + _PRODUCER_START + b"|" + _ABORTED_START + b")")
 )
 
-# The decoders' own forms. An id in the text form may hold anything, but its length is that of the key less 4 bytes; the
-# JSON form has no raw newline.
-_STATE_KEY = re.compile(rb" key: (?:transaction_metadata::)?transactionalId=")
-_STATE_VALUE = re.compile(
-    rb" payload: (?:<DELETE>|producerId:-?\d+,producerEpoch:-?\d+,state=\w+,partitions=[\w.,() \[\]-]*,"
-    rb"txnLastUpdateTimestamp=-?\d+,txnTimeoutMs=-?\d+)\n"
-)
-_STATE_JSON = re.compile(rb' key: \{"type":"\d{1,5}","data":\{[^\n]*\n')
-_STATE_JSON_PAYLOAD = re.compile(rb'\}\} payload: (?:<DELETE>\n|\{"version":"\d{1,5}","data":\{)')
-_STATE_ERROR = re.compile(rb" key: (?:(?:Unknown record type|Error at offset) [^\n]*|unknown::version=-?\d{1,5})\n")
+# An id in the decoders' text form may hold anything, but its length is that of the key less 4 bytes; the JSON form has
+# no raw newline.
 _STATE_KEY_OVERHEAD_BYTES = 4  # version and length of the id (kafka-formats.md, 5.1)
 
 _PRINTED_SIZE = re.compile(rb"(?:alue|ey)[sS]ize: (\d{6,10})(?!\d)")
@@ -181,7 +197,7 @@ def _step(text: bytes, walk: _Walk) -> _Walk | int:
 
 
 def _step_batch(text: bytes, walk: _Walk, batch: re.Match[bytes]) -> _Walk | int:
-    base, last, count, position, size = (int(group) for group in batch.groups())
+    base, last, count, position, size = (int(number) for number in batch.groups())
     is_chained = walk.next_position is None or (position == walk.next_position and base > walk.last_offset)
     if walk.due not in {0, None} or not is_chained:
         return _STUCK
@@ -201,10 +217,10 @@ def _step_record(text: bytes, walk: _Walk, record: re.Match[bytes]) -> _Walk | i
         return _STUCK
     end = _record_end(text, record, is_decoded=walk.is_decoded)
     if end is None:
-        return _STUCK if record[3] else _UNMEASURED
+        return _STUCK if record["header_keys"] else _UNMEASURED
     if end > len(text):
         return end
-    return replace(walk, at=end, due=walk.due and walk.due - 1, has_bare_record=not record[3])
+    return replace(walk, at=end, due=walk.due and walk.due - 1, has_bare_record=not record["header_keys"])
 
 
 def _record_end(text: bytes, record: re.Match[bytes], *, is_decoded: bool) -> int | None:
@@ -214,7 +230,7 @@ def _record_end(text: bytes, record: re.Match[bytes], *, is_decoded: bool) -> in
         return at + 1
     if control := _CONTROL_END.match(text, at):
         return control.end()
-    key_bytes, value_bytes = int(record[1]), int(record[2])
+    key_bytes, value_bytes = int(record["key_bytes"]), int(record["value_bytes"])
     if is_decoded and (end := _decoded_end(text, at, key_bytes)):
         return end
     start = at
@@ -239,10 +255,10 @@ def _after_unmeasured(text: bytes, walk: _Walk) -> _Walk | int:
     while at is not None and (at < reach or at == walk.at):
         if record := _RECORD.match(text, at):
             end = _record_end(text, record, is_decoded=is_decoded) or _reach(record)
-            reach, has_bare_record = max(reach, end), not record[3]
-        elif text.startswith(b"| offset: ", at):
+            reach, has_bare_record = max(reach, end), not record["header_keys"]
+        elif text.startswith(RECORD_LINE_START, at):
             reach = max(reach, at + LOOK_BACK_BYTES)
-        is_decoded = is_decoded and not text.startswith(b"Dumping ", at)
+        is_decoded = is_decoded and not text.startswith(DUMPING_START, at)
         found = _ANCHOR.search(text, at)
         at = found.end() if found else None
     if at is None and reach > len(text):
@@ -252,22 +268,22 @@ def _after_unmeasured(text: bytes, walk: _Walk) -> _Walk | int:
 
 
 def _reach(record: re.Match[bytes]) -> int:
-    sizes = sum(max(0, int(size)) for size in record.group(1, 2))
+    sizes = sum(max(0, int(size)) for size in record.group("key_bytes", "value_bytes"))
     return record.end() + _MAX_GROWTH * sizes + _LABEL_BYTES
 
 
 def _decoded_end(text: bytes, at: int, key_bytes: int) -> int | None:
-    if error := _STATE_ERROR.match(text, at):
+    if error := ANY_DECODER_ERROR.match(text, at):
         return error.end()
-    if json := _STATE_JSON.match(text, at):
-        has_value = json[0].endswith((b"}}\n", b" payload: <DELETE>\n")) and _STATE_JSON_PAYLOAD.search(json[0])
+    if json := JSON_KEY.match(text, at):
+        has_value = json[0].endswith((b"}}\n", b" payload: <DELETE>\n")) and JSON_PAYLOAD.search(json[0])
         return json.end() if has_value else None
-    key = _STATE_KEY.match(text, at)
-    value = _STATE_VALUE.match(text, key.end() + key_bytes - _STATE_KEY_OVERHEAD_BYTES) if key else None
+    key = TEXT_KEY.match(text, at)
+    value = ANY_TEXT_PAYLOAD.match(text, key.end() + key_bytes - _STATE_KEY_OVERHEAD_BYTES) if key else None
     return value.end() if value else None
 
 
 def _step_section(dumping: re.Match[bytes]) -> _Walk:
-    file = parse_dump_path(dumping[1].decode(errors="replace"))
+    file = parse_dump_path(dumping["path"].decode(errors="replace"))
     is_decoded = isinstance(file, DumpedFile) and file.topic in DECODED_TOPICS
     return _Walk(dumping.end(), due=None, is_decoded=is_decoded)

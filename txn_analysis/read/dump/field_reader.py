@@ -13,7 +13,7 @@ import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.columns.compiled import compiled
-from txn_analysis.read.dump.line_form import FIELD_COLUMNS, NUMBER, OPTIONAL_LONG, WORD, WORD_BYTES
+from txn_analysis.read.dump.form_tables import FIELD_COLUMNS, NUMBER, OPTIONAL_LONG, WORD, WORD_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +47,7 @@ def read_alike(
 
 
 def read_fields(data: bytes, starts: Array, ends: Array, form: LineForm) -> tuple[dict[str, Array], Array] | None:
-    """The fields of some lines; None where so few are read sooner by their expression (`Compiled.is_worth`), and on the
+    """The fields of some lines; None where so few are read sooner by their expression (`is_worth_loading`), and on the
     few machines whose words begin with their big end.
 
     Args:
@@ -60,7 +60,8 @@ def read_fields(data: bytes, starts: Array, ends: Array, form: LineForm) -> tupl
         The values by name, and which lines have the form; values of the others mean nothing. A line at the very end of
         the text may be called another one's.
     """
-    if not _IS_ABLE or not _read_lines.is_worth(len(starts) * _EXPRESSION_US):
+    _read_lines.count(len(starts) * _EXPRESSION_US)
+    if not _IS_ABLE or not _read_lines.is_worth_loading:
         return None
     values = np.empty((len(form.fields), len(starts)), np.int64)
     fits = np.empty(len(starts), np.bool_)
@@ -80,7 +81,8 @@ def index_lines(data: bytes, form: LineForm) -> tuple[list[tuple[Array, Array, A
         In order: their first bytes, the bytes after their last ones, and which of the words it is. Then where the first
         line begins that was not looked at, as the text ends too soon behind it.
     """
-    if not _IS_ABLE or not _index_lines.is_worth(len(data) / _EXPRESSION_BYTES_PER_US):
+    _index_lines.count(len(data) / _EXPRESSION_BYTES_PER_US)
+    if not _IS_ABLE or not _index_lines.is_worth_loading:
         return None
     raw, words = _views(data)
     found: list[tuple[Array, Array, Array]] = []

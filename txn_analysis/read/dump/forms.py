@@ -1,151 +1,241 @@
-"""The line grammars of kafka-dump-log: what a batch line and an end-marker line look like, by tool version.
+"""The lines that kafka-dump-log prints, each described once: its fields, their values, and which versions print them.
 
-A line is a sequence of `name: value` tokens with single spaces. Each grammar is declared once; the whole-line regular
-expression and the column layout of the vectorised reader both come from it.
+Whatever reads or recognises a line is made of these: the exact grammar, the tables of the compiled reader, and the
+looser expressions that find where a line begins, or that step over one. Formats: kafka-formats.md, 1 and 2.
 """
 
 from __future__ import annotations
 
-import re
+from txn_analysis.kafka.batch_format import CODECS, CONTROL_KEY_BYTES, END_MARKERS, MARKER_VALUE_BYTES, TIMESTAMP_TYPES
+from txn_analysis.read.dump.line_form import (
+    FIRST,
+    KEY_LIST,
+    NEWEST,
+    OPTIONAL,
+    Field,
+    LineForm,
+    Value,
+    Version,
+    natural,
+    number,
+    text,
+    unsigned,
+    word,
+)
 
-from txn_analysis.kafka.batch_format import CODECS, END_MARKERS, MARKER_VALUE_BYTES, TIMESTAMP_TYPES
-from txn_analysis.read.dump.line_form import KEY_LIST, OPTIONAL, Field, LineForm, Value, natural, number, word
-
-BATCH_LINE_START = b"baseOffset: "
-RECORD_LINE_START = b"| offset: "
-LEGACY_BATCH_LINE_START = b"offset: "
-
-_CODEC = word(*CODECS, *(name.upper() for name in CODECS))
+_INT16, _INT32, _INT64 = number(16), number(32), number(64)
+_OFFSET, _NATURAL_64, _NATURAL_32 = unsigned(64), natural(2**63 - 1), natural(2**31 - 1, digits=10)
+_UINT32 = natural(2**32 - 1, digits=10)
 _BOOLEAN = word("false", "true")
-_TIMESTAMP_TYPE = (Field(b" ", "timestamp_type", word(*TIMESTAMP_TYPES)),)
+_CODEC = word(*CODECS, *(name.upper() for name in CODECS))
+_MAGIC_2 = word("2", loose=b"2")
+
+
+def _field(label: str, name: str, value: Value, since: Version = FIRST, until: Version = NEWEST) -> Field:
+    return Field(f" {label}: ".encode(), name, value, since, until)
+
+
+def _time(name: str) -> tuple[Field, Field]:
+    """A time, whose label is its type."""
+    return Field(b" ", "timestamp_type", word(*TIMESTAMP_TYPES)), Field(b": ", name, _INT64)
+
+
+BATCH = LineForm(
+    (
+        Field(b"baseOffset: ", "base_offset", _OFFSET),
+        _field("lastOffset", "last_offset", _OFFSET),
+        _field("count", "record_count", unsigned(32), since=(2, 0)),
+        _field("baseSequence", "base_sequence", _INT32),
+        _field("lastSequence", "last_sequence", _INT32),
+        _field("producerId", "producer_id", _INT64),
+        _field("producerEpoch", "producer_epoch", _INT16),
+        _field("partitionLeaderEpoch", "leader_epoch", _INT32),
+        _field("isTransactional", "is_transactional", _BOOLEAN),
+        _field("isControl", "is_control", _BOOLEAN, since=(2, 1)),
+        _field("deleteHorizonMs", "delete_horizon", OPTIONAL, since=(3, 2)),
+        _field("position", "position", _OFFSET),
+        *_time("max_timestamp"),
+        _field("isvalid", "is_valid", _BOOLEAN, until=(2, 1)),
+        _field("size", "size", unsigned(32)),
+        _field("magic", "magic", _MAGIC_2),
+        _field("compresscodec", "codec", _CODEC),
+        _field("crc", "crc", _UINT32),
+        _field("isvalid", "is_valid", _BOOLEAN, since=(2, 2)),
+    )
+)
+"""The line of a batch of message format 2. Before 2.1 it does not say which batches are end markers."""
+GRAMMARS: dict[str, Version] = {"3.2+": (3, 2), "2.2-3.1": (2, 2), "2.1": (2, 1)}
+"""The spans of tool versions that print batch lines in one form, newest first, by the first of them."""
+BATCH_FORMS = {grammar: BATCH.at(version) for grammar, version in GRAMMARS.items()}
+BATCH_COLUMNS = tuple(dict.fromkeys(name for form in BATCH_FORMS.values() for name in form.names))
+"""The fields that any of these prints."""
+
+LEGACY_BATCH = LineForm(
+    (
+        Field(b"offset: ", "last_offset", _NATURAL_64),
+        _field("position", "position", _NATURAL_64),
+        *_time("max_timestamp"),
+        _field("isvalid", "valid_early", _BOOLEAN, until=(2, 1)),
+        _field("size", "size", _NATURAL_32),
+        _field("magic", "magic", word("0", "1")),
+        _field("compresscodec", "codec", _CODEC),
+        _field("crc", "crc", _UINT32),
+        _field("isvalid", "valid_late", _BOOLEAN, since=(2, 2)),
+    )
+)
+"""The line of a batch of message format 0 or 1, which holds no producer: it only keeps the position chain together."""
+
+_SIZE = number(64, digits=10)
+_SIZES = (
+    Field(b" keySize: ", "key_bytes", _SIZE, earlier=(b" keysize: ", (2, 7))),
+    Field(b" valueSize: ", "value_bytes", _SIZE, earlier=(b" valuesize: ", (2, 7))),
+)
+_SEQUENCE = _field("sequence", "sequence", _SIZE)
+_HEADER_KEYS = _field("headerKeys", "header_keys", KEY_LIST)
+_RECORD_OFFSET = Field(b"| offset: ", "offset", _NATURAL_64)
+
+RECORD = LineForm((_RECORD_OFFSET, *_time("timestamp"), *_SIZES, _SEQUENCE, _HEADER_KEYS))
+"""What the line of a record begins with, under its batch's line: tools 2.2 to 2.7, and 3.0 on."""
+RECORD_2_8 = LineForm(
+    (
+        _RECORD_OFFSET,
+        _field("isValid", "is_valid", _BOOLEAN),
+        _field("crc", "crc", text(rb"(?:null|\d{1,10})", rb"(?:null|\d+)")),
+        *_SIZES,
+        *_time("timestamp"),
+        _field("baseOffset", "base_offset", _OFFSET),
+        _field("lastOffset", "last_offset", _OFFSET),
+        _field("baseSequence", "base_sequence", _INT32),
+        _field("lastSequence", "last_sequence", _INT32),
+        _field("producerEpoch", "producer_epoch", _INT16),
+        _field("partitionLeaderEpoch", "leader_epoch", _INT32),
+        _field("batchSize", "size", unsigned(32)),
+        _field("magic", "magic", _MAGIC_2),
+        _field("compressType", "codec", text(rb"[A-Za-z0-9]+", rb"[A-Za-z0-9]+")),
+        _field("position", "position", _OFFSET),
+        _SEQUENCE,
+        _HEADER_KEYS,
+    )
+).at((2, 8))
+"""The same of tool 2.8."""
+OLD_RECORD = LineForm(
+    (
+        Field(b"offset: ", "offset", _NATURAL_64),
+        _field("position", "position", _OFFSET),
+        *_time("timestamp"),
+        _field("isvalid", "is_valid", _BOOLEAN),
+        *_SIZES,
+        _field("magic", "magic", _MAGIC_2),
+        _field("compresscodec", "codec", text(rb"[A-Za-z0-9]+", rb"\w+")),
+        _field("producerId", "producer_id", _INT64),
+        _field("producerEpoch", "producer_epoch", _INT16, since=(1, 0)),
+        _SEQUENCE,
+        _field("isTransactional", "is_transactional", _BOOLEAN),
+        _HEADER_KEYS,
+    )
+).of(FIRST, (2, 1))
+"""The same of tools up to 2.1, which print it instead of the batch's line."""
+OLD_RECORD_CRC = LineForm((_field("crc", "crc", _UINT32),))
+"""What such a line has behind its codec in message formats 0 and 1."""
+
+END_MARKER = LineForm(
+    (
+        _field("endTxnMarker", "marker", word(*END_MARKERS)),
+        _field("coordinatorEpoch", "coordinator_epoch", natural(2**31 - 1, digits=10, loose=rb"-?\d+")),
+    )
+)
+"""What stands behind the record line of an end marker."""
+OTHER_CONTROL = LineForm(
+    (
+        _field("controlType", "control_type", text(rb"[A-Z_]{1,64}", rb"\w+")),
+        Field(b"(", "number", text(rb"\d+", rb"\d+")),
+        Field(b")", "content", text(rb".*")),
+    )
+)
+"""The same of other control records."""
+
+_MARKER = {
+    "key_bytes": str(CONTROL_KEY_BYTES),
+    "value_bytes": str(MARKER_VALUE_BYTES),
+    "sequence": "-1",
+    "header_keys": "[]",
+}
+_SPELLINGS: tuple[Version, Version] = (3, 0), (2, 2)
+BARE_RECORD_FORMS = tuple(RECORD.at(version) for version in _SPELLINGS)
+"""Whole record lines of dumps without payloads: of tools 3.0 on, and 2.2 to 2.7."""
+MARKER_FORMS = tuple(LineForm(form.fields + END_MARKER.fields).saying(**_MARKER) for form in BARE_RECORD_FORMS)
+"""The record lines of end markers, of the same tools; `MARKER_LINE` is the reference, and reads all others."""
+
 LINE_STARTS = LineForm(
-    (Field(b"", "kind", word(*(s.decode() for s in (BATCH_LINE_START, RECORD_LINE_START, LEGACY_BATCH_LINE_START)))),)
+    (Field(b"", "kind", word(*(form.fields[0].before.decode() for form in (BATCH, RECORD, LEGACY_BATCH)))),)
 )
 """How the lines begin that are looked at: those of a batch, of a record, and of a batch of message format 0 or 1."""
-
-
-def _fields(**values: Value) -> tuple[Field, ...]:
-    return tuple(Field(f" {label}: ".encode(), _NAMES[label], value) for label, value in values.items())
-
-
-_NAMES = {
-    "lastOffset": "last_offset",
-    "count": "record_count",
-    "baseSequence": "base_sequence",
-    "lastSequence": "last_sequence",
-    "producerId": "producer_id",
-    "producerEpoch": "producer_epoch",
-    "partitionLeaderEpoch": "leader_epoch",
-    "isTransactional": "is_transactional",
-    "isControl": "is_control",
-    "deleteHorizonMs": "delete_horizon",
-    "position": "position",
-    "size": "size",
-    "magic": "magic",
-    "compresscodec": "codec",
-    "crc": "crc",
-    "isvalid": "is_valid",
-}
-_INT16, _INT32, _INT64 = number(16), number(32), number(64)
-_OFFSETS = (Field(BATCH_LINE_START, "base_offset", _INT64), *_fields(lastOffset=_INT64))
-_PRODUCER = _fields(
-    count=_INT32,
-    baseSequence=_INT32,
-    lastSequence=_INT32,
-    producerId=_INT64,
-    producerEpoch=_INT16,
-    partitionLeaderEpoch=_INT32,
-    isTransactional=_BOOLEAN,
-    isControl=_BOOLEAN,
-)
-_HORIZON = _fields(deleteHorizonMs=OPTIONAL)
-_PLACE = (*_fields(position=_INT64), *_TIMESTAMP_TYPE, Field(b": ", "max_timestamp", _INT64))
-_SIZE = _fields(size=_INT32, magic=word("2"), compresscodec=_CODEC, crc=natural(2**32 - 1, digits=10))
-_VALID = _fields(isvalid=_BOOLEAN)
-
-BATCH_FORMS = {
-    "3.2+": LineForm((*_OFFSETS, *_PRODUCER, *_HORIZON, *_PLACE, *_SIZE, *_VALID)),
-    "2.2-3.1": LineForm((*_OFFSETS, *_PRODUCER, *_PLACE, *_SIZE, *_VALID)),
-    "2.1": LineForm((*_OFFSETS, *_PRODUCER, *_PLACE, *_VALID, *_SIZE)),
-}
-"""The batch lines of message format 2, by the span of tool versions that print them; the timestamp's label is its type.
-"""
-
-
-_RECORD_START = (
-    Field(RECORD_LINE_START, "offset", natural(2**63 - 1)),
-    *_TIMESTAMP_TYPE,
-    Field(b": ", "timestamp", _INT64),
+BATCH_LINE_START, RECORD_LINE_START, LEGACY_BATCH_LINE_START = (
+    start.encode() for start in LINE_STARTS.fields[0].value.words
 )
 
-
-def _bare_record(key_size: str, value_size: str) -> LineForm:
-    short = number(64, digits=10)
-    return LineForm(
-        (
-            *_RECORD_START,
-            Field(f" {key_size}: ".encode(), "key_bytes", short),
-            Field(f" {value_size}: ".encode(), "value_bytes", short),
-            Field(b" sequence: ", "sequence", short),
-            Field(b" headerKeys: ", "header_keys", KEY_LIST),
-        )
+PRODUCER = LineForm(
+    (
+        Field(b"producerId: ", "producer_id", natural(2**63 - 1, loose=rb"-?\d+")),
+        _field("producerEpoch", "producer_epoch", natural(2**15 - 1, digits=5, loose=rb"-?\d+")),
+        _field("coordinatorEpoch", "coordinator_epoch", _INT32),
+        _field(
+            "currentTxnFirstOffset",
+            "txn_start_offset",
+            text(
+                rb"(?:None|Some\((?P<scala_offset>\d{1,19})\)|OptionalLong\.empty|OptionalLong\[(?P<java_offset>\d{1,19})\])",
+                rb"(?:(?P<scala>None|Some\(\d+\))|OptionalLong(?:\.empty|\[\d+\]))",
+            ),
+        ),
     )
-
-
-BARE_RECORD_FORMS = (_bare_record("keySize", "valueSize"), _bare_record("keysize", "valuesize"))
-"""Record lines of dumps without payloads: of tools 3.0 on, and 2.2 to 2.7."""
-
-
-def _end_marker(key_size: str, value_size: str) -> LineForm:
-    sizes = f" {key_size}: 4 {value_size}: {MARKER_VALUE_BYTES} sequence: -1 headerKeys: [] endTxnMarker: "
-    epoch = natural(2**31 - 1, digits=10)
-    return LineForm(
-        (
-            *_RECORD_START,
-            Field(sizes.encode(), "marker", word(*END_MARKERS)),
-            Field(b" coordinatorEpoch: ", "coordinator_epoch", epoch),
-        )
+)
+"""The line of a producer snapshot, of tools 1.1 on; those up to 3.4 print Scala's options."""
+PRODUCER_TIME = LineForm((Field(b"lastTimestamp: ", "last_timestamp", _INT64),))
+"""What follows it, behind a space, since 3.1."""
+PRODUCER_BATCH = LineForm(
+    (
+        Field(b"firstSequence: ", "first_sequence", _INT32),
+        _field("lastSequence", "last_sequence", _INT32),
+        _field("lastOffset", "last_offset", _INT64),
+        _field("offsetDelta", "offset_delta", _INT32),
+        _field("timestamp", "timestamp", _INT64),
     )
-
-
-MARKER_FORMS = (_end_marker("keySize", "valueSize"), _end_marker("keysize", "valuesize"))
-"""The record lines of end markers, of the same tools; MARKER_LINE is the reference, and reads all others."""
-
-# Message formats 0 and 1 hold no producer; their batches only keep the position chain together.
-LEGACY_BATCH = re.compile(
-    rb"offset: (?P<last_offset>\d{1,19}) position: (?P<position>\d{1,19}) "
-    rb"(?P<timestamp_type>CreateTime|LogAppendTime|NoTimestampType): (?P<max_timestamp>-?\d{1,19}) "
-    rb"(?:isvalid: (?P<valid_early>true|false) )?size: (?P<size>\d{1,10}) magic: [01] compresscodec: "
-    b"(?P<codec>" + _CODEC.pattern + rb") crc: (?P<crc>\d{1,10})(?: isvalid: (?P<valid_late>true|false))?"
 )
-
-_MARKER_END = (
-    rb" sequence: -1 headerKeys: \[\] (?:endTxnMarker: (?P<marker>COMMIT|ABORT) "
-    rb"coordinatorEpoch: (?P<coordinator_epoch>-1|\d{1,10})|controlType: (?P<control_type>[A-Z_]{1,64})\(\d+\).*)"
+"""What follows these, of a producer with a cached data batch. Without one the line ends with the space before it, which
+4.3 leaves out."""
+ABORTED_TRANSACTION = LineForm(
+    (
+        Field(b"version: ", "version", word("0", loose=rb"\d+")),
+        _field("producerId", "producer_id", _NATURAL_64),
+        _field("firstOffset", "first_offset", _NATURAL_64),
+        _field("lastOffset", "last_offset", _NATURAL_64),
+        _field("lastStableOffset", "last_stable_offset", _NATURAL_64),
+    )
 )
-_TIMESTAMP = rb"(?:CreateTime|LogAppendTime|NoTimestampType): -?\d{1,19}"
+"""The line of a transaction index."""
+INDEX_ENTRY = LineForm((Field(b"offset: ", "offset", _NATURAL_64), _field("position", "position", _NATURAL_64)))
+TIME_INDEX_ENTRY = LineForm((Field(b"timestamp: ", "timestamp", _INT64), _field("offset", "offset", _INT64)))
 
-# The record line of a control batch: 2.2 to 2.7 and 3.0 on (which spell the sizes differently), and 2.8.
-# In the syntax of RE2, for Arrow: `\z` ends the text.
-MARKER_LINE = (
-    rb"\A\| offset: (?P<offset>\d{1,19}) (?:" + _TIMESTAMP + rb" key[sS]ize: 4 value[sS]ize: (?P<value>\d{1,10})|"
-    rb"isValid: (?:true|false) crc: (?:null|\d+) keySize: 4 valueSize: (?P<value28>\d{1,10}) "
-    + _TIMESTAMP
-    + rb" baseOffset: \d+ lastOffset: \d+ baseSequence: -1 lastSequence: -1 producerEpoch: -?\d+ "
-    rb"partitionLeaderEpoch: -?\d+ batchSize: \d+ magic: 2 compressType: [A-Za-z0-9]+ position: \d+)"
-    + _MARKER_END
-    + rb"\n?\z"
+DUMPING = LineForm((Field(b"Dumping ", "path", text(rb"[^\n]{1,4096}")),))
+"""The first line of a section."""
+DUMPING_START = DUMPING.fields[0].before
+STARTING_OFFSET = LineForm(
+    (Field(b"Log starting offset: ", "base_offset", _NATURAL_64, earlier=(b"Starting offset: ", (3, 2))),)
 )
-
-RECORD_PREFIX = re.compile(
-    rb"\| offset: (?P<offset>\d{1,19}) (?:"
-    + _TIMESTAMP
-    + rb" key[sS]ize: (?P<key>-?\d{1,10}) value[sS]ize: (?P<value>-?\d{1,10})"
-    + rb"|isValid: (?:true|false) crc: (?:null|\d+) keySize: (?P<key28>-?\d{1,10}) valueSize: (?P<value28>-?\d{1,10}) "
-    + _TIMESTAMP
-    + rb" baseOffset: \d+ lastOffset: \d+ baseSequence: -?\d+ lastSequence: -?\d+ producerEpoch: -?\d+ "
-    rb"partitionLeaderEpoch: -?\d+ batchSize: \d+ magic: 2 compressType: [A-Za-z0-9]+ position: \d+)"
-    rb" sequence: -?\d{1,10} headerKeys: \["
+"""The line behind it, of a `.log` file: the offset in the file's name."""
+METADATA_SNAPSHOT = rb"Snapshot end offset: [^\n]*|KRaft bootstrap snapshot"
+"""The same, of a snapshot of KRaft metadata."""
+INVALID_BYTES = LineForm(
+    (
+        Field(b"Found ", "torn_bytes", natural(10**18 - 1, digits=18)),
+        Field(b" invalid bytes at the end of ", "file_name", text(rb"[^\n]{1,255}")),
+    )
 )
-# The same up to the first `]`, in the syntax of RE2; `head` is all of it.
-RECORD_HEAD = rb"\A(?P<head>" + RECORD_PREFIX.pattern + rb"[^\]]*\])"
+"""The last line of a file that ends inside a batch."""
+DEPRECATED = LineForm(
+    (
+        Field(b"kafka.serializer.", "decoder", text(rb"\w{1,64}", rb"\w+")),
+        Field(b" is deprecated.", "remedy", text(rb" Please use [^\n]{1,255}")),
+    )
+)
+"""The first line of tools 3.8 and 3.9 that are given a decoder."""

@@ -66,7 +66,7 @@ def read_group_lines(lines: Lines, batches: Candidates, regions: Regions) -> Gro
     batch = np.repeat(rows, count[rows])
     line = regions.records[np.isin(np.repeat(np.arange(len(batches)), regions.record_count), rows)]
     kinds, starts, stops = (np.zeros(len(line), np.int64) for _ in range(3))
-    read_keys = _read_keys.if_worth(len(line) * _PYTHON_US)
+    read_keys = _read_keys.for_work(len(line) * _PYTHON_US)
     raw = np.frombuffer(lines.data, np.uint8)
     read_keys(raw, lines.starts[line], lines.ends[line], _BYTES, _LENGTHS, _KINDS, kinds, starts, stops)
     if (kinds == _NOT_DECODED).any():

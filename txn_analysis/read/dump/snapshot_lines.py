@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.kafka.batch_format import LAST_TIME_MS
+from txn_analysis.read.dump.forms import ABORTED_TRANSACTION, PRODUCER, PRODUCER_BATCH, PRODUCER_TIME
+from txn_analysis.read.dump.line_form import LineForm
 from txn_analysis.read.inputs.window import Reject, Row, Window, merged
 
 if TYPE_CHECKING:
@@ -14,30 +16,18 @@ if TYPE_CHECKING:
 
     from txn_analysis.read.inputs.window import Readable, Span
 
-_INT16_MAX, _INT32_MAX, _INT64_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
+_INT64_MAX = 2**63 - 1
 
-# kafka-formats.md, 2.1: 1.1 to 3.0, 3.1 to 3.4 (lastTimestamp), 3.5 on (OptionalLong). A producer without a cached data
-# batch has no last part, and its line ends with the space before it, which 4.3 leaves out.
 _SNAPSHOT_LINE = re.compile(
-    rb"producerId: (?P<producer_id>\d{1,19}) producerEpoch: (?P<producer_epoch>\d{1,5})"
-    rb" coordinatorEpoch: (?P<coordinator_epoch>-?\d{1,10}) currentTxnFirstOffset: "
-    rb"(?:None|Some\((?P<scala_offset>\d{1,19})\)|OptionalLong\.empty|OptionalLong\[(?P<java_offset>\d{1,19})\]) "
-    rb"(?:lastTimestamp: (?P<last_timestamp>-?\d{1,19})(?: |(?=\n)))?"
-    rb"(?:firstSequence: (?P<first_sequence>-?\d{1,10}) lastSequence: (?P<last_sequence>-?\d{1,10})"
-    rb" lastOffset: (?P<last_offset>-?\d{1,19}) offsetDelta: (?P<offset_delta>-?\d{1,10})"
-    rb" timestamp: (?P<timestamp>-?\d{1,19}))?\n"
+    PRODUCER.bounded("producer_id", "producer_epoch", "coordinator_epoch")
+    + b" (?:"
+    + PRODUCER_TIME.bounded(*PRODUCER_TIME.names)
+    + rb"(?: |(?=\n)))?(?:"
+    + PRODUCER_BATCH.bounded(*PRODUCER_BATCH.names)
+    + rb")?\n"
 )
-_TXNINDEX_LINE = re.compile(
-    rb"version: 0 producerId: (?P<producer_id>\d{1,19}) firstOffset: (?P<first_offset>\d{1,19})"
-    rb" lastOffset: (?P<last_offset>\d{1,19}) lastStableOffset: (?P<last_stable_offset>\d{1,19})\n"
-)
-_MAX = {
-    "producer_epoch": _INT16_MAX,
-    "coordinator_epoch": _INT32_MAX,
-    "first_sequence": _INT32_MAX,
-    "last_sequence": _INT32_MAX,
-    "offset_delta": _INT32_MAX,
-}
+_SNAPSHOT_FORM = LineForm(PRODUCER.fields + PRODUCER_TIME.fields + PRODUCER_BATCH.fields)
+_TXNINDEX_LINE = re.compile(ABORTED_TRANSACTION.bounded(*ABORTED_TRANSACTION.names[1:]) + rb"\n")
 
 
 def read_snapshot_section(text: Readable, section: Span) -> Iterator[Row | Reject]:
@@ -70,11 +60,13 @@ def _read_lines(
             yield row
 
 
-def _numbers(match: re.Match[bytes]) -> dict[str, int] | None:
+def _numbers(found: re.Match[bytes] | None, form: LineForm) -> dict[str, int] | None:
     """The numbers of a line, -1 where one is not printed; None where one is outside its field's range in Kafka."""
-    values = {name: ABSENT if word is None else int(word) for name, word in match.groupdict().items()}
-    in_range = all(ABSENT <= value <= _MAX.get(name, _INT64_MAX) for name, value in values.items())
-    return values if in_range else None
+    if found is None:
+        return None
+    numbers = {name: ABSENT if word is None else int(word) for name, word in found.groupdict().items()}
+    is_in_range = form.holds(numbers) and all(ABSENT <= number <= _INT64_MAX for number in numbers.values())
+    return numbers if is_in_range else None
 
 
 def _known(value: int) -> int | None:
@@ -82,8 +74,7 @@ def _known(value: int) -> int | None:
 
 
 def _snapshot_row(line: bytes, place: Row) -> Row | None:
-    match = _SNAPSHOT_LINE.fullmatch(line)
-    n = _numbers(match) if match else None
+    n = _numbers(_SNAPSHOT_LINE.fullmatch(line), _SNAPSHOT_FORM)
     if n is None:
         return None
     times = {n["last_timestamp"], n["timestamp"]} - {ABSENT}
@@ -101,6 +92,5 @@ def _snapshot_row(line: bytes, place: Row) -> Row | None:
 
 
 def _txnindex_row(line: bytes, place: Row) -> Row | None:
-    match = _TXNINDEX_LINE.fullmatch(line)
-    n = _numbers(match) if match else None
+    n = _numbers(_TXNINDEX_LINE.fullmatch(line), ABORTED_TRANSACTION)
     return None if n is None or n["last_offset"] < n["first_offset"] else place | n

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from txn_analysis.errors import AccountingError, InputError
 from txn_analysis.read.dump.batch_lines import read_batch_line
-from txn_analysis.read.dump.forms import BATCH_LINE_START, RECORD_LINE_START
+from txn_analysis.read.dump.forms import (
+    BATCH_LINE_START,
+    DEPRECATED,
+    DUMPING,
+    INVALID_BYTES,
+    RECORD_LINE_START,
+    STARTING_OFFSET,
+)
 from txn_analysis.read.inputs.text import TextError, open_text
 from txn_analysis.read.log_dir.producer_files import CHANGED
 
@@ -22,9 +29,9 @@ if TYPE_CHECKING:
 _LINE_BYTES = 4096 + 64  # no line that is structure is longer
 _BLOCK_BYTES = 4 << 20
 _STRUCTURE = re.compile(
-    rb"(?<=\n)(?:Dumping [^\n]{1,4096}|(?:Log s|S)tarting offset: \d{1,19}"
-    rb"|Found \d{1,18} invalid bytes at the end of [^\n]{1,255}"
-    rb"|kafka\.serializer\.\w{1,64} is deprecated\. Please use [^\n]{1,255})\n"
+    rb"(?<=\n)(?:"
+    + b"|".join(form.bounded() for form in (DUMPING, STARTING_OFFSET, INVALID_BYTES, DEPRECATED))
+    + rb")\n"
 )
 
 

@@ -6,7 +6,17 @@ import re
 from dataclasses import dataclass
 
 from txn_analysis.kafka.batch_headers import UP_TO_MAGIC_BYTES
+from txn_analysis.read.dump.forms import (
+    ABORTED_TRANSACTION,
+    BATCH,
+    DEPRECATED,
+    DUMPING_START,
+    LEGACY_BATCH,
+    PRODUCER,
+    RECORD,
+)
 from txn_analysis.read.log_dir.producer_files import SNAPSHOT_ENTRY_BYTES, SNAPSHOT_HEAD_BYTES, TXNINDEX_ENTRY_BYTES
+from txn_analysis.read.state.forms import CONSOLE_COUNT, CONSOLE_JSON_START, CONSOLE_TEXT_START
 
 HEAD_BYTES = (1 << 16) + (1 << 10)  # a console export's first record prints its id twice, of 32,767 bytes at most
 UNKNOWN_TEXT_REMEDY = "Give it the text of kafka-dump-log, or an export of __transaction_state, or leave the file out"
@@ -42,28 +52,35 @@ class Recognition:
 
 # What ends up around a dump when stderr goes to the same file (kafka-formats.md, 1.1 and 1.6): no line of a dump, and
 # nothing that a client could have written.
-NOISE_LINE = re.compile(
-    rb"(?:SLF4J(?:\([A-Z]\))?: [^\n]*"
-    rb"|kafka\.serializer\.\w+ is deprecated\.[^\n]*"
-    rb"|(?:log4j:)?(?:WARN|WARNING|INFO|ERROR|DEBUG)[: ][^\n]*"
-    rb"|\[\d{4}-\d\d-\d\d [^\]\n]*\] (?:WARN|INFO|ERROR|DEBUG) [^\n]*"
-    rb"|\d{4}-\d\d-\d\dT[0-9:.]+Z [\w-]+ (?:WARN|INFO|ERROR|DEBUG) [^\n]*"
-    rb"|Picked up \w*JAVA\w*: [^\n]*|(?:OpenJDK|Java HotSpot)[^\n]* warning: [^\n]*"
-    rb"|Ignoring unknown file [^\n]*|Processed a total of \d+ messages"
-    rb"|Mismatches in :[^\n]*|Found timestamp mismatch in :[^\n]*|Found out of order timestamp in :[^\n]*"
-    rb"|  Index (?:offset|timestamp): [^\n]*|The following indexed offsets are not found in the log\."
-    rb"|Indexed offset: \d+, found log offset: \d+|Non-consecutive offsets in [^\n]*|  \d+ is followed by \d+|)\n"
+_NOISE = (
+    rb"SLF4J(?:\([A-Z]\))?: [^\n]*",
+    DEPRECATED.loose(),
+    rb"(?:log4j:)?(?:WARN|WARNING|INFO|ERROR|DEBUG)[: ][^\n]*",
+    rb"\[\d{4}-\d\d-\d\d [^\]\n]*\] (?:WARN|INFO|ERROR|DEBUG) [^\n]*",
+    rb"\d{4}-\d\d-\d\dT[0-9:.]+Z [\w-]+ (?:WARN|INFO|ERROR|DEBUG) [^\n]*",
+    rb"Picked up \w*JAVA\w*: [^\n]*|(?:OpenJDK|Java HotSpot)[^\n]* warning: [^\n]*",
+    rb"Ignoring unknown file [^\n]*",
+    CONSOLE_COUNT,
+    rb"Mismatches in :[^\n]*|Found timestamp mismatch in :[^\n]*|Found out of order timestamp in :[^\n]*",
+    rb"  Index (?:offset|timestamp): [^\n]*|The following indexed offsets are not found in the log\.",
+    rb"Indexed offset: \d+, found log offset: \d+|Non-consecutive offsets in [^\n]*|  \d+ is followed by \d+",
+    b"",
 )
+NOISE_LINE = re.compile(b"(?:" + b"|".join(_NOISE) + rb")\n")
 
-_CONSOLE_TEXT = re.compile(
-    rb"(?s)(.{1,32767}?)::TransactionMetadata\(transactionalId=\1, producerId=|[^\n]{1,32767}::NULL\n"
-)
-_CONSOLE_JSON = re.compile(rb'\s*\{"key":(?:null|\{"(version|type)":\d+,"data":)')
 _DEFAULT_FORMATTER = re.compile(
     rb"(?:(?:CreateTime|LogAppendTime):-?\d+|NO_TIMESTAMP|Partition:\d+|Offset:\d+|NO_HEADERS)\t"
 )
 _DUMP_LINE = re.compile(
-    rb"(?:baseOffset: \d|\| offset: \d|offset: \d+ |producerId: \d+ producerEpoch: |version: 0 producerId: )"
+    b"|".join(
+        (
+            BATCH.label("base_offset") + rb"\d",
+            RECORD.label("offset") + rb"\d",
+            LEGACY_BATCH.part("last_offset").loose() + b" ",
+            PRODUCER.part("producer_id").loose(producer_id=rb"\d+") + PRODUCER.label("producer_epoch"),
+            ABORTED_TRANSACTION.part("version").bounded() + ABORTED_TRANSACTION.label("producer_id"),
+        )
+    )
 )
 _CHECKPOINT = re.compile(rb"0\n\d+\n(?:[^\s]+ \d+ -?\d+\n|\d+ \d+\n)*\Z")
 _BROKER_FILE = re.compile(rb"version: 0\ntopic_id: |#\n#[^\n]*\n(?:[\w.]+=[^\n]*\n)*(?:cluster|node)\.id=")
@@ -74,7 +91,7 @@ def recognise(head: bytes, text_bytes: int) -> Recognition | Refusal:
     if not head:
         return Refusal("the file is empty", "Copy it again, or leave it out")
     start = _after_noise(head)
-    if head.startswith(b"Dumping ", start):
+    if head.startswith(DUMPING_START, start):
         return _recognised_dump(head, start)
     return _recognised_export(head, start) or _binary_refusal(head, text_bytes) or _text_refusal(head, start)
 
@@ -94,9 +111,9 @@ def _recognised_dump(head: bytes, start: int) -> Recognition | Refusal:
 
 
 def _recognised_export(head: bytes, start: int) -> Recognition | Refusal | None:
-    if json := _CONSOLE_JSON.match(head, start):
+    if json := CONSOLE_JSON_START.match(head, start):
         return Recognition(CONSOLE_JSON, start, "3.9" if json[1] == b"version" else "4.0+")
-    if _CONSOLE_TEXT.match(head, start):
+    if CONSOLE_TEXT_START.match(head, start):
         return Recognition(CONSOLE_TEXT, start, "0.11-3.9")
     if _DEFAULT_FORMATTER.match(head, start):
         return Refusal(

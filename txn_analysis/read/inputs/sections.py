@@ -10,7 +10,20 @@ from dataclasses import dataclass
 
 from txn_analysis.kafka.sections import LOG, SNAPSHOT, STATE, TXNINDEX
 from txn_analysis.kafka.topics import STATE_TOPIC
-from txn_analysis.read.dump.forms import BATCH_FORMS, LEGACY_BATCH
+from txn_analysis.read.dump.batch_lines import LEGACY_LINE
+from txn_analysis.read.dump.forms import (
+    ABORTED_TRANSACTION,
+    BATCH,
+    BATCH_FORMS,
+    LEGACY_BATCH,
+    OLD_RECORD,
+    OLD_RECORD_CRC,
+    PRODUCER,
+    PRODUCER_BATCH,
+    PRODUCER_TIME,
+    STARTING_OFFSET,
+)
+from txn_analysis.read.dump.line_form import FIRST, NEWEST, REST_OF_LINE, either
 from txn_analysis.read.inputs.recognise import NOISE_LINE, Refusal
 
 EMPTY = "empty"
@@ -29,7 +42,7 @@ _OTHER_FILE = re.compile(
 _FOLDER = re.compile(r"([a-zA-Z0-9._-]{1,249})-(\d{1,10})")
 # Of long topics the name is cut, so that it has at most 255 characters (`LocalLog.logDeleteDirName`).
 _SET_ASIDE = re.compile(r".+\.[0-9a-f]{32}-(delete|future|stray)")
-_HEADER = re.compile(rb"(?:Log s|S)tarting offset: (\d{1,19})\n")
+_HEADER = re.compile(STARTING_OFFSET.bounded("base_offset") + rb"\n")
 
 
 @dataclass(frozen=True)
@@ -105,25 +118,39 @@ def read_header(text: bytes, at: int, base_offset: int) -> int | None:
     The number is the file's name once more, not the partition's log start offset.
     """
     header = _HEADER.match(text, at)
-    return header.end() if header and int(header[1]) == base_offset else None
+    return header.end() if header and int(header["base_offset"]) == base_offset else None
 
 
-_PRE_2_1_BATCH = re.compile(
-    rb"baseOffset: \d+ lastOffset: \d+ (?:count: \d+ )?baseSequence: -?\d+ lastSequence: -?\d+ producerId: -?\d+ "
-    rb"producerEpoch: -?\d+ partitionLeaderEpoch: -?\d+ isTransactional: \w+ position: \d+ \w+: -?\d+ isvalid: [^\n]*"
-)
+_OF_2_0, _OF_2_1 = (2, 0), (2, 1)
+_PRE_2_1_BATCH = re.compile(BATCH.of(FIRST, _OF_2_0).part("base_offset", "is_valid").loose(is_valid=REST_OF_LINE))
 _OLD_RECORD = re.compile(
-    rb"offset: \d+ position: \d+ (?:\w+: -?\d+) isvalid: \w+ keysize: -?\d+ valuesize: -?\d+ magic: [012] "
-    rb"compresscodec: \w+ (?:(crc: \d+)|producerId: -?\d+ (producerEpoch: -?\d+ )?sequence: )[^\n]*"
+    OLD_RECORD.part("offset", "codec").loose(magic=b"[012]")
+    + either(
+        OLD_RECORD_CRC.loose(),
+        OLD_RECORD.part("producer_id", "producer_epoch").loose("producer_epoch") + OLD_RECORD.label("sequence"),
+    )
+    + REST_OF_LINE
 )
 _WITHOUT_METADATA = re.compile(rb"(?:\| key: | payload: |\n)")
-_FULL_BATCH = re.compile(rb"(?m)^baseOffset: \d+ lastOffset: \d+ count: [1-9][^\n]*\n")
-_SNAPSHOT_LINE = re.compile(
-    rb"producerId: -?\d+ producerEpoch: -?\d+ coordinatorEpoch: -?\d+ currentTxnFirstOffset: "
-    rb"(?:(?P<scala>None|Some\(\d+\))|OptionalLong(?:\.empty|\[\d+\])) "
-    rb"(?P<time>lastTimestamp: -?\d+(?: |$))?(?:firstSequence: [^\n]*)?"
+_ANY_BATCH = re.compile(b"(?m)^" + BATCH.label("base_offset") + REST_OF_LINE)
+_FULL_BATCH = re.compile(
+    b"(?m)^"
+    + BATCH.of(_OF_2_1, NEWEST).part("base_offset", "record_count").loose(record_count=rb"[1-9][^\n]*")
+    + rb"\n"
 )
-_TXNINDEX_LINE = re.compile(rb"version: \d+ producerId: \d+ firstOffset: \d+ lastOffset: \d+ lastStableOffset: \d+")
+_EARLY_LEGACY_BATCH = re.compile(
+    REST_OF_LINE + LEGACY_BATCH.at(_OF_2_1).part("valid_early").loose() + LEGACY_BATCH.label("size")
+)
+_SNAPSHOT_LINE = re.compile(
+    PRODUCER.loose()
+    + b" (?P<time>"
+    + PRODUCER_TIME.loose()
+    + b"(?: |$))?(?:"
+    + PRODUCER_BATCH.label("first_sequence")
+    + REST_OF_LINE
+    + b")?"
+)
+_TXNINDEX_LINE = re.compile(ABORTED_TRANSACTION.loose())
 
 
 def describe_body(file: DumpedFile, body: bytes) -> Body | Refusal:
@@ -168,8 +195,8 @@ def _log_body(file: DumpedFile, body: bytes, line: bytes) -> Body | Refusal:
             "a dump by a tool before 2.1, which does not say which batches are end markers", DUMP_TOOL_REMEDY
         )
     if old := _OLD_RECORD.fullmatch(line):
-        return _old_deep_body(file, line, has_epoch=old[2] is not None)
-    if LEGACY_BATCH.fullmatch(line):
+        return _old_deep_body(file, line, has_epoch=old["producer_epoch"] is not None)
+    if LEGACY_LINE.fullmatch(line):
         return _legacy_body(file, body)
     grammar = next((name for name, form in BATCH_FORMS.items() if form.pattern.fullmatch(line)), None)
     return _unknown_line("log segment") if grammar is None else _batch_body(file, body, grammar)
@@ -184,12 +211,12 @@ def _old_deep_body(file: DumpedFile, line: bytes, *, has_epoch: bool) -> Body | 
 
 def _legacy_body(file: DumpedFile, body: bytes) -> Body | Refusal:
     """A log that begins with message format 0 or 1; the first batch of format 2 names the grammar, if it is near."""
-    batch = re.search(rb"(?m)^baseOffset: [^\n]*", body)
+    batch = _ANY_BATCH.search(body)
     if batch is not None:
         grammar = next((name for name, form in BATCH_FORMS.items() if form.pattern.fullmatch(batch[0])), None)
         if grammar is not None:
             return _batch_body(file, body, grammar)
-    is_early = re.match(rb"[^\n]* isvalid: \w+ size: ", body) is not None
+    is_early = _EARLY_LEGACY_BATCH.match(body) is not None
     return Body(LOG, "2.1" if is_early else "2.2-3.1")
 
 

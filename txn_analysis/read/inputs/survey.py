@@ -13,6 +13,7 @@ from blake3 import blake3
 
 from txn_analysis.kafka.sections import LOG
 from txn_analysis.read.dump.dumping_lines import StartProver, printed_reach
+from txn_analysis.read.dump.forms import DUMPING_START, INVALID_BYTES
 from txn_analysis.read.inputs.recognise import HEAD_BYTES, NOISE_LINE, Recognition, Refusal, recognise
 from txn_analysis.read.inputs.sections import Body, DumpedFile, describe_body, parse_dump_path, read_header
 
@@ -26,8 +27,8 @@ DIGEST_BYTES = 16
 _PATH_BYTES = 1 << 12
 _LOOK_AHEAD_BYTES = _PATH_BYTES + HEAD_BYTES
 
-_DUMPING = b"\nDumping "
-_TRAILER = re.compile(rb"\nFound (\d{1,18}) invalid bytes at the end of ([^\n]{1,255})\n")
+_DUMPING = b"\n" + DUMPING_START
+_TRAILER = re.compile(rb"\n" + INVALID_BYTES.bounded(*INVALID_BYTES.names) + rb"\n")
 _TRAILER_BYTES = 320
 # Inside a JSON text its quotes are escaped, so this begins an object wherever it stands.
 _CONSOLE_OBJECT = b'{"key":'
@@ -149,7 +150,7 @@ def _mark(read: Read, at: int, provers: tuple[StartProver, StartProver]) -> Sect
     line, newline, _ = text.partition(b"\n")
     if not newline or len(line) > _PATH_BYTES:
         return None
-    path = line.removeprefix(b"Dumping ").decode(errors="replace")
+    path = line.removeprefix(DUMPING_START).decode(errors="replace")
     file = parse_dump_path(path)
     if file is None:
         return None
@@ -195,7 +196,11 @@ def _trailers(read: Read, around: bytes, start: int, end: int) -> tuple[TrailerM
         if at >= end:
             break
         after = start + found.end() - 1
-        trailers.append(TrailerMark(at, _noise_end(read, after), int(found[1]), found[2].decode(errors="replace")))
+        trailers.append(
+            TrailerMark(
+                at, _noise_end(read, after), int(found["torn_bytes"]), found["file_name"].decode(errors="replace")
+            )
+        )
     return tuple(trailers)
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 GZIP = "gzip"
 ZSTD = "zstd"
 _MAGIC = {b"\x1f\x8b": GZIP, b"\x28\xb5\x2f\xfd": ZSTD}
-MAGIC_BYTES = max(len(magic) for magic in _MAGIC)
 
 _STEP_BYTES = 1 << 20
 # A reader that looks back for the line before, or re-reads the chunk it is in, must not start the stream again.

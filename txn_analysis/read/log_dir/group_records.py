@@ -96,7 +96,7 @@ def _commits(bodies: _Bodies, count: Array) -> tuple[Array, Array, Array]:
     """
     most = int(np.minimum(count, (bodies.stop - bodies.start) // _SMALLEST_RECORD_BYTES).sum())
     found = np.empty((3, most), np.int64)
-    read_records = _read_records.if_worth(most * _PYTHON_US)
+    read_records = _read_records.for_work(most * _PYTHON_US)
     raw = np.frombuffer(bodies.data, np.uint8)
     total = read_records(raw, bodies.start, bodies.stop, count, found[0], found[1], found[2])
     if total == _NO_PLACE:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT
-from txn_analysis.kafka.batch_format import CODECS, TIMES
+from txn_analysis.kafka.batch_format import CODECS, CONTROL_KEY_BYTES, MARKER_VALUE_BYTES, TIMES
 from txn_analysis.kafka.batch_headers import (
     CODEC_MASK,
     CONTROL,
@@ -47,7 +47,6 @@ _OTHER_CONTROLS = {
     5: "KRAFT_VERSION",
     6: "KRAFT_VOTERS",
 }
-_CONTROL_KEY_BYTES, _MARKER_VALUE_BYTES = 4, 6
 # The batch of an end marker as brokers write it (kafka-formats.md, 5.4): the lengths are always the same.
 _MARKER_BATCH_BYTES = 78
 _MARKER = layout(
@@ -61,7 +60,7 @@ _MARKER = layout(
         ("header_count", "i1", HEADER_BYTES + 16),
     )
 )
-_MARKER_HEAD = np.frombuffer(bytes((2 * 16, 0, 0, 0, 2 * _CONTROL_KEY_BYTES)), "V5")
+_MARKER_HEAD = np.frombuffer(bytes((2 * 16, 0, 0, 0, 2 * CONTROL_KEY_BYTES)), "V5")
 _NO_MARKER = (None, ABSENT)
 
 
@@ -205,7 +204,7 @@ def _marker_columns(read: Read, found: Headers) -> dict[str, Array]:
     rows = np.flatnonzero(_is_control(found) & (found.peeks["record_count"] == 1))
     markers = found.raw[rows].view(_MARKER)
     is_usual = (found.size[rows] == _MARKER_BATCH_BYTES) & (_attributes(found)[rows] & CODEC_MASK == 0)
-    is_usual &= (markers["head"] == _MARKER_HEAD) & (markers["value_length"] == 2 * _MARKER_VALUE_BYTES)
+    is_usual &= (markers["head"] == _MARKER_HEAD) & (markers["value_length"] == 2 * MARKER_VALUE_BYTES)
     is_usual &= (markers["header_count"] == 0) & (markers["coordinator_epoch"] >= ABSENT)
     for name, allowed in (("key_version", 0), ("value_version", 0)):
         is_usual &= markers[name] >= allowed
@@ -229,11 +228,11 @@ def _unusual_marker(read: Read, found: Headers, row: int) -> tuple[str | None, i
         return _NO_MARKER
     key, value = record.key or b"", record.value or b""
     version, number = (int.from_bytes(key[at : at + 2], "big", signed=True) for at in (0, 2))
-    if len(key) != _CONTROL_KEY_BYTES or version < 0 or record.offset_delta != 0:
+    if len(key) != CONTROL_KEY_BYTES or version < 0 or record.offset_delta != 0:
         return _NO_MARKER
     if number not in _END_MARKERS:
         return _OTHER_CONTROLS.get(number, "UNKNOWN"), ABSENT
     epoch = int.from_bytes(value[2:], "big", signed=True)
-    if len(value) != _MARKER_VALUE_BYTES or value[0] >= 0x80 or epoch < ABSENT:
+    if len(value) != MARKER_VALUE_BYTES or value[0] >= 0x80 or epoch < ABSENT:
         return _NO_MARKER
     return _END_MARKERS[number], epoch

@@ -11,6 +11,14 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.read.inputs.window import CUT_SHORT, MAX_RECORD_BYTES, Reject, Row, Window, merged
+from txn_analysis.read.state.forms import (
+    CONSOLE_AFTER_ID,
+    CONSOLE_COUNT,
+    CONSOLE_SEPARATOR,
+    CONSOLE_TAIL,
+    CONSOLE_TOMBSTONE,
+    CONSOLE_UNKNOWN_KEY,
+)
 from txn_analysis.read.state.values import (
     ID_MAX_BYTES,
     JSON_DECODER,
@@ -29,17 +37,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.read.inputs.window import Readable, Span
 
-_SEPARATOR = b"::TransactionMetadata(transactionalId="
-_AFTER_ID = b", producerId="
-_TAIL = re.compile(
-    rb", producerId=(?P<producer_id>-?\d{1,19}), producerEpoch=(?P<producer_epoch>-?\d{1,5}),"
-    rb" txnTimeoutMs=(?P<timeout_ms>\d{1,10}), state=(?P<state>\w+), pendingState=(?:None|Some\(\w+\)),"
-    rb" topicPartitions=(?:Hash)?Set\((?P<partitions>[^)\n]*)\), txnStartTimestamp=(?P<start_ms>-?\d{1,19}),"
-    rb" txnLastUpdateTimestamp=(?P<last_update_ms>-?\d{1,19})\)\n?"
-)
-_TOMBSTONE = re.compile(rb"(?P<id>[^\n]{1,%d})::NULL\n" % ID_MAX_BYTES)
-_UNKNOWN_KEY = re.compile(rb"unknown::version=-?\d+\n")
-_NOISE = re.compile(rb"Processed a total of \d+ messages\n?|\n")
+_NOISE = re.compile(CONSOLE_COUNT + rb"\n?|\n")
 _JSON_SPACE = " \t\r\n"
 # Kafka expires no id that is in one of these states.
 _UNEXPIRABLE = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
@@ -98,7 +96,7 @@ class _ConsoleTextReader:
                 continue
             line = window.peek(0, window.line_end() or window.held)
             readings = [] if self._is_clear() else self._readings(line)
-            is_simple_line = _TOMBSTONE.fullmatch(line) or _UNKNOWN_KEY.fullmatch(line)
+            is_simple_line = CONSOLE_TOMBSTONE.fullmatch(line) or CONSOLE_UNKNOWN_KEY.fullmatch(line)
             if len(readings) == 1 and not is_simple_line:
                 yield from self._record(place, readings[0])
             elif readings:
@@ -110,10 +108,10 @@ class _ConsoleTextReader:
     def _is_clear(self) -> bool:
         """Whether no id that begins here can end in a separator, as none is near enough; asked once a window."""
         window, here = self._window, self._window.offset
-        last = min(here + ID_MAX_BYTES + 1, here + window.held - len(_SEPARATOR) + 1)
+        last = min(here + ID_MAX_BYTES + 1, here + window.held - len(CONSOLE_SEPARATOR) + 1)
         if self._clear_until < last:
-            found = window.find(_SEPARATOR, max(self._clear_until - here, 0), window.held)
-            self._clear_until = here + found if found >= 0 else here + window.held - len(_SEPARATOR) + 1
+            found = window.find(CONSOLE_SEPARATOR, max(self._clear_until - here, 0), window.held)
+            self._clear_until = here + found if found >= 0 else here + window.held - len(CONSOLE_SEPARATOR) + 1
         return self._clear_until >= last
 
     def _empty_lines(self) -> int:
@@ -132,8 +130,8 @@ class _ConsoleTextReader:
         """
         found = []
         for needle, start, end in (
-            (_SEPARATOR, 1, len(line)),
-            (_SEPARATOR + line, len(line), ID_MAX_BYTES + len(_SEPARATOR) + len(line)),
+            (CONSOLE_SEPARATOR, 1, len(line)),
+            (CONSOLE_SEPARATOR + line, len(line), ID_MAX_BYTES + len(CONSOLE_SEPARATOR) + len(line)),
         ):
             at = self._window.find(needle, start, end)
             while 0 <= at <= ID_MAX_BYTES:
@@ -144,13 +142,13 @@ class _ConsoleTextReader:
         return found
 
     def _reading(self, id_length: int) -> _Reading | None:
-        window, second = self._window, id_length + len(_SEPARATOR)
+        window, second = self._window, id_length + len(CONSOLE_SEPARATOR)
         name = window.peek(0, id_length)
         tail_start = second + id_length
-        if not window.starts_with(name, second) or not window.starts_with(_AFTER_ID, tail_start):
+        if not window.starts_with(name, second) or not window.starts_with(CONSOLE_AFTER_ID, tail_start):
             return None
         end = window.line_end(tail_start) or window.held
-        tail = _TAIL.fullmatch(window.peek(tail_start, end))
+        tail = CONSOLE_TAIL.fullmatch(window.peek(tail_start, end))
         return _Reading(name, tail.groupdict(), end) if tail else None
 
     def _record(self, place: Row, reading: _Reading) -> Iterator[Row | Reject]:
@@ -169,8 +167,8 @@ class _ConsoleTextReader:
         yield state_row(place, transactional_id, value)
 
     def _simple_line(self, place: Row, line: bytes) -> Iterator[Row | Reject]:
-        tombstone = _TOMBSTONE.fullmatch(line)
-        if _UNKNOWN_KEY.fullmatch(line):
+        tombstone = CONSOLE_TOMBSTONE.fullmatch(line)
+        if CONSOLE_UNKNOWN_KEY.fullmatch(line):
             self._window.advance(len(line))
             yield undecodable_row(place)
         elif tombstone and _digest(tombstone["id"]) not in self._unexpirable and _is_text(tombstone["id"]):

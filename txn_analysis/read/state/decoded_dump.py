@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.kafka.batch_format import LAST_TIME_MS
 from txn_analysis.read.dump.batch_lines import read_batch_line
-from txn_analysis.read.dump.forms import BATCH_LINE_START, RECORD_LINE_START
+from txn_analysis.read.dump.forms import BATCH_LINE_START, LEGACY_BATCH_LINE_START, RECORD_LINE_START
 from txn_analysis.read.inputs.window import CUT_SHORT, LINE_TOO_LONG, Reject, Row, Window, merged
 from txn_analysis.read.state.forms import (
     CONTROL_SUFFIX,
     DECODER_ERROR,
+    FLEXIBLE_GRAMMARS,
+    HEAD,
+    HEAD_2_8,
     KEY,
     KEY_HEAD_BYTES,
     LINE_START,
-    OLD_RECORD,
-    RECORD,
-    RECORD_2_8,
+    OLD_HEAD,
     TEXT_KEY,
     TEXT_KEY_BYTES,
     TEXT_PAYLOAD,
@@ -47,12 +48,9 @@ if TYPE_CHECKING:
     from txn_analysis.read.inputs.window import Readable, Span
 
 OLD_DEEP = "2.1-deep"
-_OLD_RECORD_START = b"offset: "
 _NULL_BYTES = -1
 _MAX_OFFSET = 2**63 - 1
 
-# Tools of an earlier grammar end with an exception at a value of version 1.
-_READS_FLEXIBLE = "3.2+"
 _NOT_A_LINE = "not a line of a decoded __transaction_state dump"
 
 
@@ -105,7 +103,7 @@ class _StateReader:
         self._window = Window(text, section.text_start_bytes, section.text_end_bytes)
         self._partition = section.partition
         self._is_old_deep = section.grammar == OLD_DEEP
-        self._sizes = TextSizes(can_be_flexible=section.grammar == _READS_FLEXIBLE)
+        self._sizes = TextSizes(can_be_flexible=section.grammar in FLEXIBLE_GRAMMARS)
         self._batch = _NO_LIMIT if self._is_old_deep else None
         self._due_count = 0  # records that the batch has still to show
         self._last_offset: int | None = None  # of the last record that the text shows
@@ -181,7 +179,7 @@ class _StateReader:
 
     def _stray_line(self) -> Iterator[Row | Reject]:
         """A line that is no record of this batch. If it should have been one, the batch will miss it."""
-        start = _OLD_RECORD_START if self._is_old_deep else RECORD_LINE_START
+        start = LEGACY_BATCH_LINE_START if self._is_old_deep else RECORD_LINE_START
         is_known = self._due_count or self._is_adrift or self._resume_position is not None
         if not is_known and self._window.starts_with(start, 0) and self._window.line_end():
             self._is_adrift = True
@@ -195,17 +193,17 @@ class _StateReader:
         if self._batch is None or not (self._due_count or self._is_old_deep):
             return None
         line = self._window.peek(0, self._window.line_end()) or self._window.peek(0, self._window.held)
-        match = OLD_RECORD.match(line) if self._is_old_deep else RECORD.match(line) or RECORD_2_8.match(line)
+        match = OLD_HEAD.match(line) if self._is_old_deep else HEAD.match(line) or HEAD_2_8.match(line)
         if not match:
             return None
         groups = match.groupdict()
-        offset, recorded_ms = int(groups["offset"]), int(groups["ms"])
+        offset, recorded_ms = int(groups["offset"]), int(groups["timestamp"])
         before = -1 if self._last_offset is None else self._last_offset
         if not before < offset <= self._batch.last_offset or recorded_ms > LAST_TIME_MS:
             return None
-        is_valid = self._batch.is_valid and groups.get("valid", b"true") == b"true"
+        is_valid = self._batch.is_valid and groups.get("is_valid", b"true") == b"true"
         known_ms = recorded_ms if recorded_ms >= 0 else None
-        return _Head(match.end(), offset, known_ms, int(groups["key"]), int(groups["value"]), is_valid)
+        return _Head(match.end(), offset, known_ms, int(groups["key_bytes"]), int(groups["value_bytes"]), is_valid)
 
     def _read_record(self, head: _Head, place: Row) -> tuple[int, Row | None]:
         """Length of the record's text and its row (None for a control record).

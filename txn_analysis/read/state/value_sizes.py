@@ -12,6 +12,10 @@ from collections import Counter
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.read.dump.forms import RECORD
+from txn_analysis.read.dump.line_form import REST_OF_LINE, any_text
+from txn_analysis.read.state.forms import KEY, PAYLOAD, TEXT_VALUE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
@@ -26,8 +30,9 @@ MISFIT = "the value's text does not fit its size"
 # Version, producer id and epoch, timeout, status; the times of the last update and of the start.
 # A record of the text form whose value lists no partitions.
 _UNLISTED = re.compile(
-    rb" value[sS]ize: (\d{1,10}) [^\n]{0,400}?headerKeys: \[\] key: [^\n]* payload: producerId:-?\d+,"
-    rb"producerEpoch:-?\d+,state=\w+,partitions=\[\],"
+    RECORD.part("value_bytes").bounded("value_bytes", value_bytes=rb"\d{1,10}")
+    + (b" " + any_text(400) + RECORD.label("header_keys").lstrip() + rb"\[\]" + KEY + REST_OF_LINE + PAYLOAD)
+    + (TEXT_VALUE.part("producer_id", "state").loose() + TEXT_VALUE.label("partitions") + rb"\[\],")
 )
 _FIXED_BYTES = 2 + 8 + 2 + 4 + 1 + 8 + 8
 _STRING_BYTES, _ARRAY_BYTES, _PARTITION_BYTES = 2, 4, 4
@@ -90,7 +95,7 @@ def _text_versions(partitions: Iterable[Row], value_bytes: int) -> set[int]:
 def _next_version(text: bytes) -> int | None:
     """The version of the first value without partitions in a text; None where there is none."""
     found = _UNLISTED.search(text)
-    return min(_text_versions((), int(found[1])), default=None) if found else None
+    return min(_text_versions((), int(found["value_bytes"])), default=None) if found else None
 
 
 def _versions_between(before: int | None, after: int | None) -> set[int]:

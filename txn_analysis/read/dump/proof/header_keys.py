@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from txn_analysis.kafka.batch_format import CODECS
+from txn_analysis.read.dump.forms import RECORD
 from txn_analysis.read.dump.proof.record_rest import Form, content_proof, shown_records
 from txn_analysis.read.dump.proof.record_sizes import REPLACED
 from txn_analysis.read.dump.proof.record_walk import BatchRange
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 _BATCH_HEADER_BYTES = 61
 _PLAIN = CODECS.index("none")
-_OFFSET = re.compile(rb"(?m)^\| offset: (\d{1,19}) ")
+_OFFSET = re.compile(b"(?m)^" + RECORD.part("offset").bounded("offset") + b" ")
 # How much better than ours a client's compression may be: than LZMA, and than the faster zlib.
 _THAN_LZMA, _THAN_ZLIB = 0.8, 0.5
 _LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 6}]

@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 
 from txn_analysis.kafka.batch_format import END_MARKERS, MARKER_VALUE_BYTES
 from txn_analysis.read.dump.field_reader import read_alike
-from txn_analysis.read.dump.forms import MARKER_FORMS, MARKER_LINE
+from txn_analysis.read.dump.forms import MARKER_FORMS
 from txn_analysis.read.dump.proof.record_sizes import read_heads
 from txn_analysis.read.dump.proof.record_walk import BatchRange, measure_lines, measure_records
+from txn_analysis.read.dump.record_expressions import MARKER_LINE
 from txn_analysis.read.dump.regions import Regions
 
 if TYPE_CHECKING:

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from txn_analysis.read.dump.forms import RECORD_PREFIX
+from txn_analysis.kafka.batch_format import TIMES
+from txn_analysis.read.dump.forms import RECORD
+from txn_analysis.read.dump.line_form import word
 from txn_analysis.read.dump.proof.record_sizes import KEY, PAYLOAD, REPLACED, is_encoded_otherwise
 from txn_analysis.read.dump.proof.record_walk import BatchRange, measure_records, stated_sizes
+from txn_analysis.read.dump.record_expressions import RECORD_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -23,7 +26,8 @@ Sizes = tuple[int, int]
 """Bytes of a record's key and value; -1 for none."""
 
 _NO_CONTENT: Sizes = (-1, -1)
-_TIMESTAMP = re.compile(rb"(?:CreateTime|LogAppendTime): (\d+)")
+_TIME = RECORD.part("timestamp_type", "timestamp")
+_TIMESTAMP = re.compile(_TIME.bounded("timestamp", timestamp_type=word(*TIMES).bounded, timestamp=rb"\d+"))
 _MOST_SIZES = 64  # a text that shows so many is not looked at further: it can end as one of them
 _CONTINUATIONS = bytes(range(0x80, 0xC0))  # in UTF-8, of a character that began before
 _MOST_QUESTION_BYTES = 4  # of a character that a terminal's charset replaced by `?`

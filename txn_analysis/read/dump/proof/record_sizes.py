@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.read.dump.forms import RECORD_HEAD
 from txn_analysis.read.dump.proof.without_payload import RecordHeads, read_bare_heads
+from txn_analysis.read.dump.record_expressions import RECORD_HEAD
 
 if TYPE_CHECKING:
     from txn_analysis.columns.arrays import Array

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from txn_analysis.read.dump.forms import BATCH_LINE_START, LEGACY_BATCH_LINE_START, RECORD_LINE_START, RECORD_PREFIX
+from txn_analysis.read.dump.forms import BATCH_LINE_START, LEGACY_BATCH_LINE_START, RECORD_LINE_START
 from txn_analysis.read.dump.proof.record_sizes import KEY, PAYLOAD, REPLACED, is_encoded_otherwise
+from txn_analysis.read.dump.record_expressions import RECORD_PREFIX
 
 if TYPE_CHECKING:
     import re
@@ -83,7 +84,7 @@ def measure_records(
 
 def stated_sizes(head: re.Match[bytes]) -> tuple[int, int]:
     """Bytes of key and value that the head of a record line states (RECORD_PREFIX); -1 for none."""
-    return int(head["key"] or head["key28"]), int(head["value"] or head["value28"])
+    return int(head["key_bytes"] or head["key_bytes28"]), int(head["value_bytes"] or head["value_bytes28"])
 
 
 def measure_lines(text: bytes, batch: BatchRange) -> Measured:
