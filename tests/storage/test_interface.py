@@ -58,9 +58,11 @@ def test_a_slice_is_replaced_as_a_whole(warehouse: Warehouse) -> None:
 
 def test_of_a_table_without_partitions_the_slice_is_its_rows_with_that_value(warehouse: Warehouse) -> None:
     for run_id, cluster in (("a", "east"), ("b", "east"), ("a", "west")):
-        warehouse.replace_rows([row_of(RUNS, run_id=run_id, cluster=cluster)], RUNS, run_id=run_id)
-    found = {row["run_id"]: row["cluster"] for row in warehouse.listed(RUNS, "run_id", "cluster")}
-    assert found == {"a": "west", "b": "east"}
+        row = row_of(RUNS, run_id=run_id, cluster=cluster, table_versions={"inputs": 3})
+        warehouse.replace_rows([row], RUNS, run_id=run_id)
+    found = warehouse.listed(RUNS, "run_id", "cluster", "table_versions")
+    assert {row["run_id"]: row["cluster"] for row in found} == {"a": "west", "b": "east"}
+    assert [row["table_versions"] for row in found] == [{"inputs": 3}, {"inputs": 3}]
 
 
 def test_only_rows_that_hold_a_wanted_value_in_each_column_are_given(warehouse: Warehouse) -> None:

@@ -21,7 +21,7 @@ from txn_analysis.storage.on_spark.tables import create_table, definition_of, ne
 from txn_analysis.storage.on_spark.tasks import named_rows, rows_named, told_rows
 from txn_analysis.storage.on_spark.types import frame_of, spark_schema
 from txn_analysis.storage.place import check_writable
-from txn_analysis.storage.row_batches import of_names
+from txn_analysis.storage.row_batches import of_names, plain_rows
 from txn_analysis.storage.table_versions import bring_up_to_date, differences
 from txn_analysis.storage.warehouse import MOST_ATTEMPTS, Warehouse, too_busy
 from txn_analysis.tables import ALL_TABLES
@@ -98,9 +98,7 @@ class SparkWarehouse(Warehouse):
 
     def replace(self, rows: Sequence[pa.RecordBatch], table: Table, **slice_of: str) -> None:
         """As of `Warehouse`."""
-        self._replace(
-            frame_of(self.spark, (row for batch in rows for row in batch.to_pylist()), table), table, slice_of
-        )
+        self._replace(frame_of(self.spark, plain_rows(rows), table), table, slice_of)
 
     def replace_by(self, frame: DataFrame, rows_of: RowMaker | None, table: Table, **slice_of: str) -> None:
         """As of `Warehouse`."""
