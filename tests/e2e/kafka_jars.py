@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
-import txn_analysis
+from txn_analysis.spark.delta_jars import IVY_SETTINGS
 
 VERSIONS = ("2.8.2", "3.9.1", "4.2.0", "4.3.1")
 CACHE = Path(__file__).parents[2] / ".kafka"
@@ -63,11 +63,11 @@ def _fetch(version: str, folder: Path) -> None:
         wanted.append(("org.apache.kafka", "kafka-tools", version))
     module = folder / "ivy.xml"
     module.write_text(_MODULE.format("".join(_DEPENDENCY.format(*artifact) for artifact in wanted)))
-    pyspark, package = find_spec("pyspark"), Path(txn_analysis.__file__).parent
+    pyspark = find_spec("pyspark")
     assert pyspark is not None
     assert pyspark.origin is not None
     (ivy,) = Path(pyspark.origin).parent.glob("jars/ivy-*.jar")
-    words: list[str | Path] = ["-settings", package / "ivysettings.xml", "-ivy", module, "-cache", folder / "ivy"]
+    words: list[str | Path] = ["-settings", IVY_SETTINGS, "-ivy", module, "-cache", folder / "ivy"]
     pattern = folder / "[artifact]-[revision](-[classifier]).[ext]"
     command = ["java", "-jar", ivy, *words, "-types", "jar", "bundle", "-retrieve", pattern, "-warn"]
     try:

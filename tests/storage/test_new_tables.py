@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.table_rows import row_of
 from txn_analysis.storage.local.new_tables import create_table_here
+from txn_analysis.storage.local.warehouse import LocalWarehouse
 from txn_analysis.storage.on_spark.tables import create_table, newest_version
-from txn_analysis.tables import ALL_TABLES
+from txn_analysis.tables import ALL_TABLES, FINDINGS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
     from txn_analysis.tables import Table
@@ -54,6 +56,22 @@ def test_delta_reads_it(spark: SparkSession, tmp_path: Path) -> None:
         create_table_here(tmp_path / table.name, table)
         assert newest_version(spark, str(tmp_path / table.name)) == 0
         assert spark.read.format("delta").load(str(tmp_path / table.name)).schema.names == table.names
+
+
+def test_delta_reads_it_after_a_night_whose_disk_was_full_before_the_checksum(
+    spark: SparkSession, empty_warehouse: Path, tmp_path: Path
+) -> None:
+    warehouse = LocalWarehouse(spark, Path(shutil.copytree(empty_warehouse, tmp_path / "warehouse")))
+    for run_id in ("before", "full"):
+        warehouse.replace_rows([row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
+    newest = max((tmp_path / "warehouse" / FINDINGS.name / "_delta_log").glob("0*.crc"))
+    newest.unlink()
+    warehouse = LocalWarehouse(spark, tmp_path / "warehouse")
+    warehouse.replace_rows([row_of(FINDINGS, run_id="after")], FINDINGS, run_id="after")
+    found = spark.read.format("delta").load(warehouse.path(FINDINGS))
+    assert found.filter("run_id <> 'full'").count() == 2
+    spark.sql(f"DELETE FROM delta.`{warehouse.path(FINDINGS)}` WHERE run_id = 'full'")
+    assert sorted(row.run_id for row in found.select("run_id").collect()) == ["after", "before"]
 
 
 def test_one_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 DELTA_VERSION = "4.4.0"
 DELTA_ARTIFACT = "delta-spark_4.2_2.13"
 DELTA_COORDINATES = f"io.delta:{DELTA_ARTIFACT}:{DELTA_VERSION}"
+IVY_SETTINGS = Path(__file__).with_name("ivysettings.xml")
+"""Where Ivy, which comes with Spark, looks for jars."""
 
 # Everything that Delta asks for beside its own jars and the Unity Catalog client: Spark has it, in newer versions.
 _IN_SPARK = "com.*:*,org.*:*,javax.*:*,commons-*:*,io.airlift:*"
@@ -100,7 +102,7 @@ def _fetch(work: Path) -> None:
     conf = {
         "spark.jars.packages": DELTA_COORDINATES,
         "spark.jars.excludes": _IN_SPARK,
-        "spark.jars.ivySettings": str(Path(__file__).with_name("ivysettings.xml")),
+        "spark.jars.ivySettings": str(IVY_SETTINGS),
         "spark.jars.ivy": str(work),
     }
     options = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]

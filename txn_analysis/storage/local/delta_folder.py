@@ -180,24 +180,27 @@ class DeltaFolder:
 
     def _put_sum(self, counted: dict[str, int]) -> None:
         """The checksum of the next version, without which Spark counts a table's files when it looks at it first."""
-        known = self._sum_of(self.version) or OF_NO_FILES | self._defined()
-        lasting = {name: known[name] for name in _LASTING if name in known}
-        put_lines(self._log / f"{self.version + 1:020}.crc", [{"txnId": str(uuid4())} | counted | lasting])
+        known = self._sum_of(self.version) or self._defined()
+        if known:
+            lasting = {name: known[name] for name in _LASTING if name in known}
+            put_lines(self._log / f"{self.version + 1:020}.crc", [{"txnId": str(uuid4())} | counted | lasting])
 
     def _defined(self) -> dict[str, Any]:
-        """The table's definition in the form of the log; whoever wrote its last version left no checksum."""
-        known, protocol = self._table.metadata(), self._table.protocol()
-        metadata = {
-            "id": str(known.id),
-            "description": known.description,
-            "format": {"provider": "parquet", "options": {}},
-            "schemaString": self._table.schema().to_json(),
-            "partitionColumns": known.partition_columns,
-            "configuration": known.configuration,
-            "createdTime": known.created_time,
+        """What lasts, from the commits; whoever wrote the last version left no checksum, as on a disk that was full.
+
+        In the log's own words: Spark takes a table for damaged whose checksum has them in another order. Empty where
+        some commits are in a checkpoint alone, or say what only the library of their writer counts.
+        """
+        try:
+            texts = [(self._log / f"{version:020}.json").read_text("utf-8") for version in range(self.version + 1)]
+        except FileNotFoundError:
+            return {}
+        said = {
+            name: action for text in texts for line in text.splitlines() for name, action in json.loads(line).items()
         }
-        versions = {"minReaderVersion": protocol.min_reader_version, "minWriterVersion": protocol.min_writer_version}
-        return {"metadata": metadata, "protocol": versions}
+        if said.keys() & {"txn", "domainMetadata"}:
+            return {}
+        return OF_NO_FILES | {"metadata": said["metaData"], "protocol": said["protocol"]}
 
     def _sum_of(self, version: int) -> dict[str, Any]:
         try:
