@@ -8,6 +8,7 @@ import pytest
 
 from tests.acceptance.captures import SEGMENTS, Variant
 from txn_analysis.errors import ConfigError
+from txn_analysis.judge.endings import ENDINGS
 from txn_analysis.judge.rules import RULES
 from txn_analysis.questions.ended import EndedFilters, ended_answer
 from txn_analysis.questions.explain import explain
@@ -124,3 +125,27 @@ def test_stale_records_of_an_ended_transaction_are_found_after_the_fact(run_of: 
     assert ended(run_of(STALE), outcome=None, stale=True) == [
         ("risk-engine-2", "trades-eu", 57, "coordinator_timeout", "certain")
     ]
+
+
+@pytest.mark.parametrize("variant", [REPAIRED, VERSION_2, STALE], ids=lambda variant: variant.name)
+@pytest.mark.parametrize("filters", [{}, {"transactional_id_patterns": ("[a-f].*",)}, {"topics": ("orders",)}], ids=str)
+def test_what_is_asked_by_cause_is_what_all_answers_hold(
+    run_of: Callable[[Variant], PastRun], variant: Variant, filters: dict[str, Any]
+) -> None:
+    run, wanted_ids = run_of(variant), Filters(**filters)
+    everything = answered(run, Filters(topics=wanted_ids.topics), EndedFilters(None, None, is_stale=False, limit=9999))
+    of_ids = [row for row in everything if wanted_ids.has_id(row["TransactionalId"])]
+    assert answered(run, wanted_ids, EndedFilters(None, None, is_stale=False, limit=9999)) == of_ids
+    for cause in ENDINGS:
+        found = answered(run, wanted_ids, EndedFilters(None, cause, is_stale=False, limit=9999))
+        assert found == [row for row in of_ids if row["Cause"] == cause]
+        newest = answered(run, wanted_ids, EndedFilters(None, cause, is_stale=False, limit=2))
+        assert newest == found[:2]
+    stale = answered(run, wanted_ids, EndedFilters(None, None, is_stale=True, limit=9999))
+    assert stale == [row for row in of_ids if row["Stale"] is not None]
+
+
+def answered(run: PastRun, filters: Filters, wanted: EndedFilters) -> list[dict[str, Any]]:
+    answer, _ = ended_answer(run, filters, wanted)
+    names = [column.name for column in answer.columns]
+    return [dict(zip(names, row, strict=True)) for row in answer.rows]

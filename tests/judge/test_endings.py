@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.coordinator.builders import record
-from txn_analysis.judge.endings import EndedTransaction, IdHistory, ending_of
+from txn_analysis.judge.endings import EndedTransaction, IdHistory, ending_of, explains_before_ms
 
 if TYPE_CHECKING:
     from txn_analysis.kafka.transactions import StateRecord
@@ -155,3 +156,29 @@ def test_a_commit_of_two_epochs_held_records_of_an_older_one() -> None:
     history = IdHistory([ongoing(4), record("PrepareCommit", START_MS + 10, epoch=4, start_ms=START_MS)])
     row = ended(START_MS + 10, 4, "COMMIT", first_producer_epoch=3, max_producer_epoch=4)
     assert ending_of(row, history, 0).stale_because == "its first batch has epoch 3, its transaction ran at 4"
+
+
+def test_an_end_long_before_the_first_record_has_no_cause() -> None:
+    chance, explained = random.Random(5), 0
+    for _ in range(4_000):
+        records = [
+            record(
+                chance.choice(["Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"]),
+                START_MS + 1_000 * chance.randrange(30),
+                epoch=chance.choice([3, 4]),
+                start_ms=START_MS,
+                recorded_ms=START_MS + 1_000 * chance.randrange(30),
+            )
+            for _ in range(chance.randrange(1, 4))
+        ]
+        row = ended(
+            START_MS + 1_000 * chance.randrange(-15, 30), chance.choice([3, 4]), chance.choice(["ABORT", "COMMIT"])
+        )
+        skew_ms = chance.choice([0, 500, 12_000])
+        found = ending_of(row, IdHistory(records), skew_ms)
+        first_ms = min(ms for r in records for ms in (r.recorded_ms, r.last_update_ms) if ms is not None)
+        if found.cause.name != "unexplained" or found.stale_because is not None:
+            explained += 1
+            assert row.end_timestamp_ms is not None
+            assert row.end_timestamp_ms >= first_ms - explains_before_ms(skew_ms)
+    assert explained > 500

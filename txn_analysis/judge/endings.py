@@ -131,6 +131,11 @@ def ending_of(ended: EndedTransaction, history: IdHistory, max_clock_skew_ms: in
     return Ending(_of_decision(ended, history, index, ongoing), stale)
 
 
+def explains_before_ms(max_clock_skew_ms: int) -> int:
+    """How long before the first record of its id an end may lie, and have another cause than `unexplained`."""
+    return max(max_clock_skew_ms, TAKEN_OVER_WITHIN_MS)
+
+
 def _cause(
     name: str, confidence: Confidence, evidence: Sequence[str | None], against: Sequence[str | None]
 ) -> FoundCause:

@@ -11,16 +11,18 @@ import pyarrow.compute as pc
 
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.ended import ended_with
-from txn_analysis.judge.endings import ENDINGS, IdHistory
+from txn_analysis.judge.endings import ENDINGS, UNEXPLAINED, IdHistory, explains_before_ms
 from txn_analysis.questions.ended_rows import ended_rows, newest, with_previous_ends
 from txn_analysis.report.answer import Answer, Column
 from txn_analysis.runs.asked_states import histories, record_counts
+from txn_analysis.runs.named_producers import named_producers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from txn_analysis.judge.ended import Ended
     from txn_analysis.questions.filters import Filters
+    from txn_analysis.runs.named_producers import NamedProducers
     from txn_analysis.runs.past_run import PastRun
 
 ENDED_COLUMNS = (
@@ -39,7 +41,9 @@ ENDED_COLUMNS = (
     Column("EvidenceAgainst"),
 )
 _IN_TEXT = len(ENDED_COLUMNS) - 2
-_AT_ONCE = 1 << 16
+_DATED = ("producer_id", "end_timestamp_ms")
+_RECORDS_AT_ONCE = 1 << 16
+_ROWS_OF_A_RECORD = 8  # a record is held as an object, a row in columns
 
 
 @dataclass(frozen=True)
@@ -64,26 +68,63 @@ class EndedFilters:
 def ended_answer(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[Answer, int]:
     """The wanted ended transactions, newest first, and how many more there are."""
     if filters.transactional_id_patterns or wanted.cause is not None or wanted.is_stale:
-        shown, number = _newest_that_fit(_all_explained(run, filters, wanted), filters, wanted)
+        shown, number = _of_a_cause(run, filters, wanted)
     else:
         last, number = newest(ended_rows(run, wanted.outcome, **filters.rows), wanted.limit)
-        shown = [] if last is None else sorted(_explained_of(run, last), key=_newest_first)
+        shown = sorted(_explained_of(run, last), key=_newest_first)
     return Answer(ENDED_COLUMNS, tuple(map(_row, shown)), _IN_TEXT), number - len(shown)
 
 
-def _all_explained(run: PastRun, filters: Filters, wanted: EndedFilters) -> Iterator[Ended]:
-    """Every transaction that may be wanted, with its cause; some producers after the others."""
+def _of_a_cause(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[list[Ended], int]:
+    """Those that have the wanted cause or id: the newest, and how many there are.
+
+    Most transactions ended before the first record that is left of their ids: their columns alone say so.
+    """
+    named = named_producers(run)
+    shown, number = _newest_that_fit(_with_records(run, filters, wanted, named), filters, wanted)
+    if wanted.is_stale or wanted.cause not in {None, UNEXPLAINED}:
+        return shown, number
+    last, more = newest(_before_records(run, filters, wanted, named), wanted.limit)
+    return sorted([*shown, *_explained_of(run, last)], key=_newest_first)[: wanted.limit], number + more
+
+
+def _with_records(run: PastRun, filters: Filters, wanted: EndedFilters, named: NamedProducers) -> Iterator[Ended]:
+    """Every transaction that a record may explain, with its cause; some producers after the others."""
+    producers = named.of_ids(filters.has_id)
     counts = Counter[int]()
-    for batch in ended_rows(run, wanted.outcome, "producer_id", **filters.rows):
-        counts.update(_counted(batch["producer_id"]))
-    for producer_ids in _groups(run, counts):
-        rows = ended_rows(run, wanted.outcome, **filters.places, producer_id=producer_ids)
-        yield from _explained(run, pa.Table.from_batches(rows))
+    for batch in ended_rows(run, wanted.outcome, *_DATED, **filters.rows) if len(producers) else ():
+        counts.update(_counted(batch.filter(_has_records(run, batch, named))["producer_id"]))
+    records = dict(zip(named.producer_ids.to_pylist(), named.record_counts.to_pylist(), strict=True))
+    for producer_ids in _groups({p: counts[p] for p in producers.to_pylist() if counts[p]}, records):
+        rows = pa.Table.from_batches(ended_rows(run, wanted.outcome, **filters.places, producer_id=producer_ids))
+        yield from _explained(run, rows.filter(_has_records(run, rows, named)).combine_chunks())
 
 
-def _explained_of(run: PastRun, rows: pa.Table) -> Iterator[Ended]:
+def _before_records(
+    run: PastRun, filters: Filters, wanted: EndedFilters, named: NamedProducers
+) -> Iterator[pa.RecordBatch]:
+    """The rows that no record explains, of producers whose transactional id is wanted."""
+    ids = named.first_ids.to_pylist()
+    is_id = pa.array([filters.has_id(name) for name in ids], pa.bool_())
+    for batch in ended_rows(run, wanted.outcome, **filters.rows):
+        place = pc.index_in(batch["producer_id"], named.producer_ids)
+        is_wanted = pc.fill_null(is_id.take(place), filters.has_id(None))
+        yield batch.filter(pc.and_not(is_wanted, _has_records(run, batch, named)))
+
+
+def _has_records(run: PastRun, rows: pa.RecordBatch | pa.Table, named: NamedProducers) -> pa.Array:
+    """Whether the ids of each row's producer have records old enough to explain its end; see `ending_of`."""
+    first_ms = named.first_ms.take(pc.index_in(rows["producer_id"], named.producer_ids))
+    since_ms = pc.subtract(first_ms, explains_before_ms(run.settings.max_clock_skew_ms))
+    return pc.fill_null(pc.greater_equal(rows["end_timestamp_ms"], since_ms), fill_value=False)
+
+
+def _explained_of(run: PastRun, rows: pa.Table | None) -> Iterator[Ended]:
     """Some ended transactions that are at hand, with their causes."""
-    for producer_ids in _groups(run, _counted(rows["producer_id"])):
+    if rows is None:
+        return
+    counts = _counted(rows["producer_id"])
+    for producer_ids in _groups(counts, record_counts(run, counts)):
         is_theirs = pc.is_in(rows["producer_id"], pa.array(producer_ids, pa.int64()))
         yield from _explained(run, rows.filter(is_theirs).combine_chunks())
 
@@ -93,13 +134,13 @@ def _counted(producer_ids: pa.Array) -> Counter[int]:
     return Counter(dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)))
 
 
-def _groups(run: PastRun, ended: Counter[int]) -> Iterator[list[int]]:
+def _groups(ended: Mapping[int, int], records: Mapping[int, int]) -> Iterator[list[int]]:
     """Producer ids, as many at a time as their transactions and the coordinator's records of them can be held of."""
     group: list[int] = []
-    number, records = 0, record_counts(run, ended) if ended else Counter[int]()
+    number = 0
     for producer_id in sorted(ended):
-        own = ended[producer_id] + records[producer_id]
-        if group and number + own > _AT_ONCE:
+        own = ended[producer_id] // _ROWS_OF_A_RECORD + records.get(producer_id, 0)
+        if group and number + own > _RECORDS_AT_ONCE:
             yield group
             group, number = [], 0
         group.append(producer_id)
