@@ -11,13 +11,12 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks import results
 from benchmarks.bench import GIB, Bench
 from benchmarks.processes import FailedError
-from benchmarks.report import results
+from benchmarks.report import results_page
 from benchmarks.sizing import FIGURES, PAGE, page
 from benchmarks.steps import STEPS, Figures, answers_differ, run_step
-
-RESULTS = Path(__file__).with_name("RESULTS.md")
 
 
 def measure(bench: Bench) -> tuple[Figures, dict[str, str]]:
@@ -64,10 +63,10 @@ def main() -> int:
         bench = Bench(Path(work), sizes_bytes, chosen.repeats)
         figures, failures = measure(bench)
     command = f"python -m benchmarks --small {chosen.small:g} --large {chosen.large:g} --repeats {chosen.repeats}"
-    found = results(figures, failures, command, f"{datetime.now(UTC):%Y-%m-%d}")
+    found = results_page(figures, failures, command, f"{datetime.now(UTC):%Y-%m-%d}")
     print(found)
     if not chosen.dry:
-        RESULTS.write_text(found, encoding="utf-8")
+        results.write(found)
         FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         PAGE.write_text(page(), encoding="utf-8")
     if answers_differ(figures):

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.event_log import Events, read_events
-from benchmarks.processes import FailedError, run
+from benchmarks.processes import FailedError
+from benchmarks.versions import THIS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from benchmarks.processes import Finished
+    from benchmarks.versions import Version
 
 _STAGE = re.compile(r"txn-analysis: (\w[\w ]*)(?:: .*)? \.\.\. ([\d.]+) s")
 
@@ -41,7 +42,9 @@ class Audit:
         return self.process.seconds
 
 
-def audit(paths: Sequence[Path], warehouse: Path, *words: str, events_to: Path | None = None) -> Audit:
+def audit(
+    paths: Sequence[Path], warehouse: Path, *words: str, events_to: Path | None = None, by: Version = THIS
+) -> Audit:
     """Audit files into a warehouse.
 
     Args:
@@ -49,13 +52,13 @@ def audit(paths: Sequence[Path], warehouse: Path, *words: str, events_to: Path |
         warehouse: where the tables go.
         words: further options.
         events_to: a folder for Spark's event log, which is read and removed; it costs some tenths of a second.
+        by: the version that audits.
 
     Raises:
         FailedError: it ended with an error; findings are none.
     """
-    command = [sys.executable, "-m", "txn_analysis", "audit", *words, "--warehouse", str(warehouse)]
-    command += ["--exit-zero", "--format", "json", *map(str, paths)]
-    process = run(command, _logging_to(events_to) if events_to else None)
+    given: list[str | Path] = ["audit", *words, "--warehouse", warehouse, "--exit-zero", "--format", "json", *paths]
+    process = by.run(*given, extra_env=_logging_to(events_to) if events_to else None)
     try:
         findings = json.loads(process.stdout)["findings"]
     except (ValueError, KeyError) as error:

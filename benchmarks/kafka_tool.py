@@ -1,18 +1,24 @@
-"""Kafka's own `kafka-dump-log`, from the jars that the end-to-end tests start brokers from."""
+"""Kafka's own `kafka-dump-log` and `kafka-transactions`, from the jars that the end-to-end tests start brokers from."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from benchmarks.processes import FailedError, run
+from tests.e2e.broker import QUIET
 from tests.e2e.kafka_jars import FetchError, class_path, dump_tool
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from benchmarks.processes import Finished
 
 KAFKA_VERSION = "4.2.0"
+BROKER_VERSION = "4.3.1"
+TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
+_OF_ITS_SCRIPT = ("-Xmx256M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
+"""Java's options, as `kafka-run-class.sh` gives them."""
 
 
 def dump_log(segments: list[Path], output: Path) -> Finished:
@@ -21,10 +27,24 @@ def dump_log(segments: list[Path], output: Path) -> Finished:
     Raises:
         FailedError: the tool failed, or cannot be fetched.
     """
+    files = ",".join(map(str, segments))
+    return _run(KAFKA_VERSION, ("-Xmx256m",), dump_tool(KAFKA_VERSION), "--files", files, output=output)
+
+
+def transactions_help() -> Finished:
+    """`kafka-transactions.sh --help`: what a command of Kafka's takes to start; errors as of `dump_log`."""
+    return _run(BROKER_VERSION, _OF_ITS_SCRIPT, TRANSACTIONS, "--help")
+
+
+def find_hanging(bootstrap: str) -> Finished:
+    """`kafka-transactions.sh find-hanging` of all that a live broker leads; errors as of `dump_log`."""
+    words = ("--bootstrap-server", bootstrap, "find-hanging", "--broker-id", "1")
+    return _run(BROKER_VERSION, _OF_ITS_SCRIPT, TRANSACTIONS, *words)
+
+
+def _run(version: str, java: Sequence[str], tool: str, *words: str, output: Path | None = None) -> Finished:
     try:
-        jars = class_path(KAFKA_VERSION)
+        jars = class_path(version)
     except FetchError as error:
         raise FailedError(str(error)) from error
-    files = ",".join(map(str, segments))
-    quiet = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-Dlog4j2.level=ERROR")
-    return run(["java", "-Xmx256m", *quiet, "-cp", jars, dump_tool(KAFKA_VERSION), "--files", files], output=output)
+    return run(["java", *java, *QUIET, "-cp", jars, tool, *words], output=output)

@@ -27,8 +27,8 @@ _HELD = "Inputs were in the page cache."
 _PACKAGES = ("pyspark", "delta-spark", "pyarrow", "numpy", "duckdb")
 
 
-def results(figures: Figures, failures: Mapping[str, str], command: str, day: str) -> str:
-    """The whole page.
+def results_page(figures: Figures, failures: Mapping[str, str], command: str, day: str) -> str:
+    """The sections that `make bench` writes.
 
     Args:
         figures: what the steps measured, by name.

@@ -34,7 +34,9 @@ BATCH_BYTES = (681, 16384)  # of the two log directories
 
 _NEW_SHARE = 0.01
 _FIXED_REPEATS = 3
-_TINY = Path(__file__).parents[1] / "data/cases/kafka-4.2-tv2/capture-1"
+_CAPTURE = Path(__file__).parents[1] / "data/cases/kafka-4.2-tv2/capture-1"
+TINY = (_CAPTURE / "segments", _CAPTURE / "transaction-state")
+OF_TINY = ("--transaction-state-partitions", "4", "--max-clock-skew-ms")
 
 
 def shallow_inputs(bench: Bench) -> Figures:
@@ -134,8 +136,7 @@ def deep(bench: Bench) -> Figures:
 def fixed(bench: Bench) -> Figures:
     """Audit a tiny capture, and start a bare Spark session that writes one Delta table once."""
     repeats = max(bench.repeats, _FIXED_REPEATS)
-    words = ("--transaction-state-partitions", "4", "--max-clock-skew-ms", "0")
-    tiny = bench.audits({"tiny": [_TINY / "segments", _TINY / "transaction-state"]}, *words, repeats=repeats)
+    tiny = bench.audits({"tiny": [*TINY]}, *OF_TINY, "0", repeats=repeats)
     bare = fastest({"bare_session": lambda: _isolated("session", _made(bench.work / "isolated"))}, repeats)
     return _of_audits(tiny) | _seconds(bare)
 
