@@ -17,7 +17,7 @@ from tests.log_dir.reading import Segment
 from tests.oracle.history import histories
 from tests.oracle.model import Batch, History
 from txn_analysis.kafka.sections import LOG_KINDS
-from txn_analysis.read.inputs.accounting import rejected_in_log, rejected_outside, unproven_spans
+from txn_analysis.read.inputs.accounting import ReadPiece, rejected_in_log, rejected_outside, unproven_spans
 from txn_analysis.read.inputs.byte_ranges import split_ranges
 from txn_analysis.read.inputs.planned_input import ScanRange
 from txn_analysis.read.log_dir import survey as broker_survey
@@ -136,10 +136,10 @@ def test_a_header_that_no_broker_writes_ends_what_is_understood(at: int, field: 
 def test_what_is_not_understood_is_accounted_for_by_its_reason() -> None:
     found = Segment.of(file_of(data(0)) + b"garbage of a kind that no broker writes")
     plan, size = found.plan, len(file_of(data(0)))
-    piece = {"text_start_bytes": 0, "text_end_bytes": size, "text_gaps": []}
+    piece = ReadPiece("input", 0, 0, size, (), 0, size, 0, 0, None)
     (section,) = plan.sections
 
-    def accounted(*pieces: dict[str, Any]) -> list[tuple[int, int, str]]:
+    def accounted(*pieces: ReadPiece) -> list[tuple[int, int, str]]:
         spans = rejected_in_log(plan, section, unproven_spans(section, pieces))
         return [(span.offset_bytes, span.length_bytes, span.reason) for span in spans]
 

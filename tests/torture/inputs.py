@@ -21,7 +21,14 @@ from txn_analysis.log.rivals import UNCUT
 from txn_analysis.log.summary import fold
 from txn_analysis.read.dump.scan import scan_range
 from txn_analysis.read.dump.snapshot_lines import read_snapshot_section, read_txnindex_section
-from txn_analysis.read.inputs.accounting import RejectedSpan, rejected_in_log, rejected_outside, unproven_spans
+from txn_analysis.read.inputs.accounting import (
+    ReadPiece,
+    RejectedSpan,
+    TextGap,
+    rejected_in_log,
+    rejected_outside,
+    unproven_spans,
+)
 from txn_analysis.read.inputs.byte_ranges import split_ranges
 from txn_analysis.read.inputs.find_files import SourceFile
 from txn_analysis.read.inputs.planned_input import PlannedInput, Section, plan_text
@@ -185,7 +192,9 @@ def _records(text: Text, input_id: str, section: Section) -> list[Row | Rejected
 def _rejected_in_logs(planned: PlannedInput, pieces: list[Row]) -> list[RejectedSpan]:
     by_section = defaultdict(list)
     for piece in pieces:
-        by_section[piece["section_index"]].append(piece)
+        gaps = tuple(TextGap(**gap) for gap in piece["text_gaps"])
+        read = {name: piece[name] for name in ReadPiece._fields} | {"text_gaps": gaps}
+        by_section[piece["section_index"]].append(ReadPiece(**read))
     logs = [section for section in planned.sections if section.kind == "log"]
     return [r for s in logs for r in rejected_in_log(planned, s, unproven_spans(s, by_section[s.index]))]
 

@@ -6,10 +6,10 @@ the true lines, each of the two tasks follows its own, and only the positions sh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from txn_analysis.log.pieces import LogPiece
 
@@ -45,20 +45,6 @@ class Placed(Protocol):
 
     @property
     def max_moment_ms(self) -> int | None: ...  # noqa: D102
-
-
-class PiecePlace(NamedTuple):
-    """Where a piece lies, as the task that folded it tells."""
-
-    first_position: int
-    end_position: int
-    text_start_bytes: int
-    max_moment_ms: int | None
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> PiecePlace:
-        """From a row of `log_pieces` with these columns."""
-        return cls._make(map(row.__getitem__, cls._fields))
 
 
 _Piece = TypeVar("_Piece", bound=Placed)

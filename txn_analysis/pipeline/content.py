@@ -3,22 +3,91 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.columns.records import records_of
+from txn_analysis.depth import Depth
 from txn_analysis.kafka.sections import LOG_KINDS
-from txn_analysis.log.rivals import PiecePlace, certain_moment_ms, rival_positions
-from txn_analysis.pipeline.ingest_tasks import MOMENTS, PLACES, REJECTED
-from txn_analysis.read.inputs.accounting import RejectedSpan
-from txn_analysis.tables.inputs import READING_VERSION, SECTION
+from txn_analysis.log.rivals import certain_moment_ms, rival_positions
+from txn_analysis.pipeline.ingest_tasks import MOMENTS, PLACES, REJECTED, Moment
+from txn_analysis.read.inputs.accounting import ReadPiece, RejectedSpan
+from txn_analysis.storage.commits import FOUND_BY_READING
+from txn_analysis.tables.inputs import READING_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pyarrow as pa
 
+    from txn_analysis.columns.records import Record
     from txn_analysis.log.sections import SectionKey
     from txn_analysis.read.inputs.planned_input import PlannedInput, Section
+
+
+ContentKey = tuple[str, str | None]
+"""An input, and what it was recognised as: what was not understood may be by a newer version."""
+
+
+class ReadSection(NamedTuple):
+    """One of the `sections` in a row of `inputs`."""
+
+    section_index: int
+    kind: str
+    dump_path: str
+    topic: str
+    partition: int
+    file_base_offset: int
+    first_offset: int | None
+    end_offset: int | None
+    text_start_bytes: int
+    text_end_bytes: int
+    torn_bytes: int
+    is_start_proven: bool
+    grammar: str
+    has_batches: bool | None = None
+    stated: str | None = None
+    rival_positions: tuple[int, ...] | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """All that can be kept of it is kept: its batches as well, if it has any."""
+        return bool(self.has_batches) or self.kind not in LOG_KINDS or self.first_offset is None
+
+
+class ReadInput(NamedTuple):
+    """One row of `inputs`; early versions have no `reading_version` and no `sections`."""
+
+    cluster: str
+    capture: str
+    input_id: str
+    ingest_id: str | None
+    path: str
+    kind: str | None
+    grammar: str | None
+    compression: str | None
+    size_bytes: int
+    text_bytes: int
+    parsed_bytes: int
+    rejected_bytes: int
+    newest_moment_ms: int | None
+    reading_version: int | None
+    problem: str | None
+    sections: tuple[ReadSection, ...] | None
+
+    @property
+    def content(self) -> ContentKey:
+        """Its content, and what it was recognised as."""
+        return self.input_id, self.kind
+
+    def reads_as_now(self, depth: Depth) -> bool:
+        """To read its content again would keep no more of it."""
+        is_full = all(section.is_full for section in self.sections or ())
+        return self.reading_version == READING_VERSION and (depth is Depth.QUICK or is_full)
+
+    def found_as(self, other: ReadInput) -> ReadInput:
+        """The input with what reading found out of another one with the same content."""
+        return self._replace(**{name: getattr(other, name) for name in FOUND_BY_READING})
 
 
 @dataclass
@@ -30,18 +99,19 @@ class Content:
     ingest_id: str
     rejects: list[RejectedSpan] = field(default_factory=list)
     moments_ms: dict[str, int] = field(default_factory=dict)
-    pieces: dict[SectionKey, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+    pieces: dict[SectionKey, list[ReadPiece]] = field(default_factory=lambda: defaultdict(list))
     kept: set[SectionKey] = field(default_factory=set)
 
     def offsets(self, section: SectionKey) -> tuple[int | None, int | None]:
         """The first and the end offset of a section's batches; None where it has none."""
         found = self.pieces.get(section, [])
-        first = min((p["first_offset"] for p in found), default=None)
-        return first, max((p["last_offset"] + 1 for p in found), default=None)
+        first = min((piece.first_offset for piece in found), default=None)
+        return first, max((piece.last_offset + 1 for piece in found), default=None)
 
-    def rival_positions(self, section: SectionKey) -> list[int] | None:
+    def rival_positions(self, section: SectionKey) -> tuple[int, ...] | None:
         """Where two parts of a section's text claim the same batches."""
-        return rival_positions((p["first_position"], p["end_position"]) for p in self.pieces.get(section, []))
+        found = rival_positions((p.first_position, p.end_position) for p in self.pieces.get(section, []))
+        return None if found is None else tuple(found)
 
     def rejects_by_input(self) -> dict[str, list[RejectedSpan]]:
         """The spans that were not understood, by input."""
@@ -51,14 +121,14 @@ class Content:
         return found
 
     def learn(self, told: Mapping[str, pa.Table]) -> None:
-        """Take in what tasks told of what they read; see `ingest.tasks`."""
-        for row in _rows(told, PLACES):
-            self.pieces[row["input_id"], row["section_index"]].append(row)
+        """Take in what tasks told of what they read; see `ingest_tasks`."""
+        for piece in _told(ReadPiece, told, PLACES):
+            self.pieces[piece.input_id, piece.section_index].append(piece)
         for (input_id, _), pieces in self.pieces.items():
-            self._saw(input_id, certain_moment_ms([*map(PiecePlace.of, pieces)]))
-        for row in _rows(told, MOMENTS):
-            self._saw(row["input_id"], row["moment_ms"])
-        self.rejects += [RejectedSpan(**row) for row in _rows(told, REJECTED)]
+            self._saw(input_id, certain_moment_ms(pieces))
+        for moment in _told(Moment, told, MOMENTS):
+            self._saw(moment.input_id, moment.moment_ms)
+        self.rejects += _told(RejectedSpan, told, REJECTED)
 
     def _saw(self, input_id: str, moment_ms: int | None) -> None:
         """A broker's clock in an input; None where it is not known."""
@@ -66,34 +136,51 @@ class Content:
             self.moments_ms[input_id] = max(moment_ms, self.moments_ms.get(input_id, moment_ms))
 
 
-def _rows(told: Mapping[str, pa.Table], name: str) -> list[dict[str, Any]]:
-    return told[name].to_pylist() if name in told else []
+def _told(kind: type[Record], told: Mapping[str, pa.Table], name: str) -> list[Record]:
+    return records_of(kind, told[name]) if name in told else []
 
 
-def input_row(planned: PlannedInput, cluster: str, capture: str, content: Content, rejected: int) -> dict[str, Any]:
-    """One row of `inputs`."""
-    names = ("input_id", "path", "kind", "grammar", "compression", "size_bytes", "text_bytes", "problem")
-    return {name: getattr(planned, name) for name in names} | {
-        "cluster": cluster,
-        "capture": capture,
-        "ingest_id": content.ingest_id,
-        "parsed_bytes": planned.text_bytes - rejected,
-        "rejected_bytes": rejected,
-        "newest_moment_ms": content.moments_ms.get(planned.input_id),
-        "reading_version": READING_VERSION,
-        "sections": [section_row(planned, s, content) for s in planned.sections],
-    }
+def read_input(planned: PlannedInput, cluster: str, capture: str, content: Content, rejected: int) -> ReadInput:
+    """What came of one input; `rejected` are bytes of it."""
+    return ReadInput(
+        cluster=cluster,
+        capture=capture,
+        input_id=planned.input_id,
+        ingest_id=content.ingest_id,
+        path=planned.path,
+        kind=planned.kind,
+        grammar=planned.grammar,
+        compression=planned.compression,
+        size_bytes=planned.size_bytes,
+        text_bytes=planned.text_bytes,
+        parsed_bytes=planned.text_bytes - rejected,
+        rejected_bytes=rejected,
+        newest_moment_ms=content.moments_ms.get(planned.input_id),
+        reading_version=READING_VERSION,
+        problem=planned.problem,
+        sections=tuple([read_section(planned, section, content) for section in planned.sections]),
+    )
 
 
-def section_row(planned: PlannedInput, section: Section, content: Content) -> dict[str, Any]:
-    """One of the `sections` in a row of `inputs`."""
+def read_section(planned: PlannedInput, section: Section, content: Content) -> ReadSection:
+    """What came of one section of an input."""
     key = planned.input_id, section.index
     first_offset, end_offset = content.offsets(key)
-    fields = asdict(section) | {
-        "section_index": section.index,
-        "first_offset": first_offset,
-        "end_offset": end_offset,
-        "rival_positions": content.rival_positions(key),
-        "has_batches": key in content.kept if section.kind in LOG_KINDS else None,
-    }
-    return {name: fields[name] for name in SECTION.names}
+    return ReadSection(
+        section_index=section.index,
+        kind=section.kind,
+        dump_path=section.dump_path,
+        topic=section.topic,
+        partition=section.partition,
+        file_base_offset=section.file_base_offset,
+        first_offset=first_offset,
+        end_offset=end_offset,
+        text_start_bytes=section.text_start_bytes,
+        text_end_bytes=section.text_end_bytes,
+        torn_bytes=section.torn_bytes,
+        is_start_proven=section.is_start_proven,
+        grammar=section.grammar,
+        has_batches=key in content.kept if section.kind in LOG_KINDS else None,
+        stated=section.stated,
+        rival_positions=content.rival_positions(key),
+    )

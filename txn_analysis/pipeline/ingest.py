@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.columns.records import plain, records_of
 from txn_analysis.depth import Depth
 from txn_analysis.errors import InputError
 from txn_analysis.kafka.sections import LOG, LOG_KINDS
 from txn_analysis.log.copies import compared
 from txn_analysis.log.sections import log_sections
-from txn_analysis.pipeline.content import Content, input_row, section_row
+from txn_analysis.pipeline.content import Content, ReadInput, ReadSection, read_input, read_section
 from txn_analysis.pipeline.ingest_tasks import FOLDS, RECORD_KINDS, log_tasks, record_tasks
-from txn_analysis.pipeline.job_progress import followed
+from txn_analysis.pipeline.job_progress import followed, note
 from txn_analysis.read.inputs.accounting import (
     RejectedSpan,
     rejected_bytes,
@@ -25,22 +26,25 @@ from txn_analysis.read.inputs.accounting import (
 )
 from txn_analysis.read.inputs.byte_ranges import split_ranges
 from txn_analysis.read.inputs.find_files import find_files
-from txn_analysis.read.inputs.planned_input import PlannedInput, check_inputs
+from txn_analysis.read.inputs.planned_input import check_inputs
 from txn_analysis.read.inputs.planning import plan_inputs, without_changed
 from txn_analysis.read.log_dir.producer_files import CHANGED
-from txn_analysis.storage.commits import commit_inputs, deepen_inputs, found_by_reading, held_inputs
+from txn_analysis.storage.commits import commit_inputs, deepen_inputs, held_inputs
 from txn_analysis.tables import INPUTS, LOG_BATCHES, REJECTS
 from txn_analysis.tables.inputs import READING_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from typing import Self
 
     from txn_analysis.log.sections import SectionKey
+    from txn_analysis.pipeline.content import ContentKey
+    from txn_analysis.read.inputs.planned_input import PlannedInput
     from txn_analysis.report.progress import Progress
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
 
-_COUNTED = ("text", "parsed", "rejected")
+_COUNTED = ("text_bytes", "parsed_bytes", "rejected_bytes")
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,12 @@ class Ingested:
     text_bytes: int
     parsed_bytes: int
     rejected_bytes: int
+
+    @classmethod
+    def of(cls, rows: Sequence[ReadInput], new_count: int) -> Self:
+        """What some rows of one capture come to."""
+        counted = (sum(getattr(row, name) for row in rows) for name in _COUNTED)
+        return cls(rows[0].capture, len(rows), new_count, *counted)
 
     @property
     def account(self) -> str:
@@ -69,48 +79,67 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     Raises:
         InputError: a file is missing, unreadable or not understood (unless `skip_unrecognised`).
     """
+    planned = _plan(warehouse, paths, settings, progress)
+    held = _held(warehouse, planned)
+    known = {row.content: row for row in held if row.reads_as_now(settings.depth)}
+    new = [p for p in planned if (p.input_id, p.kind) not in known]
+    content = _read_content(warehouse, new, settings, progress) if new else Content(ingest_id="")
+    settled = _settled(planned, content)
+    _write_rejects(warehouse, content)
+    rows = _account(settled, content, known, settings)
+    ingested = Ingested.of(rows, len(new))
+    with progress.stage("account", ingested.account):
+        _commit(warehouse, rows, held, read_otherwise={row.content for row in held} - known.keys())
+    return ingested
+
+
+def _plan(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progress: Progress) -> Sequence[PlannedInput]:
+    """What each file is; every byte was looked at once.
+
+    Raises:
+        InputError: as of `ingest`.
+    """
     files = find_files(paths)
     with progress.stage("plan", total_bytes=sum(file.size_bytes for file in files)) as tell, followed(tell):
         warehouse.create()
         planning = plan_inputs(warehouse.session, files, is_verified=settings.verify)
-        planned = planning.inputs
-        check_inputs(planned, settings.skip_unrecognised)
-        if not any(p.sections for p in planned):
+        check_inputs(planning.inputs, settings.skip_unrecognised)
+        if not any(p.sections for p in planning.inputs):
             raise InputError(["nothing to read: none of the inputs was recognised"])
     if planning.left_out:
-        with progress.stage("pass over", planning.left_out):
-            pass
-    held = held_inputs(warehouse, (p.input_id for p in planned))
-    known = found_by_reading(row for row in held if _is_read_as_now(row, settings.depth))
-    new = [p for p in planned if (p.input_id, p.kind) not in known]
-    content = _read_content(warehouse, new, settings, progress) if new else Content(ingest_id="")
-    planned = _settled(planned, content)
-    _write_rejects(warehouse, content)
-    capture = settings.capture or "capture-" + _digest(p.input_id for p in planned)[:12]
+        note(progress, "pass over", planning.left_out)
+    return planning.inputs
+
+
+def _held(warehouse: Warehouse, planned: Iterable[PlannedInput]) -> list[ReadInput]:
+    """The rows of `inputs` that list any of these contents, of whatever cluster and capture."""
+    return records_of(ReadInput, warehouse.held(INPUTS, input_id=[p.input_id for p in planned]))
+
+
+def _account(
+    settled: Sequence[PlannedInput], content: Content, known: Mapping[ContentKey, ReadInput], settings: Settings
+) -> list[ReadInput]:
+    """One row of `inputs` for each input; content that was read before keeps what was found then."""
+    capture = settings.capture or "capture-" + _digest(p.input_id for p in settled)[:12]
     rejects = content.rejects_by_input()
-    rejected = {p.input_id: rejected_bytes(p, rejects[p.input_id]) for p in planned}
-    rows = [
-        input_row(p, settings.cluster, capture, content, rejected[p.input_id]) | known.get((p.input_id, p.kind), {})
-        for p in planned
-    ]
-    ingested = Ingested(capture, len(planned), len(new), *(sum(r[f"{n}_bytes"] for r in rows) for n in _COUNTED))
-    with progress.stage("account", ingested.account):
-        read_otherwise = {(row["input_id"], row["kind"]) for row in held} - known.keys()
-        if deeper := [row for row in rows if (row["input_id"], row["kind"]) in read_otherwise]:
-            deepen_inputs(warehouse, deeper)
-            held = held_inputs(warehouse, (p.input_id for p in planned))
-        commit_inputs(warehouse, rows, held)
-    return ingested
+    rows = []
+    for planned in settled:
+        rejected = rejected_bytes(planned, rejects[planned.input_id])
+        row = read_input(planned, settings.cluster, capture, content, rejected)
+        rows.append(row.found_as(known.get(row.content, row)))
+    return rows
 
 
-def _is_read_as_now(row: dict[str, Any], depth: Depth) -> bool:
-    """Reading its content again would keep no more of it."""
-    return row["reading_version"] == READING_VERSION and (depth is Depth.QUICK or _is_full(row))
-
-
-def _is_full(row: dict[str, Any]) -> bool:
-    return all(
-        s["has_batches"] for s in row["sections"] or () if s["kind"] in LOG_KINDS and s["first_offset"] is not None
+def _commit(
+    warehouse: Warehouse, rows: Sequence[ReadInput], held: Sequence[ReadInput], read_otherwise: Collection[ContentKey]
+) -> None:
+    """The last write of an ingest, after that of contents that were read less deep, or by an earlier version."""
+    if deeper := [row for row in rows if row.content in read_otherwise]:
+        deepen_inputs(warehouse, [*map(plain, deeper)])
+    commit_inputs(
+        warehouse,
+        [*map(plain, rows)],
+        held_inputs(warehouse, (row.input_id for row in rows)) if deeper else [*map(plain, held)],
     )
 
 
@@ -132,7 +161,7 @@ def _read_content(warehouse: Warehouse, planned: list[PlannedInput], settings: S
     return content
 
 
-def _settled(planned: list[PlannedInput], content: Content) -> list[PlannedInput]:
+def _settled(planned: Sequence[PlannedInput], content: Content) -> Sequence[PlannedInput]:
     """The inputs that count: of a log directory that changed while it was read, only what was still there."""
     changed = {r.input_id for r in content.rejects if r.reason == CHANGED}
     if not changed:
@@ -148,7 +177,7 @@ def _settled(planned: list[PlannedInput], content: Content) -> list[PlannedInput
 
 def _write_rejects(warehouse: Warehouse, content: Content) -> None:
     if content.rejects:
-        rows = [asdict(r) | {"ingest_id": content.ingest_id} for r in content.rejects]
+        rows = [plain(r) | {"ingest_id": content.ingest_id} for r in content.rejects]
         warehouse.replace_rows(rows, REJECTS, ingest_id=content.ingest_id)
 
 
@@ -172,11 +201,15 @@ def _sections_to_keep(
     warehouse: Warehouse, planned: list[PlannedInput], content: Content, cluster: str
 ) -> set[SectionKey]:
     """The new sections whose batches will be compared, with what is here or with what the cluster has already."""
-    new = [section_row(p, s, content) | {"input_id": p.input_id} for p in planned for s in p.sections]
-    own = {(row["input_id"], row["section_index"]) for row in new}
-    return compared(log_sections([*new, *_sections_before(warehouse, cluster)])) & own
+    new = [(p.input_id, read_section(p, s, content)) for p in planned for s in p.sections]
+    held = records_of(_HeldSections, warehouse.held(INPUTS, *_HeldSections._fields, cluster=[cluster]))
+    before = [(row.input_id, section) for row in held for section in row.sections or ()]
+    sections = log_sections(section._asdict() | {"input_id": input_id} for input_id, section in (*new, *before))
+    return compared(sections) & {(input_id, section.section_index) for input_id, section in new}
 
 
-def _sections_before(warehouse: Warehouse, cluster: str) -> list[dict[str, Any]]:
-    known = warehouse.listed(INPUTS, "input_id", "sections", cluster=[cluster])
-    return [section | {"input_id": row["input_id"]} for row in known for section in row["sections"] or ()]
+class _HeldSections(NamedTuple):
+    """What an input is made of that the warehouse holds; None in rows of early versions."""
+
+    input_id: str
+    sections: tuple[ReadSection, ...] | None

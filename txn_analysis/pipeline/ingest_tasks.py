@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from txn_analysis.log.summary import fold
 from txn_analysis.read.dump.scan import scan_range
 from txn_analysis.read.dump.snapshot_lines import read_snapshot_section, read_txnindex_section
 from txn_analysis.read.group_offsets import group_rows
+from txn_analysis.read.inputs.accounting import ReadPiece
 from txn_analysis.read.inputs.text import NoText, open_text
 from txn_analysis.read.inputs.window import Reject
 from txn_analysis.read.log_dir.producer_files import read_snapshot_file, read_txnindex_file
@@ -40,23 +41,11 @@ if TYPE_CHECKING:
 
 RangeReader = Callable[["Text", "ScanRange"], Iterable["NamedRows"]]
 # What tasks tell the driver, besides the rows of tables:
-PLACES = "places"  # where each piece lies
-MOMENTS = "moments"  # the newest broker clock in some records
-REJECTED = "rejected"  # spans that were not understood
+PLACES = "places"  # where each piece lies: `ReadPiece`
+MOMENTS = "moments"  # the newest broker clock in some records: `Moment`
+REJECTED = "rejected"  # spans that were not understood: `RejectedSpan`
 
 _ROWS_PER_BATCH = 50_000
-_PLACE_COLUMNS = (
-    "input_id",
-    "section_index",
-    "text_start_bytes",
-    "text_end_bytes",
-    "text_gaps",
-    "first_position",
-    "end_position",
-    "first_offset",
-    "last_offset",
-    "max_moment_ms",
-)
 _REJECTED_SCHEMA = pa.schema(
     [
         ("input_id", pa.string()),
@@ -89,6 +78,13 @@ _BROKER_READERS: Mapping[str, Callable[[Text, Section], Iterable[dict[str, Any] 
 }
 
 
+class Moment(NamedTuple):
+    """A broker's clock in some records of an input."""
+
+    input_id: str
+    moment_ms: int
+
+
 def log_tasks(tasks: list[list[ScanRange]], tables: Collection[Table], ingest_id: str) -> RowTasks:
     """Fills `log_batches`, FOLDS or both from one look at the bodies of logs; tells PLACES with the pieces.
 
@@ -110,7 +106,7 @@ def log_tasks(tasks: list[list[ScanRange]], tables: Collection[Table], ingest_id
             folded = fold(batches)
             yield LOG_PIECES.name, folded.pieces
             yield ENDED_TRANSACTIONS.name, folded.transactions
-            yield PLACES, folded.pieces.select(_PLACE_COLUMNS)
+            yield PLACES, folded.pieces.select(ReadPiece._fields)
             if batches.groups is not None:
                 yield GROUP_OFFSETS.name, group_rows(batches, batches.groups)
 

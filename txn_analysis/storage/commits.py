@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 # What reading an input found out; content that was read before keeps what was found then.
-_FOUND_BY_READING = (
+FOUND_BY_READING = (
     "ingest_id",
     "parsed_bytes",
     "rejected_bytes",
@@ -42,7 +42,7 @@ def held_inputs(warehouse: Warehouse, input_ids: Iterable[str]) -> list[Row]:
 
 def found_by_reading(inputs: Iterable[Row]) -> dict[tuple[str, str | None], Row]:
     """What reading found out, by content and kind: content that was not recognised then may be now."""
-    return {(row["input_id"], row["kind"]): {name: row[name] for name in _FOUND_BY_READING} for row in inputs}
+    return {(row["input_id"], row["kind"]): {name: row[name] for name in FOUND_BY_READING} for row in inputs}
 
 
 def commit_inputs(warehouse: Warehouse, inputs: Sequence[Row], held: Sequence[Row]) -> None:
@@ -75,7 +75,7 @@ def deepen_inputs(warehouse: Warehouse, inputs: Sequence[Row]) -> None:
     Raises:
         WarehouseError: it cannot be written.
     """
-    warehouse.update(inputs, INPUTS, _SAME_CONTENT, _FOUND_BY_READING)
+    warehouse.update(inputs, INPUTS, _SAME_CONTENT, FOUND_BY_READING)
 
 
 def commit_run(warehouse: Warehouse, run: Row) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.errors import AccountingError, InputError
 from txn_analysis.read.dump.batch_lines import read_batch_line
@@ -43,8 +43,29 @@ class Span:
     end: int
 
 
-@dataclass(frozen=True)
-class RejectedSpan:
+class TextGap(NamedTuple):
+    """Text inside a piece that nothing proves."""
+
+    offset_bytes: int
+    length_bytes: int
+
+
+class ReadPiece(NamedTuple):
+    """Where a piece of a log lies, in the text and in the file, and the newest moment of a broker's clock in it."""
+
+    input_id: str
+    section_index: int
+    text_start_bytes: int
+    text_end_bytes: int
+    text_gaps: tuple[TextGap, ...]
+    first_position: int
+    end_position: int
+    first_offset: int
+    last_offset: int
+    max_moment_ms: int | None
+
+
+class RejectedSpan(NamedTuple):
     """A stretch of an input's text that was not understood; `section_index` is None outside any section."""
 
     input_id: str
@@ -54,17 +75,17 @@ class RejectedSpan:
     reason: str
 
 
-def unproven_spans(section: Section, pieces: Iterable[dict[str, Any]]) -> list[Span]:
-    """What of a log section's body no batch accounts for; `pieces` are its rows of `log_pieces`.
+def unproven_spans(section: Section, pieces: Iterable[ReadPiece]) -> list[Span]:
+    """What of a log section's body no batch accounts for; `pieces` are all that were read from it.
 
     The spans lie apart, in order. Pieces follow the positions in the segment; where a damaged dump repeats positions,
     that is not the order of the text, and what two pieces leave out between them is one span.
     """
     at, found = section.text_start_bytes, []
-    for piece in sorted(pieces, key=lambda p: int(p["text_start_bytes"])):
-        found.append(Span(at, piece["text_start_bytes"]))
-        found += [Span(g["offset_bytes"], g["offset_bytes"] + g["length_bytes"]) for g in piece["text_gaps"]]
-        at = piece["text_end_bytes"]
+    for piece in sorted(pieces, key=lambda p: p.text_start_bytes):
+        found.append(Span(at, piece.text_start_bytes))
+        found += [Span(gap.offset_bytes, gap.offset_bytes + gap.length_bytes) for gap in piece.text_gaps]
+        at = piece.text_end_bytes
     found.append(Span(at, section.text_end_bytes))
     return _apart(span for span in found if span.end > span.start)
 

@@ -6,7 +6,7 @@ import pickle
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -229,15 +229,12 @@ def _surveyor(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def survey(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            rows = (row for task in batch.column(0).to_pylist() for piece in tasks[task] for row in _rows(piece))
-            while chunk := list(islice(rows, _ROWS_PER_BATCH)):
-                yield pa.RecordBatch.from_pylist(chunk, schema=_ARROW_SCHEMA)
+            said = _said_here(piece for task in batch.column(0).to_pylist() for piece in tasks[task])
+            packed = ((file, start, pickle.dumps(facts)) for file, start, facts in said)
+            while chunk := list(islice(packed, _ROWS_PER_BATCH)):
+                yield pa.RecordBatch.from_arrays([*map(pa.array, zip(*chunk, strict=True))], schema=_ARROW_SCHEMA)
 
     return survey
-
-
-def _rows(piece: _Piece) -> Iterator[dict[str, Any]]:
-    return ({"file": piece.file, "start": start, "facts": pickle.dumps(facts)} for start, facts in _facts(piece))
 
 
 def _facts(piece: _Piece) -> Iterable[tuple[int, Facts]]:
