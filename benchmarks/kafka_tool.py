@@ -33,7 +33,7 @@ def dump_log(segments: list[Path], output: Path) -> Finished:
 
 def transactions_help() -> Finished:
     """`kafka-transactions.sh --help`: what a command of Kafka's takes to start; errors as of `dump_log`."""
-    return _run(BROKER_VERSION, _OF_ITS_SCRIPT, TRANSACTIONS, "--help")
+    return _run(BROKER_VERSION, _OF_ITS_SCRIPT, TRANSACTIONS, "--help", code=1)  # as it ends
 
 
 def find_hanging(bootstrap: str) -> Finished:
@@ -42,9 +42,11 @@ def find_hanging(bootstrap: str) -> Finished:
     return _run(BROKER_VERSION, _OF_ITS_SCRIPT, TRANSACTIONS, *words)
 
 
-def _run(version: str, java: Sequence[str], tool: str, *words: str, output: Path | None = None) -> Finished:
+def _run(
+    version: str, java: Sequence[str], tool: str, *words: str, output: Path | None = None, code: int = 0
+) -> Finished:
     try:
         jars = class_path(version)
     except FetchError as error:
         raise FailedError(str(error)) from error
-    return run(["java", *java, *QUIET, "-cp", jars, tool, *words], output=output)
+    return run(["java", *java, *QUIET, "-cp", jars, tool, *words], output=output, code=code)

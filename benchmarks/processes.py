@@ -61,16 +61,23 @@ class Finished:
     stderr: str
 
 
-def run(command: Sequence[str], extra_env: Mapping[str, str] | None = None, *, output: Path | None = None) -> Finished:
+def run(
+    command: Sequence[str],
+    extra_env: Mapping[str, str] | None = None,
+    *,
+    output: Path | None = None,
+    code: int = 0,
+) -> Finished:
     """Run a command to its end.
 
     Args:
         command: program and arguments.
         extra_env: environment variables beside those of this process.
         output: a file for its standard output instead of `Finished.stdout`.
+        code: the exit code that it ends with where all is well.
 
     Raises:
-        FailedError: it cannot be started, or ended with another exit code than 0.
+        FailedError: it cannot be started, or ended with another exit code.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.perf_counter()
@@ -93,7 +100,7 @@ def run(command: Sequence[str], extra_env: Mapping[str, str] | None = None, *, o
                     process.wait(_SAMPLE_EVERY_S)
         seconds = time.perf_counter() - began
         stdout, stderr = (_text(file) for file in (out, err))
-    if process.returncode != 0:
+    if process.returncode != code:
         raise FailedError(_last_line(stderr) or f"exit code {process.returncode}")
     cpu_seconds, read_bytes = watch.cpu_ticks.total() / _TICKS_PER_S, watch.read_bytes.total()
     return Finished(seconds, cpu_seconds, watch.peak_memory_bytes, read_bytes, stdout, stderr)
