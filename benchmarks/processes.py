@@ -67,6 +67,7 @@ def run(
     *,
     output: Path | None = None,
     code: int = 0,
+    folder: Path | None = None,
 ) -> Finished:
     """Run a command to its end.
 
@@ -75,6 +76,7 @@ def run(
         extra_env: environment variables beside those of this process.
         output: a file for its standard output instead of `Finished.stdout`.
         code: the exit code that it ends with where all is well.
+        folder: where it runs; by default where this process does.
 
     Raises:
         FailedError: it cannot be started, or ended with another exit code.
@@ -89,6 +91,7 @@ def run(
                     stdin=subprocess.DEVNULL,
                     stdout=chosen or out,
                     stderr=err,
+                    cwd=folder,
                     start_new_session=True,
                 )
             except OSError as error:

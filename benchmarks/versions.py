@@ -26,9 +26,8 @@ class Version:
         Raises:
             FailedError: it ended with an error.
         """
-        env = dict(extra_env or {}) | ({"PYTHONPATH": str(self.folder)} if self.folder else {})
-        is_other = ["-P"] if self.folder else []  # else Python looks into the folder it was started in first
-        return run([sys.executable, *is_other, "-m", "txn_analysis", *map(str, words)], env)
+        # From its own folder, where Python looks first, also in Spark's workers.
+        return run([sys.executable, "-m", "txn_analysis", *map(str, words)], extra_env, folder=self.folder)
 
 
 THIS = Version()

@@ -106,7 +106,7 @@ class Headers:
 
     @cached_property
     def legacy(self) -> Array:
-        """The same bytes as headers of formats 0 and 1."""
+        """The headers' bytes in the layout of formats 0 and 1."""
         return self.raw.view(LEGACY_HEADER)
 
     @cached_property

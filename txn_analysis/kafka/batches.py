@@ -70,7 +70,7 @@ class Batches:
         return self.place.input_id, self.place.section_index
 
     def rows(self) -> pa.RecordBatch:
-        """The same as rows of `log_batches`."""
+        """The batches as rows of `log_batches`."""
         schema = LOG_BATCHES.arrow_schema
         return pa.RecordBatch.from_arrays([self._column(field) for field in schema], schema=schema)
 

@@ -166,11 +166,11 @@ class StateRecord(NamedTuple):
 
     @property
     def is_completed(self) -> bool:
-        """It completes a decision: every marker was written."""
+        """The record completes a decision: every marker was written."""
         return self.state in COMPLETED
 
     def completes(self, decision: StateRecord) -> bool:
-        """It completes a decision of this kind."""
+        """Whether the record completes a decision of this kind."""
         return self.is_completed and PREPARED_OF[self.state or ""] == decision.state
 
     @property
@@ -184,15 +184,15 @@ class StateRecord(NamedTuple):
         return self.producer_id, self.previous_producer_id, self.next_producer_id
 
     def names(self, producer_id: int) -> bool:
-        """It stands for this producer id."""
+        """Whether the record stands for this producer id."""
         return producer_id in self.producer_ids
 
     def concerns(self, topic_partition: TopicPartition, producer_id: int) -> bool:
-        """Its transaction is live, stands for the producer id in whatever way and contains the partition."""
+        """Whether its transaction is live, stands for the producer id in whatever way and contains the partition."""
         return self.state in LIVE and self.names(producer_id) and topic_partition in self.topic_partitions
 
     def lists(self, topic_partition: TopicPartition, producer_id: int) -> bool:
-        """Its transaction is live, has the producer id as its current one and contains the partition."""
+        """Whether its transaction is live, has the producer id as its current one and contains the partition."""
         is_its_own = self.producer_id == producer_id
         return self.state in LIVE and is_its_own and topic_partition in self.topic_partitions
 

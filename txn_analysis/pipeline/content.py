@@ -77,7 +77,7 @@ class ReadInput(NamedTuple):
 
     @property
     def content(self) -> ContentKey:
-        """Its content, and what it was recognised as."""
+        """The input's content, and what it was recognised as."""
         return self.input_id, self.kind
 
     def reads_as_now(self, depth: Depth) -> bool:

@@ -76,11 +76,11 @@ class Run(PastRun):
         self.warehouse.replace_by(frame, rows_of, table, **self._slice(table))
 
     def replace(self, rows: Sequence[pa.RecordBatch], table: Table) -> None:
-        """The same with rows in memory."""
+        """Make rows in memory the run's rows of a table."""
         self.warehouse.replace(rows, table, **self._slice(table))
 
     def replace_rows(self, rows: list[dict[str, Any]], table: Table) -> None:
-        """The same with plain data."""
+        """Make rows of plain data the run's rows of a table."""
         self.warehouse.replace_rows(rows, table, **self._slice(table))
 
     def _slice(self, table: Table) -> dict[str, str]:

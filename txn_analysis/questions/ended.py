@@ -76,7 +76,7 @@ def ended_answer(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[
 
 
 def _of_a_cause(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[list[Ended], int]:
-    """Those that have the wanted cause or id: the newest, and how many there are.
+    """The newest transactions that have the wanted cause or id, and how many there are.
 
     Most transactions ended before the first record that is left of their ids: their columns alone say so.
     """

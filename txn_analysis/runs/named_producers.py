@@ -47,7 +47,7 @@ class NamedProducers:
 
 
 def named_producers(run: PastRun) -> NamedProducers:
-    """Those of a run, from one look at its coordinator's records; memory grows with ids and producers."""
+    """The producers of a run, from one look at its coordinator's records; memory grows with ids and producers."""
     seen = _seen(run)
     of_id = seen.group_by("transactional_id").aggregate([("first_ms", "min"), ("record_count", "sum")])
     pairs = seen.filter(pc.is_valid(seen["producer_id"])).select([*_PAIR])

@@ -117,7 +117,7 @@ RECORD_2_8 = LineForm(
         _HEADER_KEYS,
     )
 ).at((2, 8))
-"""The same of tool 2.8."""
+"""The record line of tool 2.8."""
 OLD_RECORD = LineForm(
     (
         Field(b"offset: ", "offset", _NATURAL_64),
@@ -134,9 +134,9 @@ OLD_RECORD = LineForm(
         _HEADER_KEYS,
     )
 ).of(FIRST, (2, 1))
-"""The same of tools up to 2.1, which print it instead of the batch's line."""
+"""The record line of tools up to 2.1, which print it instead of the batch's line."""
 OLD_RECORD_CRC = LineForm((_field("crc", "crc", _UINT32),))
-"""What such a line has behind its codec in message formats 0 and 1."""
+"""What a record line of tools up to 2.1 has behind its codec in message formats 0 and 1."""
 
 END_MARKER = LineForm(
     (
@@ -152,7 +152,7 @@ OTHER_CONTROL = LineForm(
         Field(b")", "content", text(rb".*")),
     )
 )
-"""The same of other control records."""
+"""What stands behind the record line of any other control record."""
 
 _MARKER = {
     "key_bytes": str(CONTROL_KEY_BYTES),
@@ -222,9 +222,9 @@ DUMPING_START = DUMPING.fields[0].before
 STARTING_OFFSET = LineForm(
     (Field(b"Log starting offset: ", "base_offset", _NATURAL_64, earlier=(b"Starting offset: ", (3, 2))),)
 )
-"""The line behind it, of a `.log` file: the offset in the file's name."""
+"""The second line of a section that is a `.log` file: the offset in the file's name."""
 METADATA_SNAPSHOT = rb"Snapshot end offset: [^\n]*|KRaft bootstrap snapshot"
-"""The same, of a snapshot of KRaft metadata."""
+"""The second line of a section that is a snapshot of KRaft metadata."""
 INVALID_BYTES = LineForm(
     (
         Field(b"Found ", "torn_bytes", natural(10**18 - 1, digits=18)),

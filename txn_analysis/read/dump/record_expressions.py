@@ -44,4 +44,4 @@ RECORD_PREFIX = re.compile(
 )
 """Any record line up to its header keys."""
 RECORD_HEAD = rb"\A(?P<head>" + RECORD_PREFIX.pattern + rb"[^\]]*\])"
-"""The same up to the first `]`, in the syntax of RE2; `head` is all of it."""
+"""Any record line up to the first `]`, in the syntax of RE2; `head` is all of it."""

@@ -71,7 +71,7 @@ class Reject:
 
 
 def merged(items: Iterable[Row | Reject]) -> Iterator[Row | Reject]:
-    """The same items, with adjoining rejects of one reason as one, so that garbage costs no row a line."""
+    """Rows and rejects in their order, adjoining rejects of one reason as one: garbage costs no row a line."""
     pending: Reject | None = None
     for item in items:
         if not isinstance(item, Reject):

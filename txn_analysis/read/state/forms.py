@@ -30,7 +30,7 @@ HEAD = re.compile(RECORD.bounded(*_SAID, header_keys=_NO_KEYS))
 """The head of a record, of tools 2.2 to 2.7, and 3.0 on."""
 HEAD_2_8 = re.compile(RECORD_2_8.bounded(*_SAID, header_keys=_NO_KEYS))
 OLD_HEAD = re.compile(OLD_RECORD.bounded(*_SAID, header_keys=_NO_KEYS))
-"""The same of tools up to 2.1, where records stand alone, without batch lines."""
+"""The head of a record of tools up to 2.1, where records stand alone, without batch lines."""
 
 _STARTS = (RECORD_LINE_START, BATCH_LINE_START, LEGACY_BATCH_LINE_START)
 # The newline before a line that a reader must look at; all other lines are alike to it.

@@ -35,7 +35,7 @@ class BatchRange:
 
     @classmethod
     def of(cls, batches: Candidates, row: int) -> BatchRange:
-        """Those of one row."""
+        """What the batch line of one row states."""
         names = ("base_offset", "last_offset", "record_count")
         return cls(*(int(batches.columns[name][row]) for name in names))
 
