@@ -22,6 +22,7 @@ from txn_analysis.pipeline.run import start_run
 from txn_analysis.report.model import FindingItem, PartitionItem
 from txn_analysis.settings import Settings
 from txn_analysis.storage import frames
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import PARTITION_HEALTH, TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -120,7 +121,9 @@ def test_what_is_too_large_for_memory_is_linked_alike_in_tasks(
 ) -> None:
     audit_of(variant)
     named = {"warehouse": warehouse, "cluster": variant.name}
-    run = start_run(spark, Settings.model_validate(PARAMETERS | dict(variant.settings) | named))
+    run = start_run(
+        open_warehouse(spark, warehouse), Settings.model_validate(PARAMETERS | dict(variant.settings) | named)
+    )
     assert_linked_alike_in_tasks(run, monkeypatch)
 
 
@@ -134,7 +137,7 @@ def test_copies_that_contradict_each_other_are_compared_alike_in_tasks(
     other.write_text(re.sub(r"crc: \d+", "crc: 1", shorter, count=1) + "\n", encoding="utf-8")
     run_audit(spark, warehouse, [str(of_log), str(other)], cluster=tmp_path.name)
     named = {"warehouse": warehouse, "cluster": tmp_path.name}
-    run = start_run(spark, Settings.model_validate(PARAMETERS | named))
+    run = start_run(open_warehouse(spark, warehouse), Settings.model_validate(PARAMETERS | named))
     (health,) = run.health()
     assert {problem["kind"] for problem in health["problems"]} == {ProblemKind.COPIES_DIFFER}
     assert_linked_alike_in_tasks(run, monkeypatch)

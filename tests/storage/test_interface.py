@@ -11,6 +11,7 @@ import pytest
 from tests.storage.in_memory import MemoryWarehouse
 from tests.table_rows import row_of
 from txn_analysis.errors import WarehouseError
+from txn_analysis.storage.local.tables import LocalTables
 from txn_analysis.storage.local.warehouse import LocalWarehouse
 from txn_analysis.storage.match import Alike
 from txn_analysis.storage.on_spark.warehouse import SparkWarehouse
@@ -37,7 +38,7 @@ def warehouse(request: pytest.FixtureRequest, tmp_path: Path) -> Warehouse:
     empty: Path = request.getfixturevalue("empty_warehouse")
     folder = shutil.copytree(empty, tmp_path / "warehouse")
     if request.param == "in a folder":
-        return LocalWarehouse(spark, folder)
+        return LocalWarehouse(spark, LocalTables(folder))
     return SparkWarehouse(spark, str(folder), folder)
 
 

@@ -14,7 +14,6 @@ from txn_analysis.pipeline.on_spark.evidence import EvidenceFrames
 from txn_analysis.pipeline.on_spark.state import id_sums
 from txn_analysis.runs.ended_transactions import LINKED_PIECE_KEY
 from txn_analysis.runs.past_run import PastRun
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTION_STATES
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.partition_count import IdSums
     from txn_analysis.runs.evidence import Evidence
     from txn_analysis.settings import Settings
-    from txn_analysis.spark.when_needed import Spark
     from txn_analysis.storage.on_spark.tasks import RowMaker
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
@@ -96,12 +94,12 @@ class Run(PastRun):
         return whole.unionByName(rows.where(F.col("ingest_id") == self.run_id))
 
 
-def start_run(spark: Spark, settings: Settings) -> Run:
+def start_run(warehouse: Warehouse, settings: Settings) -> Run:
     """The run for a capture: the named one, or else the cluster's newest by its brokers' clocks.
 
     Whoever writes its rows prepares the tables before (`Warehouse.create`).
     """
-    known = EvidenceFrames.of_capture(open_warehouse(spark, settings.warehouse), settings.cluster, settings.capture)
+    known = EvidenceFrames.of_capture(warehouse, settings.cluster, settings.capture)
     as_of_ms = settings.as_of_ms if settings.as_of_ms is not None else known.newest_moment_ms
     return Run(_run_id(known, settings), known, settings, as_of_ms)
 

@@ -46,10 +46,11 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
     progress = progress or silent()
     if settings.topic_config is not None:
         read_topic_configs(settings.topic_config)  # refused now, not after hours of reading
-    ingested = ingest(spark, paths, settings, progress)
+    warehouse = open_warehouse(spark, settings.warehouse)
+    ingested = read_inputs(warehouse, paths, settings, progress)
     settings = settings.model_copy(update={"capture": ingested.capture})
     with progress.stage("reconstruct") as tell, followed(tell):
-        run = _reconstructed(start_run(spark, settings))  # the ingest has prepared the tables
+        run = _reconstructed(start_run(warehouse, settings))  # the ingest has prepared the tables
     with progress.stage("judge") as tell, followed(tell):
         judged = judge(run)
     with progress.stage("write"):
@@ -65,8 +66,9 @@ def reconstruct(spark: Spark, settings: Settings) -> Run:
 
 def _run_to_write(spark: Spark, settings: Settings) -> Run:
     """The run for a capture, with its tables prepared: for steps that are called by themselves."""
-    run = start_run(spark, settings)
-    run.warehouse.create()
+    warehouse = open_warehouse(spark, settings.warehouse)
+    run = start_run(warehouse, settings)
+    warehouse.create()
     return run
 
 

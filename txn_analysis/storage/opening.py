@@ -31,10 +31,10 @@ def open_warehouse(session: Spark, root: str) -> Warehouse:
     """
     place = _place(root)
     folder = local_folder(session, place)
-    if folder is not None and LocalTables(folder).are_plain:
+    if folder is not None and (tables := LocalTables(folder)).are_plain:
         from txn_analysis.storage.local.warehouse import LocalWarehouse  # noqa: PLC0415 who only reads needs no Spark
 
-        return LocalWarehouse(session, folder)
+        return LocalWarehouse(session, tables)
     from txn_analysis.storage.on_spark.warehouse import SparkWarehouse  # noqa: PLC0415 who only reads needs no Spark
 
     return SparkWarehouse(session, place, folder)

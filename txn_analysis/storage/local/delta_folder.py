@@ -106,6 +106,15 @@ class DeltaFolder:
         """Of its newest commit; 0 where nothing was written since the table was made."""
         return self._table.version()
 
+    def is_newest(self) -> bool:
+        """Whether nothing was committed since.
+
+        Raises:
+            NoTable: it is gone.
+            WarehouseError: its log is damaged now.
+        """
+        return _newest_version(self._log) == self.version
+
     @property
     def is_plain(self) -> bool:
         """The data files have the table's rows as they are: none deleted beside them, no column by another name.

@@ -6,7 +6,7 @@ Arrow writes and reads the data files; Delta's log says which they are (`delta_f
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -56,6 +56,7 @@ class LocalTables:
     """
 
     root: Path
+    _known: dict[str, DeltaFolder] = field(default_factory=dict, compare=False, repr=False)
 
     def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[Row]:
         """As of `Stored`."""
@@ -96,7 +97,7 @@ class LocalTables:
 
     def _is_plain(self, table: Table) -> bool:
         try:
-            return self._mapped(table, lambda: DeltaFolder(self.root / table.name).is_plain)
+            return self._mapped(table, lambda: self._opened(table).is_plain)
         except NoTable:
             return True
 
@@ -107,7 +108,7 @@ class LocalTables:
     def definition(self, table: Table) -> Definition | None:
         """How a table is defined as of now; None where there is none."""
         try:
-            return self._mapped(table, lambda: DeltaFolder(self.root / table.name).definition)
+            return self._mapped(table, lambda: self._opened(table).definition)
         except NoTable:
             return None
 
@@ -185,9 +186,16 @@ class LocalTables:
 
     def _stored(self, table: Table) -> DeltaFolder:
         try:
-            return DeltaFolder(self.root / table.name)
+            return self._opened(table)
         except NoTable as error:
             raise no_warehouse(self.root, table) from error
+
+    def _opened(self, table: Table) -> DeltaFolder:
+        """The table as it is now; its log is read once for each version, which takes milliseconds."""
+        known = self._known.get(table.name)
+        if known is None or not known.is_newest():
+            known = self._known[table.name] = DeltaFolder(self.root / table.name)
+        return known
 
     def _mapped(self, table: Table, action: Callable[[], _Result]) -> _Result:
         return mapped(self._path(table), action)

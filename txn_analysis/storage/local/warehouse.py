@@ -24,7 +24,6 @@ from txn_analysis.tables import ALL_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
-    from pathlib import Path
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -39,11 +38,11 @@ if TYPE_CHECKING:
 
 
 class LocalWarehouse(Warehouse):
-    """The tables in `folder`, all of them plain; see `LocalTables`."""
+    """Tables in a folder, all of them plain; see `LocalTables`."""
 
-    def __init__(self, session: Spark, folder: Path) -> None:
-        super().__init__(session, str(folder))
-        self._tables = LocalTables(folder)
+    def __init__(self, session: Spark, tables: LocalTables) -> None:
+        super().__init__(session, str(tables.root))
+        self._tables = tables
 
     def create(self) -> None:
         """As of `Warehouse`; refused before anything is made where the folder cannot be written."""
