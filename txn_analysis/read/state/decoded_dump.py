@@ -10,7 +10,7 @@ the version that the records around it have, where those say so.)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.batch_format import LAST_TIME_MS
 from txn_analysis.read.dump.batch_lines import read_batch_line
@@ -62,6 +62,19 @@ class _Head:
     is_valid: bool
 
 
+class _BatchLine(NamedTuple):
+    """The numbers of a batch's line that its records are held against; flags are 0 or 1."""
+
+    base_offset: int
+    last_offset: int
+    record_count: int
+    leader_epoch: int
+    position: int
+    size: int
+    is_control: int
+    is_valid: int
+
+
 @dataclass(frozen=True)
 class _Batch:
     """The batch that the next records belong to; `place` is where it stands."""
@@ -80,10 +93,10 @@ _NO_LIMIT = _Batch(_MAX_OFFSET, 0, is_control=False, is_valid=True, place=NO_BAT
 def read_state_section(text: Readable, section: Span) -> Iterator[ReadStateRecord | Reject]:
     """The records of the body of a decoded `__transaction_state` section, in offset order.
 
-    Their `ordinal` is the byte offset of their text in the input.
-    Every byte of the body that is in no `Reject` was parsed. Wherever the text proves that a record exists which could
-    not be read (its own line, or the count of its batch), there is also an undecodable record, with its offset
-    where that is known: no absence may be concluded around it.
+    Their `ordinal` is the byte offset of their text in the input. Every byte of the body that is in no `Reject` was
+    parsed. Wherever the text proves that a record exists which could not be read (its own line, or the count of its
+    batch), there is also an undecodable record, with its offset where that is known: no absence may be concluded around
+    it.
     """
     return merged(_StateReader(text, section).items())
 
@@ -120,10 +133,10 @@ class _StateReader:
 
     def _batch_item(self) -> Iterator[ReadStateRecord | Reject]:
         length = self._window.line_end()
-        row = read_batch_line(self._window.peek(0, length - 1)) if length else None
-        if self._resume_position is not None and (row is None or row["position"] != self._resume_position):
+        line = _batch_line(self._window.peek(0, length - 1)) if length else None
+        if self._resume_position is not None and (line is None or line.position != self._resume_position):
             yield self._window.reject_line(_NOT_A_LINE)
-        elif row is None or row["record_count"] < 0 or self._goes_back(row["base_offset"], row["last_offset"]):
+        elif line is None or line.record_count < 0 or self._goes_back(line):
             if length:  # its records are about to follow, and nothing says any more how many, nor of which batch
                 self._due_count, self._is_adrift, self._batch = 1, True, None
             yield from self._missing_records()
@@ -131,15 +144,16 @@ class _StateReader:
             yield self._window.reject_line("not a batch line that can stand here")
         else:
             yield from self._missing_records()
-            end = row["position"] + row["size"]
-            place = batch_place(row["base_offset"], row["last_offset"], row["leader_epoch"])
-            self._batch = _Batch(row["last_offset"], end, bool(row["is_control"]), bool(row["is_valid"]), place)
-            self._due_count, self._is_adrift, self._resume_position = row["record_count"], False, None
+            end = line.position + line.size
+            place = batch_place(line.base_offset, line.last_offset, line.leader_epoch)
+            self._batch = _Batch(line.last_offset, end, bool(line.is_control), bool(line.is_valid), place)
+            self._due_count, self._is_adrift, self._resume_position = line.record_count, False, None
             self._window.advance(length)
 
-    def _goes_back(self, base_offset: int, last_offset: int) -> bool:
+    def _goes_back(self, line: _BatchLine) -> bool:
         batch_end = self._batch.last_offset if self._batch else -1
-        return not max(batch_end, -1 if self._last_offset is None else self._last_offset) < base_offset <= last_offset
+        before = max(batch_end, -1 if self._last_offset is None else self._last_offset)
+        return not before < line.base_offset <= line.last_offset
 
     def _missing_records(self) -> Iterator[ReadStateRecord]:
         """One record for all that the batch counts but the text does not show."""
@@ -265,6 +279,11 @@ class _StateReader:
         recorded_ms = head.recorded_ms if head else None
         batch = self._batch.place if self._batch and is_in_batch else NO_BATCH
         return RecordPlace(self._window.offset, self._partition, offset, recorded_ms, is_after_gap, *batch)
+
+
+def _batch_line(text: bytes) -> _BatchLine | None:
+    numbers = read_batch_line(text)
+    return None if numbers is None else _BatchLine._make(map(numbers.__getitem__, _BatchLine._fields))
 
 
 def _printed(payload: re.Match[bytes]) -> PrintedValue:
