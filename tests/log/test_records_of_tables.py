@@ -7,12 +7,22 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from txn_analysis.columns.records import RecordField, fields_of, records_of
+from txn_analysis.columns.records import RecordField, batch_of, fields_of, records_of
+from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.partition_health import PartitionHealth
 from txn_analysis.log.pieces import BareMarker, Fragment, LogPiece, ProducerEdges
 from txn_analysis.log.snapshots import SnapshotEntry
 from txn_analysis.log.transactions import LinkedTransaction
-from txn_analysis.tables import LOG_PIECES, PARTITION_HEALTH, PRODUCER_SNAPSHOTS, TRANSACTIONS
+from txn_analysis.read.entries import AbortedTxn, ProducerStateEntry
+from txn_analysis.read.state.records import BatchPlace, ReadStateRecord, RecordPlace, TransactionLogValue
+from txn_analysis.tables import (
+    ABORTED_TRANSACTIONS,
+    LOG_PIECES,
+    PARTITION_HEALTH,
+    PRODUCER_SNAPSHOTS,
+    TRANSACTION_STATES,
+    TRANSACTIONS,
+)
 
 if TYPE_CHECKING:
     from txn_analysis.tables import Table
@@ -31,12 +41,16 @@ ALWAYS_WRITTEN = {
 }
 OF_PLACE = {"run_id", "topic", "partition"}
 OF_A_RUN = {"linked_pieces"}
+OF_THE_INPUT = {"ingest_id", "input_id", "section_index"}
 OF_WHOLE_PIECES = {"input_id", "section_index", "first_position"}
 TABLES = [
     (LogPiece, LOG_PIECES),
     (SnapshotEntry, PRODUCER_SNAPSHOTS),
     (PartitionHealth, PARTITION_HEALTH),
     (LinkedTransaction, TRANSACTIONS),
+    (ProducerStateEntry, PRODUCER_SNAPSHOTS),
+    (AbortedTxn, ABORTED_TRANSACTIONS),
+    (ReadStateRecord, TRANSACTION_STATES),
 ]
 Row = dict[str, Any]
 
@@ -67,9 +81,46 @@ def test_fields_are_none_where_columns_are_null(record: type[tuple[Any, ...]], t
     assert {name for name in fields if fields[name] != may_be_null.get(name, False)} <= ALWAYS_WRITTEN
 
 
-@pytest.mark.parametrize(("record", "table"), TABLES[2:])
+@pytest.mark.parametrize(("record", "table"), TABLES[2:4])
 def test_what_linking_makes_has_every_column(record: type[tuple[Any, ...]], table: Table) -> None:
     assert {*table.names} - {*fields_of(record)} - OF_WHOLE_PIECES - OF_A_RUN == OF_PLACE
+
+
+@pytest.mark.parametrize(("record", "table"), TABLES[4:])
+def test_what_readers_make_has_every_column_but_its_input(record: type[tuple[Any, ...]], table: Table) -> None:
+    assert {*table.names} - {*fields_of(record)} == OF_THE_INPUT
+
+
+def test_a_state_record_is_its_place_its_id_and_its_value() -> None:
+    """Its readers put it together by position."""
+    told = ("transactional_id", "transactional_id_hash", "is_tombstone", "is_undecodable")
+    assert (*RecordPlace._fields, *told, *TransactionLogValue._fields) == ReadStateRecord._fields
+    assert RecordPlace._fields[-3:] == BatchPlace._fields
+
+
+OF_ONE_INPUT = {"ingest_id": "ingest", "input_id": "input", "section_index": 2}
+PLACE = RecordPlace(0, 1, 5, 1795, is_after_gap=False, batch_base_offset=4, batch_last_offset=6, leader_epoch=None)
+STATES = [
+    ReadStateRecord(*PLACE, "a", 97, is_tombstone=False, is_undecodable=False, topic_partitions=listed)
+    for listed in (None, (), (TopicPartition("orders", 3), TopicPartition("payments", 0)))
+]
+
+
+def state_rows(records: list[ReadStateRecord], **alike: Any) -> pa.RecordBatch:
+    return batch_of(ReadStateRecord, records, TRANSACTION_STATES.arrow_schema, **alike)
+
+
+@pytest.mark.parametrize("records", [STATES, STATES[:1], []])
+def test_records_that_were_written_are_the_same_records(records: list[ReadStateRecord]) -> None:
+    rows = state_rows(records, **OF_ONE_INPUT)
+    assert rows.schema == TRANSACTION_STATES.arrow_schema
+    assert records_of(ReadStateRecord, rows) == records
+    assert [{name: row[name] for name in OF_ONE_INPUT} for row in rows.to_pylist()] == [OF_ONE_INPUT] * len(records)
+
+
+def test_a_column_that_nobody_knows_is_missed() -> None:
+    with pytest.raises(KeyError, match="section_index"):
+        state_rows(STATES, ingest_id="ingest", input_id="input")
 
 
 FRAGMENT: Row = dict.fromkeys(Fragment._fields, None) | {"start_offset": 3, "end_marker": "ABORT"}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from tests.read.bodies import plain_rows
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
 from txn_analysis.kafka.sections import LOG, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
 from txn_analysis.read.inputs.byte_ranges import split_ranges
@@ -93,7 +94,7 @@ class Segment:
 
     def states(self) -> list[Row]:
         """Rows of `transaction_states`."""
-        return list(read_state_segment(self.text, self.plan.sections[0]))
+        return plain_rows(read_state_segment(self.text, self.plan.sections[0]))
 
 
 def batches_of(plan: PlannedInput) -> pa.Table:
@@ -119,4 +120,4 @@ def rows_of(plan: PlannedInput) -> list[Row]:
     with open_text(plan.path, None) as text:
         items = list(_READERS[section.kind](text, section))
     assert not any(isinstance(item, Reject) for item in items)
-    return [item for item in items if not isinstance(item, Reject)]
+    return plain_rows(items)

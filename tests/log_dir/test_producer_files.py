@@ -19,6 +19,7 @@ from tests.oracle.history import histories
 from tests.read.bodies import Body
 from tests.read.texts import plan as plan_of_text
 from txn_analysis.read.dump.snapshot_lines import read_snapshot_section
+from txn_analysis.read.entries import AbortedTxn
 from txn_analysis.read.inputs.window import Reject
 from txn_analysis.read.log_dir.producer_files import read_snapshot_file, read_txnindex_file, snapshot_problem
 
@@ -84,8 +85,8 @@ def txnindex(content: bytes) -> list[Any]:
 def test_entries_of_a_transaction_index() -> None:
     good = ENTRY.pack(0, 5, 10, 20, 21)
     rows = txnindex(good + ENTRY.pack(1, 5, 10, 20, 21) + ENTRY.pack(0, 5, 20, 10, 21) + good)
-    named = {"producer_id": 5, "first_offset": 10, "last_offset": 20, "last_stable_offset": 21}
-    assert [row for row in rows if not isinstance(row, Reject)] == [{"topic": "orders", "partition": 1} | named] * 2
+    entry = AbortedTxn("orders", 1, producer_id=5, first_offset=10, last_offset=20, last_stable_offset=21)
+    assert [row for row in rows if not isinstance(row, Reject)] == [entry] * 2
     assert [(r.offset_bytes, r.length_bytes) for r in rows if isinstance(r, Reject)] == [(34, 34), (68, 34)]
 
 

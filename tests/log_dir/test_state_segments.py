@@ -29,10 +29,9 @@ from tests.oracle.dump_writer import Tool, log_section
 from tests.oracle.model import Batch, History, Record, StateRecord, StateValue
 from tests.oracle.model import Segment as WrittenSegment
 from tests.oracle.state_writer import STATE_CODES, STATE_TOPIC
-from tests.read.bodies import transactional_ids
+from tests.read.bodies import plain_rows, transactional_ids
 from tests.read.texts import plan as plan_of_text
 from txn_analysis.kafka import record_batch
-from txn_analysis.read.inputs.window import Reject
 from txn_analysis.read.state.decoded_dump import read_state_section
 
 NOON_MS = 1_795_230_000_000
@@ -112,7 +111,7 @@ def test_records_are_those_of_the_decoder(written: list[tuple[list[StateRecord],
     (segment,) = history_of(batches).segments
     text = log_section(f"{STATE_TOPIC}-0", segment, Tool(payload=True)).encode()
     (section,) = plan_of_text(text).sections
-    decoded = [r for r in read_state_section(MemoryText(text), section) if not isinstance(r, Reject)]
+    decoded = plain_rows(read_state_section(MemoryText(text), section))
     found = states_of(segment_bytes(segment))
     assert [row["ordinal"] for row in found] == [row["offset"] for row in found]
     assert [row | {"ordinal": 0} for row in found] == [row | {"ordinal": 0} for row in decoded]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
 
-from txn_analysis.read.inputs.window import Reject, Row
+from txn_analysis.columns.records import plain
+from txn_analysis.read.inputs.window import Reject
 
+Row = dict[str, Any]
 CASES = Path(__file__).parents[2] / "data" / "cases"
 HOSTILE_IDS = (
     "plain",
@@ -50,12 +52,12 @@ class Body:
         return (self.before + self.text)[start:end]
 
 
-Parser = Callable[[Body, Body], Iterator[Row | Reject]]
+Parser = Callable[[Body, Body], Iterator[Any]]
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a parser gave for one body."""
+    """What a parser gave for one body; its records as rows of a table."""
 
     rows: list[Row]
     rejects: list[Reject]
@@ -68,6 +70,11 @@ class Parsed:
         return any(row["is_undecodable"] for row in self.rows)
 
 
+def plain_rows(items: Iterable[Any]) -> list[Row]:
+    """What a parser gave, as rows of a table and without rejects."""
+    return [plain(item) for item in items if not isinstance(item, Reject)]
+
+
 def parse(parser: Parser, body: Body) -> Parsed:
     """Runs a parser, and checks what holds for every input: rejects lie in the body, apart, and in order."""
     items = list(parser(body, body))
@@ -78,7 +85,7 @@ def parse(parser: Parser, body: Body) -> Parsed:
         assert reject.length_bytes > 0
         at = reject.offset_bytes + reject.length_bytes
     assert at <= body.text_end_bytes
-    rows = [item for item in items if not isinstance(item, Reject)]
+    rows = plain_rows(items)
     ordinals = [row["ordinal"] for row in rows if "ordinal" in row]
     assert ordinals == sorted(set(ordinals))
     return Parsed(rows, rejects)

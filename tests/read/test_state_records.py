@@ -11,9 +11,9 @@ from tests.log_dir.encoder import state_value
 from tests.oracle.dump_writer import Tool, segment_lines
 from tests.oracle.model import Batch, Segment, StateRecord, StateValue
 from tests.oracle.state_writer import state_batch, value_bytes
-from tests.read.bodies import CASES, Body, Parsed, capture_body, damaged, parse, single_flips, transactional_ids
+from tests.read.bodies import CASES, Body, Parsed, Row, capture_body, damaged, parse, single_flips, transactional_ids
 from txn_analysis.kafka.state_partition import state_partition
-from txn_analysis.read.inputs.window import CUT_SHORT, Row
+from txn_analysis.read.inputs.window import CUT_SHORT
 from txn_analysis.read.state.decoded_dump import OLD_DEEP, read_state_section
 
 TOOLS = ("2.1.1", "2.2.2", "2.8.2", "3.1.2", "3.3.2", "3.7.2", "4.1.0", "4.2.0")

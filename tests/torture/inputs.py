@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.columns.records import plain
 from txn_analysis.kafka.sections import LOG_KINDS
 from txn_analysis.log.rivals import UNCUT
 from txn_analysis.log.summary import fold
@@ -184,7 +185,7 @@ def _records(text: Text, input_id: str, section: Section) -> list[Row | Rejected
     return [
         RejectedSpan(input_id, section.index, item.offset_bytes, item.length_bytes, item.reason)
         if isinstance(item, Reject)
-        else absent | item | place
+        else absent | plain(item) | place
         for item in reader(text, section)
     ]
 

@@ -7,14 +7,14 @@ that is a tuple of them a list of structs; None is NULL.
 from __future__ import annotations
 
 from functools import cache
-from itertools import islice
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 Record = TypeVar("Record", bound=tuple[Any, ...])
 
@@ -92,6 +92,19 @@ def _numbers_or_words(array: pa.Array) -> list[Any]:
         return array.to_numpy().tolist()  # type: ignore[no-any-return]
     values, valid = array.fill_null(0).to_numpy().tolist(), array.is_valid().to_numpy(zero_copy_only=False).tolist()
     return [value if is_there else None for value, is_there in zip(values, valid, strict=True)]
+
+
+def batch_of(kind: type[Record], records: Sequence[Record], schema: pa.Schema, **alike: Any) -> pa.RecordBatch:
+    """Records as rows that are to be written; `alike` are columns that have one value in all of them.
+
+    Raises:
+        KeyError: a column of the schema is neither a field nor alike.
+    """
+    columns = zip(*records, strict=True) if records else repeat(())
+    named: dict[str, Any] = dict(zip(fields_of(kind), columns, strict=False))
+    for name, value in alike.items():
+        named[name] = pa.repeat(pa.scalar(value, schema.field(name).type), len(records))
+    return pa.RecordBatch.from_pydict(named, schema=schema)
 
 
 def plain(record: Any) -> dict[str, Any]:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from txn_analysis.columns.records import batch_of
 from txn_analysis.kafka.sections import BINARY_GRAMMARS
 from txn_analysis.log.summary import fold
 from txn_analysis.read.dump.scan import scan_range
 from txn_analysis.read.dump.snapshot_lines import read_snapshot_section, read_txnindex_section
+from txn_analysis.read.entries import AbortedTxn, ProducerStateEntry
 from txn_analysis.read.group_offsets import group_rows
-from txn_analysis.read.inputs.accounting import ReadPiece
+from txn_analysis.read.inputs.accounting import ReadPiece, RejectedSpan
 from txn_analysis.read.inputs.text import NoText, open_text
 from txn_analysis.read.inputs.window import Reject
 from txn_analysis.read.log_dir.producer_files import read_snapshot_file, read_txnindex_file
 from txn_analysis.read.log_dir.segment import scan_segment
 from txn_analysis.read.state.console_export import read_console_json, read_console_text
 from txn_analysis.read.state.decoded_dump import read_state_section
+from txn_analysis.read.state.records import ReadStateRecord
 from txn_analysis.read.state.segment import read_state_segment
 from txn_analysis.storage.row_tasks import RowTasks
 from txn_analysis.tables import (
@@ -55,23 +58,23 @@ _REJECTED_SCHEMA = pa.schema(
         ("reason", pa.string()),
     ]
 )
-_RECORD_TABLES = {
-    "state": TRANSACTION_STATES,
-    "console_text": TRANSACTION_STATES,
-    "console_json": TRANSACTION_STATES,
-    "snapshot": PRODUCER_SNAPSHOTS,
-    "txnindex": ABORTED_TRANSACTIONS,
+_RECORDS: Mapping[str, tuple[type[tuple[Any, ...]], Table]] = {
+    "state": (ReadStateRecord, TRANSACTION_STATES),
+    "console_text": (ReadStateRecord, TRANSACTION_STATES),
+    "console_json": (ReadStateRecord, TRANSACTION_STATES),
+    "snapshot": (ProducerStateEntry, PRODUCER_SNAPSHOTS),
+    "txnindex": (AbortedTxn, ABORTED_TRANSACTIONS),
 }
-RECORD_KINDS = frozenset(_RECORD_TABLES)
+RECORD_KINDS = frozenset(_RECORDS)
 FOLDS = (LOG_PIECES, ENDED_TRANSACTIONS, GROUP_OFFSETS)
-_TEXT_READERS: Mapping[str, Callable[[Text, Section], Iterable[dict[str, Any] | Reject]]] = {
+_TEXT_READERS: Mapping[str, Callable[[Text, Section], Iterable[tuple[Any, ...] | Reject]]] = {
     "state": read_state_section,
     "snapshot": read_snapshot_section,
     "txnindex": read_txnindex_section,
     "console_text": read_console_text,
     "console_json": read_console_json,
 }
-_BROKER_READERS: Mapping[str, Callable[[Text, Section], Iterable[dict[str, Any] | Reject]]] = {
+_BROKER_READERS: Mapping[str, Callable[[Text, Section], Iterable[tuple[Any, ...] | Reject]]] = {
     "state": read_state_segment,
     "snapshot": read_snapshot_file,
     "txnindex": read_txnindex_file,
@@ -117,13 +120,10 @@ def record_tasks(tasks: list[list[ScanRange]], ingest_id: str) -> RowTasks:
     """Fills the tables of RECORD_KINDS; tells MOMENTS and REJECTED."""
 
     def read(text: Text, part: ScanRange) -> Iterator[NamedRows]:
-        place = {"ingest_id": ingest_id, "input_id": part.input_id, "section_index": part.section.index}
         items = iter(_read_section(text, part.section))
         while chunk := list(islice(items, _ROWS_PER_BATCH)):
-            rejects = [asdict(item) | place for item in chunk if isinstance(item, Reject)]
-            rows = [item | place for item in chunk if not isinstance(item, Reject)]
-            yield REJECTED, pa.RecordBatch.from_pylist(rejects, schema=_REJECTED_SCHEMA)
-            yield from _records(_RECORD_TABLES[part.section.kind], rows)
+            yield REJECTED, _rejected([item for item in chunk if isinstance(item, Reject)], part)
+            yield from _records([item for item in chunk if not isinstance(item, Reject)], part, ingest_id)
 
     tables = (TRANSACTION_STATES, PRODUCER_SNAPSHOTS, ABORTED_TRANSACTIONS)
     return RowTasks(len(tasks), tables, lambda number: _read_task(tasks[number], read), _size_bytes(tasks))
@@ -133,15 +133,24 @@ def _size_bytes(tasks: list[list[ScanRange]]) -> int:
     return sum(part.end - part.start for task in tasks for part in task)
 
 
-def _records(table: Table, rows: list[dict[str, Any]]) -> Iterator[NamedRows]:
-    yield table.name, pa.RecordBatch.from_pylist(rows, schema=table.arrow_schema)
+def _rejected(rejects: list[Reject], part: ScanRange) -> pa.RecordBatch:
+    place = part.input_id, part.section.index
+    spans = [RejectedSpan(*place, each.offset_bytes, each.length_bytes, each.reason) for each in rejects]
+    return batch_of(RejectedSpan, spans, _REJECTED_SCHEMA)
+
+
+def _records(records: list[tuple[Any, ...]], part: ScanRange, ingest_id: str) -> Iterator[NamedRows]:
+    kind, table = _RECORDS[part.section.kind]
+    place = {"ingest_id": ingest_id, "input_id": part.input_id, "section_index": part.section.index}
+    rows = batch_of(kind, records, table.arrow_schema, **place)
+    yield table.name, rows
     clocks = ("last_update_ms", "recorded_ms") if table is TRANSACTION_STATES else ()
-    moments = [row[clock] for row in rows for clock in clocks if row.get(clock) is not None]
+    moments = [moment for clock in clocks if (moment := pc.max(rows.column(clock)).as_py()) is not None]
     if moments:
-        yield MOMENTS, pa.RecordBatch.from_pylist([{"input_id": rows[0]["input_id"], "moment_ms": max(moments)}])
+        yield MOMENTS, pa.RecordBatch.from_pylist([{"input_id": part.input_id, "moment_ms": max(moments)}])
 
 
-def _read_section(text: Text, section: Section) -> Iterable[dict[str, Any] | Reject]:
+def _read_section(text: Text, section: Section) -> Iterable[tuple[Any, ...] | Reject]:
     readers = _BROKER_READERS if section.grammar in BINARY_GRAMMARS else _TEXT_READERS
     return readers[section.kind](text, section)
 

@@ -9,12 +9,13 @@ from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.kafka.batch_format import LAST_TIME_MS
 from txn_analysis.read.dump.forms import ABORTED_TRANSACTION, PRODUCER, PRODUCER_BATCH, PRODUCER_TIME
 from txn_analysis.read.dump.line_form import LineForm
-from txn_analysis.read.inputs.window import Reject, Row, Window, merged
+from txn_analysis.read.entries import AbortedTxn, ProducerStateEntry
+from txn_analysis.read.inputs.window import Window, merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from txn_analysis.read.inputs.window import Readable, Span
+    from txn_analysis.read.inputs.window import Readable, Record, Reject, Span
 
 _INT64_MAX = 2**63 - 1
 
@@ -30,34 +31,31 @@ _SNAPSHOT_FORM = LineForm(PRODUCER.fields + PRODUCER_TIME.fields + PRODUCER_BATC
 _TXNINDEX_LINE = re.compile(ABORTED_TRANSACTION.bounded(*ABORTED_TRANSACTION.names[1:]) + rb"\n")
 
 
-def read_snapshot_section(text: Readable, section: Span) -> Iterator[Row | Reject]:
-    """Rows of `producer_snapshots`, in file order, from the body of a `.snapshot` section, tools 1.1 to 4.3.
+def read_snapshot_section(text: Readable, section: Span) -> Iterator[ProducerStateEntry | Reject]:
+    """The entries of the body of a `.snapshot` section, in file order, tools 1.1 to 4.3.
 
-    A row lacks only what says which input it is of. A line that is not wholly an entry becomes a `Reject`; every other
-    byte of the body is parsed.
+    A line that is not wholly an entry becomes a `Reject`; every other byte of the body is parsed.
     """
-    place = {"topic": section.topic, "partition": section.partition, "snapshot_offset": section.file_base_offset}
-    return merged(_read_lines(text, section, lambda line: _snapshot_row(line, place), "not an entry of a snapshot"))
+    return merged(_read_lines(text, section, _snapshot_entry, "not an entry of a snapshot"))
 
 
-def read_txnindex_section(text: Readable, section: Span) -> Iterator[Row | Reject]:
-    """Rows of `aborted_transactions`, in file order, from the body of a `.txnindex` section; else as for snapshots."""
-    place = {"topic": section.topic, "partition": section.partition}
-    return merged(_read_lines(text, section, lambda line: _txnindex_row(line, place), "not an entry of a txnindex"))
+def read_txnindex_section(text: Readable, section: Span) -> Iterator[AbortedTxn | Reject]:
+    """The entries of the body of a `.txnindex` section, in file order; else as for snapshots."""
+    return merged(_read_lines(text, section, _aborted_txn, "not an entry of a txnindex"))
 
 
 def _read_lines(
-    text: Readable, section: Span, read: Callable[[bytes], Row | None], reason: str
-) -> Iterator[Row | Reject]:
+    text: Readable, section: Span, read: Callable[[bytes, Span], Record | None], reason: str
+) -> Iterator[Record | Reject]:
     window = Window(text, section.text_start_bytes, section.text_end_bytes)
     while window.remaining > 0:
         length = window.line_end()
-        row = read(window.peek(0, length)) if length else None
-        if row is None:
+        entry = read(window.peek(0, length), section) if length else None
+        if entry is None:
             yield window.reject_line(reason)
         else:
             window.advance(length)
-            yield row
+            yield entry
 
 
 def _numbers(found: re.Match[bytes] | None, form: LineForm) -> dict[str, int] | None:
@@ -73,24 +71,29 @@ def _known(value: int) -> int | None:
     return None if value == ABSENT else value
 
 
-def _snapshot_row(line: bytes, place: Row) -> Row | None:
+def _snapshot_entry(line: bytes, section: Span) -> ProducerStateEntry | None:
     n = _numbers(_SNAPSHOT_LINE.fullmatch(line), _SNAPSHOT_FORM)
     if n is None:
         return None
     times = {n["last_timestamp"], n["timestamp"]} - {ABSENT}
     if len(times) > 1:  # both print the same stored field
         return None
-    return place | {
-        "producer_id": n["producer_id"],
-        "producer_epoch": n["producer_epoch"],
-        "coordinator_epoch": _known(n["coordinator_epoch"]),
-        "current_txn_start_offset": _known(max(n["scala_offset"], n["java_offset"])),
-        "last_timestamp_ms": next((time for time in times if time <= LAST_TIME_MS), None),
-        "last_sequence": _known(n["last_sequence"]),
-        "last_offset": _known(n["last_offset"]),
-    }
+    return ProducerStateEntry(
+        topic=section.topic,
+        partition=section.partition,
+        snapshot_offset=section.file_base_offset,
+        producer_id=n["producer_id"],
+        producer_epoch=n["producer_epoch"],
+        coordinator_epoch=_known(n["coordinator_epoch"]),
+        current_txn_start_offset=_known(max(n["scala_offset"], n["java_offset"])),
+        last_timestamp_ms=next((time for time in times if time <= LAST_TIME_MS), None),
+        last_sequence=_known(n["last_sequence"]),
+        last_offset=_known(n["last_offset"]),
+    )
 
 
-def _txnindex_row(line: bytes, place: Row) -> Row | None:
+def _aborted_txn(line: bytes, section: Span) -> AbortedTxn | None:
     n = _numbers(_TXNINDEX_LINE.fullmatch(line), ABORTED_TRANSACTION)
-    return None if n is None or n["last_offset"] < n["first_offset"] else place | n
+    if n is None or n["last_offset"] < n["first_offset"]:
+        return None
+    return AbortedTxn(section.topic, section.partition, **n)

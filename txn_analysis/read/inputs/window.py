@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Iterable, Iterator
 
-Row = dict[str, Any]
+Record = TypeVar("Record")
 
 WINDOW_BYTES = 4 << 20
 # A record of `__transaction_state` is at most `message.max.bytes`, 1 MiB by default; its text is a few times that.
@@ -70,8 +70,8 @@ class Reject:
     reason: str
 
 
-def merged(items: Iterable[Row | Reject]) -> Iterator[Row | Reject]:
-    """Rows and rejects in their order, adjoining rejects of one reason as one: garbage costs no row a line."""
+def merged(items: Iterable[Record | Reject]) -> Iterator[Record | Reject]:
+    """Records and rejects in their order, adjoining rejects of one reason as one: garbage costs no row a line."""
     pending: Reject | None = None
     for item in items:
         if not isinstance(item, Reject):

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import google_crc32c
 
 from txn_analysis.kafka.batch_format import LAST_TIME_MS
-from txn_analysis.read.inputs.window import Reject, Row
+from txn_analysis.read.entries import AbortedTxn, ProducerStateEntry
+from txn_analysis.read.inputs.window import Reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,8 +42,8 @@ def snapshot_problem(data: bytes) -> str | None:
     return None
 
 
-def read_snapshot_file(text: Readable, section: Span) -> Iterator[Row | Reject]:
-    """Rows of `producer_snapshots`, in file order. A row lacks only what says which input it is of.
+def read_snapshot_file(text: Readable, section: Span) -> Iterator[ProducerStateEntry | Reject]:
+    """The entries of a snapshot, in file order.
 
     Where the file is no longer the whole snapshot that it was when it was planned, all of it is one `Reject`: what is
     missing in it would look like producers without a transaction.
@@ -51,31 +52,32 @@ def read_snapshot_file(text: Readable, section: Span) -> Iterator[Row | Reject]:
     if snapshot_problem(data) is not None:
         yield Reject(section.text_start_bytes, section.text_end_bytes - section.text_start_bytes, CHANGED)
         return
-    place = {"topic": section.topic, "partition": section.partition, "snapshot_offset": section.file_base_offset}
     for entry in _ENTRY.iter_unpack(data[SNAPSHOT_HEAD_BYTES:]):
         producer_id, epoch, last_sequence, last_offset, _, time_ms, coordinator_epoch, txn_start_offset = entry
         has_batch = last_offset >= 0
-        yield place | {
-            "producer_id": producer_id,
-            "producer_epoch": epoch,
-            "coordinator_epoch": _known(coordinator_epoch),
-            "current_txn_start_offset": _known(txn_start_offset),
-            "last_timestamp_ms": time_ms if 0 <= time_ms <= LAST_TIME_MS else None,
-            "last_sequence": _known(last_sequence) if has_batch else None,
-            "last_offset": last_offset if has_batch else None,
-        }
+        yield ProducerStateEntry(
+            topic=section.topic,
+            partition=section.partition,
+            snapshot_offset=section.file_base_offset,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            coordinator_epoch=_known(coordinator_epoch),
+            current_txn_start_offset=_known(txn_start_offset),
+            last_timestamp_ms=time_ms if 0 <= time_ms <= LAST_TIME_MS else None,
+            last_sequence=_known(last_sequence) if has_batch else None,
+            last_offset=last_offset if has_batch else None,
+        )
 
 
-def read_txnindex_file(text: Readable, section: Span) -> Iterator[Row | Reject]:
-    """Rows of `aborted_transactions`, in file order, of a body of whole entries; else as for snapshots."""
+def read_txnindex_file(text: Readable, section: Span) -> Iterator[AbortedTxn | Reject]:
+    """The entries of a body of whole entries, in file order; else as for snapshots."""
     start, end = section.text_start_bytes, section.text_end_bytes
     data = text.read(start, end)
     whole = len(data) - len(data) % TXNINDEX_ENTRY_BYTES
-    place = {"topic": section.topic, "partition": section.partition}
-    for at, entry in enumerate(_TXNINDEX_ENTRY.iter_unpack(data[:whole])):
-        row = dict(zip(("producer_id", "first_offset", "last_offset", "last_stable_offset"), entry[1:], strict=True))
-        if entry[0] == 0 and min(entry) >= 0 and row["first_offset"] <= row["last_offset"]:
-            yield place | row
+    for at, (version, *numbers) in enumerate(_TXNINDEX_ENTRY.iter_unpack(data[:whole])):
+        entry = AbortedTxn(section.topic, section.partition, *numbers)
+        if version == 0 and min(numbers) >= 0 and entry.first_offset <= entry.last_offset:
+            yield entry
         else:
             yield Reject(start + at * TXNINDEX_ENTRY_BYTES, TXNINDEX_ENTRY_BYTES, "not an entry of a txnindex")
     if start + whole < end:

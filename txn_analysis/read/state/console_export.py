@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.read.inputs.window import CUT_SHORT, MAX_RECORD_BYTES, Reject, Row, Window, merged
+from txn_analysis.read.inputs.window import CUT_SHORT, MAX_RECORD_BYTES, Window, merged
 from txn_analysis.read.state.forms import (
     CONSOLE_AFTER_ID,
     CONSOLE_COUNT,
@@ -19,23 +19,23 @@ from txn_analysis.read.state.forms import (
     CONSOLE_TOMBSTONE,
     CONSOLE_UNKNOWN_KEY,
 )
+from txn_analysis.read.state.records import NO_BATCH, RecordPlace, state_record, undecodable_record
 from txn_analysis.read.state.values import (
     ID_MAX_BYTES,
     JSON_DECODER,
-    NO_BATCH,
     BadValueError,
+    PrintedValue,
     fields_of,
     json_id,
     json_value,
-    state_row,
     text_value,
-    undecodable_row,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txn_analysis.read.inputs.window import Readable, Span
+    from txn_analysis.read.inputs.window import Readable, Reject, Span
+    from txn_analysis.read.state.records import ReadStateRecord
 
 _NOISE = re.compile(CONSOLE_COUNT + rb"\n?|\n")
 _JSON_SPACE = " \t\r\n"
@@ -45,37 +45,36 @@ _UNKNOWN = "unknown"
 _NOT_A_RECORD = "not a record of a console export"
 
 
-def read_console_text(text: Readable, section: Span) -> Iterator[Row | Reject]:
-    """Rows of `transaction_states`, in order of arrival, from an export of `TransactionLogMessageFormatter` (0.11-3.9).
+def read_console_text(text: Readable, section: Span) -> Iterator[ReadStateRecord | Reject]:
+    """The records of an export of `TransactionLogMessageFormatter` (0.11-3.9), in order of arrival.
 
     Ids are printed raw, twice in a record. A record is believed where its two ids agree and exactly one reading does;
-    where several do, or none, the text is rejected and an undecodable row stands for it. A tombstone prints its id
+    where several do, or none, the text is rejected and an undecodable record stands for it. A tombstone prints its id
     once: that of an id with a newline cannot be told from a line that ends in `::NULL` after text of any kind. A
     tombstone is refused where its id was in a transaction just before, as Kafka expires no such id.
     """
     return merged(_ConsoleTextReader(text, section).items())
 
 
-def read_console_json(text: Readable, section: Span) -> Iterator[Row | Reject]:
-    """Rows of `transaction_states`, in order of arrival, from an export of the JSON formatter (3.9 to 4.3).
+def read_console_json(text: Readable, section: Span) -> Iterator[ReadStateRecord | Reject]:
+    """The records of an export of the JSON formatter (3.9 to 4.3), in order of arrival.
 
     The objects stand one after another, with white space between them or none. An object that is JSON but no state
-    record is rejected alone; where the text is no JSON, the rest of it is. For each there is an undecodable row.
+    record is rejected alone; where the text is no JSON, the rest of it is. For each there is an undecodable record.
     """
     return merged(_json_items(Window(text, section.text_start_bytes, section.text_end_bytes)))
 
 
-def _place(offset_bytes: int) -> Row:
-    unknown = {"state_partition": None, "offset": None, "recorded_ms": None, "is_after_gap": None}
-    return {"ordinal": offset_bytes, **unknown, **NO_BATCH}
+def _place(offset_bytes: int) -> RecordPlace:
+    return RecordPlace(offset_bytes, None, None, None, None, *NO_BATCH)
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """One way to read a record at the place that is next: its id, the fields of its value, and its length in bytes."""
+    """One way to read a record at the place that is next: its id, its value, and its length in bytes."""
 
     id: bytes
-    fields: dict[str, bytes]
+    value: PrintedValue
     length: int
 
 
@@ -85,7 +84,7 @@ class _ConsoleTextReader:
         self._unexpirable: set[bytes] = set()  # digests of the ids that are in a transaction
         self._clear_until = 0  # from the place that is next to this byte of the input no separator begins
 
-    def items(self) -> Iterator[Row | Reject]:
+    def items(self) -> Iterator[ReadStateRecord | Reject]:
         window = self._window
         while window.remaining > 0:
             place = _place(window.offset)
@@ -100,7 +99,7 @@ class _ConsoleTextReader:
             if len(readings) == 1 and not is_simple_line:
                 yield from self._record(place, readings[0])
             elif readings:
-                yield undecodable_row(place)
+                yield undecodable_record(place)
                 yield window.reject(max(r.length for r in readings), "an id that imitates the records around it")
             else:
                 yield from self._simple_line(place, line)
@@ -149,34 +148,34 @@ class _ConsoleTextReader:
             return None
         end = window.line_end(tail_start) or window.held
         tail = CONSOLE_TAIL.fullmatch(window.peek(tail_start, end))
-        return _Reading(name, tail.groupdict(), end) if tail else None
+        return _Reading(name, PrintedValue(*tail.group(*PrintedValue._fields)), end) if tail else None
 
-    def _record(self, place: Row, reading: _Reading) -> Iterator[Row | Reject]:
+    def _record(self, place: RecordPlace, reading: _Reading) -> Iterator[ReadStateRecord | Reject]:
         try:
-            transactional_id, value = reading.id.decode(), text_value(reading.fields)
+            transactional_id, value = reading.id.decode(), text_value(reading.value)
         except ValueError as problem:  # BadValueError, or no UTF-8
             reason = str(problem) if isinstance(problem, BadValueError) else "the id is not UTF-8 text"
-            yield undecodable_row(place)
+            yield undecodable_record(place)
             yield self._window.reject(reading.length, reason)
             return
-        if value["state"] in _UNEXPIRABLE:
+        if value.state in _UNEXPIRABLE:
             self._unexpirable.add(_digest(reading.id))
         else:
             self._unexpirable.discard(_digest(reading.id))
         self._window.advance(reading.length)
-        yield state_row(place, transactional_id, value)
+        yield state_record(place, transactional_id, value)
 
-    def _simple_line(self, place: Row, line: bytes) -> Iterator[Row | Reject]:
+    def _simple_line(self, place: RecordPlace, line: bytes) -> Iterator[ReadStateRecord | Reject]:
         tombstone = CONSOLE_TOMBSTONE.fullmatch(line)
         if CONSOLE_UNKNOWN_KEY.fullmatch(line):
             self._window.advance(len(line))
-            yield undecodable_row(place)
+            yield undecodable_record(place)
         elif tombstone and _digest(tombstone["id"]) not in self._unexpirable and _is_text(tombstone["id"]):
             self._window.advance(len(line))
-            yield state_row(place, tombstone["id"].decode(), None)
+            yield state_record(place, tombstone["id"].decode(), None)
         else:
             if not _NOISE.fullmatch(line):
-                yield undecodable_row(place)
+                yield undecodable_record(place)
             reason = "removes an id that is in a transaction" if tombstone else _NOT_A_RECORD
             yield self._window.reject_line(reason)
 
@@ -193,7 +192,7 @@ def _is_text(name: bytes) -> bool:
     return True
 
 
-def _json_items(window: Window) -> Iterator[Row | Reject]:
+def _json_items(window: Window) -> Iterator[ReadStateRecord | Reject]:
     while window.remaining > 0:
         window.grow()
         yield from _objects_held(window)
@@ -201,7 +200,7 @@ def _json_items(window: Window) -> Iterator[Row | Reject]:
             yield from _no_json(window)
 
 
-def _objects_held(window: Window) -> Iterator[Row | Reject]:
+def _objects_held(window: Window) -> Iterator[ReadStateRecord | Reject]:
     """Reads the whole objects of what is held; stops where one is not whole, or is no JSON."""
     text = _decoded(window.peek(0, window.held))
     at = 0
@@ -219,13 +218,13 @@ def _objects_held(window: Window) -> Iterator[Row | Reject]:
         length = end - at if text.isascii() else len(text[at:end].encode())
         place = _place(window.offset)
         try:
-            row = _json_row(record, place)
+            read = _json_record(record, place)
         except BadValueError as problem:
-            yield undecodable_row(place)
+            yield undecodable_record(place)
             yield window.reject(length, str(problem))
         else:
             window.advance(length)
-            yield row
+            yield read
         at = end
 
 
@@ -237,30 +236,30 @@ def _decoded(held: bytes) -> str:
         return held[: error.start].decode()
 
 
-def _no_json(window: Window) -> Iterator[Row | Reject]:
+def _no_json(window: Window) -> Iterator[ReadStateRecord | Reject]:
     line = window.peek(0, window.line_end() or window.held)
     if _NOISE.fullmatch(line):
         yield window.reject(len(line), _NOT_A_RECORD)
         return
-    yield undecodable_row(_place(window.offset))
+    yield undecodable_record(_place(window.offset))
     yield window.reject_rest(CUT_SHORT if window.is_last and line.startswith(b'{"key"') else "not JSON from here on")
 
 
-def _json_row(record: Any, place: Row) -> Row:
+def _json_record(record: Any, place: RecordPlace) -> ReadStateRecord:
     key, value = fields_of(record, "key", "value")
     if key is None:  # 3.9 prints it; a record without a key is of no id
-        return undecodable_row(place)
+        return undecodable_record(place)
     word = "version" if type(key) is dict and "version" in key else "type"
     record_type, key_data = fields_of(key, word, "data")
     if type(record_type) is not int:
         raise BadValueError("not the JSON of a transaction state record")
     if record_type != 0 or key_data == _UNKNOWN:
-        return undecodable_row(place)
+        return undecodable_record(place)
     if value is None:
-        return state_row(place, json_id(key_data), None)
+        return state_record(place, json_id(key_data), None)
     version, data = fields_of(value, "version", "data")
     if data == _UNKNOWN:
-        return undecodable_row(place)
+        return undecodable_record(place)
     if type(version) is not int or version not in {0, 1}:
         raise BadValueError("a value version that is not known")
-    return state_row(place, json_id(key_data), json_value(data))
+    return state_record(place, json_id(key_data), json_value(data))

@@ -10,12 +10,12 @@ the version that the records around it have, where those say so.)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.batch_format import LAST_TIME_MS
 from txn_analysis.read.dump.batch_lines import read_batch_line
 from txn_analysis.read.dump.forms import BATCH_LINE_START, LEGACY_BATCH_LINE_START, RECORD_LINE_START
-from txn_analysis.read.inputs.window import CUT_SHORT, LINE_TOO_LONG, Reject, Row, Window, merged
+from txn_analysis.read.inputs.window import CUT_SHORT, LINE_TOO_LONG, Window, merged
 from txn_analysis.read.state.forms import (
     CONTROL_SUFFIX,
     DECODER_ERROR,
@@ -31,23 +31,19 @@ from txn_analysis.read.state.forms import (
     TEXT_PAYLOAD,
 )
 from txn_analysis.read.state.json_records import json_content
+from txn_analysis.read.state.records import NO_BATCH, RecordPlace, batch_place, state_record, undecodable_record
 from txn_analysis.read.state.value_sizes import MISFIT, NEXT_VERSION_BYTES, TextSizes
-from txn_analysis.read.state.values import (
-    ID_MAX_BYTES,
-    NO_BATCH,
-    BadValueError,
-    batch_place,
-    state_row,
-    text_value,
-    undecodable_row,
-)
+from txn_analysis.read.state.values import ID_MAX_BYTES, BadValueError, PrintedValue, text_value
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator
 
-    from txn_analysis.read.inputs.window import Readable, Span
+    from txn_analysis.read.inputs.window import Readable, Reject, Span
+    from txn_analysis.read.state.records import BatchPlace, ReadStateRecord, TransactionLogValue
 
 OLD_DEEP = "2.1-deep"
+_VALUE_GROUPS = ("state", "producer_id", "producer_epoch", "timeout_ms", "listed", "scala", "last_update_ms")
 _NULL_BYTES = -1
 _MAX_OFFSET = 2**63 - 1
 
@@ -66,28 +62,41 @@ class _Head:
     is_valid: bool
 
 
+class _BatchLine(NamedTuple):
+    """The numbers of a batch's line that its records are held against; flags are 0 or 1."""
+
+    base_offset: int
+    last_offset: int
+    record_count: int
+    leader_epoch: int
+    position: int
+    size: int
+    is_control: int
+    is_valid: int
+
+
 @dataclass(frozen=True)
 class _Batch:
-    """The batch that the next records belong to; `place` is where it stands, in columns of `transaction_states`."""
+    """The batch that the next records belong to; `place` is where it stands."""
 
     last_offset: int
     end_position: int  # where the next batch begins in the segment
     is_control: bool
     is_valid: bool
-    place: Row
+    place: BatchPlace
 
 
 # The old form has no batches: as if all its records were in one.
 _NO_LIMIT = _Batch(_MAX_OFFSET, 0, is_control=False, is_valid=True, place=NO_BATCH)
 
 
-def read_state_section(text: Readable, section: Span) -> Iterator[Row | Reject]:
-    """Rows of `transaction_states`, in offset order, from the body of a decoded `__transaction_state` section.
+def read_state_section(text: Readable, section: Span) -> Iterator[ReadStateRecord | Reject]:
+    """The records of the body of a decoded `__transaction_state` section, in offset order.
 
-    A row lacks only which input and section it is of; `ordinal` is the byte offset of the record's text in the input.
-    Every byte of the body that is in no `Reject` was parsed. Wherever the text proves that a record exists which could
-    not be read (its own line, or the count of its batch), there is also an undecodable row, with the record's offset
-    where that is known: no absence may be concluded around it.
+    Their `ordinal` is the byte offset of their text in the input. Every byte of the body that is in no `Reject` was
+    parsed. Wherever the text proves that a record exists which could not be read (its own line, or the count of its
+    batch), there is also an undecodable record, with its offset where that is known: no absence may be concluded around
+    it.
     """
     return merged(_StateReader(text, section).items())
 
@@ -113,7 +122,7 @@ class _StateReader:
         )
         self._is_adrift = False  # lines that follow may be records of a batch whose line was not understood
 
-    def items(self) -> Iterator[Row | Reject]:
+    def items(self) -> Iterator[ReadStateRecord | Reject]:
         while self._window.remaining > 0:
             yield from self._batch_item() if self._is_at_batch() else self._record_items()
         yield from self._missing_records()
@@ -122,12 +131,12 @@ class _StateReader:
         self._window.need(len(BATCH_LINE_START))
         return not self._is_old_deep and self._window.starts_with(BATCH_LINE_START, 0)
 
-    def _batch_item(self) -> Iterator[Row | Reject]:
+    def _batch_item(self) -> Iterator[ReadStateRecord | Reject]:
         length = self._window.line_end()
-        row = read_batch_line(self._window.peek(0, length - 1)) if length else None
-        if self._resume_position is not None and (row is None or row["position"] != self._resume_position):
+        line = _batch_line(self._window.peek(0, length - 1)) if length else None
+        if self._resume_position is not None and (line is None or line.position != self._resume_position):
             yield self._window.reject_line(_NOT_A_LINE)
-        elif row is None or row["record_count"] < 0 or self._goes_back(row["base_offset"], row["last_offset"]):
+        elif line is None or line.record_count < 0 or self._goes_back(line):
             if length:  # its records are about to follow, and nothing says any more how many, nor of which batch
                 self._due_count, self._is_adrift, self._batch = 1, True, None
             yield from self._missing_records()
@@ -135,27 +144,28 @@ class _StateReader:
             yield self._window.reject_line("not a batch line that can stand here")
         else:
             yield from self._missing_records()
-            end = row["position"] + row["size"]
-            place = batch_place(row["base_offset"], row["last_offset"], row["leader_epoch"])
-            self._batch = _Batch(row["last_offset"], end, bool(row["is_control"]), bool(row["is_valid"]), place)
-            self._due_count, self._is_adrift, self._resume_position = row["record_count"], False, None
+            end = line.position + line.size
+            place = batch_place(line.base_offset, line.last_offset, line.leader_epoch)
+            self._batch = _Batch(line.last_offset, end, bool(line.is_control), bool(line.is_valid), place)
+            self._due_count, self._is_adrift, self._resume_position = line.record_count, False, None
             self._window.advance(length)
 
-    def _goes_back(self, base_offset: int, last_offset: int) -> bool:
+    def _goes_back(self, line: _BatchLine) -> bool:
         batch_end = self._batch.last_offset if self._batch else -1
-        return not max(batch_end, -1 if self._last_offset is None else self._last_offset) < base_offset <= last_offset
+        before = max(batch_end, -1 if self._last_offset is None else self._last_offset)
+        return not before < line.base_offset <= line.last_offset
 
-    def _missing_records(self) -> Iterator[Row]:
-        """One row for the records that the batch counts but the text does not show."""
+    def _missing_records(self) -> Iterator[ReadStateRecord]:
+        """One record for all that the batch counts but the text does not show."""
         if self._due_count:
             self._due_count = 0
             yield self._lost(self._place(None))
 
-    def _lost(self, place: Row) -> Row:
+    def _lost(self, place: RecordPlace) -> ReadStateRecord:
         self._has_lost = True
-        return undecodable_row(place)
+        return undecodable_record(place)
 
-    def _record_items(self) -> Iterator[Row | Reject]:
+    def _record_items(self) -> Iterator[ReadStateRecord | Reject]:
         head = self._read_head()
         if head is None:
             yield from self._stray_line()
@@ -164,7 +174,7 @@ class _StateReader:
         self._last_offset = head.offset
         self._due_count, self._is_adrift = max(self._due_count - 1, 0), False
         try:
-            length, row = self._read_record(head, place)
+            length, record = self._read_record(head, place)
         except _CutError:
             yield self._lost(place)
             yield self._window.reject_rest(CUT_SHORT)
@@ -174,10 +184,10 @@ class _StateReader:
             yield self._window.reject_line(str(problem))
         else:
             self._window.advance(length)
-            if row is not None:
-                yield row
+            if record is not None:
+                yield record
 
-    def _stray_line(self) -> Iterator[Row | Reject]:
+    def _stray_line(self) -> Iterator[ReadStateRecord | Reject]:
         """A line that is no record of this batch. If it should have been one, the batch will miss it."""
         start = LEGACY_BATCH_LINE_START if self._is_old_deep else RECORD_LINE_START
         is_known = self._due_count or self._is_adrift or self._resume_position is not None
@@ -205,8 +215,8 @@ class _StateReader:
         known_ms = recorded_ms if recorded_ms >= 0 else None
         return _Head(match.end(), offset, known_ms, int(groups["key_bytes"]), int(groups["value_bytes"]), is_valid)
 
-    def _read_record(self, head: _Head, place: Row) -> tuple[int, Row | None]:
-        """Length of the record's text and its row (None for a control record).
+    def _read_record(self, head: _Head, place: RecordPlace) -> tuple[int, ReadStateRecord | None]:
+        """Length of the record's text and the record (None for a control record).
 
         Raises:
             BadValueError: what follows the prefix is not the content of a state record.
@@ -220,16 +230,16 @@ class _StateReader:
                 raise BadValueError("not a control record")
             return end, None
         if DECODER_ERROR.fullmatch(content):
-            return end, undecodable_row(place)
+            return end, undecodable_record(place)
         if content.startswith(KEY + b"{"):
             transactional_id, value = json_content(content, head.key_bytes, head.value_bytes)
         else:
             transactional_id, value, end = self._text_content(head)
         if (value is None) != (head.value_bytes == _NULL_BYTES):
             raise BadValueError("the value's size and text differ")
-        return end, state_row(place, transactional_id, value) if head.is_valid else undecodable_row(place)
+        return end, state_record(place, transactional_id, value) if head.is_valid else undecodable_record(place)
 
-    def _text_content(self, head: _Head) -> tuple[str, Row | None, int]:
+    def _text_content(self, head: _Head) -> tuple[str, TransactionLogValue | None, int]:
         """Id, value and end of a record of the text form: the key's size says how long the id is, whatever is in it."""
         window, size = self._window, head.key_bytes - KEY_HEAD_BYTES
         window.need(head.length + TEXT_KEY_BYTES + ID_MAX_BYTES)
@@ -247,10 +257,8 @@ class _StateReader:
             transactional_id = window.peek(start, start + size).decode()
         except UnicodeDecodeError:
             raise BadValueError("the id is not UTF-8 text") from None
-        fields = {name: word for name, word in payload.groupdict().items() if word is not None}
-        listed = fields.pop("listed", fields.pop("scala", b""))
-        value = text_value(fields | {"partitions": listed}) if fields else None
-        if value and not self._sizes.fits(value["topic_partitions"], head.value_bytes, lambda: self._behind(end)):
+        value = text_value(_printed(payload)) if payload["state"] else None
+        if value and not self._sizes.fits(value.topic_partitions, head.value_bytes, lambda: self._behind(end)):
             raise BadValueError(MISFIT)
         return transactional_id, value, end
 
@@ -261,17 +269,24 @@ class _StateReader:
     def _unended(self) -> Exception:
         return _CutError() if self._window.is_last else BadValueError(LINE_TOO_LONG)
 
-    def _place(self, head: _Head | None, *, is_in_batch: bool = True) -> Row:
+    def _place(self, head: _Head | None, *, is_in_batch: bool = True) -> RecordPlace:
         if head is None:
             offset, is_after_gap = None, None
         elif self._last_offset is None:
             offset, is_after_gap = head.offset, True if self._has_lost else None
         else:
             offset, is_after_gap = head.offset, head.offset != self._last_offset + 1
-        return {
-            "ordinal": self._window.offset,
-            "state_partition": self._partition,
-            "offset": offset,
-            "recorded_ms": head.recorded_ms if head else None,
-            "is_after_gap": is_after_gap,
-        } | (self._batch.place if self._batch and is_in_batch else NO_BATCH)
+        recorded_ms = head.recorded_ms if head else None
+        batch = self._batch.place if self._batch and is_in_batch else NO_BATCH
+        return RecordPlace(self._window.offset, self._partition, offset, recorded_ms, is_after_gap, *batch)
+
+
+def _batch_line(text: bytes) -> _BatchLine | None:
+    numbers = read_batch_line(text)
+    return None if numbers is None else _BatchLine._make(map(numbers.__getitem__, _BatchLine._fields))
+
+
+def _printed(payload: re.Match[bytes]) -> PrintedValue:
+    """The value of the text form; Scala's sets are printed as such, Java's as lists."""
+    state, producer_id, epoch, timeout_ms, listed, scala, updated_ms = payload.group(*_VALUE_GROUPS)
+    return PrintedValue(state, producer_id, epoch, timeout_ms, scala if listed is None else listed, updated_ms)

@@ -9,10 +9,10 @@ from txn_analysis.read.state.value_sizes import MISFIT, json_value_bytes
 from txn_analysis.read.state.values import JSON_DECODER, BadValueError, fields_of, id_bytes, json_id, json_value
 
 if TYPE_CHECKING:
-    from txn_analysis.read.inputs.window import Row
+    from txn_analysis.read.state.records import TransactionLogValue
 
 
-def json_content(content: bytes, key_bytes: int, value_bytes: int) -> tuple[str, Row | None]:
+def json_content(content: bytes, key_bytes: int, value_bytes: int) -> tuple[str, TransactionLogValue | None]:
     """Id and value from ` key: {…} payload: {…}` and its newline, whose record line prints these sizes.
 
     Raises:
@@ -24,7 +24,7 @@ def json_content(content: bytes, key_bytes: int, value_bytes: int) -> tuple[str,
     return transactional_id, value
 
 
-def _content(content: bytes, value_bytes: int) -> tuple[str, Row | None]:
+def _content(content: bytes, value_bytes: int) -> tuple[str, TransactionLogValue | None]:
     try:
         text = content.decode()
         key, at = JSON_DECODER.raw_decode(text, len(KEY))

@@ -16,21 +16,16 @@ from txn_analysis.kafka.batch_headers import CODEC_MASK, CONTROL, LOG_APPEND_TIM
 from txn_analysis.kafka.checksums import crcs, is_right
 from txn_analysis.kafka.cursor import Cursor, CutShortError
 from txn_analysis.kafka.record_batch import BadBatchError, records_of
-from txn_analysis.read.state.values import (
-    BadValueError,
-    batch_place,
-    json_id,
-    json_value,
-    state_row,
-    undecodable_row,
-)
+from txn_analysis.read.state.records import RecordPlace, batch_place, state_record, undecodable_record
+from txn_analysis.read.state.values import BadValueError, json_id, json_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from txn_analysis.kafka.batch_headers import Headers
     from txn_analysis.kafka.record_batch import LogRecord
-    from txn_analysis.read.inputs.window import Readable, Row, Span
+    from txn_analysis.read.inputs.window import Readable, Span
+    from txn_analysis.read.state.records import BatchPlace, ReadStateRecord, TransactionLogValue
 
 _RECORD_TYPE = 0  # of a key; 4.1 calls it so, before it was the key's version
 _PLAIN, _FLEXIBLE = 0, 1  # value versions
@@ -63,16 +58,16 @@ class _Header(NamedTuple):
         return self.max_ms if self.attributes & LOG_APPEND_TIME else self.base_ms + record.timestamp_delta
 
     @property
-    def place(self) -> Row:
-        """Where the batch stands, in columns of `transaction_states`."""
+    def place(self) -> BatchPlace:
+        """Where the batch stands."""
         return batch_place(self.base_offset, self.last_offset, self.leader_epoch)
 
 
-def read_state_segment(text: Readable, section: Span) -> Iterator[Row]:
-    """Rows of `transaction_states`, in offset order, from a segment of `__transaction_state`.
+def read_state_segment(text: Readable, section: Span) -> Iterator[ReadStateRecord]:
+    """The records of a segment of `__transaction_state`, in offset order.
 
-    A row lacks only which input and section it is of; `ordinal` is the record's offset. A record, or a whole batch,
-    that exists and cannot be read is an undecodable row: no absence may be concluded around it.
+    Their `ordinal` is their offset. A record, or a whole batch, that exists and cannot be read is an undecodable
+    record: no absence may be concluded around it.
     """
     walk = HeaderWalk(text.read, section.text_start_bytes, section.text_end_bytes, section.file_base_offset)
     reader = _Reader(section.partition)
@@ -88,8 +83,8 @@ class _Reader:
     last_offset: int | None = None  # of the last record that was read
     has_lost: bool = False
 
-    def batches(self, text: Readable, found: Headers) -> Iterator[Row]:
-        """The rows of some neighbouring batches."""
+    def batches(self, text: Readable, found: Headers) -> Iterator[ReadStateRecord]:
+        """The records of some neighbouring batches."""
         start = int(found.position[0])
         data = text.read(start, int(found.position[-1] + found.size[-1]))
         names = ("attributes", "base_timestamp", "max_timestamp", "record_count", "leader_epoch")
@@ -104,7 +99,7 @@ class _Reader:
             else:
                 yield from self._records(header, batch)
 
-    def _records(self, header: _Header, batch: bytes) -> Iterator[Row]:
+    def _records(self, header: _Header, batch: bytes) -> Iterator[ReadStateRecord]:
         next_offset = header.base_offset
         try:
             for record in records_of(batch, CODECS[header.attributes & CODEC_MASK], header.record_count):
@@ -113,42 +108,36 @@ class _Reader:
                     raise BadBatchError("offsets of records run backwards")
                 next_offset = offset + 1
                 if not header.attributes & CONTROL:
-                    yield self._row(header, record, offset)
+                    yield self._record(header, record, offset)
                 self.last_offset = offset
         except BadBatchError:
             yield self._lost(header, next_offset, None, None)
 
-    def _row(self, header: _Header, record: LogRecord, offset: int) -> Row:
+    def _record(self, header: _Header, record: LogRecord, offset: int) -> ReadStateRecord:
         time_ms = header.time_ms(record)
         try:
             transactional_id, value = decoded(record.key, record.value)
         except BadValueError:
             return self._lost(header, offset, offset, time_ms)
-        return state_row(self._place(header, offset, offset, time_ms), transactional_id, value)
+        return state_record(self._place(header, offset, offset, time_ms), transactional_id, value)
 
-    def _lost(self, header: _Header, ordinal: int, offset: int | None, time_ms: int | None) -> Row:
+    def _lost(self, header: _Header, ordinal: int, offset: int | None, time_ms: int | None) -> ReadStateRecord:
         place = self._place(header, ordinal, offset, time_ms)
         self.has_lost = True
-        return undecodable_row(place)
+        return undecodable_record(place)
 
-    def _place(self, header: _Header, ordinal: int, offset: int | None, time_ms: int | None) -> Row:
+    def _place(self, header: _Header, ordinal: int, offset: int | None, time_ms: int | None) -> RecordPlace:
         if offset is None:
             is_after_gap = None
         elif self.last_offset is None:
             is_after_gap = True if self.has_lost else None
         else:
             is_after_gap = offset != self.last_offset + 1
-        return {
-            "ordinal": ordinal,
-            "state_partition": self.partition,
-            "offset": offset,
-            "recorded_ms": time_ms if time_ms is not None and 0 <= time_ms <= LAST_TIME_MS else None,
-            "is_after_gap": is_after_gap,
-            **header.place,
-        }
+        recorded_ms = time_ms if time_ms is not None and 0 <= time_ms <= LAST_TIME_MS else None
+        return RecordPlace(ordinal, self.partition, offset, recorded_ms, is_after_gap, *header.place)
 
 
-def decoded(key: bytes | None, value: bytes | None) -> tuple[str, Row | None]:
+def decoded(key: bytes | None, value: bytes | None) -> tuple[str, TransactionLogValue | None]:
     """Id and value of a record; a value that is None is a tombstone.
 
     Raises:

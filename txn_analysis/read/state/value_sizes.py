@@ -19,7 +19,7 @@ from txn_analysis.read.state.forms import KEY, PAYLOAD, TEXT_VALUE
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from txn_analysis.read.inputs.window import Row
+    from txn_analysis.kafka.transactions import TopicPartition
 
 PLAIN, FLEXIBLE = 0, 1
 """The versions of a value."""
@@ -66,7 +66,7 @@ class TextSizes:
         self._versions = {PLAIN, FLEXIBLE} if can_be_flexible else {PLAIN}
         self._before: int | None = None  # the version of the last value without partitions
 
-    def fits(self, partitions: Collection[Row], value_bytes: int, behind: Callable[[], bytes]) -> bool:
+    def fits(self, partitions: Collection[TopicPartition], value_bytes: int, behind: Callable[[], bytes]) -> bool:
         """Whether the next value of the dump can have this size.
 
         Args:
@@ -82,9 +82,9 @@ class TextSizes:
         return bool(versions)
 
 
-def _text_versions(partitions: Iterable[Row], value_bytes: int) -> set[int]:
+def _text_versions(partitions: Iterable[TopicPartition], value_bytes: int) -> set[int]:
     """The versions in which such a value can have this size; brokers write the partitions of a topic together."""
-    topics = Counter(str(pair["topic"]) for pair in partitions).items()
+    topics = Counter(partition.topic for partition in partitions).items()
     is_of = {
         PLAIN: value_bytes == _plain_bytes(topics),
         FLEXIBLE: value_bytes - _flexible_bytes(topics) in _ANY_TAGS_BYTES,

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.kafka.batch_format import LAST_TIME_MS
-from txn_analysis.kafka.state_partition import java_hash
-
-if TYPE_CHECKING:
-    from txn_analysis.read.inputs.window import Row
+from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.read.state.records import TransactionLogValue
 
 STATES = (
     "Empty",
@@ -33,18 +31,6 @@ _INT16_MAX, _INT32_MAX, _INT64_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
 _TOPIC_PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
-_NO_VALUE: Row = {
-    "state": None,
-    "producer_id": None,
-    "previous_producer_id": None,
-    "next_producer_id": None,
-    "producer_epoch": None,
-    "timeout_ms": None,
-    "topic_partitions": None,
-    "last_update_ms": None,
-    "start_ms": None,
-    "client_transaction_version": None,
-}
 # The fields of a value's JSON: name -> (column, smallest, largest, default); a default of None means always printed.
 _FIELDS: dict[str, tuple[str, int, int, int | None]] = {
     "producerId": ("producer_id", ABSENT, _INT64_MAX, None),
@@ -59,90 +45,71 @@ _FIELDS: dict[str, tuple[str, int, int, int | None]] = {
     "clientTransactionVersion": ("client_transaction_version", ABSENT, _INT16_MAX, ABSENT),
 }
 _PARTITIONS = "transactionPartitions"
+_PRINTED = {_PARTITIONS, *_FIELDS}
 _RANGES = {column: (low, high) for column, low, high, _ in _FIELDS.values()}
-
-
-# The columns that say which batch a record stands in, where that is not known.
-NO_BATCH: Row = {"batch_base_offset": None, "batch_last_offset": None, "leader_epoch": None}
 
 
 class BadValueError(ValueError):
     """A value that Kafka would not write; the message says what is wrong with it, never what it holds."""
 
 
-def batch_place(base_offset: int, last_offset: int, leader_epoch: int) -> Row:
-    """Where the batch of a record stands, in columns of `transaction_states`."""
-    return {
-        "batch_base_offset": base_offset,
-        "batch_last_offset": last_offset,
-        "leader_epoch": None if leader_epoch == ABSENT else leader_epoch,
-    }
+class PrintedValue(NamedTuple):
+    """The fields of a value that a text form prints; `partitions` is the joined list."""
+
+    state: bytes
+    producer_id: bytes
+    producer_epoch: bytes
+    timeout_ms: bytes
+    partitions: bytes
+    last_update_ms: bytes
+    start_ms: bytes | None = None
 
 
-def state_row(place: Row, transactional_id: str, value: Row | None) -> Row:
-    """A row of `transaction_states`: where the record stands, its id, and its value (None for a tombstone)."""
-    content = value if value is not None else _NO_VALUE | {"topic_partitions": []}
-    return (
-        place
-        | {
-            "transactional_id": transactional_id,
-            "transactional_id_hash": java_hash(transactional_id),
-            "is_tombstone": value is None,
-            "is_undecodable": False,
-        }
-        | content
-    )
-
-
-def undecodable_row(place: Row) -> Row:
-    """A row for a record that exists but could not be read: it may be of any id."""
-    unknown = {
-        "transactional_id": None,
-        "transactional_id_hash": None,
-        "is_tombstone": False,
-        "is_undecodable": True,
-    }
-    return place | unknown | _NO_VALUE
-
-
-def text_value(fields: dict[str, bytes]) -> Row:
-    """A value from the fields of a text form, named as the columns; `partitions` is the joined list.
+def text_value(printed: PrintedValue) -> TransactionLogValue:
+    """A value from the fields of a text form.
 
     Raises:
         BadValueError: unknown state, a number out of range, or no proper list of partitions.
     """
-    state = fields["state"].decode()
+    state = printed.state.decode()
     if state not in STATES:
         raise BadValueError("unknown transaction state")
-    numbers = {name: _in_range(name, int(fields[name])) for name in _RANGES.keys() & fields.keys()}
-    return (
-        _NO_VALUE
-        | numbers
-        | {"state": state, "topic_partitions": _listed(fields["partitions"].decode(errors="replace"))}
+    return TransactionLogValue(
+        state=state,
+        producer_id=_in_range("producer_id", printed.producer_id),
+        previous_producer_id=None,
+        next_producer_id=None,
+        producer_epoch=_in_range("producer_epoch", printed.producer_epoch),
+        timeout_ms=_in_range("timeout_ms", printed.timeout_ms),
+        last_update_ms=_in_range("last_update_ms", printed.last_update_ms),
+        start_ms=None if printed.start_ms is None else _in_range("start_ms", printed.start_ms),
+        topic_partitions=_listed(printed.partitions.decode(errors="replace")),
+        client_transaction_version=None,
     )
 
 
-def _listed(text: str) -> list[Row]:
+def _listed(text: str) -> tuple[TopicPartition, ...]:
     pairs = []
     for name in re.split(", ?", text) if text else []:
         match = _TOPIC_PARTITION.fullmatch(name)
         if not match:
             raise BadValueError("not a list of topic partitions")
-        pairs.append((match[1], int(match[2])))
+        pairs.append(TopicPartition(match[1], int(match[2])))
     return _partitions(pairs)
 
 
-def _partitions(pairs: list[tuple[str, int]]) -> list[Row]:
+def _partitions(pairs: list[TopicPartition]) -> tuple[TopicPartition, ...]:
     if len(set(pairs)) < len(pairs) or any(t in {".", ".."} or not 0 <= p <= _INT32_MAX for t, p in pairs):
         raise BadValueError("not a list of topic partitions")
-    return [{"topic": topic, "partition": partition} for topic, partition in sorted(pairs)]
+    return tuple(sorted(pairs))
 
 
-def _in_range(column: str, value: int) -> int | None:
+def _in_range(column: str, printed: bytes) -> int | None:
     low, high = _RANGES[column]
+    value = int(printed)
     if not low <= value <= high:
         raise BadValueError(f"{column} is out of range")
-    return None if value == ABSENT else value
+    return _known(value)
 
 
 class _Refused:
@@ -196,34 +163,54 @@ def id_bytes(transactional_id: str) -> int:
         raise BadValueError("not a transactional id") from None
 
 
-def json_value(data: Any) -> Row:
+def json_value(data: Any) -> TransactionLogValue:
     """A value from its `data`, versions 0 and 1, tagged fields included.
 
     Raises:
         BadValueError: other fields than Kafka's, or one out of its range.
     """
-    if type(data) is not dict or not data.keys() <= {_PARTITIONS, *_FIELDS} or _PARTITIONS not in data:
+    if type(data) is not dict or not data.keys() <= _PRINTED or _PARTITIONS not in data:
         raise BadValueError("not the JSON of a transaction state record")
-    row = dict(_NO_VALUE)
-    for name, (column, _, _, default) in _FIELDS.items():
+    (producer_id, previous_id, next_id, epoch, _, timeout_ms, status, updated_ms, start_ms, client) = _numbers(data)
+    return TransactionLogValue(
+        STATES[status],
+        _known(producer_id),
+        _known(previous_id),
+        _known(next_id),
+        _known(epoch),
+        timeout_ms,
+        _json_partitions(data[_PARTITIONS]),
+        _known(updated_ms),
+        _known(start_ms),
+        _known(client),
+    )
+
+
+def _numbers(data: dict[str, Any]) -> list[int]:
+    """The numbers of a value's JSON, in the order of `_FIELDS`; ABSENT stands for none."""
+    found = []
+    for name, (column, low, high, default) in _FIELDS.items():
         value = data.get(name, default)
         if type(value) is not int:
             raise BadValueError(f"{column} is not a whole number")
-        row[column] = _in_range(column, value)
-    del row["next_producer_epoch"]
-    row["state"] = STATES[row.pop("status")]
-    row["topic_partitions"] = _json_partitions(data[_PARTITIONS])
-    return row
+        if not low <= value <= high:
+            raise BadValueError(f"{column} is out of range")
+        found.append(value)
+    return found
 
 
-def _json_partitions(listed: Any) -> list[Row]:
-    pairs: list[tuple[str, int]] = []
+def _known(value: int) -> int | None:
+    return None if value == ABSENT else value
+
+
+def _json_partitions(listed: Any) -> tuple[TopicPartition, ...]:
+    pairs: list[TopicPartition] = []
     for entry in _list(listed if listed is not None else []):
         topic, partitions = fields_of(entry, "topic", "partitionIds")
         is_topic = isinstance(topic, str) and _TOPIC.fullmatch(topic)
         if not is_topic or any(type(partition) is not int for partition in _list(partitions)):
             raise BadValueError("not a list of topic partitions")
-        pairs += [(topic, partition) for partition in partitions]
+        pairs += [TopicPartition(topic, partition) for partition in partitions]
     return _partitions(pairs)
 
 

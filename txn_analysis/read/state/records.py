@@ -1,0 +1,96 @@
+"""A record of `__transaction_state` as it was read: a row of `transaction_states`, whose comments say what each is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.kafka.state_partition import java_hash
+from txn_analysis.kafka.transactions import TopicPartition  # noqa: TC001 `fields_of` reads the annotations
+
+
+class BatchPlace(NamedTuple):
+    """Which batch a record stands in; all None where none is printed, or none was read."""
+
+    batch_base_offset: int | None
+    batch_last_offset: int | None
+    leader_epoch: int | None
+
+
+class RecordPlace(NamedTuple):
+    """Where a record stands; its last columns are those of its `BatchPlace`."""
+
+    ordinal: int
+    state_partition: int | None
+    offset: int | None
+    recorded_ms: int | None
+    is_after_gap: bool | None
+    batch_base_offset: int | None
+    batch_last_offset: int | None
+    leader_epoch: int | None
+
+
+class TransactionLogValue(NamedTuple):
+    """What the value of a record says; under the name of Kafka's schema."""
+
+    state: str
+    producer_id: int | None
+    previous_producer_id: int | None
+    next_producer_id: int | None
+    producer_epoch: int | None
+    timeout_ms: int | None
+    topic_partitions: tuple[TopicPartition, ...]
+    last_update_ms: int | None
+    start_ms: int | None
+    client_transaction_version: int | None
+
+
+class ReadStateRecord(NamedTuple):
+    """One record: its `RecordPlace`, its id, and its `TransactionLogValue`; it lacks only which input it is of.
+
+    A tombstone lists no partitions; an undecodable record says nothing at all, for it may be of any id.
+    """
+
+    ordinal: int
+    state_partition: int | None
+    offset: int | None
+    recorded_ms: int | None
+    is_after_gap: bool | None
+    batch_base_offset: int | None
+    batch_last_offset: int | None
+    leader_epoch: int | None
+    transactional_id: str | None
+    transactional_id_hash: int | None
+    is_tombstone: bool
+    is_undecodable: bool
+    state: str | None = None
+    producer_id: int | None = None
+    previous_producer_id: int | None = None
+    next_producer_id: int | None = None
+    producer_epoch: int | None = None
+    timeout_ms: int | None = None
+    topic_partitions: tuple[TopicPartition, ...] | None = None
+    last_update_ms: int | None = None
+    start_ms: int | None = None
+    client_transaction_version: int | None = None
+
+
+NO_BATCH = BatchPlace(None, None, None)
+
+
+def batch_place(base_offset: int, last_offset: int, leader_epoch: int) -> BatchPlace:
+    """Where the batch of a record stands, from the numbers of its header."""
+    return BatchPlace(base_offset, last_offset, None if leader_epoch == ABSENT else leader_epoch)
+
+
+def state_record(place: RecordPlace, transactional_id: str, value: TransactionLogValue | None) -> ReadStateRecord:
+    """A record that was understood; a value that is None is a tombstone."""
+    hashed = java_hash(transactional_id)
+    if value is None:
+        return ReadStateRecord(*place, transactional_id, hashed, True, False, topic_partitions=())
+    return ReadStateRecord._make((*place, transactional_id, hashed, False, False, *value))
+
+
+def undecodable_record(place: RecordPlace) -> ReadStateRecord:
+    """A record that exists but could not be read."""
+    return ReadStateRecord(*place, None, None, is_tombstone=False, is_undecodable=True)
