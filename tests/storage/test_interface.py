@@ -57,6 +57,17 @@ def test_a_slice_is_replaced_as_a_whole(warehouse: Warehouse) -> None:
     assert [row["partition"] for row in warehouse.listed(FINDINGS, "partition")] == [7]
 
 
+def test_what_another_audit_commits_is_seen_at_the_next_look(
+    spark: SparkSession, empty_warehouse: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(empty_warehouse, tmp_path / "warehouse")
+    one, other = (LocalWarehouse(spark, LocalTables(folder)) for _ in range(2))
+    for writer, run_id in ((one, "a"), (other, "b"), (one, "c")):
+        writer.replace_rows([row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
+        assert runs_of(one) == runs_of(other)
+    assert runs_of(one) == ["a", "b", "c"]
+
+
 def test_of_a_table_without_partitions_the_slice_is_its_rows_with_that_value(warehouse: Warehouse) -> None:
     for run_id, cluster in (("a", "east"), ("b", "east"), ("a", "west")):
         row = row_of(RUNS, run_id=run_id, cluster=cluster, table_versions={"inputs": 3})

@@ -79,7 +79,7 @@ class StoredFile:
 
 
 class DeltaFolder:
-    """The table in `folder` as it is now.
+    """The table in `folder` as it is now; whoever commits to it opens it anew.
 
     Raises:
         NoTable: there is none.
@@ -160,10 +160,16 @@ class DeltaFolder:
             self._commit("overwrite", own, slice_of)
 
     def _commit(self, mode: str, files: list[DataFile], slice_of: Mapping[str, str]) -> None:
+        version = self.version
+        kept = (
+            self.files if mode == "append" else [f for f in self.files if slice_of and f.slice not in slice_of.values()]
+        )
+        sizes = [*(file.size_bytes for file in kept), *(file.size_bytes for file in files)]
         added = [AddAction(f.path, f.size_bytes, dict(slice_of), f.modified_ms, True, f.statistics) for f in files]
         with _plainly_named(self._folder) as place:
             # The library asks the folder that it was opened in, which may have been a passing one.
-            DeltaTable(place).create_write_transaction(
+            table = self._table if place == str(self._folder) else DeltaTable(place)
+            table.create_write_transaction(
                 [*added],
                 mode,
                 self._table.schema(),
@@ -171,11 +177,7 @@ class DeltaFolder:
                 [(column, "=", value) for column, value in slice_of.items()] or None,
                 commit_properties=CommitProperties(max_commit_retries=0),
             )
-        kept = (
-            self.files if mode == "append" else [f for f in self.files if slice_of and f.slice not in slice_of.values()]
-        )
-        sizes = [*(file.size_bytes for file in kept), *(file.size_bytes for file in files)]
-        self._put_sum({"numFiles": len(sizes), "tableSizeBytes": sum(sizes)})
+        self._put_sum(version + 1, {"numFiles": len(sizes), "tableSizeBytes": sum(sizes)})
 
     def _check_sum(self) -> None:
         """Refuse a version whose files are not those that its checksum counts: a commit may have lost its last lines.
@@ -187,21 +189,21 @@ class DeltaFolder:
         if known and (known["numFiles"], known["tableSizeBytes"]) != (len(sizes), sum(sizes)):
             raise WarehouseError(f"{self._folder}: {DAMAGED}")
 
-    def _put_sum(self, counted: dict[str, int]) -> None:
-        """The checksum of the next version, without which Spark counts a table's files when it looks at it first."""
-        known = self._sum_of(self.version) or self._defined()
+    def _put_sum(self, version: int, counted: dict[str, int]) -> None:
+        """The checksum of a new version, without which Spark counts a table's files when it looks at it first."""
+        known = self._sum_of(version - 1) or self._defined(version - 1)
         if known:
             lasting = {name: known[name] for name in _LASTING if name in known}
-            put_lines(self._log / f"{self.version + 1:020}.crc", [{"txnId": str(uuid4())} | counted | lasting])
+            put_lines(self._log / f"{version:020}.crc", [{"txnId": str(uuid4())} | counted | lasting])
 
-    def _defined(self) -> dict[str, Any]:
-        """What lasts, from the commits; whoever wrote the last version left no checksum, as on a disk that was full.
+    def _defined(self, version: int) -> dict[str, Any]:
+        """What lasts as of a version that has no checksum, as on a disk that was full: from the commits.
 
         In the log's own words: Spark takes a table for damaged whose checksum has them in another order. Empty where
         some commits are in a checkpoint alone, or say what only the library of their writer counts.
         """
         try:
-            texts = [(self._log / f"{version:020}.json").read_text("utf-8") for version in range(self.version + 1)]
+            texts = [(self._log / f"{n:020}.json").read_text("utf-8") for n in range(version + 1)]
         except FileNotFoundError:
             return {}
         said = {

@@ -172,7 +172,9 @@ class LocalTables:
     def _alone(self, table: Table, write: Callable[[DeltaFolder], _Result]) -> _Result:
         def locked() -> _Result:
             with one_writer(self.root, table.name):
-                return write(self._table(table))
+                stored = self._table(table)
+                self._known.pop(table.name, None)
+                return write(stored)
 
         return self._mapped(table, locked)
 
