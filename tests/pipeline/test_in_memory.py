@@ -22,8 +22,7 @@ def no_session() -> None:
 
 def test_an_audit_and_its_report_again_need_no_disk_and_no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     warehouse = MemoryWarehouse()
-    for place in ("steps", "run"):
-        monkeypatch.setattr(f"txn_analysis.pipeline.{place}.open_warehouse", lambda *_: warehouse)
+    monkeypatch.setattr("txn_analysis.pipeline.steps.open_warehouse", lambda *_: warehouse)
     settings = Settings.model_validate({"warehouse": "memory"} | PARAMETERS)
     report = steps.audit(no_session, PATHS, settings)  # type: ignore[arg-type]  # nobody may call it
     assert [item.topic_partition for item in report.hanging] == [
