@@ -8,13 +8,12 @@ import os
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import results
 from benchmarks.bench import GIB, Bench
 from benchmarks.processes import FailedError
-from benchmarks.report import results_page
+from benchmarks.report import results_page, today
 from benchmarks.sizing import FIGURES, PAGE, page
 from benchmarks.steps import STEPS, Figures, answers_differ, run_step
 
@@ -63,7 +62,7 @@ def main() -> int:
         bench = Bench(Path(work), sizes_bytes, chosen.repeats)
         figures, failures = measure(bench)
     command = f"python -m benchmarks --small {chosen.small:g} --large {chosen.large:g} --repeats {chosen.repeats}"
-    found = results_page(figures, failures, command, f"{datetime.now(UTC):%Y-%m-%d}")
+    found = results_page(figures, failures, command, today())
     print(found)
     if not chosen.dry:
         results.write(found)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.processes import FailedError, run
 from tests.e2e.broker import QUIET
-from tests.e2e.kafka_jars import FetchError, class_path, dump_tool
+from tests.e2e.kafka_jars import TRANSACTIONS_TOOL, FetchError, class_path, dump_tool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 KAFKA_VERSION = "4.2.0"
 BROKER_VERSION = "4.3.1"
-TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 _OF_ITS_SCRIPT = ("-Xmx256M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
 """Java's options, as `kafka-run-class.sh` gives them."""
 
@@ -33,13 +32,13 @@ def dump_log(segments: list[Path], output: Path) -> Finished:
 
 def transactions_help() -> Finished:
     """`kafka-transactions.sh --help`: what a command of Kafka's takes to start; errors as of `dump_log`."""
-    return _run(BROKER_VERSION, _OF_ITS_SCRIPT, TRANSACTIONS, "--help", code=1)  # as it ends
+    return _run(BROKER_VERSION, _OF_ITS_SCRIPT, TRANSACTIONS_TOOL, "--help", code=1)  # as it ends
 
 
 def find_hanging(bootstrap: str) -> Finished:
     """`kafka-transactions.sh find-hanging` of all that a live broker leads; errors as of `dump_log`."""
     words = ("--bootstrap-server", bootstrap, "find-hanging", "--broker-id", "1")
-    return _run(BROKER_VERSION, _OF_ITS_SCRIPT, TRANSACTIONS, *words)
+    return _run(BROKER_VERSION, _OF_ITS_SCRIPT, TRANSACTIONS_TOOL, *words)
 
 
 def _run(

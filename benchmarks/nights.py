@@ -9,10 +9,8 @@ from __future__ import annotations
 import argparse
 import shutil
 import statistics
-import sys
 import tempfile
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +20,8 @@ from benchmarks.audits import audit
 from benchmarks.bench import GIB
 from benchmarks.dumps import write_dumps
 from benchmarks.processes import in_memory, run
-from benchmarks.report import machine, table
-from benchmarks.steps import OF_TINY, PARTITIONS, TINY
+from benchmarks.report import machine, table, today
+from benchmarks.steps import OF_TINY, PARTITIONS, TINY, isolated
 from benchmarks.versions import Version
 
 if TYPE_CHECKING:
@@ -59,7 +57,7 @@ def round_of(folder: Path, dumps: Path, before: Version) -> Night:
         first_before=audit(TINY, folder / "round-before", *OF_TINY, "0", by=before),
         first=small("0"),
         second=small("1"),  # another run of the same files, in tables that are there
-        bare=run([sys.executable, "-m", "benchmarks.isolated", "session", str(folder / "round-bare")]),
+        bare=isolated("session", folder / "round-bare"),
         large_before=audit([dumps], folder / "round-before-large", by=before),
         large=audit([dumps], folder / "round-now-large"),
     )
@@ -82,8 +80,7 @@ def section(rounds: Sequence[Night], gib: float, before: str) -> str:
         (f"{gib:g} GiB of dumps", f"{large_before:.2f} s", f"{large:.2f} s", f"{of_before:.2f} x of before (≤ 1.05)"),
         *_stages(rounds),
     ]
-    day = f"{datetime.now(UTC):%Y-%m-%d}"
-    head = _TEXT.format(pairs=len(rounds), gib=gib, day=day, before=before, machine=machine())
+    head = _TEXT.format(pairs=len(rounds), gib=gib, day=today(), before=before, machine=machine())
     return f"{head}\n\n{table(('what', 'before', 'now', 'ratio'), rows)}"
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,7 @@ from benchmarks.bench import GIB
 from benchmarks.dumps import write_dumps
 from benchmarks.kafka_tool import BROKER_VERSION, find_hanging, transactions_help
 from benchmarks.processes import fastest
-from benchmarks.report import machine, table
+from benchmarks.report import machine, table, today
 from benchmarks.steps import OF_TINY, PARTITIONS, TINY
 from benchmarks.versions import THIS, Version
 from tests.e2e.broker import Cluster
@@ -122,7 +121,7 @@ def section(chosen: argparse.Namespace, columns: Mapping[str, Mapping[str, Finis
     head = _TEXT.format(
         command=f"python -m benchmarks.questions --gib {chosen.gib:g} --runs {chosen.runs} --repeats {chosen.repeats}",
         before=" and `--before` a checkout" if chosen.before else "",
-        day=f"{datetime.now(UTC):%Y-%m-%d}",
+        day=today(),
         machine=machine(),
         runs=chosen.runs,
         gib=chosen.gib,

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import subprocess
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,6 +102,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
+
+
+def today() -> str:
+    """The date that stands behind a measurement."""
+    return f"{datetime.now(UTC):%Y-%m-%d}"
 
 
 def machine() -> str:

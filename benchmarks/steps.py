@@ -110,7 +110,7 @@ def again(bench: Bench) -> Figures:
 def parts(bench: Bench) -> Figures:
     """Measure alone what the large audit spends on Parquet, on Delta's commits, and on what it hands to the JVM."""
     rows = sum(pq.read_metadata(file).num_rows for file in bench.kept_warehouse.glob("log_batches/**/*.parquet"))
-    found = _isolated("writing", bench.kept_warehouse, _made(bench.work / "isolated"))
+    found = isolated("writing", bench.kept_warehouse, _made(bench.work / "isolated"))
     return {"log_batches_rows": rows} | _figures_of(found)
 
 
@@ -137,7 +137,7 @@ def fixed(bench: Bench) -> Figures:
     """Audit a tiny capture, and start a bare Spark session that writes one Delta table once."""
     repeats = max(bench.repeats, _FIXED_REPEATS)
     tiny = bench.audits({"tiny": [*TINY]}, *OF_TINY, "0", repeats=repeats)
-    bare = fastest({"bare_session": lambda: _isolated("session", _made(bench.work / "isolated"))}, repeats)
+    bare = fastest({"bare_session": lambda: isolated("session", _made(bench.work / "isolated"))}, repeats)
     return _of_audits(tiny) | _seconds(bare)
 
 
@@ -228,7 +228,8 @@ def _figures_of(done: Finished) -> Figures:
     return figures
 
 
-def _isolated(*words: str | Path) -> Finished:
+def isolated(*words: str | Path) -> Finished:
+    """One of the measurements of `benchmarks.isolated`, as a process."""
     return run([sys.executable, "-m", "benchmarks.isolated", *map(str, words)])
 
 

@@ -9,7 +9,7 @@ import subprocess
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from tests.e2e.kafka_jars import class_path
+from tests.e2e.kafka_jars import TRANSACTIONS_TOOL, class_path
 from tests.faults.processes import wait_until
 
 if TYPE_CHECKING:
@@ -215,9 +215,8 @@ class Cluster:
     def find_hanging(self, broker_id: int = 1) -> str:
         """What `kafka-transactions.sh find-hanging` prints, with the brokers' own maximum timeout, in minutes."""
         minutes = str(TRANSACTION_MAX_TIMEOUT_MS // 60_000)
-        tool = "org.apache.kafka.tools.TransactionsCommand"
         words = ("--bootstrap-server", self.bootstrap, "find-hanging", "--broker-id", str(broker_id))
-        return self.run(tool, *words, "--max-transaction-timeout", minutes)
+        return self.run(TRANSACTIONS_TOOL, *words, "--max-transaction-timeout", minutes)
 
     def _start_zookeeper(self) -> None:
         conf = self.folder / "zookeeper.properties"

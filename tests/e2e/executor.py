@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.e2e.broker import QUIET
 from tests.e2e.driver import KafkaError
-from tests.e2e.kafka_jars import class_path
+from tests.e2e.kafka_jars import TRANSACTIONS_TOOL, class_path
 from txn_analysis.plan.renderings import ndjson, write_txn_markers
 from txn_analysis.plan.script import commands
 
@@ -120,5 +120,5 @@ def put_tool(folder: Path, version: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     tool = folder / "kafka-transactions.sh"
     java = f'java -Xmx256m {" ".join(QUIET)} -cp "{class_path(version)}"'
-    tool.write_text(f'#!/bin/sh\nexec {java} org.apache.kafka.tools.TransactionsCommand "$@"\n')
+    tool.write_text(f'#!/bin/sh\nexec {java} {TRANSACTIONS_TOOL} "$@"\n')
     tool.chmod(0o755)

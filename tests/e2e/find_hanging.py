@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tests.e2e.broker import Cluster
 from tests.e2e.copying import copy_nodes
 from tests.e2e.hangs import HOUR_MS, now_ms
+from tests.e2e.kafka_jars import TRANSACTIONS_TOOL
 from tests.e2e.raw_client import Producer, RawClient
 from tests.e2e.requests import Requests
 from tests.faults.processes import wait_until
@@ -37,7 +38,6 @@ _PROPERTIES = {
     "replica.high.watermark.checkpoint.interval.ms": 200,
     "transaction.max.timeout.ms": 900_000,
 }
-_TOOL = "org.apache.kafka.tools.TransactionsCommand"
 _WITNESSES = 16
 
 
@@ -67,7 +67,7 @@ def hang(folder: Path, target: Path) -> list[dict[str, Any]]:
             ("find-hanging", ("--broker-id", "1")),
             ("find-hanging-partition-2", ("--topic", TOPIC, "--partition", "2")),
         ):
-            (target / f"oracle/{name}.txt").write_text(cluster.run(_TOOL, *words, *more))
+            (target / f"oracle/{name}.txt").write_text(cluster.run(TRANSACTIONS_TOOL, *words, *more))
         copy_nodes(cluster, target / "log-dirs", (0,))
         return made
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from txn_analysis.spark.delta_jars import IVY_SETTINGS
 
+TRANSACTIONS_TOOL = "org.apache.kafka.tools.TransactionsCommand"
+"""The class behind `kafka-transactions.sh`."""
 VERSIONS = ("2.8.2", "3.9.1", "4.2.0", "4.3.1")
 CACHE = Path(__file__).parents[2] / ".kafka"
 

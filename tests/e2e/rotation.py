@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
 from tests.e2e.hangs import HOUR_MS, now_ms
+from tests.e2e.kafka_jars import TRANSACTIONS_TOOL
 from tests.e2e.raw_client import Producer, RawClient
 from tests.e2e.requests import Requests
 from tests.e2e.wire import batch
@@ -44,7 +45,6 @@ _PROPERTIES = {
 _OF_STATE = {"cleanup_policy": "compact", "segment_ms": 1000, "min_cleanable_dirty_ratio": 0.01}
 _NO_NEW_SEGMENTS = "segment.ms=3600000"
 _STATE_BYTES = 100_000
-_TOOL = "org.apache.kafka.tools.TransactionsCommand"
 _WITNESSES = 12
 _TIMEOUT_MS, _NO_TIMEOUT_MS = 3000, 900_000
 _NOTE = (
@@ -84,7 +84,7 @@ def rotate(folder: Path, target: Path) -> dict[str, Any]:
         wait_until(lambda: _are_written(cluster), "the high watermarks")
         (target / "oracle").mkdir(parents=True)
         words = ("find-hanging", "--max-transaction-timeout", "15", "--broker-id", "1")
-        (target / "oracle/find-hanging.txt").write_text(cluster.run(_TOOL, *connected, *words))
+        (target / "oracle/find-hanging.txt").write_text(cluster.run(TRANSACTIONS_TOOL, *connected, *words))
         copy_nodes(cluster, target / "log-dirs", (0,))
         return answers
 

@@ -69,7 +69,7 @@ def verb(app: typer.Typer, name: str, example: str, *, judges: bool = False) -> 
 def _keep_little_memory() -> None:
     """Let Arrow give memory back between batches: of 12 million batches answers take 240 MB, and 340 as it comes.
 
-    Arrow looks at it when it is imported. Only its builds for Linux have this way to hold memory for certain.
+    Arrow reads the variable when it is imported. Not all of its builds have jemalloc, but all for Linux.
     """
     if sys.platform == "linux":
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")

@@ -14,6 +14,11 @@ ABSENT = -1
 NONE = ABSENT  # stands for NULL
 
 
+def known(value: int) -> int | None:
+    """The number; None where ABSENT stands for it."""
+    return None if value == ABSENT else value
+
+
 def lists(values: pa.Array, piece: Array, count: int) -> pa.Array:
     """One list per piece, from values that are sorted by piece."""
     return pa.ListArray.from_arrays(pa.array(np.searchsorted(piece, np.arange(count + 1)), pa.int32()), values)

@@ -29,7 +29,7 @@ from txn_analysis.read.inputs.find_files import find_files
 from txn_analysis.read.inputs.planned_input import check_inputs
 from txn_analysis.read.inputs.planning import plan_inputs, without_changed
 from txn_analysis.read.log_dir.producer_files import CHANGED
-from txn_analysis.storage.commits import commit_inputs, deepen_inputs, held_inputs
+from txn_analysis.storage.commits import commit_inputs, deepen_inputs
 from txn_analysis.tables import INPUTS, LOG_BATCHES, REJECTS
 from txn_analysis.tables.inputs import READING_VERSION
 
@@ -111,9 +111,9 @@ def _plan(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progre
     return planning.inputs
 
 
-def _held(warehouse: Warehouse, planned: Iterable[PlannedInput]) -> list[ReadInput]:
+def _held(warehouse: Warehouse, inputs: Iterable[PlannedInput | ReadInput]) -> Sequence[ReadInput]:
     """The rows of `inputs` that list any of these contents, of whatever cluster and capture."""
-    return records_of(ReadInput, warehouse.held(INPUTS, input_id=[p.input_id for p in planned]))
+    return records_of(ReadInput, warehouse.held(INPUTS, input_id=[each.input_id for each in inputs]))
 
 
 def _account(
@@ -136,11 +136,8 @@ def _commit(
     """The last write of an ingest, after that of contents that were read less deep, or by an earlier version."""
     if deeper := [row for row in rows if row.content in read_otherwise]:
         deepen_inputs(warehouse, [*map(plain, deeper)])
-    commit_inputs(
-        warehouse,
-        [*map(plain, rows)],
-        held_inputs(warehouse, (row.input_id for row in rows)) if deeper else [*map(plain, held)],
-    )
+        held = _held(warehouse, rows)
+    commit_inputs(warehouse, [*map(plain, rows)], [*map(plain, held)])
 
 
 def _digest(ids: Iterator[str]) -> str:

@@ -85,7 +85,9 @@ def _of_a_cause(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[l
     if wanted.is_stale or wanted.cause not in {None, UNEXPLAINED}:
         return shown, number
     last, more = newest(_before_records(run, filters, wanted, named), wanted.limit)
-    return sorted([*shown, *_explained_of(run, last)], key=_newest_first)[: wanted.limit], number + more
+    return sorted([*shown, *_explained_of(run, last, named.record_counts)], key=_newest_first)[
+        : wanted.limit
+    ], number + more
 
 
 def _with_records(run: PastRun, filters: Filters, wanted: EndedFilters, named: NamedProducers) -> Iterator[Ended]:
@@ -94,8 +96,7 @@ def _with_records(run: PastRun, filters: Filters, wanted: EndedFilters, named: N
     counts = Counter[int]()
     for batch in ended_rows(run, wanted.outcome, *_DATED, **filters.rows) if len(producers) else ():
         counts.update(_counted(batch.filter(_has_records(run, batch, named))["producer_id"]))
-    records = dict(zip(named.producer_ids.to_pylist(), named.record_counts.to_pylist(), strict=True))
-    for producer_ids in _groups({p: counts[p] for p in producers.to_pylist() if counts[p]}, records):
+    for producer_ids in _groups({p: counts[p] for p in producers.to_pylist() if counts[p]}, named.record_counts):
         rows = pa.Table.from_batches(ended_rows(run, wanted.outcome, **filters.places, producer_id=producer_ids))
         yield from _explained(run, rows.filter(_has_records(run, rows, named)).combine_chunks())
 
@@ -119,12 +120,12 @@ def _has_records(run: PastRun, rows: pa.RecordBatch | pa.Table, named: NamedProd
     return pc.fill_null(pc.greater_equal(rows["end_timestamp_ms"], since_ms), fill_value=False)
 
 
-def _explained_of(run: PastRun, rows: pa.Table | None) -> Iterator[Ended]:
-    """Some ended transactions that are at hand, with their causes."""
+def _explained_of(run: PastRun, rows: pa.Table | None, records: Mapping[int, int] | None = None) -> Iterator[Ended]:
+    """Some ended transactions at hand, with their causes; `records` is what `record_counts` says, where it is known."""
     if rows is None:
         return
     counts = _counted(rows["producer_id"])
-    for producer_ids in _groups(counts, record_counts(run, counts)):
+    for producer_ids in _groups(counts, record_counts(run, counts) if records is None else records):
         is_theirs = pc.is_in(rows["producer_id"], pa.array(producer_ids, pa.int64()))
         yield from _explained(run, rows.filter(is_theirs).combine_chunks())
 

@@ -12,7 +12,7 @@ from txn_analysis.kafka.transactions import NAMED
 from txn_analysis.tables import TRANSACTION_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from txn_analysis.runs.past_run import PastRun
 
@@ -29,14 +29,14 @@ class NamedProducers:
         producer_ids: the ids.
         first_ids: the first, by name, of the transactional ids that have, or had, each of them.
         first_ms: the earliest broker's time in any record of these transactional ids; NULL where none has one.
-        record_counts: how many records these transactional ids have.
+        record_counts: by producer id, how many records these transactional ids have.
         pairs: one row is one transactional id that has, or had, one producer id.
     """
 
     producer_ids: pa.Array
     first_ids: pa.Array
     first_ms: pa.Array
-    record_counts: pa.Array
+    record_counts: Mapping[int, int]
     pairs: pa.Table
 
     def of_ids(self, is_wanted: Callable[[str], bool]) -> pa.Array:
@@ -56,7 +56,8 @@ def named_producers(run: PastRun) -> NamedProducers:
         [("transactional_id", "first"), ("first_ms_min", "min"), ("record_count_sum", "sum")]
     )
     names = ("producer_id", "transactional_id_first", "first_ms_min_min", "record_count_sum_sum")
-    producer_ids, first_ids, first_ms, record_counts = (of_producer[name].combine_chunks() for name in names)
+    producer_ids, first_ids, first_ms, counts = (of_producer[name].combine_chunks() for name in names)
+    record_counts = dict(zip(producer_ids.to_pylist(), counts.to_pylist(), strict=True))
     return NamedProducers(producer_ids, first_ids, first_ms, record_counts, pairs)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.columns.arrays import ABSENT, known
 from txn_analysis.kafka.batch_format import LAST_TIME_MS
 from txn_analysis.read.dump.forms import ABORTED_TRANSACTION, PRODUCER, PRODUCER_BATCH, PRODUCER_TIME
 from txn_analysis.read.dump.line_form import LineForm
@@ -67,10 +67,6 @@ def _numbers(found: re.Match[bytes] | None, form: LineForm) -> dict[str, int] | 
     return numbers if is_in_range else None
 
 
-def _known(value: int) -> int | None:
-    return None if value == ABSENT else value
-
-
 def _snapshot_entry(line: bytes, section: Span) -> ProducerStateEntry | None:
     n = _numbers(_SNAPSHOT_LINE.fullmatch(line), _SNAPSHOT_FORM)
     if n is None:
@@ -84,11 +80,11 @@ def _snapshot_entry(line: bytes, section: Span) -> ProducerStateEntry | None:
         snapshot_offset=section.file_base_offset,
         producer_id=n["producer_id"],
         producer_epoch=n["producer_epoch"],
-        coordinator_epoch=_known(n["coordinator_epoch"]),
-        current_txn_start_offset=_known(max(n["scala_offset"], n["java_offset"])),
+        coordinator_epoch=known(n["coordinator_epoch"]),
+        current_txn_start_offset=known(max(n["scala_offset"], n["java_offset"])),
         last_timestamp_ms=next((time for time in times if time <= LAST_TIME_MS), None),
-        last_sequence=_known(n["last_sequence"]),
-        last_offset=_known(n["last_offset"]),
+        last_sequence=known(n["last_sequence"]),
+        last_offset=known(n["last_offset"]),
     )
 
 

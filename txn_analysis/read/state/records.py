@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.columns.arrays import known
 from txn_analysis.kafka.state_partition import java_hash
 from txn_analysis.kafka.transactions import TopicPartition  # noqa: TC001 `fields_of` reads the annotations
 
@@ -80,7 +80,7 @@ NO_BATCH = BatchPlace(None, None, None)
 
 def batch_place(base_offset: int, last_offset: int, leader_epoch: int) -> BatchPlace:
     """Where the batch of a record stands, from the numbers of its header."""
-    return BatchPlace(base_offset, last_offset, None if leader_epoch == ABSENT else leader_epoch)
+    return BatchPlace(base_offset, last_offset, known(leader_epoch))
 
 
 def state_record(place: RecordPlace, transactional_id: str, value: TransactionLogValue | None) -> ReadStateRecord:

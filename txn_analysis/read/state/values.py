@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.columns.arrays import ABSENT, known
 from txn_analysis.kafka.batch_format import LAST_TIME_MS
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.read.state.records import TransactionLogValue
@@ -109,7 +109,7 @@ def _in_range(column: str, printed: bytes) -> int | None:
     value = int(printed)
     if not low <= value <= high:
         raise BadValueError(f"{column} is out of range")
-    return _known(value)
+    return known(value)
 
 
 class _Refused:
@@ -174,15 +174,15 @@ def json_value(data: Any) -> TransactionLogValue:
     (producer_id, previous_id, next_id, epoch, _, timeout_ms, status, updated_ms, start_ms, client) = _numbers(data)
     return TransactionLogValue(
         STATES[status],
-        _known(producer_id),
-        _known(previous_id),
-        _known(next_id),
-        _known(epoch),
+        known(producer_id),
+        known(previous_id),
+        known(next_id),
+        known(epoch),
         timeout_ms,
         _json_partitions(data[_PARTITIONS]),
-        _known(updated_ms),
-        _known(start_ms),
-        _known(client),
+        known(updated_ms),
+        known(start_ms),
+        known(client),
     )
 
 
@@ -197,10 +197,6 @@ def _numbers(data: dict[str, Any]) -> list[int]:
             raise BadValueError(f"{column} is out of range")
         found.append(value)
     return found
-
-
-def _known(value: int) -> int | None:
-    return None if value == ABSENT else value
 
 
 def _json_partitions(listed: Any) -> tuple[TopicPartition, ...]:
