@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tests.core.histories import STATE_TOPIC, File, data, marker, record
 from tests.core.histories import World as Copies
-from tests.core.histories import data, marker, record
 from tests.world.model import NOBODYS, ONGOING
 from txn_analysis.settings import Settings
 
@@ -42,6 +42,8 @@ class Evidence:
         stated_count: how many partitions the state is said to have.
         is_console: the state is an export of a console consumer, and said to be complete.
         as_of_ms: what is said of the moment of the copy.
+        is_count_unsaid: nobody says how many partitions the state has.
+        is_folder: the state lies in one log directory; else each partition of it was dumped.
         clocks_ms: by how much the brokers' clocks differ that lead the logs; within the allowance.
     """
 
@@ -54,11 +56,13 @@ class Evidence:
     is_console: bool = False
     as_of_ms: int | None = None
     clocks_ms: tuple[int, ...] = ()
+    is_count_unsaid: bool = False
+    is_folder: bool = False
 
     def history(self) -> History:
         """It as the core takes it."""
         settings = Settings(
-            transaction_state_partitions=self.stated_count or len(self.states),
+            transaction_state_partitions=None if self.is_count_unsaid else self.stated_count or len(self.states),
             max_clock_skew_ms=SKEW_MS if self.clocks_ms else 0,
             state_copied_last=self.state_copied_last,
             no_records_lost=self.no_records_lost,
@@ -72,6 +76,9 @@ class Evidence:
         copies.states, copies.export = (
             ({}, [r for rows in given.values() for r in rows]) if self.is_console else (given, [])
         )
+        if self.is_folder:
+            copies.files = [File((STATE_TOPIC, n), rows, folder="copied") for n, rows in copies.states.items()]
+            copies.states = {}
         return copies.history()
 
 
