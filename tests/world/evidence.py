@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tests.core.histories import STATE_TOPIC, File, data, marker, record
 from tests.core.histories import World as Copies
 from tests.world.model import NOBODYS, ONGOING
+from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Evidence:
         is_console: the state is an export of a console consumer, and said to be complete.
         as_of_ms: what is said of the moment of the copy.
         is_count_unsaid: nobody says how many partitions the state has.
+        is_shallow: by partition, whether its log was dumped without the kinds of its end markers; empty where none was.
         is_folder: the state lies in one log directory; else each partition of it was dumped.
         clocks_ms: by how much the brokers' clocks differ that lead the logs; within the allowance.
     """
@@ -57,6 +59,7 @@ class Evidence:
     as_of_ms: int | None = None
     clocks_ms: tuple[int, ...] = ()
     is_count_unsaid: bool = False
+    is_shallow: tuple[bool, ...] = ()
     is_folder: bool = False
 
     def history(self) -> History:
@@ -70,7 +73,11 @@ class Evidence:
             as_of_ms=self.as_of_ms,
         )
         clocks_ms = self.clocks_ms or (0,) * len(self.logs)
-        logs = {(TOPIC, n): [_batch(b, clocks_ms[n]) for b in log] for n, log in enumerate(self.logs)}
+        is_shallow = self.is_shallow or (False,) * len(self.logs)
+        logs = {
+            (TOPIC, n): [_batch(b, clocks_ms[n], is_shallow=is_shallow[n]) for b in log]
+            for n, log in enumerate(self.logs)
+        }
         copies = Copies(settings, logs)
         given = {n: list(_records(rows)) for n, rows in enumerate(self.states) if n not in self.absent}
         copies.states, copies.export = (
@@ -82,17 +89,13 @@ class Evidence:
         return copies.history()
 
 
-def _batch(batch: Batch, clock_ms: int) -> Row:
+def _batch(batch: Batch, clock_ms: int, *, is_shallow: bool) -> Row:
     place = {"offset": batch.offset, "leader_epoch": batch.leader_epoch}
     if batch.word is None:
         return data(batch.producer_id, batch.client_ms, batch.epoch, **place)
-    return marker(
-        batch.producer_id,
-        batch.at_ms + clock_ms,
-        batch.word,
-        batch.epoch,
-        coordinator_epoch=batch.coordinator_epoch,
-        **place,
+    ended = marker(batch.producer_id, batch.at_ms + clock_ms, batch.word, batch.epoch, **place)
+    return ended | (
+        {"marker": None, "coordinator_epoch": ABSENT} if is_shallow else {"coordinator_epoch": batch.coordinator_epoch}
     )
 
 

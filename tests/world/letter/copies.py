@@ -16,7 +16,7 @@ NEVER_MS = 10**18
 WEEK_MS = 604_800_000
 MOST_PARTITIONS = 1_000_000
 DEFAULT_PARTITIONS = 50
-KINDS = {"COMMIT", "ABORT"}
+UNPRINTED = "of unknown kind"
 LIVE = {"Ongoing", "PrepareCommit", "PrepareAbort"}
 
 
@@ -61,7 +61,7 @@ class Part:
 
 
 class Marker(NamedTuple):
-    """An end marker; its word is neither COMMIT nor ABORT where the dump does not print the kind.
+    """An end marker; its word is UNPRINTED where the dump does not print the kind.
 
     `data_epoch` is the highest one of what its producer wrote between it and the marker before, if anything.
     """
@@ -76,7 +76,7 @@ class Marker(NamedTuple):
     @property
     def is_of_unknown_kind(self) -> bool:
         """It is in a shallow dump."""
-        return self.word not in KINDS
+        return self.word == UNPRINTED
 
     def may_be(self, word: str) -> bool:
         """It is of a kind, or may be."""
@@ -93,13 +93,13 @@ class Copies:
 
     def __init__(self, given: Evidence, skew_ms: int) -> None:
         self.given, self.skew = given, skew_ms
-        self.count = given.stated_count or (DEFAULT_PARTITIONS if given.is_count_unsaid else len(given.states))
-        self.has_larger_count = False
-        if given.is_count_unsaid and given.stated_count is None and not given.is_console:
+        self.count, self.has_larger_count = given.stated_count or len(given.states), False
+        if given.is_count_unsaid:
             self._derive_count()
         clocks = given.clocks_ms or (0,) * len(given.logs)
+        is_shallow = given.is_shallow or (False,) * len(given.logs)
         self.logs = [
-            [b._replace(at_ms=b.at_ms + clocks[n]) if b.word else b for b in log] for n, log in enumerate(given.logs)
+            [_printed(b, clocks[n], is_shallow=is_shallow[n]) for b in log] for n, log in enumerate(given.logs)
         ]
         self.ids: dict[str, History] = {}
         self.parts: dict[int, Part] = {}
@@ -115,7 +115,10 @@ class Copies:
         self.markers = {place: self._markers(*place) for place in producers}
 
     def _derive_count(self) -> None:
-        """The one number of partitions that fits every id, else 50; and whether a larger one fits as well."""
+        """The one number of partitions that fits every id in a dump, else 50; and whether a larger one fits as well."""
+        self.count = DEFAULT_PARTITIONS
+        if self.given.is_console:
+            return
         seen = {(r.name, n) for n, rows in enumerate(self.given.states) if n not in self.given.absent for r in rows}
         step = math.gcd(*(holder(name, 2**31) - n for name, n in seen))
         least = max((n for _, n in seen), default=0) + 1
@@ -196,6 +199,14 @@ class Copies:
         r = own[0].row
         is_new = r.state == "Empty" and r.epoch == 0 and r.previous_producer_id is None
         return None if is_new else own[0].by_ms
+
+
+def _printed(b: Batch, clock_ms: int, *, is_shallow: bool) -> Batch:
+    """A batch as its dump prints it: a shallow one prints neither the kind nor the coordinator epoch of a marker."""
+    if b.word is None:
+        return b
+    ended = b._replace(at_ms=b.at_ms + clock_ms)
+    return ended._replace(word=UNPRINTED, coordinator_epoch=-1) if is_shallow else ended
 
 
 def lists(own: History, n: int, producer_id: int) -> bool:

@@ -10,7 +10,7 @@ from tests.world.letter.copies import NEVER_MS, WEEK_MS
 from tests.world.letter.decisions import prepared, runs_of
 
 if TYPE_CHECKING:
-    from tests.world.letter.copies import Copies, History, Marker, Part, Rise
+    from tests.world.letter.copies import Copies, Entry, History, Marker, Part, Rise
 
 MINUTE_MS = 60_000
 USED_UP = 32_766
@@ -21,14 +21,15 @@ HALF_USED_UP = 16_384
 class Fit:
     """What speaks against the state: for everything, or by producer.
 
-    `is_later` says that a marker is later than the state, `is_unproven` that the state confirms nothing where it
-    should.
+    `is_later` says that a marker is later than the state. Where the state surely confirms no marker, it is unproven:
+    for unknown producers if it could have confirmed one, for all if one was excused.
     """
 
     for_all: bool = False
     producers: set[int] = field(default_factory=set)
     is_later: bool = False
     is_unproven: bool = False
+    is_unproven_for_all: bool = False
 
     def is_against(self, producer_id: int, *, is_known: bool) -> bool:
         """It counts for its producer, and for every unknown one."""
@@ -37,55 +38,76 @@ class Fit:
 
 def fit_of(copies: Copies, *, nothing_lost: bool) -> Fit:
     """What all markers of the logs say."""
-    found, confirmed_count, contradicted_count = Fit(), 0, 0
-    test = _Test(copies, nothing_lost)
+    found, test = Fit(), _Test(copies, nothing_lost)
+    confirmed_count, contradicted_count, is_sure, is_excused = 0, 0, False, False
     for (n, i), markers in copies.markers.items():
-        found.is_later |= any(_is_later(copies, m, n, i) for m in markers if m.may_be("COMMIT"))
-        for run in (run for run in runs_of(markers) if run[0].word == "COMMIT"):
-            commits = [m for m in run if m.word == "COMMIT"]
-            confirmed = [_is_confirmed(copies, m, n, i) for m in commits]
-            confirmed_count += sum(confirmed)
-            against = [] if any(confirmed) else [m for m in commits if test.is_contradicted(m, i)]
+        owners = [_Owners(copies, m, n, i) for m in markers]
+        is_sure |= any(own.are_sure() for own in owners)
+        found.is_later |= any(own.are_behind() for own in owners)
+        by_marker = dict(zip(markers, owners, strict=True))
+        for run in runs_of(markers):
+            confirmed = [by_marker[m].are_there() for m in run]
+            confirmed_count += sum(m.word == "COMMIT" and it for m, it in zip(run, confirmed, strict=True))
+            if any(confirmed):
+                continue
+            against = [m for m in run if m.word == "COMMIT" and test.is_contradicted(m, i)]
             contradicted_count += len(against)
             found.producers |= {i for _ in against}
-    found.is_unproven = not confirmed_count and _is_confirmable(copies)
+            is_excused |= any(test.is_contradicted(m, i, unless_rotated=True) for m in run if m not in against)
+    found.is_unproven_for_all = is_excused and not is_sure
+    found.is_unproven = not is_sure and (is_excused or _is_confirmable(copies))
     found.for_all = contradicted_count > confirmed_count or _is_foreign(copies) or _is_misplaced(copies)
     return found
 
 
-def _is_confirmed(copies: Copies, m: Marker, n: int, producer_id: int) -> bool:
-    for own in copies.known(producer_id):
-        for e, after in prepared(own, "Commit", n, producer_id):
-            done_ms = after.by_ms if after is not None and after.word == "CompleteCommit" else NEVER_MS
-            if e.at_ms - copies.skew <= m.at_ms <= done_ms + copies.skew:
-                return True
-    return False
+class _Owners:
+    """The decisions that a COMMIT marker, or one of unknown kind, may be of; each with the record behind it."""
 
+    def __init__(self, copies: Copies, m: Marker, n: int, producer_id: int) -> None:
+        self.copies, self.m = copies, m
+        self.histories = copies.known(producer_id)
+        self.found = [
+            (e, after)
+            for own in self.histories
+            for word in ("Commit", "Abort")
+            if m.may_be("COMMIT") and m.may_be(word.upper())
+            for e, after in prepared(own, word, n, producer_id)
+            if e.at_ms - copies.skew <= m.at_ms
+        ]
 
-def _is_later(copies: Copies, m: Marker, n: int, producer_id: int) -> bool:
-    """It is later than the state, and its decision is not there."""
-    histories = copies.known(producer_id)
-    homes = [own[0].home for own in histories] or list(copies.parts)
-    given = [copies.parts[home] for home in homes if home in copies.parts]
-    is_behind = all(part.said_ms is None or part.said_ms < m.at_ms - copies.skew for part in given)
-    return bool(given) and is_behind and not any(_has_decided(copies, own, m, n, producer_id) for own in histories)
+    def are_there(self) -> bool:
+        """One of them confirms a COMMIT: its Complete record, if there is one, is not before the marker."""
+        if self.m.is_of_unknown_kind:
+            return self._are_until_next()
+        return any(
+            after is None or after.word != "CompleteCommit" or self.m.at_ms <= after.by_ms + self.copies.skew
+            for _, after in self.found
+        )
 
+    def are_sure(self) -> bool:
+        """One of them has a next record, which is not before the marker."""
+        return any(after is not None and self.m.at_ms <= after.by_ms + self.copies.skew for _, after in self.found)
 
-def _has_decided(copies: Copies, own: History, m: Marker, n: int, producer_id: int) -> bool:
-    """A decision may be the marker's: no later than its next record, or the end of its partition of the state."""
-    part = copies.parts.get(own[0].home)
-    end_ms = NEVER_MS if part is None or part.said_ms is None else part.said_ms
-    return any(
-        e.at_ms - copies.skew <= m.at_ms <= (end_ms if after is None else after.by_ms) + copies.skew
-        for word in ("Commit", "Abort")
-        if m.may_be(word.upper())
-        for e, after in prepared(own, word, n, producer_id)
-    )
+    def are_behind(self) -> bool:
+        """The marker is later than the state, and none of them can be its own."""
+        homes = [own[0].home for own in self.histories] or list(self.copies.parts)
+        given = [self.copies.parts[home] for home in homes if home in self.copies.parts]
+        is_later = all(part.said_ms is None or part.said_ms < self.m.at_ms - self.copies.skew for part in given)
+        return self.m.may_be("COMMIT") and bool(given) and is_later and not self._are_until_next()
+
+    def _are_until_next(self) -> bool:
+        """The marker is not later than the id's next record, or the last moment of its partition of the state."""
+        ends = [(after.by_ms if after is not None else self._last_ms(e)) for e, after in self.found]
+        return any(self.m.at_ms <= end_ms + self.copies.skew for end_ms in ends)
+
+    def _last_ms(self, e: Entry) -> int:
+        said_ms = self.copies.parts[e.home].said_ms
+        return NEVER_MS if said_ms is None else said_ms
 
 
 @dataclass
 class _Test:
-    """Whether COMMIT markers that nothing confirms speak against the state."""
+    """Whether markers that nothing confirms speak against the state."""
 
     copies: Copies
     nothing_lost: bool
@@ -93,9 +115,11 @@ class _Test:
     def __post_init__(self) -> None:
         self.newer = {i for (_, i), markers in self.copies.markers.items() if any(map(_is_bumped, markers))}
 
-    def is_contradicted(self, m: Marker, producer_id: int) -> bool:
-        """The state cannot have lost its decision."""
+    def is_contradicted(self, m: Marker, producer_id: int, *, unless_rotated: bool = False) -> bool:
+        """The state cannot have lost its decision; or could have only if the producer has rotated away."""
         copies = self.copies
+        if not m.may_be("COMMIT"):
+            return False
         histories = copies.known(producer_id)
         if m.at_ms < copies.reach - WEEK_MS and copies.is_compacted and all(map(_may_be_expired, histories)):
             return False
@@ -109,11 +133,11 @@ class _Test:
                 self._is_ahead(m, part.top_epoch) or self._is_kept(part, gap_ms, m)
                 for part, gap_ms in zip(given, homes.values(), strict=True)
             )
-        return copies.is_whole and (self._is_ahead(m, copies.top_epoch) or self._is_nowhere(m, producer_id))
+        may_have_rotated = not unless_rotated and (producer_id in self.newer or m.epoch >= HALF_USED_UP)
+        return copies.is_whole and (self._is_ahead(m, copies.top_epoch) or self._is_nowhere(m, may_have_rotated))
 
-    def _is_nowhere(self, m: Marker, producer_id: int) -> bool:
-        """No partition can have lost what named the producer: it cannot have rotated away, or nothing is gone."""
-        may_have_rotated = producer_id in self.newer or m.epoch >= HALF_USED_UP
+    def _is_nowhere(self, m: Marker, may_have_rotated: bool) -> bool:
+        """No partition can have lost what named the producer."""
         if may_have_rotated and self.copies.given.is_console:
             return False
         parts = self.copies.parts.values()

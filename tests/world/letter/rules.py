@@ -43,7 +43,7 @@ class Asked:
 
     def __init__(self, copies: Copies, fit: Fit, n: int, producer_id: int, *, nothing_lost: bool) -> None:
         self.copies, self.skew, self.nothing_lost = copies, copies.skew, nothing_lost
-        self.is_unproven = fit.is_unproven
+        self.fit = fit
         self.is_last = copies.given.state_copied_last and not fit.is_later
         log, self.data = copies.logs[n], open_data(copies.logs[n], producer_id)
         first, self.last = self.data[0], self.data[-1]
@@ -181,10 +181,10 @@ class Asked:
     def is_state_incomplete(self) -> bool:
         """What could hold the answer was not given, or was made again; or confirms nothing where it should."""
         if self.own:
-            return self.part is None
+            return self.part is None or self.fit.is_unproven_for_all
         firsts = [p.first_ms for p in self.copies.parts.values() if p.first_ms is not None]
         is_new = self.before is not None and not any(ms < self.before for ms in firsts)
-        return is_new or not self.copies.is_whole or self.is_unproven
+        return is_new or not self.copies.is_whole or self.fit.is_unproven
 
     def may_commit_be_missing(self) -> bool:
         """A decision may be compacted away, or cut off with the state's tail."""
