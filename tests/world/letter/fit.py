@@ -38,15 +38,14 @@ class Fit:
 
 def fit_of(copies: Copies, *, nothing_lost: bool) -> Fit:
     """What all markers of the logs say."""
-    found, test = Fit(), _Test(copies, nothing_lost)
-    confirmed_count, contradicted_count, is_sure, is_excused = 0, 0, False, False
+    owners = {(n, m): _Owners(copies, m, n, i) for (n, i), markers in copies.markers.items() for m in markers}
+    is_sure = any(own.are_sure() for own in owners.values())
+    found = Fit(is_later=any(own.are_behind() for own in owners.values()))
+    test = _Test(copies, nothing_lost, is_last=copies.given.state_copied_last and not found.is_later)
+    confirmed_count, contradicted_count, is_excused = 0, 0, False
     for (n, i), markers in copies.markers.items():
-        owners = [_Owners(copies, m, n, i) for m in markers]
-        is_sure |= any(own.are_sure() for own in owners)
-        found.is_later |= any(own.are_behind() for own in owners)
-        by_marker = dict(zip(markers, owners, strict=True))
         for run in runs_of(markers):
-            confirmed = [by_marker[m].are_there() for m in run]
+            confirmed = [owners[n, m].are_there() for m in run]
             confirmed_count += sum(m.word == "COMMIT" and it for m, it in zip(run, confirmed, strict=True))
             if any(confirmed):
                 continue
@@ -111,6 +110,7 @@ class _Test:
 
     copies: Copies
     nothing_lost: bool
+    is_last: bool
 
     def __post_init__(self) -> None:
         self.newer = {i for (_, i), markers in self.copies.markers.items() if any(map(_is_bumped, markers))}
@@ -126,7 +126,8 @@ class _Test:
         homes = {own[0].home: copies.gap_of(own) for own in histories}
         parts = [copies.parts.get(home) for home in homes] if homes else list(copies.parts.values())
         given = [part for part in parts if part is not None]
-        if len(given) < len(parts) or not all(self._reaches(part, m) for part in given):
+        is_reaching = (self.is_last and not homes) or all(self._reaches(part, m) for part in given)
+        if len(given) < len(parts) or not is_reaching:
             return False
         if homes:
             return all(

@@ -77,7 +77,10 @@ class Asked:
         found = [p.gap_ms for p in self.copies.parts.values() if p.gap_ms is not None]
         has_expired = self.first_after is None or self.first_after < self.copies.reach - WEEK_MS
         is_lost = self.copies.given.is_console and (has_expired or self.last.epoch >= USED_UP)
-        return [*found, NEVER_MS] if is_lost else found
+        if not self.copies.given.is_console:
+            return found
+        before_ids = [ms for own in self.copies.ids.values() if (ms := self.copies.gap_of(own)) is not None]
+        return [*before_ids, NEVER_MS] if is_lost else before_ids
 
     def rule(self) -> str:
         """The first rule that holds."""
