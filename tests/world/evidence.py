@@ -41,11 +41,11 @@ class Evidence:
         no_records_lost: the operator says so, and it is true.
         absent: partitions of the state that are not given.
         stated_count: how many partitions the state is said to have.
+        is_folder: the state lies in one log directory; else each partition of it was dumped.
         is_console: the state is an export of a console consumer, and said to be complete.
         as_of_ms: what is said of the moment of the copy.
         is_count_unsaid: nobody says how many partitions the state has.
         is_shallow: by partition, whether its log was dumped without the kinds of its end markers; empty where none was.
-        is_folder: the state lies in one log directory; else each partition of it was dumped.
         clocks_ms: by how much the brokers' clocks differ that lead the logs; within the allowance.
     """
 
@@ -55,12 +55,12 @@ class Evidence:
     no_records_lost: bool = False
     absent: frozenset[int] = frozenset()
     stated_count: int | None = None
+    is_folder: bool = False
     is_console: bool = False
     as_of_ms: int | None = None
     clocks_ms: tuple[int, ...] = ()
     is_count_unsaid: bool = False
     is_shallow: tuple[bool, ...] = ()
-    is_folder: bool = False
 
     def history(self) -> History:
         """It as the core takes it."""
