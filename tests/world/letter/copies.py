@@ -200,6 +200,10 @@ class Copies:
         is_new = r.state == "Empty" and r.epoch == 0 and r.previous_producer_id is None
         return None if is_new else own[0].by_ms
 
+    def gaps_of_ids(self) -> list[int]:
+        """When the newest gap of each history ends that has one."""
+        return [ms for own in self.ids.values() if (ms := self.gap_of(own)) is not None]
+
 
 def _printed(b: Batch, clock_ms: int, *, is_shallow: bool) -> Batch:
     """A batch as its dump prints it: a shallow one prints neither the kind nor the coordinator epoch of a marker."""

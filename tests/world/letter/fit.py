@@ -21,15 +21,16 @@ HALF_USED_UP = 16_384
 class Fit:
     """What speaks against the state: for everything, or by producer.
 
-    `is_later` says that a marker is later than the state. Where the state surely confirms no marker, it is unproven:
-    for unknown producers if it could have confirmed one, for all if one was excused.
+    `is_later` says that a marker is later than the state. Nothing hangs by a state that is unproven, as none of the
+    markers is surely confirmed, or one is contradicted; and nothing of an unknown producer by one that is unproven for
+    those, as a marker would contradict it if its kind were known, or the word of the operator is true.
     """
 
     for_all: bool = False
     producers: set[int] = field(default_factory=set)
     is_later: bool = False
     is_unproven: bool = False
-    is_unproven_for_all: bool = False
+    is_unproven_for_unknown: bool = False
 
     def is_against(self, producer_id: int, *, is_known: bool) -> bool:
         """It counts for its producer, and for every unknown one."""
@@ -39,10 +40,10 @@ class Fit:
 def fit_of(copies: Copies, *, nothing_lost: bool) -> Fit:
     """What all markers of the logs say."""
     owners = {(n, m): _Owners(copies, m, n, i) for (n, i), markers in copies.markers.items() for m in markers}
-    is_sure = any(own.are_sure() for own in owners.values())
     found = Fit(is_later=any(own.are_behind() for own in owners.values()))
-    test = _Test(copies, nothing_lost, is_last=copies.given.state_copied_last and not found.is_later)
-    confirmed_count, contradicted_count, is_excused = 0, 0, False
+    is_last = copies.given.state_copied_last and not found.is_later
+    test = _Test(copies, nothing_lost)
+    confirmed_count, contradicted_count = 0, 0
     for (n, i), markers in copies.markers.items():
         for run in runs_of(markers):
             confirmed = [owners[n, m].are_there() for m in run]
@@ -52,9 +53,10 @@ def fit_of(copies: Copies, *, nothing_lost: bool) -> Fit:
             against = [m for m in run if m.word == "COMMIT" and test.is_contradicted(m, i)]
             contradicted_count += len(against)
             found.producers |= {i for _ in against}
-            is_excused |= any(test.is_contradicted(m, i, unless_rotated=True) for m in run if m not in against)
-    found.is_unproven_for_all = is_excused and not is_sure
-    found.is_unproven = not is_sure and (is_excused or _is_confirmable(copies))
+            if not copies.known(i):
+                found.is_unproven_for_unknown |= any(test.is_contradicted(m, i, is_reached=is_last) for m in run)
+    is_sure = any(own.are_sure() for own in owners.values()) or not any(m.may_be("COMMIT") for _, m in owners)
+    found.is_unproven = bool(contradicted_count) or not is_sure
     found.for_all = contradicted_count > confirmed_count or _is_foreign(copies) or _is_misplaced(copies)
     return found
 
@@ -84,8 +86,13 @@ class _Owners:
         )
 
     def are_sure(self) -> bool:
-        """One of them has a next record, which is not before the marker."""
-        return any(after is not None and self.m.at_ms <= after.by_ms + self.copies.skew for _, after in self.found)
+        """One of them has a next record, which is not before the marker, and one of the two is near to it."""
+        near_ms, at_ms = MINUTE_MS + self.copies.skew, self.m.at_ms
+        ends = [(e.at_ms, after.by_ms) for e, after in self.found if after is not None]
+        return any(
+            at_ms <= end_ms + self.copies.skew and (at_ms <= ms + near_ms or at_ms >= end_ms - near_ms)
+            for ms, end_ms in ends
+        )
 
     def are_behind(self) -> bool:
         """The marker is later than the state, and none of them can be its own."""
@@ -110,13 +117,12 @@ class _Test:
 
     copies: Copies
     nothing_lost: bool
-    is_last: bool
 
     def __post_init__(self) -> None:
         self.newer = {i for (_, i), markers in self.copies.markers.items() if any(map(_is_bumped, markers))}
 
-    def is_contradicted(self, m: Marker, producer_id: int, *, unless_rotated: bool = False) -> bool:
-        """The state cannot have lost its decision; or could have only if the producer has rotated away."""
+    def is_contradicted(self, m: Marker, producer_id: int, *, is_reached: bool = False) -> bool:
+        """The state cannot have lost its decision; one of unknown kind is taken for a COMMIT of version 0 or 1."""
         copies = self.copies
         if not m.may_be("COMMIT"):
             return False
@@ -126,23 +132,24 @@ class _Test:
         homes = {own[0].home: copies.gap_of(own) for own in histories}
         parts = [copies.parts.get(home) for home in homes] if homes else list(copies.parts.values())
         given = [part for part in parts if part is not None]
-        is_reaching = (self.is_last and not homes) or all(self._reaches(part, m) for part in given)
-        if len(given) < len(parts) or not is_reaching:
+        if len(given) < len(parts) or not (is_reached or all(self._reaches(part, m) for part in given)):
             return False
         if homes:
             return all(
                 self._is_ahead(m, part.top_epoch) or self._is_kept(part, gap_ms, m)
                 for part, gap_ms in zip(given, homes.values(), strict=True)
             )
-        may_have_rotated = not unless_rotated and (producer_id in self.newer or m.epoch >= HALF_USED_UP)
-        return copies.is_whole and (self._is_ahead(m, copies.top_epoch) or self._is_nowhere(m, may_have_rotated))
+        return copies.is_whole and (self._is_ahead(m, copies.top_epoch) or self._is_nowhere(m, producer_id))
 
-    def _is_nowhere(self, m: Marker, may_have_rotated: bool) -> bool:
-        """No partition can have lost what named the producer."""
-        if may_have_rotated and self.copies.given.is_console:
-            return False
-        parts = self.copies.parts.values()
-        return all(self._is_kept(part, part.gap_ms if may_have_rotated else None, m) for part in parts)
+    def _is_nowhere(self, m: Marker, producer_id: int) -> bool:
+        """No partition can have lost what named the producer: it cannot have rotated away, or nothing is gone."""
+        may_have_rotated = producer_id in self.newer or m.epoch >= HALF_USED_UP
+        if m.is_of_unknown_kind or not may_have_rotated:
+            return all(self._is_kept(part, None, m) for part in self.copies.parts.values())
+        if self.copies.given.is_console:
+            ends = [NEVER_MS if m.epoch >= USED_UP else 0, *self.copies.gaps_of_ids()]
+            return max(ends) < m.at_ms - MINUTE_MS
+        return all(self._is_kept(part, part.gap_ms, m) for part in self.copies.parts.values())
 
     def _is_ahead(self, m: Marker, top_epoch: int) -> bool:
         return not self.copies.given.is_console and m.coordinator_epoch > top_epoch
@@ -167,16 +174,6 @@ def _may_be_expired(own: History) -> bool:
 def _is_bumped(m: Marker) -> bool:
     """Only a COMMIT of transaction version 2 has an epoch above that of its data."""
     return m.word == "COMMIT" and m.data_epoch is not None and m.epoch > m.data_epoch
-
-
-def _is_confirmable(copies: Copies) -> bool:
-    """Some COMMIT marker is of a time of which a partition of the state has all, or may be."""
-    commits = [m.at_ms for markers in copies.markers.values() for m in markers if m.word == "COMMIT"]
-    return any(
-        part.last_ms is not None and (part.gap_ms is None or ms > part.gap_ms) and ms < part.last_ms
-        for part in copies.parts.values()
-        for ms in commits
-    )
 
 
 def _is_foreign(copies: Copies) -> bool:

@@ -79,7 +79,7 @@ class Asked:
         is_lost = self.copies.given.is_console and (has_expired or self.last.epoch >= USED_UP)
         if not self.copies.given.is_console:
             return found
-        before_ids = [ms for own in self.copies.ids.values() if (ms := self.copies.gap_of(own)) is not None]
+        before_ids = self.copies.gaps_of_ids()
         return [*before_ids, NEVER_MS] if is_lost else before_ids
 
     def rule(self) -> str:
@@ -184,10 +184,10 @@ class Asked:
     def is_state_incomplete(self) -> bool:
         """What could hold the answer was not given, or was made again; or confirms nothing where it should."""
         if self.own:
-            return self.part is None or self.fit.is_unproven_for_all
+            return self.part is None or self.fit.is_unproven
         firsts = [p.first_ms for p in self.copies.parts.values() if p.first_ms is not None]
         is_new = self.before is not None and not any(ms < self.before for ms in firsts)
-        return is_new or not self.copies.is_whole or self.fit.is_unproven
+        return is_new or not self.copies.is_whole or self.fit.is_unproven or self.fit.is_unproven_for_unknown
 
     def may_commit_be_missing(self) -> bool:
         """A decision may be compacted away, or cut off with the state's tail."""
