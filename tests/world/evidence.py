@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tests.core.histories import STATE_TOPIC, File, data, marker, record
 from tests.core.histories import World as Copies
-from tests.core.histories import data, marker, record
 from tests.world.model import NOBODYS, ONGOING
+from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
@@ -40,8 +41,11 @@ class Evidence:
         no_records_lost: the operator says so, and it is true.
         absent: partitions of the state that are not given.
         stated_count: how many partitions the state is said to have.
+        is_folder: the state lies in one log directory; else each partition of it was dumped.
         is_console: the state is an export of a console consumer, and said to be complete.
         as_of_ms: what is said of the moment of the copy.
+        is_count_unsaid: nobody says how many partitions the state has.
+        is_shallow: by partition, whether its log was dumped without the kinds of its end markers; empty where none was.
         clocks_ms: by how much the brokers' clocks differ that lead the logs; within the allowance.
     """
 
@@ -51,14 +55,17 @@ class Evidence:
     no_records_lost: bool = False
     absent: frozenset[int] = frozenset()
     stated_count: int | None = None
+    is_folder: bool = False
     is_console: bool = False
     as_of_ms: int | None = None
     clocks_ms: tuple[int, ...] = ()
+    is_count_unsaid: bool = False
+    is_shallow: tuple[bool, ...] = ()
 
     def history(self) -> History:
         """It as the core takes it."""
         settings = Settings(
-            transaction_state_partitions=self.stated_count or len(self.states),
+            transaction_state_partitions=None if self.is_count_unsaid else self.stated_count or len(self.states),
             max_clock_skew_ms=SKEW_MS if self.clocks_ms else 0,
             state_copied_last=self.state_copied_last,
             no_records_lost=self.no_records_lost,
@@ -66,26 +73,29 @@ class Evidence:
             as_of_ms=self.as_of_ms,
         )
         clocks_ms = self.clocks_ms or (0,) * len(self.logs)
-        logs = {(TOPIC, n): [_batch(b, clocks_ms[n]) for b in log] for n, log in enumerate(self.logs)}
+        is_shallow = self.is_shallow or (False,) * len(self.logs)
+        logs = {
+            (TOPIC, n): [_batch(b, clocks_ms[n], is_shallow=is_shallow[n]) for b in log]
+            for n, log in enumerate(self.logs)
+        }
         copies = Copies(settings, logs)
         given = {n: list(_records(rows)) for n, rows in enumerate(self.states) if n not in self.absent}
         copies.states, copies.export = (
             ({}, [r for rows in given.values() for r in rows]) if self.is_console else (given, [])
         )
+        if self.is_folder:
+            copies.files = [File((STATE_TOPIC, n), rows, folder="copied") for n, rows in copies.states.items()]
+            copies.states = {}
         return copies.history()
 
 
-def _batch(batch: Batch, clock_ms: int) -> Row:
+def _batch(batch: Batch, clock_ms: int, *, is_shallow: bool) -> Row:
     place = {"offset": batch.offset, "leader_epoch": batch.leader_epoch}
     if batch.word is None:
         return data(batch.producer_id, batch.client_ms, batch.epoch, **place)
-    return marker(
-        batch.producer_id,
-        batch.at_ms + clock_ms,
-        batch.word,
-        batch.epoch,
-        coordinator_epoch=batch.coordinator_epoch,
-        **place,
+    ended = marker(batch.producer_id, batch.at_ms + clock_ms, batch.word, batch.epoch, **place)
+    return ended | (
+        {"marker": None, "coordinator_epoch": ABSENT} if is_shallow else {"coordinator_epoch": batch.coordinator_epoch}
     )
 
 
