@@ -177,7 +177,12 @@ def _gaps(case: Case) -> list[str]:
         return case.holder.gaps(holes_waived=waived, since_ms=case.since_ms)
     gaps, before_ms = state.gaps(holes_waived=waived), case.opened.appended_before_ms
     first_ms = [p.chain.first_moment_ms for p in state.expected]
-    if before_ms is not None and not any(ms is not None and ms < before_ms for ms in first_ms):
+    is_given = all(p.is_seen for p in state.expected)  # what was not given may begin before the data
+    if (
+        before_ms is not None
+        and not any(ms is not None and ms < before_ms for ms in first_ms)
+        and (is_given or not gaps)
+    ):
         gaps.append("__transaction_state begins after the data: it may have been made again")
     return gaps
 

@@ -72,6 +72,11 @@ class StateReach:
     leader_epoch: int | None
     names_topic: bool
 
+    @property
+    def is_of_these_logs(self) -> bool:
+        """Something of the state was given, and nothing says that it is not that of these logs."""
+        return self.partitions_seen > 0 and not self.misfits
+
 
 @dataclass(frozen=True, slots=True)
 class LogReach:

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One open transaction with its facts, the rule that decides about it, and why it is open."""
+    """One open transaction with its facts, the rule that decides about it, and why it is open; None: not known."""
 
     facts: Facts
     rule: Rule
-    cause: FoundCause
+    cause: FoundCause | None
 
     @property
     def verdict(self) -> Verdict:
