@@ -262,6 +262,22 @@ def test_broken_evidence_makes_no_cause_more_than_possible() -> None:
     assert "missing: offsets 10 to 20 are in no file" in found.evidence_against
 
 
+@pytest.mark.parametrize(
+    ("producer_id", "name"),
+    [(1_005_000, "transactional_id_expired"), (1_005_001, "producer_id_never_known")],
+)
+def test_an_id_far_above_those_that_were_given_out_was_invented(producer_id: int, name: str) -> None:
+    """Nothing says how old it is: its records begin the log, so that no broker's clock speaks before them."""
+    first = {"producer_id": producer_id, "appended_after_ms": None}
+    found = unknown(with_partition(HOLDER, largest_producer_id=5_000), **first).cause
+    assert found is not None
+    assert (found.name, found.confidence) == (name, "possible")
+    assert any("largest in __transaction_state is 5000" in line for line in found.evidence_for) is (
+        producer_id > 1_005_000
+    )
+    assert not any("so lately" in line for line in found.evidence_for)
+
+
 NOT_GIVEN = tuple(StatePartition(n, problems=["not in the capture"]) for n in range(4))
 
 

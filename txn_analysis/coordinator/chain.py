@@ -74,7 +74,7 @@ class StateChain(NamedTuple):
     `last_moment_ms` is that of the judged capture's batch with the highest offset, `first_moment_ms` the earliest of
     all captures. `gap_end_ms` is the moment behind the newest hole that nothing fills; None without one.
     `leader_epoch` is the largest. `orphan_ms` is when the newest Complete record whose Prepare is not there was written
-    at the latest. `topics` are those that its transactions list.
+    at the latest. `topics` are those that its transactions list. `largest_producer_id` is that of all records.
     """
 
     last_moment_ms: int | None = None
@@ -84,6 +84,7 @@ class StateChain(NamedTuple):
     leader_epoch: int | None = None
     orphan_ms: int | None = None
     topics: frozenset[str] = frozenset()
+    largest_producer_id: int | None = None
 
 
 NO_RECORDS = StateChain()
@@ -99,6 +100,7 @@ class StateRows:
         steps: everything that was decoded, console exports included.
         export_ms: the newest update time in console exports of the judged capture.
         topics: those that its transactions list.
+        largest_producer_id: of all that its records name.
     """
 
     batches: set[StateBatch] = field(default_factory=set)
@@ -106,6 +108,7 @@ class StateRows:
     steps: set[StateStep] = field(default_factory=set)
     export_ms: int | None = None
     topics: set[str] = field(default_factory=set)
+    largest_producer_id: int | None = None
 
     def add(self, row: StateRow, order: tuple[Any, ...]) -> None:
         """Take in a record with its place in the history of its id.
@@ -122,6 +125,8 @@ class StateRows:
         elif not row.capture_rank:
             self.export_ms = later_of(self.export_ms, row.last_update_ms)
         self.topics.update([topic for topic, _ in row.topic_partitions])
+        named = (self.largest_producer_id, *row.producer_ids)
+        self.largest_producer_id = max([producer_id for producer_id in named if producer_id is not None], default=None)
         if row.transactional_id is not None:
             at = row.recorded_ms, row.last_update_ms, row.offset, row.leader_epoch
             self.steps.add(StateStep(row.transactional_id, order, row.state, *at))
@@ -139,6 +144,7 @@ class StateRows:
             leader_epoch=latest(*[b.leader_epoch for b in ordered]),
             orphan_ms=_orphan_ms(self.steps, _Tails.of(ordered)),
             topics=frozenset(self.topics),
+            largest_producer_id=self.largest_producer_id,
         )
 
 

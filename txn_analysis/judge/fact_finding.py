@@ -166,6 +166,7 @@ def _state_reach(case: Case, leader_epoch: int | None) -> StateReach:
         partitions_expected=state.expected_count,
         leader_epoch=leader_epoch,
         names_topic=opened.topic in state.topics,
+        largest_producer_id=state.largest_producer_id,
     )
 
 

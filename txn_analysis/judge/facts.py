@@ -58,7 +58,7 @@ class StateReach:
     `is_epoch_ahead` that it has a higher epoch than the state. `misfits` is why the state does not fit the logs,
     `gaps` what is missing of it, in words; `end_ms` how far the part of it that decides speaks, `leader_epoch` that of
     this part, as far as it was read. `names_topic`: some transaction of the coordinator lists the topic, as far as its
-    records are left.
+    records are left. `largest_producer_id` is that of all records.
     """
 
     is_unbounded: bool
@@ -71,6 +71,7 @@ class StateReach:
     partitions_expected: int
     leader_epoch: int | None
     names_topic: bool
+    largest_producer_id: int | None
 
     @property
     def is_of_these_logs(self) -> bool:

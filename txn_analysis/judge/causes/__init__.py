@@ -47,7 +47,8 @@ READINGS: tuple[Reading, ...] = (
     producer_id_rotated.READING,
     transactional_id_expired.GONE,
     write_before_partition_added.READING,
-    producer_id_never_known.READING,
+    producer_id_never_known.TOO_RECENT,
+    producer_id_never_known.TOO_LARGE,
     transactional_id_expired.FORGOTTEN,
     unexplained.READING,
 )

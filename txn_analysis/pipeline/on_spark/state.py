@@ -55,6 +55,7 @@ _CHAINED = (
     "transactional_id",
     "state",
     "topic_partitions",
+    *NAMED,
     "record_order",
 )
 
