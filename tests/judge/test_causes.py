@@ -268,8 +268,8 @@ def test_broken_evidence_makes_no_cause_more_than_possible() -> None:
 )
 def test_an_id_far_above_those_that_were_given_out_was_invented(producer_id: int, name: str) -> None:
     """Nothing says how old it is: its records begin the log, so that no broker's clock speaks before them."""
-    first = {"producer_id": producer_id, "appended_after_ms": None}
-    found = unknown(with_partition(HOLDER, largest_producer_id=5_000), **first).cause
+    given_out = with_partition(HOLDER, largest_producer_id=5_000)
+    found = unknown(given_out, producer_id=producer_id, appended_after_ms=None).cause
     assert found is not None
     assert (found.name, found.confidence) == (name, "possible")
     assert any("largest in __transaction_state is 5000" in line for line in found.evidence_for) is (

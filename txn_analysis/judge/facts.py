@@ -15,6 +15,7 @@ from txn_analysis.text.words import utc
 if TYPE_CHECKING:
     from txn_analysis.coordinator.decisions import Decision
     from txn_analysis.coordinator.view import CoordinatorView
+    from txn_analysis.judge.unsent_markers import UnsentMarkers
     from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
     from txn_analysis.logic import Truth
 
@@ -138,6 +139,7 @@ class Facts:
         max_clock_skew_ms: by how much two brokers' clocks may differ.
         expired_before_ms: an id that was last used before this moment may have been forgotten.
         untrue: names of the assurances that the files disprove, whether or not somebody gave their word.
+        unsent: what its decision has in common with all others that stand; None where it does not, or they are few.
     """
 
     open: OpenTransaction
@@ -151,6 +153,7 @@ class Facts:
     max_clock_skew_ms: int
     expired_before_ms: int | None
     untrue: frozenset[str] = frozenset()
+    unsent: UnsentMarkers | None = None
 
     @property
     def is_listed(self) -> Truth:

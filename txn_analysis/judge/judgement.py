@@ -9,11 +9,12 @@ from txn_analysis.judge.assurances import disproved_by_loss, disproved_by_state,
 from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.fact_finding import facts_of
 from txn_analysis.judge.rules import first_rule
+from txn_analysis.judge.unsent_markers import with_unsent_markers
 from txn_analysis.kafka.topics import STATE_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.coordinator.view import CoordinatorView, Views
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts
     from txn_analysis.judge.rules.rule import Rule
     from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
+    from txn_analysis.log.sections import LogSection
     from txn_analysis.settings import Settings
     from txn_analysis.verdict import Verdict
 
@@ -72,6 +74,7 @@ def judgements_of(
     state: StateEvidence,
     settings: Settings,
     moments: Moments,
+    sections: Collection[LogSection] = (),
 ) -> Judgements:
     """Judge open transactions of one capture.
 
@@ -82,6 +85,7 @@ def judgements_of(
         state: what was seen of `__transaction_state`, and whether it fits the logs.
         settings: bounds, and what the operator gave their word for.
         moments: when the files were copied.
+        sections: those of the logs, which say which log directory holds a partition.
     """
 
     def judged_without(untrue: Disproved) -> list[Judgement]:
@@ -89,9 +93,10 @@ def judgements_of(
         for transaction in opened:
             known, partition = views.get(transaction.key), partitions[transaction.topic_partition]
             leader_epoch = None if known is None else _leader_epoch(known, partitions)
-            facts = facts_of(transaction, partition, known, state, believed, moments, leader_epoch, frozenset(untrue))
-            found.append(judgement_of(facts))
-        return found
+            found.append(
+                facts_of(transaction, partition, known, state, believed, moments, leader_epoch, frozenset(untrue))
+            )
+        return [judgement_of(facts) for facts in with_unsent_markers(found, sections)]
 
     by_state = disproved_by_state(state.fit)
     judged = judged_without(by_state)

@@ -1,0 +1,142 @@
+"""An upgrade that stopped half way: a new coordinator's markers never reach the old broker (KAFKA-20322)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.judge.cases import ALL_SEEN, FOUR, HEALTH, KNOWN, MINUTE_MS, NOW_MS, OPEN, SKEW_MS, listed
+from txn_analysis.coordinator.coverage import StateEvidence
+from txn_analysis.coordinator.fit import Fit
+from txn_analysis.judge.fact_finding import Moments
+from txn_analysis.judge.judgement import Judgement, judgements_of
+from txn_analysis.kafka.sections import LOG, STATE
+from txn_analysis.kafka.topics import STATE_TOPIC
+from txn_analysis.log.sections import log_sections
+from txn_analysis.settings import Settings
+
+if TYPE_CHECKING:
+    from txn_analysis.log.sections import LogSection
+
+COMMITS_AND_ABORTS = ("PrepareCommit", "PrepareAbort", "PrepareCommit", "PrepareCommit", "PrepareAbort")
+
+
+def copied(log_dir: str | None, topic: str, *partitions: int, rank: int = 0) -> list[LogSection]:
+    """Files of some partitions in a broker's log directory; None is a dump of them."""
+    kind = STATE if topic == STATE_TOPIC else LOG
+    rows = (
+        {"kind": kind, "topic": topic, "partition": n, "capture_rank": rank, "log_dir": log_dir} for n in partitions
+    )
+    return log_sections(rows)
+
+
+OLD_LEADS = copied("old", "orders", 0, 1, 2, 3, 4)
+NEW_DECIDES = copied("new", STATE_TOPIC, 0, 1)
+
+
+def judged(
+    sections: list[LogSection],
+    states: tuple[str, ...] = COMMITS_AND_ABORTS,
+    *,
+    decided_ms: int = NOW_MS - 2 * MINUTE_MS,
+    ids: int | None = None,
+    fit: Fit | None = None,
+    **changes: Any,
+) -> list[Judgement]:
+    """One open transaction in each of orders-0, orders-1, ..., which two partitions of the state have decided so."""
+    opened = [replace(OPEN, partition=n, producer_id=7 + n) for n in range(len(states))]
+    views = {
+        o.key: replace(
+            KNOWN,
+            transactional_id=f"billing-{n if ids is None else n % ids}",
+            state_partition=n % 2,
+            **listed(state, update_ms=decided_ms) | changes,
+        )
+        for n, (o, state) in enumerate(zip(opened, states, strict=True))
+    }
+    logs = {h.topic_partition: h for h in (replace(HEALTH, partition=o.partition) for o in opened)}
+    settings = Settings(transaction_state_partitions=4, max_clock_skew_ms=SKEW_MS)
+    state = StateEvidence(list(ALL_SEEN), FOUR, fit or Fit())
+    return judgements_of(opened, logs, views, state, settings, Moments(NOW_MS, NOW_MS), sections).of_open
+
+
+def causes(found: list[Judgement]) -> set[tuple[str, str]]:
+    return {(j.cause.name, j.cause.confidence.value) for j in found if j.cause is not None}
+
+
+def test_decisions_of_one_broker_whose_markers_another_lacks_name_the_upgrade() -> None:
+    found = judged([*OLD_LEADS, *NEW_DECIDES])
+    assert causes(found) == {("marker_not_sent_in_upgrade", "likely")}
+    assert {j.verdict.value for j in found} == {"coordinated"}
+    first = found[0].cause
+    assert first is not None
+    many, brokers = first.evidence_for[-2:]
+    assert many == "5 transactional ids stand like this for more than a minute"
+    lacking = "orders-0, orders-1, orders-2, orders-3, orders-4"
+    assert (
+        f"lacks markers: {lacking}; another one all decisions: __transaction_state-0, __transaction_state-1" in brokers
+    )
+    assert "a leader that its coordinator cannot reach leaves the same" in first.evidence_against[0]
+
+
+def test_a_decision_that_is_overdue_stays_so_and_is_never_aborted() -> None:
+    found = judged([*OLD_LEADS, *NEW_DECIDES], decided_ms=NOW_MS - 30 * MINUTE_MS)
+    assert {j.rule.name for j in found} == {"marker_overdue"}
+    assert causes(found) == {("marker_not_sent_in_upgrade", "likely")}
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        pytest.param([], id="console-export"),
+        pytest.param([*copied(None, "orders", 0, 1, 2, 3, 4), *NEW_DECIDES], id="dumps-of-the-logs"),
+        pytest.param([*OLD_LEADS, *copied(None, STATE_TOPIC, 0, 1)], id="a-dump-of-the-state"),
+        pytest.param([*OLD_LEADS, *copied("new", "orders", 0), *NEW_DECIDES], id="two-replicas-of-one-log"),
+        pytest.param(
+            [*copied("old", "orders", 0, 1, 2), *copied("older", "orders", 3, 4), *NEW_DECIDES], id="two-old-brokers"
+        ),
+    ],
+)
+def test_where_it_cannot_be_told_to_be_one_broker_on_each_side_it_is_possible(sections: list[LogSection]) -> None:
+    assert causes(judged(sections)) == {("marker_not_sent_in_upgrade", "possible")}
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        pytest.param([*OLD_LEADS, *copied("old", STATE_TOPIC, 0, 1)], id="one-broker-has-all"),
+        pytest.param([*OLD_LEADS, *copied("new", STATE_TOPIC, 0), *copied("old", STATE_TOPIC, 1)], id="both-decide"),
+    ],
+)
+def test_a_broker_that_decides_and_lacks_markers_is_no_upgrade(sections: list[LogSection]) -> None:
+    assert causes(judged(sections)) == {("marker_missing", "certain")}
+
+
+def test_files_of_an_earlier_capture_do_not_say_who_leads_now() -> None:
+    before = copied("new", "orders", 0, 1, 2, 3, 4, rank=1)
+    assert causes(judged([*OLD_LEADS, *NEW_DECIDES, *before])) == {("marker_not_sent_in_upgrade", "likely")}
+
+
+def test_one_id_that_waits_for_its_markers_shows_nothing() -> None:
+    """KAFKA-16352, or a leader that was slow: one id on many partitions is one wait."""
+    assert causes(judged([*OLD_LEADS, *NEW_DECIDES], ids=1)) == {("marker_missing", "certain")}
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "name"), [(MINUTE_MS, "marker_missing"), (MINUTE_MS + 1, "marker_not_sent_in_upgrade")]
+)
+def test_markers_on_their_way_are_no_pattern(age_ms: int, name: str) -> None:
+    found = judged([*OLD_LEADS, *NEW_DECIDES], decided_ms=NOW_MS - age_ms)
+    assert {cause for cause, _ in causes(found)} == {name}
+
+
+def test_what_is_in_progress_beside_it_keeps_its_own_cause() -> None:
+    *stuck, running = judged([*OLD_LEADS, *NEW_DECIDES], (*COMMITS_AND_ABORTS[:4], "Ongoing"))
+    assert causes(stuck) == {("marker_not_sent_in_upgrade", "likely")}
+    assert causes([running]) == {("transaction_in_progress", "certain")}
+
+
+def test_another_clusters_state_names_nothing() -> None:
+    assert causes(judged([*OLD_LEADS, *NEW_DECIDES], fit=Fit(misfits=("it is another cluster's",)))) == set()
