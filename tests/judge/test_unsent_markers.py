@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,32 +12,42 @@ from txn_analysis.coordinator.coverage import StateEvidence
 from txn_analysis.coordinator.fit import Fit
 from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.judge.judgement import Judgement, judgements_of
-from txn_analysis.kafka.sections import LOG, STATE
+from txn_analysis.kafka.sections import HIGH_WATERMARK, LOG, NODE_ID, STATE
 from txn_analysis.kafka.topics import STATE_TOPIC
-from txn_analysis.log.sections import log_sections
 from txn_analysis.settings import Settings
 
-if TYPE_CHECKING:
-    from txn_analysis.log.sections import LogSection
+Row = dict[str, Any]
 
 COMMITS_AND_ABORTS = ("PrepareCommit", "PrepareAbort", "PrepareCommit", "PrepareCommit", "PrepareAbort")
 
 
-def copied(log_dir: str | None, topic: str, *partitions: int, rank: int = 0) -> list[LogSection]:
-    """Files of some partitions in a broker's log directory; None is a dump of them."""
-    kind = STATE if topic == STATE_TOPIC else LOG
-    rows = (
-        {"kind": kind, "topic": topic, "partition": n, "capture_rank": rank, "log_dir": log_dir} for n in partitions
-    )
-    return log_sections(rows)
+def said(
+    log_dir: str | None, kind: str, topic: str, partition: int, *, stated: str | None = None, rank: int = 0
+) -> Row:
+    """One file of a broker's log directory, or what it states; None is a dump."""
+    place = {"topic": topic, "partition": partition, "log_dir": log_dir}
+    return place | {"kind": kind, "capture_rank": rank, "stated": stated}
 
 
-OLD_LEADS = copied("old", "orders", 0, 1, 2, 3, 4)
-NEW_DECIDES = copied("new", STATE_TOPIC, 0, 1)
+def copied(log_dir: str | None, topic: str, *partitions: int, rank: int = 0) -> list[Row]:
+    """Files of some partitions."""
+    return [said(log_dir, STATE if topic == STATE_TOPIC else LOG, topic, n, rank=rank) for n in partitions]
+
+
+def checkpoint(log_dir: str, topic: str, *partitions: int, node: int) -> list[Row]:
+    """The `meta.properties` of a log directory, and its checkpoint, which lists the replicas that it holds."""
+    marks = [said(log_dir, HIGH_WATERMARK, topic, n) for n in partitions]
+    return [said(log_dir, NODE_ID, "", -1, stated=str(node)), *marks]
+
+
+ORDERS = [*copied("old", "orders", 0, 1, 2, 3, 4), *copied("new", STATE_TOPIC, 0, 1)]
+OLD_LEADS = checkpoint("old", "orders", 0, 1, 2, 3, 4, node=1)
+NEW_DECIDES = checkpoint("new", STATE_TOPIC, 0, 1, node=2)
+UPGRADING = [*ORDERS, *OLD_LEADS, *NEW_DECIDES]
 
 
 def judged(
-    sections: list[LogSection],
+    sections: list[Row],
     states: tuple[str, ...] = COMMITS_AND_ABORTS,
     *,
     decided_ms: int = NOW_MS - 2 * MINUTE_MS,
@@ -67,7 +77,7 @@ def causes(found: list[Judgement]) -> set[tuple[str, str]]:
 
 
 def test_decisions_of_one_broker_whose_markers_another_lacks_name_the_upgrade() -> None:
-    found = judged([*OLD_LEADS, *NEW_DECIDES])
+    found = judged(UPGRADING)
     assert causes(found) == {("marker_not_sent_in_upgrade", "likely")}
     assert {j.verdict.value for j in found} == {"coordinated"}
     first = found[0].cause
@@ -82,7 +92,7 @@ def test_decisions_of_one_broker_whose_markers_another_lacks_name_the_upgrade() 
 
 
 def test_a_decision_that_is_overdue_stays_so_and_is_never_aborted() -> None:
-    found = judged([*OLD_LEADS, *NEW_DECIDES], decided_ms=NOW_MS - 30 * MINUTE_MS)
+    found = judged(UPGRADING, decided_ms=NOW_MS - 30 * MINUTE_MS)
     assert {j.rule.name for j in found} == {"marker_overdue"}
     assert causes(found) == {("marker_not_sent_in_upgrade", "likely")}
 
@@ -91,52 +101,63 @@ def test_a_decision_that_is_overdue_stays_so_and_is_never_aborted() -> None:
     "sections",
     [
         pytest.param([], id="console-export"),
-        pytest.param([*copied(None, "orders", 0, 1, 2, 3, 4), *NEW_DECIDES], id="dumps-of-the-logs"),
-        pytest.param([*OLD_LEADS, *copied(None, STATE_TOPIC, 0, 1)], id="a-dump-of-the-state"),
-        pytest.param([*OLD_LEADS, *copied("new", "orders", 0), *NEW_DECIDES], id="two-replicas-of-one-log"),
+        pytest.param([*copied(None, "orders", 0, 1, 2, 3, 4), *copied(None, STATE_TOPIC, 0, 1)], id="dumps"),
+        pytest.param([*UPGRADING, *copied(None, "orders", 0)], id="a-dump-beside-it"),
+        pytest.param(ORDERS, id="no-small-files"),
+        pytest.param([*ORDERS, *OLD_LEADS, NEW_DECIDES[0]], id="no-checkpoint-of-one-broker"),
+        pytest.param([*UPGRADING, said("new", HIGH_WATERMARK, "orders", 0)], id="two-replicas-of-one-log"),
         pytest.param(
-            [*copied("old", "orders", 0, 1, 2), *copied("older", "orders", 3, 4), *NEW_DECIDES], id="two-old-brokers"
+            [*OLD_LEADS[:-1], *checkpoint("older", "orders", 4, node=3), *NEW_DECIDES],
+            id="two-old-brokers-lack-markers",
         ),
     ],
 )
-def test_where_it_cannot_be_told_to_be_one_broker_on_each_side_it_is_possible(sections: list[LogSection]) -> None:
+def test_where_it_cannot_be_told_to_be_one_broker_on_each_side_it_is_possible(sections: list[Row]) -> None:
     assert causes(judged(sections)) == {("marker_not_sent_in_upgrade", "possible")}
 
 
 @pytest.mark.parametrize(
     "sections",
     [
-        pytest.param([*OLD_LEADS, *copied("old", STATE_TOPIC, 0, 1)], id="one-broker-has-all"),
-        pytest.param([*OLD_LEADS, *copied("new", STATE_TOPIC, 0), *copied("old", STATE_TOPIC, 1)], id="both-decide"),
+        pytest.param(
+            checkpoint("old", "orders", 0, 1, 2, 3, 4, node=1) + checkpoint("old", STATE_TOPIC, 0, 1, node=1), id="one"
+        ),
+        pytest.param([*OLD_LEADS, said("old", HIGH_WATERMARK, STATE_TOPIC, 1), *NEW_DECIDES[:2]], id="both-decide"),
+        pytest.param([*OLD_LEADS, *checkpoint("disk-2", STATE_TOPIC, 0, 1, node=1)], id="one-broker-of-two-disks"),
     ],
 )
-def test_a_broker_that_decides_and_lacks_markers_is_no_upgrade(sections: list[LogSection]) -> None:
+def test_a_broker_that_decides_and_lacks_markers_is_no_upgrade(sections: list[Row]) -> None:
     assert causes(judged(sections)) == {("marker_missing", "certain")}
+
+
+def test_two_disks_of_one_node_are_one_broker() -> None:
+    two_disks = [*OLD_LEADS[:-1], *checkpoint("disk-2", "orders", 4, node=1), *NEW_DECIDES]
+    assert causes(judged(two_disks)) == {("marker_not_sent_in_upgrade", "likely")}
 
 
 def test_files_of_an_earlier_capture_do_not_say_who_leads_now() -> None:
     before = copied("new", "orders", 0, 1, 2, 3, 4, rank=1)
-    assert causes(judged([*OLD_LEADS, *NEW_DECIDES, *before])) == {("marker_not_sent_in_upgrade", "likely")}
+    assert causes(judged([*UPGRADING, *before])) == {("marker_not_sent_in_upgrade", "likely")}
 
 
 def test_one_id_that_waits_for_its_markers_shows_nothing() -> None:
     """KAFKA-16352, or a leader that was slow: one id on many partitions is one wait."""
-    assert causes(judged([*OLD_LEADS, *NEW_DECIDES], ids=1)) == {("marker_missing", "certain")}
+    assert causes(judged(UPGRADING, ids=1)) == {("marker_missing", "certain")}
 
 
 @pytest.mark.parametrize(
     ("age_ms", "name"), [(MINUTE_MS, "marker_missing"), (MINUTE_MS + 1, "marker_not_sent_in_upgrade")]
 )
 def test_markers_on_their_way_are_no_pattern(age_ms: int, name: str) -> None:
-    found = judged([*OLD_LEADS, *NEW_DECIDES], decided_ms=NOW_MS - age_ms)
+    found = judged(UPGRADING, decided_ms=NOW_MS - age_ms)
     assert {cause for cause, _ in causes(found)} == {name}
 
 
 def test_what_is_in_progress_beside_it_keeps_its_own_cause() -> None:
-    *stuck, running = judged([*OLD_LEADS, *NEW_DECIDES], (*COMMITS_AND_ABORTS[:4], "Ongoing"))
+    *stuck, running = judged(UPGRADING, (*COMMITS_AND_ABORTS[:4], "Ongoing"))
     assert causes(stuck) == {("marker_not_sent_in_upgrade", "likely")}
     assert causes([running]) == {("transaction_in_progress", "certain")}
 
 
 def test_another_clusters_state_names_nothing() -> None:
-    assert causes(judged([*OLD_LEADS, *NEW_DECIDES], fit=Fit(misfits=("it is another cluster's",)))) == set()
+    assert causes(judged(UPGRADING, fit=Fit(misfits=("it is another cluster's",)))) == set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.assurances import disproved_by_loss, disproved_by_state, given, without
 from txn_analysis.judge.causes import cause_of
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts
     from txn_analysis.judge.rules.rule import Rule
     from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
-    from txn_analysis.log.sections import LogSection
     from txn_analysis.settings import Settings
     from txn_analysis.verdict import Verdict
 
@@ -74,7 +73,7 @@ def judgements_of(
     state: StateEvidence,
     settings: Settings,
     moments: Moments,
-    sections: Collection[LogSection] = (),
+    sections: Collection[Mapping[str, Any]] = (),
 ) -> Judgements:
     """Judge open transactions of one capture.
 
@@ -85,7 +84,7 @@ def judgements_of(
         state: what was seen of `__transaction_state`, and whether it fits the logs.
         settings: bounds, and what the operator gave their word for.
         moments: when the files were copied.
-        sections: those of the logs, which say which log directory holds a partition.
+        sections: rows of `Evidence.section_rows`, which say on which broker a log was found.
     """
 
     def judged_without(untrue: Disproved) -> list[Judgement]:

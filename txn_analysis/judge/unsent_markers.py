@@ -7,20 +7,18 @@ id alone tells nothing; several ids show it, for all of them wait between the sa
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.kafka.sections import LOG_KINDS
 from txn_analysis.kafka.topics import STATE_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.log.sections import brokers_of
 from txn_analysis.logic import is_before
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from txn_analysis.judge.facts import Facts
-    from txn_analysis.log.sections import LogSection
 
 SEVERAL = 2
 _STANDS_AFTER_MS = 60_000  # a marker is written within milliseconds of its decision
@@ -40,10 +38,10 @@ class UnsentMarkers(NamedTuple):
     is_one_each: bool
 
 
-def with_unsent_markers(found: Sequence[Facts], sections: Iterable[LogSection]) -> list[Facts]:
+def with_unsent_markers(found: Sequence[Facts], sections: Collection[Mapping[str, Any]]) -> list[Facts]:
     """The facts of all open transactions of a capture, those of decisions that stand with what they have in common.
 
-    `sections` are those of the logs: which log directory holds a partition's log is asked of those of the capture.
+    `sections` are rows of `Evidence.section_rows`, which say on which broker a partition's log was found.
     """
     unsent = _unsent([facts for facts in found if stands(facts)], sections)
     return [replace(facts, unsent=unsent) if unsent is not None and stands(facts) else facts for facts in found]
@@ -58,15 +56,15 @@ def stands(facts: Facts) -> bool:
     return any(is_before(known.update_ms, end_ms, _STANDS_AFTER_MS) for end_ms in ends_ms)
 
 
-def _unsent(standing: Sequence[Facts], sections: Iterable[LogSection]) -> UnsentMarkers | None:
+def _unsent(standing: Sequence[Facts], sections: Collection[Mapping[str, Any]]) -> UnsentMarkers | None:
     """None for fewer than several ids, and where one broker both decides and lacks a marker: it could write that."""
     decided = {f.coordinator.transactional_id: f.coordinator.state_partition for f in standing if f.coordinator}
     if len(decided) < SEVERAL:
         return None
     lacking = sorted({facts.open.topic_partition for facts in standing})
     deciding = sorted({TopicPartition(STATE_TOPIC, number) for number in decided.values() if number is not None})
-    held = _log_dirs({*lacking, *deciding}, sections)
-    leaders, coordinators = (_holders(places, held) for places in (lacking, deciding))
+    brokers = brokers_of(sections, {*lacking, *deciding})
+    leaders, coordinators = (_leaders(places, brokers) for places in (lacking, deciding))
     if leaders is None or coordinators is None:
         return UnsentMarkers(len(decided), tuple(lacking), tuple(deciding), are_brokers_told=False, is_one_each=False)
     if leaders & coordinators:
@@ -75,18 +73,10 @@ def _unsent(standing: Sequence[Facts], sections: Iterable[LogSection]) -> Unsent
     return UnsentMarkers(len(decided), tuple(lacking), tuple(deciding), are_brokers_told=True, is_one_each=is_one_each)
 
 
-def _log_dirs(places: set[TopicPartition], sections: Iterable[LogSection]) -> Mapping[TopicPartition, set[str | None]]:
-    """The log directories that hold the logs of some partitions; None among them is a dump."""
-    found: defaultdict[TopicPartition, set[str | None]] = defaultdict(set)
-    for section in sections:
-        where = TopicPartition(section.topic, section.partition)
-        if section.kind in LOG_KINDS and not section.capture_rank and where in places:
-            found[where].add(section.log_dir)
-    return found
-
-
-def _holders(places: Iterable[TopicPartition], held: Mapping[TopicPartition, set[str | None]]) -> frozenset[str] | None:
-    """The log directories that hold these partitions, each in one alone; None where any of several may lead one."""
-    dirs = [held.get(where, {None}) for where in places]
-    found = frozenset(own for each in dirs for own in each if own is not None)
-    return found if dirs and all(len(each) == 1 and None not in each for each in dirs) else None
+def _leaders(
+    places: Iterable[TopicPartition], brokers: Mapping[TopicPartition, set[str | None]]
+) -> frozenset[str] | None:
+    """The brokers that hold these partitions, each on one alone; None where any of several may lead one."""
+    holders = [brokers.get(where, {None}) for where in places]
+    found = frozenset(own for each in holders for own in each if own is not None)
+    return found if holders and all(len(each) == 1 and None not in each for each in holders) else None

@@ -27,9 +27,9 @@ def evidence(facts: Facts) -> list[str | None]:
         return []
     lacking, deciding = (listed([*map(str, places)], _MOST_NAMED) for places in (unsent.lacking, unsent.deciding))
     if unsent.is_one_each:
-        brokers = f"one log directory holds what lacks markers: {lacking}; another one all decisions: {deciding}"
+        brokers = f"one broker holds what lacks markers: {lacking}; another one all decisions: {deciding}"
     elif unsent.are_brokers_told:
-        brokers = f"no log directory that holds what lacks markers ({lacking}) holds a decision ({deciding})"
+        brokers = f"no broker that holds what lacks markers ({lacking}) holds a decision ({deciding})"
     else:
         brokers = f"which brokers lead what lacks markers ({lacking}), and decided ({deciding}), is not in the files"
     return [
