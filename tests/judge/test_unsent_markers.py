@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.judge.cases import ALL_SEEN, FOUR, HEALTH, KNOWN, MINUTE_MS, NOW_MS, OPEN, SKEW_MS, listed
-from txn_analysis.coordinator.coverage import StateEvidence
+from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
 from txn_analysis.coordinator.fit import Fit
 from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.judge.judgement import Judgement, judgements_of
@@ -51,8 +51,10 @@ def judged(
     states: tuple[str, ...] = COMMITS_AND_ABORTS,
     *,
     decided_ms: int = NOW_MS - 2 * MINUTE_MS,
+    log_end_ms: int | None = NOW_MS,
     ids: int | None = None,
     fit: Fit | None = None,
+    partitions: tuple[StatePartition, ...] = ALL_SEEN,
     **changes: Any,
 ) -> list[Judgement]:
     """One open transaction in each of orders-0, orders-1, ..., which two partitions of the state have decided so."""
@@ -66,9 +68,12 @@ def judged(
         )
         for n, (o, state) in enumerate(zip(opened, states, strict=True))
     }
-    logs = {h.topic_partition: h for h in (replace(HEALTH, partition=o.partition) for o in opened)}
+    logs = {
+        h.topic_partition: h
+        for h in (replace(HEALTH, partition=o.partition, last_moment_ms=log_end_ms) for o in opened)
+    }
     settings = Settings(transaction_state_partitions=4, max_clock_skew_ms=SKEW_MS)
-    state = StateEvidence(list(ALL_SEEN), FOUR, fit or Fit())
+    state = StateEvidence(list(partitions), FOUR, fit or Fit())
     return judgements_of(opened, logs, views, state, settings, Moments(NOW_MS, NOW_MS), sections).of_open
 
 
@@ -151,6 +156,17 @@ def test_one_id_that_waits_for_its_markers_shows_nothing() -> None:
 def test_markers_on_their_way_are_no_pattern(age_ms: int, name: str) -> None:
     found = judged(UPGRADING, decided_ms=NOW_MS - age_ms)
     assert {cause for cause, _ in causes(found)} == {name}
+
+
+def test_a_partition_of_the_state_that_fell_silent_stands_beside_another_one_of_its_broker() -> None:
+    """What is stuck writes nothing more: the state's own partitions end with their decisions, and so do the logs."""
+    at_ms = NOW_MS - 5 * MINUTE_MS
+    silent = [replace(p, chain=p.chain._replace(last_moment_ms=at_ms)) for p in ALL_SEEN[:3]]
+    quiet: Row = {"partitions": (*silent, ALL_SEEN[3]), "decided_ms": at_ms, "log_end_ms": None}
+    of_its_broker = [*ORDERS, *OLD_LEADS, *checkpoint("new", STATE_TOPIC, 0, 1, 3, node=2)]
+    assert causes(judged(of_its_broker, **quiet)) == {("marker_not_sent_in_upgrade", "likely")}
+    of_another = [*UPGRADING, *checkpoint("third", STATE_TOPIC, 3, node=3)]
+    assert causes(judged(of_another, **quiet)) == {("marker_missing", "certain")}
 
 
 def test_what_is_in_progress_beside_it_keeps_its_own_cause() -> None:

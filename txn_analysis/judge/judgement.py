@@ -95,7 +95,7 @@ def judgements_of(
             found.append(
                 facts_of(transaction, partition, known, state, believed, moments, leader_epoch, frozenset(untrue))
             )
-        return [judgement_of(facts) for facts in with_unsent_markers(found, sections)]
+        return [judgement_of(facts) for facts in with_unsent_markers(found, state, sections)]
 
     by_state = disproved_by_state(state.fit)
     judged = judged_without(by_state)
