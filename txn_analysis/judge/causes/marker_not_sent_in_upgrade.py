@@ -44,9 +44,9 @@ MARKER_NOT_SENT_IN_UPGRADE = Cause(
     name="marker_not_sent_in_upgrade",
     meaning="a coordinator of 4.2.0 cannot send markers to brokers of 4.1 and older (KAFKA-20322): finish the upgrade, "
     "or use 4.2.1",
-    story="several ids stand in PrepareCommit or PrepareAbort, and other brokers lead the partitions without the "
-    "markers than decided: a coordinator of 4.2.0 cannot send markers to brokers of 4.1 and older (KAFKA-20322). "
-    "`likely` where log directories show one broker on each side",
+    story="several ids stand in PrepareCommit or PrepareAbort, and the brokers that lack the markers are not those "
+    "that decided: a coordinator of 4.2.0 cannot send markers to brokers of 4.1 and older (KAFKA-20322). `likely` "
+    "where log directories show one broker on each side",
     prevention="finish the upgrade, or use 4.2.1: the coordinator then sends the markers itself. Abort nothing",
     evidence=evidence,
     doubt="the versions of the brokers are in no file, and a leader that its coordinator cannot reach leaves the same",
