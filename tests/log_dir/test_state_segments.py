@@ -154,7 +154,9 @@ def test_fields_of_tomorrow_are_skipped_and_what_they_may_hold_is_said(
         pytest.param(FLEXIBLE[:-1] + b"\2\5\0\4\0", id="tags-that-fall"),
         pytest.param(FLEXIBLE[:-1] + b"\2\4\0\4\0", id="a-tag-twice"),
         pytest.param(FLEXIBLE[:-1] + b"\1\4\2\0", id="a-field-that-is-cut"),
-        pytest.param(FLEXIBLE.replace(struct.pack(">i", 12) + b"\0", struct.pack(">i", 12) + b"\1\0\0"), id="of-a-topic"),
+        pytest.param(
+            FLEXIBLE.replace(struct.pack(">i", 12) + b"\0", struct.pack(">i", 12) + b"\1\0\0"), id="of-a-topic"
+        ),
         pytest.param(VALUE + b"\1\4\0", id="of-version-0"),
     ],
 )

@@ -74,7 +74,8 @@ class StateChain(NamedTuple):
     `last_moment_ms` is that of the judged capture's batch with the highest offset, `first_moment_ms` the earliest of
     all captures. `gap_end_ms` is the moment behind the newest hole that nothing fills; None without one.
     `leader_epoch` is the largest. `orphan_ms` is when the newest Complete record whose Prepare is not there was written
-    at the latest. `topics` are those that its transactions list.
+    at the latest. `topics` are those that its transactions list. `may_name_more`: fields of a newer Kafka in its
+    records can hold further producer ids.
     """
 
     last_moment_ms: int | None = None
@@ -84,6 +85,7 @@ class StateChain(NamedTuple):
     leader_epoch: int | None = None
     orphan_ms: int | None = None
     topics: frozenset[str] = frozenset()
+    may_name_more: bool = False
 
 
 NO_RECORDS = StateChain()
@@ -99,6 +101,9 @@ class StateRows:
         steps: everything that was decoded, console exports included.
         export_ms: the newest update time in console exports of the judged capture.
         topics: those that its transactions list.
+        undecoded: first and last offset of the batches of earlier captures that hold a record which could not be
+            decoded, and that record's own: they fill no hole, unless another copy has it.
+        may_name_more: fields of a newer Kafka in some of them can hold further producer ids.
     """
 
     batches: set[StateBatch] = field(default_factory=set)
@@ -106,6 +111,8 @@ class StateRows:
     steps: set[StateStep] = field(default_factory=set)
     export_ms: int | None = None
     topics: set[str] = field(default_factory=set)
+    undecoded: set[tuple[int, int, int | None]] = field(default_factory=set)
+    may_name_more: bool = False
 
     def add(self, row: StateRow, order: tuple[Any, ...]) -> None:
         """Take in a record with its place in the history of its id.
@@ -122,13 +129,28 @@ class StateRows:
         elif not row.capture_rank:
             self.export_ms = later_of(self.export_ms, row.last_update_ms)
         self.topics.update([topic for topic, _ in row.topic_partitions])
-        if row.transactional_id is not None:
+        self.may_name_more |= bool(row.may_name_more)
+        if row.is_undecodable:
+            self._add_undecoded(row)
+        elif row.transactional_id is not None:
             at = row.recorded_ms, row.last_update_ms, row.offset, row.leader_epoch
             self.steps.add(StateStep(row.transactional_id, order, row.state, *at))
 
+    def _add_undecoded(self, row: StateRow) -> None:
+        base, last = row.batch_base_offset, row.batch_last_offset
+        reach = (row.offset, row.offset) if base is None or last is None else (base, last)
+        if row.capture_rank and reach[0] is not None and reach[1] is not None:
+            self.undecoded.add((reach[0], reach[1], row.offset))
+
+    def _filling(self) -> set[StateBatch]:
+        """The batches that show what was recorded, or that the judged capture holds."""
+        decoded = {step.offset for step in self.steps} if self.undecoded else set()
+        lost = {(base, last) for base, last, offset in self.undecoded if offset is None or offset not in decoded}
+        return {b for b in self.batches if b in self.own or (b.base_offset, b.last_offset) not in lost}
+
     def chain(self) -> StateChain:
         """What they say of themselves."""
-        ordered = sorted(self.batches, key=_by_offset)
+        ordered = sorted(self._filling() if self.undecoded else self.batches, key=_by_offset)
         newest = max(self.own, key=lambda b: (b.last_offset, b.recorded_ms or 0), default=None)
         first_ms = min([b.recorded_ms for b in ordered if b.recorded_ms is not None], default=None)
         return StateChain(
@@ -139,6 +161,7 @@ class StateRows:
             leader_epoch=latest(*[b.leader_epoch for b in ordered]),
             orphan_ms=_orphan_ms(self.steps, _Tails.of(ordered)),
             topics=frozenset(self.topics),
+            may_name_more=self.may_name_more,
         )
 
 

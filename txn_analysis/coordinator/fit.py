@@ -91,10 +91,14 @@ def _earlier(one: Witness | None, other: Witness | None) -> Witness | None:
 
 @dataclass(frozen=True)
 class Fit:
-    """Whether the state fits the logs: `misfits` say in words why it does not for anything, `sums` for whom else."""
+    """Whether the state fits the logs: `misfits` say in words why it does not for anything, `sums` for whom else.
+
+    `in_any_case` are those misfits that nothing which could not be decoded would explain.
+    """
 
     misfits: tuple[str, ...] = ()
     sums: MarkerSums = MarkerSums()
+    in_any_case: tuple[str, ...] = ()
 
     def against(self, producer_id: int, *, is_known: bool) -> tuple[str, ...]:
         """Why the state does not fit as far as one producer goes, in words.
@@ -119,10 +123,11 @@ def fit_of(sums: MarkerSums, *, misplaced: str | None, is_foreign: bool, cluster
     """
     is_contradicted = sums.contradicted_count > sums.confirmed_count
     told = ((is_foreign, FOREIGN), (is_contradicted, f"{_OF_ALL} ({sums.first})"))
-    misfits = [*([] if misplaced is None else [misplaced]), *(words for holds, words in told if holds)]
-    if len(cluster_ids) > 1:
-        misfits.append(f"the files are of several clusters: cluster.id {' and '.join(sorted(cluster_ids))}")
-    return Fit(tuple(misfits), sums)
+    placed = [] if misplaced is None else [misplaced]
+    several = f"the files are of several clusters: cluster.id {' and '.join(sorted(cluster_ids))}"
+    clusters = [several] if len(cluster_ids) > 1 else []
+    misfits = (*placed, *(words for holds, words in told if holds), *clusters)
+    return Fit(misfits, sums, (*placed, *clusters))
 
 
 @dataclass(frozen=True)
@@ -304,7 +309,8 @@ def _is_kept(history: Sequence[StateRecord], marker_ms: int, state: StateAtHand)
     home = history[-1].state_partition
     if home in state.exports:
         began_ms = None if history[0].is_of_a_new_id else written_by_ms(history)[0]
-        return state.is_export_complete and (began_ms is None or began_ms < marker_ms - DECIDED_WITHIN_MS)
+        is_since = began_ms is None or began_ms < marker_ms - DECIDED_WITHIN_MS
+        return state.is_export_complete and is_since and state.is_whole_around(home, marker_ms)
     return home is not None and state.is_whole_around(home, marker_ms)
 
 

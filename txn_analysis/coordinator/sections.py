@@ -36,6 +36,7 @@ class SectionRecord(NamedTuple):
     recorded_ms: int | None
     is_undecodable: bool
     transactional_id: str | None
+    may_name_more: bool | None = None
 
     @property
     def is_misplaced(self) -> bool:
@@ -52,6 +53,8 @@ class SectionSum(NamedTuple):
     undecodable_count: int = 0
     misplaced_count: int = 0
     misplaced_ids: tuple[str, ...] = ()
+    keyless_count: int = 0
+    newer_count: int = 0
 
     def plus(self, other: SectionSum) -> SectionSum:
         """The sum of both."""
@@ -64,6 +67,8 @@ class SectionSum(NamedTuple):
             self.undecodable_count + other.undecodable_count,
             self.misplaced_count + other.misplaced_count,
             tuple(ids[:MOST_MISPLACED_IDS]),
+            self.keyless_count + other.keyless_count,
+            self.newer_count + other.newer_count,
         )
 
 
@@ -119,11 +124,25 @@ def _file_sum(records: list[SectionRecord]) -> SectionSum:
         sum(r.is_undecodable for r in records),
         len(misplaced),
         tuple(sorted({name for name in misplaced if name is not None})[:MOST_MISPLACED_IDS]),
+        _keyless_count(records),
+        _newer_count(records),
     )
 
 
 def _console_sum(records: list[SectionRecord]) -> SectionSum:
-    return SectionSum(undecodable_count=sum(r.is_undecodable for r in records))
+    return SectionSum(
+        undecodable_count=sum(r.is_undecodable for r in records),
+        keyless_count=_keyless_count(records),
+        newer_count=_newer_count(records),
+    )
+
+
+def _keyless_count(records: Iterable[SectionRecord]) -> int:
+    return sum(r.is_undecodable and r.transactional_id is None for r in records)
+
+
+def _newer_count(records: Iterable[SectionRecord]) -> int:
+    return sum(r.may_name_more is not None for r in records)
 
 
 def sections_of(sums: Sums, files: Iterable[StateFile]) -> list[StateSection]:
@@ -141,9 +160,10 @@ def sections_of(sums: Sums, files: Iterable[StateFile]) -> list[StateSection]:
 
 def console_sections(console: Mapping[int | None, SectionSum]) -> dict[int, StateSection]:
     """What a console export of the judged capture holds, by the partition that each id hashes to."""
-    lost = console.get(None, SectionSum()).undecodable_count
+    # Those whose key could not be read may be of any partition.
+    lost = console.get(None, SectionSum())
     return {
-        number: StateSection(number, 0, None, None, None, part.undecodable_count + lost, misplaced_count=0)
+        number: StateSection(state_partition=number, file_base_offset=0, **part.plus(lost)._asdict())
         for number, part in console.items()
         if number is not None
     }

@@ -41,8 +41,8 @@ TRANSACTION_STATES = Table(
         Col(
             "may_list_more",
             BOOLEAN,
-            "tagged fields of a newer Kafka are in the value, or may be, so that its partitions may be more; false where "
-            "the broker's own file was read, whose list is whole; NULL without such fields",
+            "tagged fields of a newer Kafka are in the value, or may be, so that its partitions may be more; false "
+            "where the broker's own file was read, whose list is whole; NULL without such fields",
         ),
         Col("may_name_more", BOOLEAN, "such a field can hold another producer id; NULL without such fields"),
     ),

@@ -19,7 +19,7 @@ from txn_analysis.coordinator.fit import DECIDED_WITHIN_MS, MarkerSums, sums_of_
 from txn_analysis.coordinator.history import by_id, in_order
 from txn_analysis.kafka.transactions import COMPLETE_COMMIT, COMPLETED, NAMED, PREPARE_COMMIT, TopicPartition
 from txn_analysis.logic import UNBOUNDED_MS
-from txn_analysis.pipeline.on_spark.state import PICKLED, histories, named_ids, records_in, told
+from txn_analysis.pipeline.on_spark.state import PICKLED, decoded, histories, named_ids, records_in, told
 from txn_analysis.storage.on_spark.types import spark_struct
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT
 
@@ -104,7 +104,7 @@ def _decided_commits(states: DataFrame) -> DataFrame:
     """One row per commit and partition: from when to when its marker can have been written, at the latest."""
     in_order_of_id = Window.partitionBy("transactional_id").orderBy("record_order")
     columns = ("transactional_id", "record_order", "state", "recorded_ms", "last_update_ms", "topic_partitions")
-    known = states.where(F.col("transactional_id").isNotNull())
+    known = decoded(states)
     once = known.select(*columns, named_ids("producer_id", "previous_producer_id").alias("producer_ids"))
     moment = F.struct("state", "recorded_ms", "last_update_ms")
     rows = once.dropDuplicates(["transactional_id", "record_order"]).select(

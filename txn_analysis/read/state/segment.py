@@ -237,7 +237,8 @@ class _Fields(Cursor):
     def tags(self) -> tuple[dict[str, int], int | None]:
         """The tagged fields that are known, and the size of the largest other one; None where there is no other.
 
-        Those are skipped, as Kafka's own readers do. Writers put them in the order of their tags (RawTaggedFieldWriter).
+        Those are skipped, as Kafka's own readers do. Writers put them in the order of their tags
+        (RawTaggedFieldWriter).
         """
         found: dict[str, int] = {}
         skipped_bytes, before = None, -1
