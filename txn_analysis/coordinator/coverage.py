@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MISPLACED = "transactional ids lie in partitions that their hash does not give among {}"
 MOST_MISPLACED_IDS = 3
-_OTHER_PRODUCERS = "records of a newer Kafka may name the producer id in fields that this version does not know"
+_OTHER_PRODUCERS = "records may name further producer ids, in fields that were not printed or are of a newer Kafka"
 _ID_WIDTH = 80  # an id may have 32,767 bytes, and stands in the words of every finding that it makes undecidable
 
 

@@ -36,7 +36,7 @@ class SectionRecord(NamedTuple):
     recorded_ms: int | None
     is_undecodable: bool
     transactional_id: str | None
-    may_name_more: bool | None = None
+    may_list_more: bool | None = None
 
     @property
     def is_misplaced(self) -> bool:
@@ -142,7 +142,7 @@ def _keyless_count(records: Iterable[SectionRecord]) -> int:
 
 
 def _newer_count(records: Iterable[SectionRecord]) -> int:
-    return sum(r.may_name_more is not None for r in records)
+    return sum(r.may_list_more is not None for r in records)
 
 
 def sections_of(sums: Sums, files: Iterable[StateFile]) -> list[StateSection]:

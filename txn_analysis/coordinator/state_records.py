@@ -108,7 +108,7 @@ class StateRecords:
                 row.recorded_ms,
                 row.is_undecodable,
                 row.transactional_id,
-                row.may_name_more,
+                row.may_list_more,
             )
 
     @cached_property

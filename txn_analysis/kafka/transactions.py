@@ -203,9 +203,10 @@ class StateRecord(NamedTuple):
         return self.state in LIVE and is_its_own and topic_partition in self.topic_partitions
 
     def may_list(self, producer_id: int) -> bool:
-        """Its transaction is live, and what was not read of it may make it list any partition under the producer id."""
-        is_its_own = self.producer_id == producer_id
-        return self.state in LIVE and bool(self.may_list_more if is_its_own else self.may_name_more)
+        """Fields of a newer Kafka may make it list any partition under the producer id, whatever its state."""
+        if self.producer_id == producer_id:
+            return bool(self.may_list_more)
+        return self.may_list_more is not None and bool(self.may_name_more)
 
 
 NAMED = ("producer_id", "previous_producer_id", "next_producer_id")

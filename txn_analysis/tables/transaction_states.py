@@ -44,7 +44,11 @@ TRANSACTION_STATES = Table(
             "tagged fields of a newer Kafka are in the value, or may be, so that its partitions may be more; false "
             "where the broker's own file was read, whose list is whole; NULL without such fields",
         ),
-        Col("may_name_more", BOOLEAN, "such a field can hold another producer id; NULL without such fields"),
+        Col(
+            "may_name_more",
+            BOOLEAN,
+            "a field that was not printed, or is of a newer Kafka, can hold a producer id; NULL without",
+        ),
     ),
     partition_by=("ingest_id",),
     checks={"epochs_not_negative": not_negative("producer_epoch")},

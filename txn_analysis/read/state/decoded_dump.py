@@ -32,7 +32,13 @@ from txn_analysis.read.state.forms import (
 )
 from txn_analysis.read.state.json_records import json_content
 from txn_analysis.read.state.records import NO_BATCH, RecordPlace, batch_place, state_record, undecodable_record
-from txn_analysis.read.state.value_sizes import MISFIT, NEXT_VERSION_BYTES, TextSizes, can_hold_producer_id
+from txn_analysis.read.state.value_sizes import (
+    MISFIT,
+    NEXT_VERSION_BYTES,
+    TextSizes,
+    are_of_known_fields,
+    can_hold_producer_id,
+)
 from txn_analysis.read.state.values import ID_MAX_BYTES, BadValueError, PrintedValue, text_value
 
 if TYPE_CHECKING:
@@ -269,9 +275,11 @@ class _StateReader:
         spare_bytes = self._sizes.spare_bytes(value.topic_partitions, value_bytes, lambda: self._behind(end))
         if spare_bytes is None:
             raise BadValueError(MISFIT)
-        if not spare_bytes:
+        is_newer = not are_of_known_fields(spare_bytes)
+        may_name_more = can_hold_producer_id(spare_bytes)
+        if not is_newer and not may_name_more:
             return value
-        return value._replace(may_list_more=True, may_name_more=can_hold_producer_id(spare_bytes))
+        return value._replace(may_list_more=is_newer or None, may_name_more=may_name_more)
 
     def _behind(self, end: int) -> bytes:
         self._window.need(end + NEXT_VERSION_BYTES)

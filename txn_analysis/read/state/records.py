@@ -33,7 +33,7 @@ class RecordPlace(NamedTuple):
 class TransactionLogValue(NamedTuple):
     """What the value of a record says; under the name of Kafka's schema.
 
-    The last two say what tagged fields of a newer Kafka leave open; None where it has none.
+    The last two say what tagged fields leave open that are of a newer Kafka, or that were not printed; None without.
     """
 
     state: str

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.read.dump.forms import RECORD
@@ -47,8 +48,12 @@ _TAGGED = (
     ("clientTransactionVersion", 0, 2),
     ("nextProducerEpoch", -1, 2),
 )
-# Decoders that print text leave tagged fields out; of today's, brokers write the client's transaction version alone.
-_WRITTEN_TODAY = frozenset({0, _TAG_HEAD_BYTES + 2})
+# Decoders that print text leave these fields out, so that any of them may have been written.
+_KNOWN_TAGS_BYTES = frozenset(
+    sum(_TAG_HEAD_BYTES + size for _, _, size in chosen)
+    for count in range(len(_TAGGED) + 1)
+    for chosen in combinations(_TAGGED, count)
+)
 
 
 class TextSizes:
@@ -68,7 +73,7 @@ class TextSizes:
     def spare_bytes(
         self, partitions: Collection[TopicPartition], value_bytes: int, behind: Callable[[], bytes]
     ) -> int | None:
-        """How many bytes of the next value only tagged fields that are not printed explain, but for those of today.
+        """How many bytes of the next value only tagged fields explain, none of which is printed.
 
         A value that fits version 0 to the byte is of version 0, unless one around it is of version 1.
 
@@ -78,7 +83,7 @@ class TextSizes:
             behind: gives the text behind the record, NEXT_VERSION_BYTES of it.
 
         Returns:
-            0 where all is explained; None where it cannot have this size.
+            None where it cannot have this size.
         """
         versions, after = _text_versions(partitions, value_bytes) & self._versions, None
         if not partitions:
@@ -90,8 +95,12 @@ class TextSizes:
             return None
         if PLAIN in versions and (versions == {PLAIN} or FLEXIBLE not in (self._before, after)):
             return 0
-        spare_bytes = value_bytes - _flexible_bytes(_topics(partitions))
-        return 0 if spare_bytes in _WRITTEN_TODAY else spare_bytes
+        return value_bytes - _flexible_bytes(_topics(partitions))
+
+
+def are_of_known_fields(spare_bytes: int) -> bool:
+    """Tagged fields that this version knows can have so many bytes; those of a newer Kafka need not be there."""
+    return spare_bytes in _KNOWN_TAGS_BYTES
 
 
 def can_hold_producer_id(spare_bytes: int) -> bool:
