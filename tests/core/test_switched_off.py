@@ -272,7 +272,7 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
     ),
     "a state that was made again is whole": (Mutant(fact_finding._gaps, "ms < before_ms", "ms"), ABORTED),
     "of two ids one that runs counts before one that changed": (
-        Mutant(view.best_of, "v.is_listed, v.changed_ms", "v.is_listed, v.runs_under_producer_id, v.changed_ms"),
+        Mutant(view.best_of, "v.is_listed), v.changed_ms", "v.is_listed), v.runs_under_producer_id, v.changed_ms"),
         ABORTED,
     ),
     "data is older than its transaction without an allowance": (
