@@ -116,6 +116,14 @@ def test_another_record_type_or_size_of_the_key_is_of_no_known_id() -> None:
         assert read(damaged).whose_undecodable == [None]
 
 
+@pytest.mark.parametrize("version", [JSON, TEXT, TEXT_OF_3_1])
+def test_the_record_that_a_dump_ends_in_is_of_the_id_in_its_key(version: tuple[int, int]) -> None:
+    text = dumped(PLAIN, PLAIN, version=version)
+    in_value, in_key = text.rindex(b"payload") + 20, text.rindex(b"transactionalId") + 12
+    assert read(text[:in_value], version).whose_undecodable == ["x"]
+    assert read(text[:in_key], version).whose_undecodable == [None]
+
+
 EMPTY = replace(FLEXIBLE, state="Empty", partitions=())
 OLD_EMPTY = replace(PLAIN, state="Empty", partitions=())
 

@@ -26,11 +26,12 @@ from txn_analysis.read.state.forms import (
     KEY_HEAD_BYTES,
     LINE_START,
     OLD_HEAD,
+    PAYLOAD,
     TEXT_KEY,
     TEXT_KEY_BYTES,
     TEXT_PAYLOAD,
 )
-from txn_analysis.read.state.json_records import json_content
+from txn_analysis.read.state.json_records import json_content, json_key
 from txn_analysis.read.state.records import NO_BATCH, RecordPlace, batch_place, state_record, undecodable_record
 from txn_analysis.read.state.value_sizes import (
     MISFIT,
@@ -182,7 +183,7 @@ class _StateReader:
         try:
             length, record = self._read_record(head, place)
         except _CutError:
-            yield self._lost(place)
+            yield self._lost(place, self._id_of_cut(head) if head.is_valid else None)
             yield self._window.reject_rest(CUT_SHORT)
         except BadValueError as problem:
             self._resume_position = self._batch.end_position if self._batch else None
@@ -280,6 +281,18 @@ class _StateReader:
         if not is_newer and not may_name_more:
             return value
         return value._replace(may_list_more=is_newer or None, may_name_more=may_name_more)
+
+    def _id_of_cut(self, head: _Head) -> str | None:
+        """Whose record it is that the text ends in; None where its key is not whole."""
+        held = self._window.peek(head.length, self._window.held)
+        key, size = TEXT_KEY.match(held), head.key_bytes - KEY_HEAD_BYTES
+        try:
+            if not key:
+                return json_key(held.decode(errors="ignore"), head.key_bytes)[0]
+            name, after = held[key.end() : key.end() + size], held[key.end() + size :]
+            return name.decode() if size >= 0 and after.startswith(PAYLOAD) else None
+        except (BadValueError, UnicodeDecodeError):
+            return None
 
     def _behind(self, end: int) -> bytes:
         self._window.need(end + NEXT_VERSION_BYTES)

@@ -30,8 +30,25 @@ def json_content(content: bytes, key_bytes: int, value_bytes: int) -> tuple[str,
     """
     try:
         text = content.decode()
-        key, at = JSON_DECODER.raw_decode(text, len(KEY))
-    except (ValueError, RecursionError):  # no UTF-8, no JSON, endless digits, or nested without end
+    except UnicodeDecodeError:
+        raise BadValueError(_NOT_JSON) from None
+    transactional_id, at = json_key(text, key_bytes)
+    try:
+        return transactional_id, _value(text[at:-1], value_bytes)
+    except BadValueError as problem:
+        problem.transactional_id = transactional_id
+        raise
+
+
+def json_key(text: str, key_bytes: int) -> tuple[str, int]:
+    """The id from ` key: {…}`, whose record line prints this size, and where the key ends in the text.
+
+    Raises:
+        BadValueError: it is not the key of a state record of this size.
+    """
+    try:
+        key, end = JSON_DECODER.raw_decode(text, len(KEY))
+    except (ValueError, RecursionError):  # no JSON, endless digits, or nested without end
         raise BadValueError(_NOT_JSON) from None
     record_type, key_data = fields_of(key, "type", "data")
     if record_type != "0":
@@ -39,11 +56,7 @@ def json_content(content: bytes, key_bytes: int, value_bytes: int) -> tuple[str,
     transactional_id = json_id(key_data)
     if key_bytes != KEY_HEAD_BYTES + id_bytes(transactional_id):
         raise BadValueError("the id does not fill the record's key")
-    try:
-        return transactional_id, _value(text[at:-1], value_bytes)
-    except BadValueError as problem:
-        problem.transactional_id = transactional_id
-        raise
+    return transactional_id, end
 
 
 def _value(payload: str, value_bytes: int) -> TransactionLogValue | None:
