@@ -107,8 +107,14 @@ def _transaction_state(report: AuditReport) -> Iterator[tuple[str, str]]:
     if partial:
         yield "", f"not complete: {ranges(partial)}"
     yield from _capped("", [escape(str(problem)) for problem in state.get("problems") or []])
+    if newer := state.get("newer"):
+        yield "", _NEWER.format(count(newer, "record"), "has" if newer == 1 else "have")
 
 
+_NEWER = (
+    "the files are of a newer Kafka than this version knows: {} of __transaction_state {} fields that it does not "
+    "know; what they may hold is never taken for absent"
+)
 _COUNT_BASES = {
     "given": "",
     "derived": "; no other count fits the ids in them",

@@ -187,6 +187,25 @@ def _incomplete(asked: Asked) -> tuple[str, str]:
     if missing:
         named = f"`__transaction_state` is without {'partition' if len(missing) == 1 else 'partitions'}"
         return f"{named} {ranges(missing)}", "copy all partitions of `__transaction_state` from their leaders"
+    parts = asked.state.get("partitions") or []
+    undecoded = [part["partition"] for part in parts if part.get("undecodable")]
+    if undecoded:
+        whose = "partition" if len(undecoded) == 1 else "partitions"
+        return (
+            f"records of `__transaction_state` could not be decoded, of {whose} {ranges(undecoded)}",
+            (
+                "give the brokers' own files of them in place of what was given, or dump them with the newest "
+                "`kafka-dump-log.sh` and audit with the newest txn-analysis"
+            ),
+        )
+    if asked.state.get("newer") and all(part["is_complete"] for part in parts if part["is_seen"]):
+        return (
+            "records of `__transaction_state` have fields of a newer Kafka",
+            (
+                "give the brokers' own files of `__transaction_state` in place of its text, since their lists are "
+                "known to be whole, or audit with a txn-analysis that knows the fields"
+            ),
+        )
     complete = "`--transaction-state-complete`, if no record of `__transaction_state` is missing; else "
     is_vouched = bool(asked.run.parameters.get("transaction_state_complete"))
     return (
