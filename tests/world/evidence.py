@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tests.core.histories import World as Copies
 from tests.core.histories import data, marker, record
 from tests.world.model import NOBODYS, ONGOING
+from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Evidence:
         stated_count: how many partitions the state is said to have.
         is_console: the state is an export of a console consumer, and said to be complete.
         as_of_ms: what is said of the moment of the copy.
+        is_count_unsaid: nobody says how many partitions the state has.
+        is_shallow: by partition, whether its log was dumped without the kinds of its end markers; empty where none was.
         clocks_ms: by how much the brokers' clocks differ that lead the logs; within the allowance.
     """
 
@@ -54,11 +57,13 @@ class Evidence:
     is_console: bool = False
     as_of_ms: int | None = None
     clocks_ms: tuple[int, ...] = ()
+    is_count_unsaid: bool = False
+    is_shallow: tuple[bool, ...] = ()
 
     def history(self) -> History:
         """It as the core takes it."""
         settings = Settings(
-            transaction_state_partitions=self.stated_count or len(self.states),
+            transaction_state_partitions=None if self.is_count_unsaid else self.stated_count or len(self.states),
             max_clock_skew_ms=SKEW_MS if self.clocks_ms else 0,
             state_copied_last=self.state_copied_last,
             no_records_lost=self.no_records_lost,
@@ -66,7 +71,11 @@ class Evidence:
             as_of_ms=self.as_of_ms,
         )
         clocks_ms = self.clocks_ms or (0,) * len(self.logs)
-        logs = {(TOPIC, n): [_batch(b, clocks_ms[n]) for b in log] for n, log in enumerate(self.logs)}
+        is_shallow = self.is_shallow or (False,) * len(self.logs)
+        logs = {
+            (TOPIC, n): [_batch(b, clocks_ms[n], is_shallow=is_shallow[n]) for b in log]
+            for n, log in enumerate(self.logs)
+        }
         copies = Copies(settings, logs)
         given = {n: list(_records(rows)) for n, rows in enumerate(self.states) if n not in self.absent}
         copies.states, copies.export = (
@@ -75,17 +84,13 @@ class Evidence:
         return copies.history()
 
 
-def _batch(batch: Batch, clock_ms: int) -> Row:
+def _batch(batch: Batch, clock_ms: int, *, is_shallow: bool) -> Row:
     place = {"offset": batch.offset, "leader_epoch": batch.leader_epoch}
     if batch.word is None:
         return data(batch.producer_id, batch.client_ms, batch.epoch, **place)
-    return marker(
-        batch.producer_id,
-        batch.at_ms + clock_ms,
-        batch.word,
-        batch.epoch,
-        coordinator_epoch=batch.coordinator_epoch,
-        **place,
+    ended = marker(batch.producer_id, batch.at_ms + clock_ms, batch.word, batch.epoch, **place)
+    return ended | (
+        {"marker": None, "coordinator_epoch": ABSENT} if is_shallow else {"coordinator_epoch": batch.coordinator_epoch}
     )
 
 
@@ -113,13 +118,21 @@ def _records(rows: Iterable[StateRow]) -> Iterable[Row]:
 
 def evidence_of(world: World, *, says_last: bool, draws_together: bool = True) -> Evidence:
     """What was copied; with its times drawn together, as whether seconds or minutes lie between decides nothing."""
-    logs, states = tuple(log.copy or () for log in world.logs), tuple(state.copy or () for state in world.states)
+    logs, states = tuple(log.copy or () for log in world.logs), _copied_states(world)
     near = drawn_together(logs, states) if draws_together else _Unmoved()
     return Evidence(
         tuple(tuple(_known(at_other_times(b, near), draws_together) for b in log) for log in logs),
         tuple(tuple(row_at_other_times(row, near) for row in rows) for rows in states),
         says_last,
     )
+
+
+def _copied_states(world: World) -> tuple[tuple[StateRow, ...], ...]:
+    """By number of the partition of the state, also of those that hold no id."""
+    if not world.state_numbers:
+        return tuple(state.copy or () for state in world.states)
+    held = {n: state.copy or () for n, state in zip(world.state_numbers, world.states, strict=True)}
+    return tuple(held.get(n, ()) for n in range(world.state_count))
 
 
 def _known(batch: Batch, is_alike_enough: bool) -> Batch:

@@ -25,7 +25,7 @@ from tests.world.evidence import (
     row_at_other_times,
     truth_of,
 )
-from tests.world.model import LAST_EPOCH, Log, StateLog, Step, World
+from tests.world.model import EPOCHS, LAST_EPOCH, Log, StateLog, Step, World
 from tests.world.steps import after, steps_of, story_of
 from txn_analysis.core.answer import answers_of
 
@@ -52,6 +52,8 @@ DISTURBANCES = frozenset(
         "lose_state",
         "administrator",
         "write_late",
+        "restart",
+        "stray",
     }
 )
 
@@ -60,8 +62,8 @@ DISTURBANCES = frozenset(
 class Size:
     """How small: so many steps after a beginning, with no more than so many disturbances among them.
 
-    `version` is the clients' transaction version; `first_epoch` the epoch at which their producer ids begin, and
-    `names_previous` says that the record with which an id rotates names the one before.
+    `version` is the clients' transaction version; `first_epoch` the epoch at which their producer ids begin, `epochs`
+    how many a producer id has, and `names_previous` says that the record with which an id rotates names the one before.
     """
 
     steps: int
@@ -70,6 +72,7 @@ class Size:
     states: int = 1
     version: int = 1
     first_epoch: int = 0
+    epochs: int = EPOCHS
     names_previous: bool = True
     beginning: tuple[Step, ...] = ()
     most_disturbances: int = 2
@@ -78,7 +81,13 @@ class Size:
         """The world in which the beginning has happened, and nothing else."""
         logs, states = (Log(),) * self.partitions, (StateLog(),) * self.states
         world: World | None = World(
-            BEGAN_MS, self.version, logs, states, first_epoch=self.first_epoch, names_previous=self.names_previous
+            BEGAN_MS,
+            self.version,
+            logs,
+            states,
+            first_epoch=self.first_epoch,
+            epochs=self.epochs,
+            names_previous=self.names_previous,
         )
         for step in self.beginning:
             assert world is not None
@@ -230,18 +239,28 @@ def _counted(found: Iterable[World], report: Report) -> Iterator[World]:
 OPEN = (Step("begin", "a", 0), Step("write", "a", 0))
 """An id has written in its transaction."""
 
+USED_UP = (Step("busy", "a", 0), Step("busy", "a", 0))
+"""An id has used up two producer ids."""
+
+COMPACT, STRAY, PASS = Step("compact", "", 0), Step("stray", "", 0), Step("pass")
+
 
 def sizes(steps: int) -> tuple[Size, ...]:
     """The worlds of which every history of so many steps is judged; those of two ids or partitions have one step less.
 
-    From nothing and from an open transaction on, with both transaction versions, and where the next decision uses up
-    the epochs of a producer id.
+    From nothing and from an open transaction on, with both transaction versions; where the next decision uses up the
+    epochs of a producer id; and where an id has used up two, with and without compaction, and with data that hangs.
     """
+    busy = Size(steps, version=2, epochs=2, names_previous=False)
     return (
         Size(steps),
         Size(steps, beginning=OPEN),
         Size(steps, beginning=OPEN, version=2),
-        Size(steps, beginning=OPEN, version=2, first_epoch=LAST_EPOCH - 1, names_previous=False),
+        Size(steps, beginning=OPEN, version=2, first_epoch=LAST_EPOCH, names_previous=False),
+        replace(busy, beginning=(*USED_UP, *OPEN)),
+        replace(busy, beginning=(*USED_UP, COMPACT, *OPEN)),
+        replace(busy, beginning=(*USED_UP, COMPACT, STRAY, PASS)),
+        replace(busy, beginning=(*USED_UP, COMPACT, PASS, STRAY, PASS), steps=steps - 1, epochs=EPOCHS),
         Size(steps - 1, beginning=OPEN, names=("a", "b")),
         Size(steps - 1, beginning=OPEN, partitions=2),
     )
