@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.world.faults import EARLY, EXPORTED, FOREIGN, MISCOUNTED, UNTRUE
+from tests.world.faults import EARLY, EXPORTED, FAR_STATES, FOREIGN, HALF_SAID, HALF_UNSAID, MISCOUNTED, UNTRUE
 from tests.world.model import LAST_EPOCH, Step
 from tests.world.random_worlds import Plot
 
@@ -28,6 +28,18 @@ def _rotating(*steps: Step) -> Plot:
     return replace(plot(*steps), version=2, first_epoch=LAST_EPOCH, names_previous=False)
 
 
+def _busy(*steps: Step) -> Plot:
+    """An id of version 2 has used up some producer ids, and the cleaner has passed; all words are true."""
+    used_up = (BUSY, BUSY, BUSY, BUSY_ELSEWHERE, COMPACT, PASS)
+    told = plot(*used_up, *steps, says_last=True, says_nothing_lost=True)
+    return replace(told, version=2, old=frozenset("b"))
+
+
+def _far(fault: str) -> Plot:
+    """The id is in a partition of the state beyond the 50 that are given."""
+    return replace(plot(PASS, *OPEN, PASS, fault=fault, says_last=True), states=FAR_STATES, seed="nothing there")
+
+
 WRONG_ABORTS: dict[str, Plot] = {
     "a commit's marker is lost in an unclean election": plot(*COMMITTED, LOSE, PASS),
     "the same, its decision compacted away": plot(*COMMITTED, LOSE, COMPACT, PASS),
@@ -47,6 +59,11 @@ WRONG_ABORTS: dict[str, Plot] = {
     "the state was copied first, and is said to be the last": plot(
         PASS, COPY_STATE, *OPEN, PASS, COPY_LOG, fault=UNTRUE
     ),
+    "the same in a shallow dump, where a marker is later than the state": replace(
+        plot(*OPEN, ABORT, MARKER, COMPLETE, COPY_STATE, *OPEN, PASS, COPY_LOG, fault=UNTRUE), is_shallow=(True,)
+    ),
+    "50 of 100 partitions of the state are given, and nobody says how many there are": _far(HALF_UNSAID),
+    "50 of 100 partitions of the state are given, and are said to be all": _far(HALF_SAID),
     "a commit in a console export, whose Complete record has the decision's time": plot(
         *OPEN, COMMIT, PASS, COPY_LOG, MARKER, COMPLETE, COPY_STATE, fault=EXPORTED, says_last=True
     ),
@@ -64,6 +81,9 @@ EXPECTED_RULES = {
     "the state is said to have half as many partitions": "state_does_not_fit",
     "--as-of is earlier than the copy, and the id has expired since": "log_may_end_early",
     "the state was copied first, and is said to be the last": "state_older_than_log",
+    "the same in a shallow dump, where a marker is later than the state": "state_older_than_log",
+    "50 of 100 partitions of the state are given, and nobody says how many there are": "state_incomplete",
+    "50 of 100 partitions of the state are given, and are said to be all": "state_does_not_fit",
     "a commit in a console export, whose Complete record has the decision's time": "log_may_end_early",
 }
 
@@ -79,5 +99,14 @@ STILL_HANGING: dict[str, Plot] = {
     ),
     "written after its commit, by an id that goes on elsewhere": plot(
         *COMMITTED, WRITE_LATE, PASS, PASS, says_last=True
+    ),
+    "written under a producer id that nobody gave out, where an id has used up two producer ids": _busy(STRAY, PASS),
+    "written after its commit by an old client, where another id has used up two producer ids": _busy(
+        *(Step(kind, "b", 0) for kind in ("begin", "write")),
+        Step("commit", "b"),
+        Step("marker", "b", 0),
+        Step("complete", "b"),
+        Step("write_late", "b", 0),
+        PASS,
     ),
 }
