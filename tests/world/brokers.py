@@ -119,10 +119,11 @@ def copy_log(world: World, step: Step) -> World | None:
 
 
 def copy_state(world: World, step: Step) -> World | None:
-    """Somebody copies this partition of the state; it is the last copy if all logs are copied."""
+    """Somebody copies this partition of the state; all of it is copied last if all logs were before its first one."""
     state = world.states[step.partition]
     if state.copy is not None:
         return None
-    is_last = all(log.copy is not None for log in world.logs) and (world.is_state_last or step.partition == 0)
+    is_first = all(other.copy is None for other in world.states)
+    is_last = all(log.copy is not None for log in world.logs) and (is_first or world.is_state_last)
     world = world.with_state(step.partition, replace(state, copy=state.rows))
     return replace(world, is_state_last=is_last)

@@ -15,7 +15,7 @@ from tests.world.model import LAST_EPOCH
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.world.model import Batch, World
+    from tests.world.model import Batch, StateRow, World
     from tests.world.random_worlds import Plot
 
 WHOLE = "evidence is whole"
@@ -39,11 +39,7 @@ def kind_of(plot: Plot, world: World) -> str | None:
 
 def can_be_told(plot: Plot, world: World) -> bool:
     """That a state is not the logs' own can be told by the commits of others alone, in each log."""
-    if plot.fault not in WRONG_STATES:
-        return True
-    is_shallow = plot.is_shallow or (False,) * len(world.logs)
-    commits = [any(b.word == "COMMIT" for b in log.copy or ()) for log in world.logs]
-    return all(it and not dark for it, dark in zip(commits, is_shallow, strict=True))
+    return plot.fault not in WRONG_STATES or all(any(b.word == "COMMIT" for b in log.copy or ()) for log in world.logs)
 
 
 def with_older_state(world: World, places: frozenset[tuple[int, int]]) -> frozenset[tuple[int, int]]:
@@ -94,13 +90,23 @@ def _tells_its_version(world: World, producer_id: int) -> bool:
 
 
 def _has_a_commit_of_both(world: World) -> bool:
-    """A commit is in a log by its marker, and in the state by its decision, which was made before."""
-    decided = {
-        (row.producer_id, n): row.at_ms
-        for state in world.states
-        for row in state.copy or ()
-        if row.state == "PrepareCommit"
-        for n in row.partitions
-    }
-    markers = ((b, n) for n, log in enumerate(world.logs) for b in log.copy or () if b.word == "COMMIT")
-    return any((b.producer_id, n) in decided and b.at_ms >= decided[b.producer_id, n] for b, n in markers)
+    """A commit is in a log by its marker, and in the state by its decision and the id's next record, around it."""
+    markers = [(b, n) for n, log in enumerate(world.logs) for b in log.copy or () if b.word == "COMMIT"]
+    return any(
+        b.producer_id == decision.producer_id
+        and n in decision.partitions
+        and decision.at_ms <= b.at_ms <= following.at_ms
+        for decision, following in _commits(world)
+        for b, n in markers
+    )
+
+
+def _commits(world: World) -> Iterator[tuple[StateRow, StateRow]]:
+    """Each commit that the copied state has, with the next record of its id."""
+    for state in world.states:
+        waiting: dict[str, StateRow] = {}
+        for row in state.copy or ():
+            if row.name in waiting:
+                yield waiting.pop(row.name), row
+            if row.state == "PrepareCommit":
+                waiting[row.name] = row

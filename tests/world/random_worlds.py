@@ -94,17 +94,17 @@ class Plot:
         return (*story_of(world.steps), *true, *((self.fault,) if self.fault else ()))
 
 
-def random_plot(seed: str, *, is_faulty: bool, is_busy: bool | None = None) -> Plot:
+def random_plot(seed: str, *, is_faulty: bool) -> Plot:
     """A random one; most have hours at their end, in which what hangs gets late.
 
-    Of those without a fault every second one is *told*: nothing is lost, the logs are copied first, all words are said
+    Of those without a fault two of five are *told*: nothing is lost, the logs are copied first, all words are said
     and true, and mostly something hangs. In a busy one ids use up their producer ids.
     """
     source = random.Random(seed)
     fault = source.choice(FAULTS) if is_faulty else None
-    is_told = fault is None and source.random() < 0.5
-    version = 2 if is_busy else source.choice((0, 1, 2, 2))
-    is_busy = version == 2 and (is_busy or source.random() < 0.6)
+    is_told = fault is None and source.random() < 0.4
+    version = 2 if is_told and source.random() < 0.5 else source.choice((0, 1, 2, 2))
+    is_busy = version == 2 and source.random() < (0.8 if is_told else 0.6)
     partitions = source.choice((1, 1, 2))
     states = FAR_STATES if fault in HALVES else source.choice((1, 2))
     names = FAR_NAMES if states == FAR_STATES else NAMES[: source.choice((1, 2, 3))]
@@ -122,9 +122,7 @@ def random_plot(seed: str, *, is_faulty: bool, is_busy: bool | None = None) -> P
         says_nothing_lost=is_told or source.random() < 0.5,
         epochs=source.choice((2, 4, 8, EPOCHS)) if is_busy else EPOCHS,
         old=frozenset(name for name in names[1:] if source.random() < 0.5) if version == 2 else frozenset(),
-        is_shallow=()
-        if is_told or fault in WRONG_STATES or source.random() < 0.6
-        else tuple(source.random() < 0.7 for _ in range(partitions)),
+        is_shallow=() if is_told or source.random() < 0.6 else tuple(source.random() < 0.7 for _ in range(partitions)),
     )
     teller = Teller(names, source, is_calm=is_told or source.random() < 0.4, is_busy=is_busy)
     return replace(plot, steps=_told(plot.start(), fault, teller, is_told=is_told).steps)
@@ -138,10 +136,10 @@ def _told(world: World, fault: str | None, teller: Teller, *, is_told: bool) -> 
         # Only a log in which others of this cluster have ended transactions can tell that the state is not its own.
         world = after(world, Step("pass")) or world
     world = teller.some(world, 0, 8) if teller.is_busy else world
-    world = teller.busy(world) if teller.is_busy else world
+    world = teller.busy(world, 2 if is_told else 1) if teller.is_busy else world
     world = teller.some(world, 5, 30)
     if is_told:
-        world = teller.compacted(world) if source.random() < 0.6 else world
+        world = teller.compacted(world) if source.random() < (0.9 if teller.is_busy else 0.5) else world
         world = teller.hanging(world) if source.random() < 0.7 else world
         world = teller.some(world, 0, 3)
     if is_told or source.random() < 0.8:
