@@ -15,16 +15,9 @@ from hypothesis import strategies as st
 from tests.coordinator.builders import exported, record
 from txn_analysis.coordinator.chain import Rise, StateChain
 from txn_analysis.coordinator.end_markers import ABORT, COMMIT, EndMarker
-from txn_analysis.coordinator.fit import (
-    DECIDED_WITHIN_MS,
-    FAR_FROM_ROTATION,
-    Fit,
-    MarkerSums,
-    StateAtHand,
-    Witness,
-    fit_of,
-    sums_of_producer,
-)
+from txn_analysis.coordinator.fit import NO_CONTRADICTION, Contradictions, Fit, MarkerSums, Witness, fit_of
+from txn_analysis.coordinator.marker_checks import FAR_FROM_ROTATION, sums_of_producer
+from txn_analysis.coordinator.state_at_hand import DECIDED_WITHIN_MS, StateAtHand
 from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:
@@ -35,13 +28,12 @@ AT_MS = 200_000
 END_MS = 900_000
 HERE = TopicPartition("orders", 0)
 HOME = 2
-WHOLE = StateChain(last_moment_ms=END_MS, first_moment_ms=1, leader_epoch=5)
+WHOLE = StateChain(last_moment_ms=END_MS, last_until_as_of_ms=END_MS, first_moment_ms=1, leader_epoch=5)
 ALL_GIVEN = StateAtHand(
     chains=dict.fromkeys(range(4), WHOLE),
     is_whole=True,
     exports=frozenset(),
     is_export_complete=False,
-    is_nothing_lost=False,
     max_clock_skew_ms=SKEW_MS,
     known_since_ms=None,
 )
@@ -60,12 +52,18 @@ def told(
 
 def counts(sums: MarkerSums) -> tuple[int, int]:
     """How many confirm the state, and how many contradict it."""
-    return sums.confirmed_count, sums.contradicted_count
+    return sums.confirmed_count, sums.against.marker_count
 
 
 def with_home(home: int = HOME, **changes: Any) -> StateAtHand:
     """One partition of the state is different."""
     return replace(ALL_GIVEN, chains={**ALL_GIVEN.chains, home: WHOLE._replace(**changes)})
+
+
+def ending_at(at_ms: int | None, *numbers: int) -> StateAtHand:
+    """Some partitions of the state end then, its home without any."""
+    ended = dict.fromkeys(numbers or (HOME,), WHOLE._replace(last_moment_ms=at_ms, last_until_as_of_ms=at_ms))
+    return replace(ALL_GIVEN, chains={**ALL_GIVEN.chains, **ended})
 
 
 CONFIRMED, CONTRADICTED, SILENT = (1, 0), (0, 1), (0, 0)
@@ -132,10 +130,12 @@ def test_which_markers_speak(markers: list[EndMarker], expected: tuple[int, int]
         pytest.param(with_home(gap_end_ms=AT_MS - DECIDED_WITHIN_MS - 1), CONTRADICTED, id="a-gap-a-minute-before"),
         pytest.param(with_home(0, gap_end_ms=AT_MS), CONTRADICTED, id="a-gap-of-another-partition"),
         pytest.param(
-            with_home(rises=(Rise(AT_MS - DECIDED_WITHIN_MS, AT_MS),)), SILENT, id="its-leader-changed-meanwhile"
+            with_home(lost_tails=(Rise(AT_MS - DECIDED_WITHIN_MS, AT_MS),)), SILENT, id="its-leader-changed-meanwhile"
         ),
         pytest.param(
-            with_home(rises=(Rise(1, AT_MS - DECIDED_WITHIN_MS - SKEW_MS - 1),)), CONTRADICTED, id="changed-long-before"
+            with_home(lost_tails=(Rise(1, AT_MS - DECIDED_WITHIN_MS - SKEW_MS - 1),)),
+            CONTRADICTED,
+            id="changed-long-before",
         ),
         pytest.param(with_home(gap_end_ms=END_MS, leader_epoch=4), CONTRADICTED, id="coordinated-above-every-leader"),
         pytest.param(with_home(gap_end_ms=END_MS, leader_epoch=5), SILENT, id="coordinated-by-the-last-leader"),
@@ -143,9 +143,7 @@ def test_which_markers_speak(markers: list[EndMarker], expected: tuple[int, int]
             with_home(gap_end_ms=END_MS, leader_epoch=4, last_moment_ms=AT_MS), SILENT, id="by-one-behind-its-end"
         ),
         pytest.param(
-            replace(with_home(rises=(Rise(1, END_MS),)), is_nothing_lost=True),
-            CONTRADICTED,
-            id="its-leader-changed-and-nothing-was-lost-they-say",
+            with_home(lost_tails=(Rise(AT_MS + SKEW_MS + 1, END_MS),)), CONTRADICTED, id="what-was-lost-came-after-it"
         ),
         pytest.param(
             replace(ALL_GIVEN, known_since_ms=AT_MS + 1), CONTRADICTED, id="an-id-that-expired-left-its-tombstone"
@@ -174,7 +172,7 @@ def test_what_contradicts_the_state_for_a_known_id(state: StateAtHand, expected:
         pytest.param(ALL_GIVEN, CONTRADICTED, id="the-whole-state-would-have-it"),
         pytest.param(replace(ALL_GIVEN, is_whole=False), SILENT, id="not-all-was-given"),
         pytest.param(with_home(0, last_moment_ms=AT_MS + SKEW_MS - 1), SILENT, id="one-partition-ends-before"),
-        pytest.param(with_home(0, rises=(Rise(1, END_MS),)), SILENT, id="the-leader-of-one-changed"),
+        pytest.param(with_home(0, lost_tails=(Rise(1, END_MS),)), SILENT, id="the-leader-of-one-changed"),
         pytest.param(with_home(0, gap_end_ms=AT_MS), CONTRADICTED, id="compaction-leaves-the-last-record-of-each-id"),
         pytest.param(
             replace(with_home(0, gap_end_ms=AT_MS - DECIDED_WITHIN_MS), known_since_ms=AT_MS + 1),
@@ -207,6 +205,110 @@ def test_a_producer_outlasts_compaction_until_its_id_rotates(
 ) -> None:
     marker = MARKER._replace(producer_epoch=producer_epoch)
     assert counts(told(marker, history=None, state=with_home(0, gap_end_ms=END_MS))) == expected
+
+
+COMPACTED = with_home(0, gap_end_ms=END_MS)
+VERSION_2 = MARKER._replace(data_epoch=2)
+
+
+def test_a_producer_of_version_2_rotates_at_any_epoch() -> None:
+    sums = told(VERSION_2, history=None, state=COMPACTED)
+    assert (counts(sums), sums.excused) == (SILENT, witness(7))
+
+
+@pytest.mark.parametrize(
+    "markers",
+    [
+        pytest.param([MARKER._replace(data_epoch=3)], id="its-commits-have-the-epoch-of-their-data"),
+        pytest.param([MARKER, VERSION_2._replace(offset=51, kind=ABORT)], id="an-abort-is-raised-by-a-timeout-as-well"),
+        pytest.param([MARKER, VERSION_2._replace(offset=51, data_epoch=None)], id="its-data-was-not-seen"),
+    ],
+)
+def test_what_does_not_show_version_2(markers: list[EndMarker]) -> None:
+    sums = told(*markers, history=None, state=COMPACTED)
+    assert sums.against.marker_count
+    assert sums.excused is None
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        pytest.param(ALL_GIVEN, CONTRADICTED, id="nothing-was-compacted"),
+        pytest.param(with_home(0, gap_end_ms=AT_MS - DECIDED_WITHIN_MS - 1), CONTRADICTED, id="only-before-it"),
+        pytest.param(COMPACTED, SILENT, id="some-coordinator-has-its-epoch"),
+        pytest.param(
+            replace(COMPACTED, chains={n: c._replace(leader_epoch=4) for n, c in COMPACTED.chains.items()}),
+            CONTRADICTED,
+            id="coordinated-above-every-leader-of-the-whole-state",
+        ),
+        pytest.param(replace(COMPACTED, is_whole=False), SILENT, id="not-all-was-given"),
+    ],
+)
+def test_what_contradicts_the_state_for_an_unknown_producer_of_version_2(
+    state: StateAtHand, expected: tuple[int, int]
+) -> None:
+    assert counts(told(VERSION_2, history=None, state=state)) == expected
+
+
+def test_a_leaders_lost_tail_is_no_excuse_if_nothing_was_ever_lost() -> None:
+    sums = told(MARKER, state=with_home(lost_tails=(Rise(1, END_MS),)))
+    assert (counts(sums), counts(sums.if_nothing_was_lost)) == (SILENT, CONTRADICTED)
+
+
+@pytest.mark.parametrize(
+    ("marker", "state", "is_excused"),
+    [
+        pytest.param(MARKER, ALL_GIVEN, False, id="its-kind-is-printed"),
+        pytest.param(MARKER._replace(kind=None), ALL_GIVEN, True, id="the-state-would-have-its-decision"),
+        pytest.param(MARKER._replace(kind=None), with_home(last_moment_ms=5), False, id="it-is-later-than-the-state"),
+    ],
+)
+def test_a_marker_of_unprinted_kind_contradicts_nothing_and_is_remembered(
+    marker: EndMarker, state: StateAtHand, *, is_excused: bool
+) -> None:
+    sums = told(marker, state=state)
+    assert (sums.excused is not None) is is_excused
+
+
+def test_a_repetition_of_a_decided_marker_of_unprinted_kind_says_nothing() -> None:
+    decided = MARKER._replace(kind=None)
+    again = decided._replace(offset=51, at_ms=END_MS - 500, has_data=False)
+    assert told(decided, again, history=COMMITTED).excused is None
+
+
+@pytest.mark.parametrize(
+    ("history", "is_sure"),
+    [
+        pytest.param(COMMITTED, True, id="its-complete-record-is-behind-it"),
+        pytest.param([COMMITTED[1], record("Ongoing", AT_MS + 500)], True, id="any-record-is"),
+        pytest.param(COMMITTED[:2], False, id="it-is-the-newest"),
+        pytest.param(NEVER_HERE, False, id="nothing-was-decided"),
+    ],
+)
+@pytest.mark.parametrize("kind", [COMMIT, None])
+def test_what_confirms_a_marker_surely(history: list[StateRecord], kind: str | None, *, is_sure: bool) -> None:
+    assert told(MARKER._replace(kind=kind), history=history).is_sure is is_sure
+
+
+@pytest.mark.parametrize(
+    ("state", "is_tested"),
+    [
+        pytest.param(ALL_GIVEN, True, id="nothing-was-compacted"),
+        pytest.param(
+            replace(ALL_GIVEN, chains={n: WHOLE._replace(gap_end_ms=AT_MS) for n in range(4)}),
+            False,
+            id="compacted-up-to-it",
+        ),
+        pytest.param(with_home(gap_end_ms=END_MS), True, id="one-partition-is-not-compacted"),
+        pytest.param(
+            replace(ALL_GIVEN, chains={n: WHOLE._replace(last_moment_ms=AT_MS) for n in range(4)}),
+            False,
+            id="the-state-ends-with-it",
+        ),
+    ],
+)
+def test_which_commits_test_the_state(state: StateAtHand, *, is_tested: bool) -> None:
+    assert told(MARKER, state=state).is_tested is is_tested
 
 
 EXPORTED = replace(ALL_GIVEN, exports=frozenset(range(4)), is_export_complete=True)
@@ -242,27 +344,38 @@ def test_an_export_lacks_a_producer_whose_epochs_were_used_up() -> None:
 @pytest.mark.parametrize(
     ("history", "state", "is_later"),
     [
-        pytest.param(NEVER_HERE, with_home(last_moment_ms=AT_MS - SKEW_MS - 1), True, id="1-ms-after-the-states-end"),
-        pytest.param(NEVER_HERE, with_home(last_moment_ms=AT_MS - SKEW_MS), False, id="as-late-as-clocks-allow"),
-        pytest.param(COMMITTED[:2], with_home(last_moment_ms=5), False, id="its-decision-is-there"),
-        pytest.param(None, with_home(0, last_moment_ms=5), False, id="unknown-and-one-partition-reaches-further"),
+        pytest.param(NEVER_HERE, ending_at(AT_MS - SKEW_MS - 1), True, id="1-ms-after-the-states-end"),
+        pytest.param(NEVER_HERE, ending_at(AT_MS - SKEW_MS), False, id="as-late-as-clocks-allow"),
+        pytest.param(COMMITTED, ending_at(5), False, id="its-decision-is-there"),
+        pytest.param(COMMITTED[:2], ending_at(AT_MS - SKEW_MS), False, id="its-decision-is-the-newest-record"),
         pytest.param(
-            None,
-            replace(ALL_GIVEN, chains={n: WHOLE._replace(last_moment_ms=5) for n in range(4)}),
-            True,
-            id="unknown-and-later-than-every-partition",
+            COMMITTED[:2], ending_at(AT_MS - SKEW_MS - 1), True, id="a-newest-record-decides-nothing-behind-the-end"
+        ),
+        pytest.param(NEVER_HERE, ending_at(None), True, id="its-partition-holds-no-moment"),
+        pytest.param(None, ending_at(5, 0), False, id="unknown-and-one-partition-reaches-further"),
+        pytest.param(None, ending_at(5, 0, 1, 2, 3), True, id="unknown-and-later-than-every-partition"),
+        pytest.param(
+            NEVER_HERE,
+            replace(ending_at(5), chains={0: WHOLE}),
+            False,
+            id="its-partition-was-not-given",
         ),
     ],
 )
-def test_a_commit_that_is_later_than_the_state(
+def test_a_marker_that_is_later_than_the_state(
     history: list[StateRecord] | None, state: StateAtHand, *, is_later: bool
 ) -> None:
-    assert (told(MARKER, history=history, state=state).later is not None) is is_later
+    markers = MARKER, MARKER._replace(kind=None)
+    assert {told(each, history=history, state=state).later is not None for each in markers} == {is_later}
+
+
+def test_an_abort_that_is_later_than_the_state_may_be_an_administrators() -> None:
+    assert told(MARKER._replace(kind=ABORT), state=ending_at(5)).later is None
 
 
 def test_a_commit_without_data_of_its_own_may_be_later_than_the_state_too() -> None:
     """It repeats the one before as far as the log shows, but was written long after that was completed."""
-    ended = with_home(last_moment_ms=AT_MS + 10)
+    ended = ending_at(AT_MS + 10)
     bare = EndMarker(51, COMMIT, AT_MS + 10 + SKEW_MS + 1, 3, 5, has_data=False)
     sums = told(MARKER, bare, history=COMMITTED, state=ended)
     assert (counts(sums), sums.later) == (CONFIRMED, Witness(bare.at_ms or 0, "orders", 0, 51, 7))
@@ -275,7 +388,7 @@ def witness(producer_id: int, at_ms: int = AT_MS) -> Witness:
 
 def contradicted(confirmed: int, *producer_ids: int) -> MarkerSums:
     told = {i: witness(i) for i in producer_ids}
-    return MarkerSums(confirmed, len(producer_ids), told, min(told.values(), default=None))
+    return MarkerSums(confirmed, Contradictions(len(producer_ids), told, min(told.values(), default=None)))
 
 
 def fit(sums: MarkerSums, **changes: Any) -> Fit:
@@ -304,13 +417,53 @@ def test_for_whom_it_counts(sums: MarkerSums, changes: dict[str, Any], speaks_ag
     assert {name for name, (i, known) in asked.items() if found.against(i, is_known=known)} == speaks_against
 
 
+UNTESTED = MarkerSums(excused=witness(9))
+
+
+@pytest.mark.parametrize(
+    ("sums", "known", "unknown"),
+    [
+        pytest.param(MarkerSums(), False, False, id="no-marker-asks-for-it"),
+        pytest.param(UNTESTED, True, True, id="an-excused-marker-asks-for-all"),
+        pytest.param(replace(UNTESTED, confirmed_count=1), True, True, id="a-newest-decision-is-not-sure"),
+        pytest.param(replace(UNTESTED, is_sure=True), False, False, id="one-is-sure"),
+        pytest.param(MarkerSums(is_tested=True), False, True, id="a-commit-behind-the-gaps-asks-for-the-unknown"),
+        pytest.param(MarkerSums(is_tested=True, is_sure=True), False, False, id="and-is-confirmed"),
+    ],
+)
+def test_who_needs_a_marker_that_is_surely_confirmed(sums: MarkerSums, *, known: bool, unknown: bool) -> None:
+    found = fit(sums)
+    assert (bool(found.unconfirmed(is_known=True)), bool(found.unconfirmed(is_known=False))) == (known, unknown)
+
+
+@pytest.mark.parametrize(
+    ("sums", "is_anothers"),
+    [
+        pytest.param(contradicted(0, 7), True, id="nothing-fits"),
+        pytest.param(contradicted(1, 7, 9), False, id="it-confirms-some"),
+        pytest.param(
+            MarkerSums(against=Contradictions(1, {}, witness(7), is_of_known=True)), False, id="it-knows-the-producer"
+        ),
+    ],
+)
+def test_it_is_another_clusters_only_if_it_explains_nothing(sums: MarkerSums, *, is_anothers: bool) -> None:
+    (told,) = fit(sums).misfits
+    assert ("another cluster's" in told) is is_anothers
+
+
+WITNESSES = st.builds(witness, st.integers(1, 3), st.integers(1, 9))
+CONTRADICTIONS = st.just(NO_CONTRADICTION) | st.builds(
+    Contradictions, st.integers(1, 3), st.dictionaries(st.integers(1, 3), WITNESSES), WITNESSES, st.booleans()
+)
 SUMS = st.builds(
     MarkerSums,
     st.integers(0, 3),
-    st.integers(0, 3),
-    st.just({}),
-    st.none() | st.builds(witness, st.integers(1, 3), st.integers(1, 9)),
-    st.none() | st.builds(witness, st.integers(1, 3), st.integers(1, 9)),
+    CONTRADICTIONS,
+    CONTRADICTIONS,
+    st.none() | WITNESSES,
+    st.none() | WITNESSES,
+    st.booleans(),
+    st.booleans(),
 )
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.state_row import StateRow
 
 
-def chain(*rows: StateRow) -> StateChain:
-    found = StateRows()
+def chain(*rows: StateRow, as_of_ms: int | None = None) -> StateChain:
+    found = StateRows(as_of_ms)
     for n, each in enumerate(rows):
         found.add(each, (0, n if each.offset is None else each.offset))
     return found.chain()
@@ -47,6 +47,16 @@ def test_the_last_moment_is_that_of_the_highest_offset_in_todays_copy() -> None:
     """Not the largest: one jump of a broker's clock moves no bound."""
     assert chain(row(0), row(1, recorded_ms=9_999), row(2)).last_moment_ms == 20
     assert chain(row(0), row(1), row(7, rank=YESTERDAY)).last_moment_ms == 10
+
+
+def test_a_moment_after_the_stated_copy_bounds_no_word() -> None:
+    found = chain(row(0), row(1), row(2, recorded_ms=9_999), as_of_ms=15)
+    assert (found.last_moment_ms, found.last_until_as_of_ms) == (9_999, 10)
+
+
+def test_an_update_after_the_stated_copy_bounds_no_word() -> None:
+    exported = [row(None, last_update_ms=ms, recorded_ms=None) for ms in (70, 30)]
+    assert chain(*exported, as_of_ms=50).last_until_as_of_ms == 30
 
 
 def test_an_earlier_capture_alone_gives_no_last_moment() -> None:
@@ -87,6 +97,28 @@ def test_an_export_has_the_update_times_as_moments() -> None:
 )
 def test_where_the_leader_of_the_state_changed(rows: list[StateRow], expected: tuple[Rise, ...]) -> None:
     assert chain(*rows).rises == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        pytest.param([row(0), row(1, leader_epoch=1)], (Rise(0, 10),), id="it-changed"),
+        pytest.param([row(0), row(2, leader_epoch=1)], (), id="compaction-took-what-was-around-it"),
+        pytest.param(
+            [row(0), row(2, leader_epoch=1), row(1, rank=YESTERDAY)], (Rise(10, 20),), id="an-earlier-capture-has-it"
+        ),
+        pytest.param(
+            [row(0), row(1), row(2), row(1, leader_epoch=1), row(3, leader_epoch=1)],
+            (Rise(0, 10),),
+            id="the-tail-that-was-cut-off-is-in-another-copy",
+        ),
+        pytest.param(
+            [row(0, leader_epoch=None), row(1, leader_epoch=None)], (Rise(None, None),), id="nobody-says-whose"
+        ),
+    ],
+)
+def test_where_the_end_of_an_old_leader_can_be_lost(rows: list[StateRow], expected: tuple[Rise, ...]) -> None:
+    assert chain(*rows).lost_tails == expected
 
 
 @pytest.mark.parametrize(

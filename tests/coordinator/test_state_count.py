@@ -16,6 +16,7 @@ from txn_analysis.coordinator.partition_count import (
     MOST_PARTITIONS,
     CountCoverage,
     IdSums,
+    StateCount,
     state_count,
     sums_of_columns,
     sums_of_files,
@@ -96,3 +97,16 @@ def test_sums_are_the_same_by_row_by_column_and_in_parts(held: list[tuple[int, i
     assert sums_of_ids(held[:cut]).plus(sums_of_ids(held[cut:])) == whole
     hashes, partitions = (np.array(column, np.int32) for column in zip(*held, strict=True))
     assert sums_of_columns(hashes, partitions) == whole
+
+
+@pytest.mark.parametrize(
+    ("said", "fitting", "expected"),
+    [
+        pytest.param(None, (10, 50, 100), "100", id="half-of-a-hundred-partitions-looks-like-fifty"),
+        pytest.param(None, (10, 50), None, id="only-smaller-ones"),
+        pytest.param(50, (10, 50, 100), None, id="the-operator-states-the-count"),
+    ],
+)
+def test_larger_counts_that_fit(said: int | None, fitting: tuple[int, ...], expected: str | None) -> None:
+    basis = DEFAULT if said is None else GIVEN
+    assert StateCount(50, basis, fitting, 3).larger == expected

@@ -166,6 +166,17 @@ def test_ids_in_the_wrong_place_name_the_counts_that_fit(count: StateCount, word
     assert StateEvidence([StatePartition(0, is_seen=True)], count).misplaced is None
 
 
+def test_a_partition_reaches_as_far_as_any_other_in_its_log_directory() -> None:
+    """An id that is stuck writes nothing more into its own partition; by offset, since a clock may have jumped."""
+    stuck = replace(FIRST_FILE, last_ms=500, log_dir="a")
+    jumped = replace(FIRST_FILE, state_partition=1, last_ms=9_999, log_dir="a")
+    busy = replace(SECOND_FILE, state_partition=1, last_ms=800, log_dir="a")
+    elsewhere = replace(FIRST_FILE, state_partition=2, last_ms=900, log_dir="b")
+    dumped = replace(FIRST_FILE, state_partition=3, last_ms=950)
+    found = state_coverage(4, [stuck, jumped, busy, elsewhere, dumped], {}, {})
+    assert [p.log_dir_end_ms for p in found] == [800, 800, 900, None]
+
+
 def test_files_in_any_order_give_the_same_words() -> None:
     copy = replace(FIRST_FILE, undecodable_count=1)
     other = replace(FIRST_FILE, undecodable_count=2)

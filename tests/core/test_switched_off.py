@@ -15,7 +15,16 @@ import pytest
 from tests.coordinator import test_decisions, test_fit, test_state_chain, test_state_coverage
 from tests.core import test_no_wrong_abort as stories
 from tests.judge import test_proof_table
-from txn_analysis.coordinator import chain, decisions, end_markers, fit, history, view
+from txn_analysis.coordinator import (
+    chain,
+    decisions,
+    end_markers,
+    fit,
+    history,
+    marker_checks,
+    state_at_hand,
+    view,
+)
 from txn_analysis.judge import fact_finding, judgement, loss, rules
 from txn_analysis.verdict import Verdict
 
@@ -42,7 +51,10 @@ FITTING: Tests = (
     test_fit.test_what_contradicts_the_state_for_a_known_id,
     test_fit.test_what_contradicts_the_state_for_a_producer_that_nobody_knows,
     test_fit.test_what_a_console_export_contradicts,
-    test_fit.test_a_commit_that_is_later_than_the_state,
+    test_fit.test_what_contradicts_the_state_for_an_unknown_producer_of_version_2,
+    test_fit.test_who_needs_a_marker_that_is_surely_confirmed,
+    test_fit.test_which_commits_test_the_state,
+    test_fit.test_a_marker_that_is_later_than_the_state,
     test_fit.test_for_whom_it_counts,
 )
 CHAINED: Tests = (
@@ -204,36 +216,67 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         CHAINED,
     ),
     "a decision is looked for in the minute before": (
-        Mutant(fit.StateAtHand.is_whole_around, ">= marker_ms - DECIDED_WITHIN_MS", ">= marker_ms"),
+        Mutant(state_at_hand.StateAtHand.is_whole_around, ">= marker_ms - DECIDED_WITHIN_MS", ">= marker_ms"),
         FITTING,
     ),
     "the minute is a millisecond shorter": (
-        Mutant(fit.StateAtHand.is_whole_around, ">= marker_ms - DECIDED_WITHIN_MS", "> marker_ms - DECIDED_WITHIN_MS"),
+        Mutant(
+            state_at_hand.StateAtHand.is_whole_around,
+            ">= marker_ms - DECIDED_WITHIN_MS",
+            "> marker_ms - DECIDED_WITHIN_MS",
+        ),
         FITTING,
     ),
     "the state reaches past a marker without an allowance": (
-        Mutant(fit.StateAtHand.reaches, "at_ms + self.max_clock_skew_ms", "at_ms"),
+        Mutant(state_at_hand.StateAtHand.reaches, "at_ms + self.max_clock_skew_ms", "at_ms"),
         FITTING,
     ),
     "a marker confirms without an allowance": (
-        Mutant(fit.is_confirmed, "since_ms - skew_ms <= at_ms", "since_ms <= at_ms"),
+        Mutant(
+            marker_checks.Decided.serves,
+            "self.prepared_ms - skew_ms <= marker.at_ms",
+            "self.prepared_ms <= marker.at_ms",
+        ),
         FITTING,
     ),
-    "a marker confirms however late": (Mutant(fit.is_confirmed, "at_ms - skew_ms <= by_ms", "True"), FITTING),
+    "a marker confirms however late": (
+        Mutant(marker_checks.Decided.serves, "marker.at_ms <= until_ms + skew_ms", "marker.at_ms"),
+        FITTING,
+    ),
+    "version 2 does not excuse": (
+        Mutant(marker_checks.Producer._would_be_known, "self.is_version_2 or not is_far", "not is_far"),
+        FITTING,
+    ),
+    "a coordinator above every leader is excused": (
+        Mutant(state_at_hand.StateAtHand.is_ahead_of_all, "self.is_whole and", "False and"),
+        FITTING,
+    ),
+    "what is excused asks for nothing": (
+        Mutant(fit.Fit.unconfirmed, "self.sums.excused is not None", "False"),
+        (*FITTING, *ABORTED),
+    ),
     "expired ids contradict": (
-        Mutant(fit.StateAtHand.may_have_expired, "is_before(at_ms, self.known_since_ms)", "False"),
+        Mutant(state_at_hand.StateAtHand.may_have_expired, "is_before(at_ms, self.known_since_ms)", "False"),
         FITTING,
     ),
     "as many as are confirmed are too many": (
-        Mutant(fit.fit_of, "contradicted_count > sums.confirmed_count", "contradicted_count >= sums.confirmed_count"),
+        Mutant(
+            getter(fit.Fit, "misfits"),
+            "against.marker_count <= self.sums.confirmed_count",
+            "against.marker_count < self.sums.confirmed_count",
+        ),
         FITTING,
     ),
     "a contradiction counts for its producer alone": (
-        Mutant(fit.Fit.against, "own or self.sums.first", "own"),
+        Mutant(fit.Fit.against, "own or self.sums.against.first", "own"),
         (*FITTING, *ABORTED),
     ),
     "a commit is later than the state without an allowance": (
-        Mutant(fit._is_later, "plus(ms, state.max_clock_skew_ms)", "ms"),
+        Mutant(
+            state_at_hand.StateAtHand.is_before_end,
+            "plus(self.chains[n].last_until_as_of_ms, self.max_clock_skew_ms)",
+            "self.chains[n].last_until_as_of_ms",
+        ),
         FITTING,
     ),
     "a disproved word counts": (Mutant(judgement.judgements_of, "without(settings, untrue)", "settings"), ABORTED),

@@ -22,6 +22,7 @@ from tests.judge.proof_of_the_listed import COPIED_LAST
 from txn_analysis.coordinator.chain import Rise, StateChain
 from txn_analysis.coordinator.coverage import Hole
 from txn_analysis.coordinator.decisions import WithoutMarker
+from txn_analysis.coordinator.fit import Fit, MarkerSums, Witness
 
 WEEK_MS = 604_800_000
 NO_BOUND = {"appended_before_ms": None}
@@ -276,7 +277,22 @@ EARLY = (
     ),
 )
 
+EXCUSED = Fit(sums=MarkerSums(excused=Witness(AFTER_MS, "orders", 1, 50, 9)))
+TESTED = Fit(sums=MarkerSums(is_tested=True))
+
 INCOMPLETE = (
+    Case("no marker confirms the state, and one is excused", "state_incomplete", fit=EXCUSED),
+    Case("the same, of an unknown producer", "state_incomplete", known=UNKNOWN, fit=EXCUSED),
+    Case(
+        "one marker confirms it", "unknown_producer", known=UNKNOWN, fit=Fit(sums=replace(EXCUSED.sums, is_sure=True))
+    ),
+    Case("of the commits behind its gaps it confirms none", "state_incomplete", known=UNKNOWN, fit=TESTED),
+    Case("the same, of a known producer", "partition_not_in_transaction", fit=TESTED),
+    Case(
+        "its end in its log directory does not prove that it reaches the data",
+        "state_older_than_log",
+        partitions=with_partition(HOLDER, last_moment_ms=BOUND_MS, log_dir_end_ms=NOW_MS),
+    ),
     Case("the id's partition was not given", "state_incomplete", partitions=with_partition(HOLDER, **NOT_GIVEN)),
     Case(
         "only the id's own partition was given",

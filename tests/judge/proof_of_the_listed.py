@@ -16,7 +16,7 @@ from tests.judge.cases import (
     listed,
     with_partition,
 )
-from txn_analysis.coordinator.fit import Fit, MarkerSums, Witness
+from txn_analysis.coordinator.fit import Contradictions, Fit, MarkerSums, Witness
 
 GAP = ("offsets 3 to 5 are in no file",)
 COPIED_LAST = {"state_copied_last": True}
@@ -28,10 +28,10 @@ OLDER = {"txn_epoch": 4}
 def contradicted_by(producer_id: int, confirmed_count: int = 1) -> Fit:
     """One COMMIT marker of a producer has no decision in the state; so many others have one."""
     witness = Witness(AFTER_MS, "orders", 1, 50, producer_id)
-    return Fit(sums=MarkerSums(confirmed_count, 1, {producer_id: witness}, witness))
+    return Fit(sums=MarkerSums(confirmed_count, Contradictions(1, {producer_id: witness}, witness)))
 
 
-FOREIGN = Fit(misfits=("not one producer of the logs occurs in it",))
+FOREIGN = Fit(unfit=("not one producer of the logs occurs in it",))
 
 BROKEN = (
     Case("gap in the log", "evidence_broken", open={"evidence_gaps": GAP}),
@@ -268,6 +268,12 @@ DECIDED = (
         known=listed("PrepareCommit", update_ms=HOLDERS_END_MS - LATE_MS),
         partitions=ENDS_EARLY,
         settings=COPIED_LAST,
+    ),
+    Case(
+        "commit pending 1 ms longer at the end of its log directory's state",
+        "marker_overdue",
+        known=listed("PrepareCommit", update_ms=NOW_MS - LATE_MS - 1),
+        partitions=with_partition(HOLDER, last_moment_ms=HOLDERS_END_MS, log_dir_end_ms=NOW_MS),
     ),
     Case(
         "commit pending, --as-of before the end of a state that was copied last",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.coordinator.history import written_by_ms
 from txn_analysis.kafka.transactions import COMPLETED, PREPARED_OF
-from txn_analysis.logic import UNBOUNDED_MS, later_of, latest
+from txn_analysis.logic import UNBOUNDED_MS, is_before, later_of, latest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -71,16 +71,20 @@ class Rise(NamedTuple):
 class StateChain(NamedTuple):
     """What the records of one partition of the state say of themselves; moments in epoch milliseconds.
 
-    `last_moment_ms` is that of the judged capture's batch with the highest offset, `first_moment_ms` the earliest of
-    all captures. `gap_end_ms` is the moment behind the newest hole that nothing fills; None without one.
+    `last_moment_ms` is that of the judged capture's batch with the highest offset, `last_until_as_of_ms` the same of
+    those batches that are not later than the stated `as_of_ms`, `first_moment_ms` the earliest of all captures.
+    `gap_end_ms` is the moment behind the newest hole that nothing fills; None without one. `rises` are all changes of
+    the leader, `lost_tails` those at which records of the old leader can be lost, as no hole touches them.
     `leader_epoch` is the largest. `orphan_ms` is when the newest Complete record whose Prepare is not there was written
     at the latest. `topics` are those that its transactions list.
     """
 
     last_moment_ms: int | None = None
+    last_until_as_of_ms: int | None = None
     first_moment_ms: int | None = None
     gap_end_ms: int | None = None
     rises: tuple[Rise, ...] = ()
+    lost_tails: tuple[Rise, ...] = ()
     leader_epoch: int | None = None
     orphan_ms: int | None = None
     topics: frozenset[str] = frozenset()
@@ -94,17 +98,21 @@ class StateRows:
     """The records of one partition of the state: of all captures, in any order; copies may repeat them.
 
     Attributes:
+        as_of_ms: the moment of the copy, where the operator states it.
         batches: of every dump and folder.
         own: those of them that the judged capture holds.
         steps: everything that was decoded, console exports included.
-        export_ms: the newest update time in console exports of the judged capture.
+        export_ms: the newest update time in console exports of the judged capture; `export_until_as_of_ms` the newest
+            that is not after `as_of_ms`.
         topics: those that its transactions list.
     """
 
+    as_of_ms: int | None = None
     batches: set[StateBatch] = field(default_factory=set)
     own: set[StateBatch] = field(default_factory=set)
     steps: set[StateStep] = field(default_factory=set)
     export_ms: int | None = None
+    export_until_as_of_ms: int | None = None
     topics: set[str] = field(default_factory=set)
 
     def add(self, row: StateRow, order: tuple[Any, ...]) -> None:
@@ -121,6 +129,8 @@ class StateRows:
                 self.own.add(batch)
         elif not row.capture_rank:
             self.export_ms = later_of(self.export_ms, row.last_update_ms)
+            if not is_before(self.as_of_ms, row.last_update_ms):
+                self.export_until_as_of_ms = later_of(self.export_until_as_of_ms, row.last_update_ms)
         self.topics.update([topic for topic, _ in row.topic_partitions])
         if row.transactional_id is not None:
             at = row.recorded_ms, row.last_update_ms, row.offset, row.leader_epoch
@@ -129,17 +139,25 @@ class StateRows:
     def chain(self) -> StateChain:
         """What they say of themselves."""
         ordered = sorted(self.batches, key=_by_offset)
-        newest = max(self.own, key=lambda b: (b.last_offset, b.recorded_ms or 0), default=None)
+        until_as_of = (batch for batch in self.own if not is_before(self.as_of_ms, batch.recorded_ms))
+        tails = _Tails.of(ordered)
         first_ms = min([b.recorded_ms for b in ordered if b.recorded_ms is not None], default=None)
         return StateChain(
-            last_moment_ms=later_of(None if newest is None else newest.recorded_ms, self.export_ms),
+            last_moment_ms=later_of(_last_recorded_ms(self.own), self.export_ms),
+            last_until_as_of_ms=later_of(_last_recorded_ms(until_as_of), self.export_until_as_of_ms),
             first_moment_ms=first_ms if first_ms is not None else _first_exported_ms(self.steps),
             gap_end_ms=_gap_end_ms(ordered),
             rises=tuple(_rises(ordered)),
+            lost_tails=tuple(_lost_tails([b for b in ordered if not tails.holds(b.leader_epoch, b.base_offset)])),
             leader_epoch=latest(*[b.leader_epoch for b in ordered]),
-            orphan_ms=_orphan_ms(self.steps, _Tails.of(ordered)),
+            orphan_ms=_orphan_ms(self.steps, tails),
             topics=frozenset(self.topics),
         )
+
+
+def _last_recorded_ms(batches: Iterable[StateBatch]) -> int | None:
+    newest = max(batches, key=lambda b: (b.last_offset, b.recorded_ms or 0), default=None)
+    return None if newest is None else newest.recorded_ms
 
 
 def _first_exported_ms(steps: Iterable[StateStep]) -> int | None:
@@ -169,6 +187,21 @@ def _rises(ordered: Sequence[StateBatch]) -> Iterable[Rise]:
     return found if ordered[-1] is known[-1] else [*found, Rise(known[-1].recorded_ms, None)]
 
 
+def _lost_tails(log: Sequence[StateBatch]) -> Iterable[Rise]:
+    """Where an old leader's end can have been lost, of batches that no later leader cut off.
+
+    Where the log has a hole at the change, compaction took what was last written there: nobody knows where the old
+    leader ended, and a lost end is no excuse. Batches that do not say whose they are excuse as in `_rises`.
+    """
+    if any(batch.leader_epoch is None for batch in log):
+        return _rises(log)
+    return [
+        Rise(a.recorded_ms, b.recorded_ms)
+        for a, b in pairwise(log)
+        if a.leader_epoch != b.leader_epoch and b.base_offset <= a.last_offset + 1
+    ]
+
+
 class _Tails(NamedTuple):
     """What dead leaders' copies hold behind the place from which a later leader wrote the log.
 
@@ -193,9 +226,9 @@ class _Tails(NamedTuple):
             cut = first[epoch] if cut is None else min(cut, first[epoch])
         return cls(cuts, _holes(b for b in ordered if not _is_behind(cuts, b.leader_epoch, b.base_offset)))
 
-    def holds(self, step: StateStep) -> bool:
-        """The record was cut off."""
-        return _is_behind(self.cuts, step.leader_epoch, step.offset)
+    def holds(self, leader_epoch: int | None, offset: int | None) -> bool:
+        """What an old leader wrote at this offset was cut off."""
+        return _is_behind(self.cuts, leader_epoch, offset)
 
     def may_hide(self, first: StateStep, last: StateStep) -> bool:
         """The log itself may have had records between these two."""
@@ -247,7 +280,7 @@ def _orphans(history: Sequence[StateStep], tails: _Tails) -> Iterator[int]:
             or (is_behind_tail and tails.may_hide(before, step))
         ):
             yield number
-        if tails.holds(step):
+        if tails.holds(step.leader_epoch, step.offset):
             is_behind_tail = True
         else:
             before, is_behind_tail = step, False

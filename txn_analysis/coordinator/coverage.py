@@ -13,6 +13,7 @@ from txn_analysis.coordinator.partition_count import MOST_PARTITIONS, StateCount
 from txn_analysis.kafka.log_problems import HOLES
 from txn_analysis.kafka.state_partition import java_hash, state_partition
 from txn_analysis.kafka.topics import STATE_TOPIC
+from txn_analysis.logic import latest
 from txn_analysis.text.words import ranges
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class StateSection:
 
     `misplaced_count` counts records whose id belongs to another partition by Kafka's hash; `misplaced_ids` are the
     first few of these ids. `end_offset` is the offset after its last batch, which compaction may have left without a
-    record.
+    record. `last_ms` is the moment of the record at `last_offset`; `log_dir` the log directory that holds the file.
     """
 
     state_partition: int
@@ -43,7 +44,9 @@ class StateSection:
     undecodable_count: int
     misplaced_count: int
     misplaced_ids: tuple[str, ...] = ()
+    last_ms: int | None = None
     end_offset: int | None = None
+    log_dir: str | None = None
 
 
 class Hole(NamedTuple):
@@ -95,13 +98,16 @@ class StatePartition:
     """One partition of `__transaction_state`: up to when it speaks, and what it cannot prove.
 
     `is_console` says that only a console export speaks for it. `chain` is what its records say of themselves.
-    `holes` are waived by --transaction-state-complete, `problems` never.
+    `log_dir_end_ms` is the newest last moment of any partition of the state in the log directories that hold it: an id
+    that is stuck writes nothing more into its own partition. `holes` are waived by --transaction-state-complete,
+    `problems` never.
     """
 
     state_partition: int
     is_seen: bool = False
     is_console: bool = False
     chain: StateChain = NO_RECORDS
+    log_dir_end_ms: int | None = None
     problems: list[str] = field(default_factory=list)
     holes: list[Hole] = field(default_factory=list)
     undecodable_count: int = 0
@@ -251,6 +257,10 @@ def state_coverage(
         partition = found.setdefault(section.state_partition, StatePartition(section.state_partition))
         partition.is_seen = True
         _add_section(partition, section, count)
+    ends_ms = _ends_of_log_dirs(sections)
+    for section in sections:
+        partition = found[section.state_partition]
+        partition.log_dir_end_ms = latest(partition.log_dir_end_ms, ends_ms.get(section.log_dir))
     for number, partition in found.items():
         _add_files(partition, [s for s in ordered if s.state_partition == number])
         partition.problems += sorted(log_problems.get(number, []))
@@ -261,6 +271,19 @@ def state_coverage(
     if console:
         _add_console(found, console)
     return [found[number] for number in sorted(found)]
+
+
+def _ends_of_log_dirs(sections: Iterable[StateSection]) -> dict[str | None, int]:
+    """Of each log directory the newest of the moments with which its partitions of the state end, by offset."""
+    last: dict[tuple[str, int], tuple[int, int]] = {}
+    for section in sections:
+        if section.log_dir is not None and section.last_offset is not None and section.last_ms is not None:
+            place, end = (section.log_dir, section.state_partition), (section.last_offset, section.last_ms)
+            last[place] = max(end, last.get(place, end))
+    ends_ms: dict[str | None, int] = {}
+    for (log_dir, _), (_, end_ms) in last.items():
+        ends_ms[log_dir] = max(end_ms, ends_ms.get(log_dir, end_ms))
+    return ends_ms
 
 
 def _add_section(partition: StatePartition, section: StateSection, count: int) -> None:

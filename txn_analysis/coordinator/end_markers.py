@@ -9,6 +9,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.logic import more, proven
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 COMMIT, ABORT = "COMMIT", "ABORT"
 ENDED_COLUMNS = (
     *("topic", "partition", "producer_id", "outcome"),
-    *("end_offset", "end_timestamp_ms", "end_producer_epoch", "coordinator_epoch"),
+    *("end_offset", "end_timestamp_ms", "end_producer_epoch", "coordinator_epoch", "max_producer_epoch"),
 )
 """The columns of an ended row of `transactions` that say its marker."""
 
@@ -25,7 +26,7 @@ class EndMarker(NamedTuple):
     """One COMMIT or ABORT marker in a log; `kind` is None where a shallow dump does not print it.
 
     `at_ms` is the broker's time of its append; `has_data` says that the producer wrote transactional data between it
-    and the marker before.
+    and the marker before, `data_epoch` with which producer epoch at most, as far as that data was seen.
     """
 
     offset: int
@@ -34,13 +35,22 @@ class EndMarker(NamedTuple):
     producer_epoch: int | None
     coordinator_epoch: int | None
     has_data: bool = True
+    data_epoch: int | None = None
+
+    @property
+    def is_of_version_2(self) -> bool:
+        """It shows transaction version 2: a COMMIT of a higher producer epoch than the data that it ends (KIP-890).
+
+        Under version 1 a timeout and a fencing raise the epoch of an ABORT as well.
+        """
+        return self.kind == COMMIT and proven(more(self.producer_epoch, self.data_epoch))
 
     @classmethod
     def of_ended(cls, row: Mapping[str, Any]) -> EndMarker:
         """The marker of an ended row of `transactions`."""
         kind = row["outcome"] if row["outcome"] in {COMMIT, ABORT} else None
         epochs = row["end_producer_epoch"], row["coordinator_epoch"]
-        return cls(row["end_offset"], kind, row["end_timestamp_ms"], *epochs)
+        return cls(row["end_offset"], kind, row["end_timestamp_ms"], *epochs, data_epoch=row["max_producer_epoch"])
 
     @classmethod
     def bare(cls, row: Mapping[str, Any]) -> EndMarker:

@@ -8,6 +8,7 @@ and prove none.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from math import gcd, isqrt
 from typing import TYPE_CHECKING, NamedTuple
@@ -92,14 +93,25 @@ class StateCount:
     @property
     def others(self) -> str | None:
         """The counts that fit, in words; None where none does."""
-        if not self.fitting:
-            return None
-        more = len(self.fitting) - _MOST_NAMED
-        return ranges(self.fitting[:_MOST_NAMED]) + (f" and {more} more up to {self.fitting[-1]}" if more > 0 else "")
+        return _in_words(self.fitting) if self.fitting else None
+
+    @property
+    def larger(self) -> str | None:
+        """The larger counts that fit every id, in words; None where there is none, or the operator stated the count.
+
+        The partitions that they would have may hold what none of the given ones names.
+        """
+        larger = () if self.basis == GIVEN else self.fitting[bisect_right(self.fitting, self.used) :]
+        return _in_words(larger) if larger else None
 
     def coverage(self) -> CountCoverage:
         """The count as a run tells it."""
         return CountCoverage(self.used, self.basis, self.others, len(self.fitting))
+
+
+def _in_words(counts: Sequence[int]) -> str:
+    more = len(counts) - _MOST_NAMED
+    return ranges(counts[:_MOST_NAMED]) + (f" and {more} more up to {counts[-1]}" if more > 0 else "")
 
 
 def state_count(said: int | None, sums: IdSums) -> StateCount:

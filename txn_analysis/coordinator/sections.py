@@ -10,7 +10,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.coordinator.coverage import MOST_MISPLACED_IDS, StateSection
-from txn_analysis.logic import latest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -52,24 +51,31 @@ class SectionSum(NamedTuple):
     undecodable_count: int = 0
     misplaced_count: int = 0
     misplaced_ids: tuple[str, ...] = ()
+    last_ms: int | None = None
 
     def plus(self, other: SectionSum) -> SectionSum:
         """The sum of both."""
         first = min((s for s in (self, other) if s.first_offset is not None), key=_first, default=self)
+        last = max((s for s in (self, other) if s.last_offset is not None), key=_last, default=self)
         ids = sorted({*self.misplaced_ids, *other.misplaced_ids})
         return SectionSum(
             first.first_offset,
             first.first_ms,
-            latest(self.last_offset, other.last_offset),
+            last.last_offset,
             self.undecodable_count + other.undecodable_count,
             self.misplaced_count + other.misplaced_count,
             tuple(ids[:MOST_MISPLACED_IDS]),
+            last.last_ms,
         )
 
 
 def _first(part: SectionSum) -> tuple[int, int]:
     # Copies that contradict each other can share an offset: which comes first is never left to chance.
     return part.first_offset or 0, part.first_ms or 0
+
+
+def _last(part: SectionSum) -> tuple[int, int]:
+    return part.last_offset or 0, part.last_ms or 0
 
 
 Sums = dict[SectionKey, SectionSum]
@@ -111,14 +117,16 @@ def added_up(parts: Iterable[StateSums]) -> StateSums:
 def _file_sum(records: list[SectionRecord]) -> SectionSum:
     placed = [(r.offset, r.recorded_ms or 0, r.recorded_ms) for r in records if r.offset is not None]
     first_offset, _, first_ms = min(placed, default=(None, 0, None))
+    last_offset, _, last_ms = max(placed, default=(None, 0, None))
     misplaced = [r.transactional_id for r in records if r.is_misplaced]
     return SectionSum(
         first_offset,
         first_ms,
-        max(placed)[0] if placed else None,
+        last_offset,
         sum(r.is_undecodable for r in records),
         len(misplaced),
         tuple(sorted({name for name in misplaced if name is not None})[:MOST_MISPLACED_IDS]),
+        last_ms,
     )
 
 
@@ -133,6 +141,7 @@ def sections_of(sums: Sums, files: Iterable[StateFile]) -> list[StateSection]:
             state_partition=file.partition,
             file_base_offset=file.file_base_offset,
             end_offset=file.end_offset,
+            log_dir=file.log_dir,
             **sums.get((file.input_id, file.section_index), SectionSum())._asdict(),
         )
         for file in files

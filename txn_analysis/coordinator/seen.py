@@ -9,17 +9,19 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from txn_analysis.coordinator.coverage import StateEvidence, state_evidence_of
-from txn_analysis.coordinator.fit import Fit, MarkerSums, fit_of, state_at_hand, sums_of_producer
+from txn_analysis.coordinator.fit import Fit, MarkerSums, fit_of
 from txn_analysis.coordinator.history import in_order
+from txn_analysis.coordinator.marker_checks import sums_of_producer
 from txn_analysis.coordinator.sections import console_sections, sections_of, sums_of
+from txn_analysis.coordinator.state_at_hand import state_at_hand
 from txn_analysis.coordinator.view import Views, views_of
 from txn_analysis.logic import is_before
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from txn_analysis.coordinator.end_markers import EndMarker
-    from txn_analysis.coordinator.fit import StateAtHand
+    from txn_analysis.coordinator.state_at_hand import StateAtHand
     from txn_analysis.coordinator.state_records import StateRecords
     from txn_analysis.coordinator.view import Markers
     from txn_analysis.kafka.transactions import OpenTransaction, PartitionView, StateRecord, TopicPartition
@@ -64,14 +66,20 @@ def sums_of_all(
     known: Mapping[int, Sequence[Sequence[StateRecord]]],
     at_hand: StateAtHand,
     opened: Iterable[OpenTransaction],
+    version_2: Collection[int] | None = None,
 ) -> MarkerSums:
-    """What all markers say of the state; nothing where nothing open depends on it."""
+    """What all markers say of the state; nothing where nothing open depends on it.
+
+    `version_2` are the producers that show transaction version 2; None where the markers are all that there are.
+    """
     of_producer: defaultdict[int, dict[TopicPartition, Sequence[EndMarker]]] = defaultdict(dict)
     for (where, producer_id), own in markers.items():
         of_producer[producer_id][where] = own
     asked, sums = {transaction.producer_id for transaction in opened}, MarkerSums()
     for producer_id, places in of_producer.items() if asked else ():
-        sums = sums.plus(sums_of_producer(producer_id, places, known.get(producer_id, ()), at_hand, asked))
+        is_version_2 = None if version_2 is None else producer_id in version_2
+        histories = known.get(producer_id, ())
+        sums = sums.plus(sums_of_producer(producer_id, places, histories, at_hand, asked, is_version_2=is_version_2))
     return sums
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.coordinator.chain import StateRows
@@ -79,7 +79,7 @@ class StateRecords:
 
     def state_rows(self) -> dict[int, StateRows]:
         """All records of each partition of the state."""
-        found: defaultdict[int, StateRows] = defaultdict(StateRows)
+        found: defaultdict[int, StateRows] = defaultdict(partial(StateRows, self.settings.as_of_ms))
         for row in self.rows:
             number, order = self._place(row)
             if number is not None:

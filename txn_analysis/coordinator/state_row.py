@@ -96,7 +96,10 @@ _LISTED = StateRow._fields.index("topic_partitions")
 
 
 class StateFile(NamedTuple):
-    """One dumped or copied file of one partition of the state; `end_offset` is the one after its last batch."""
+    """One dumped or copied file of one partition of the state.
+
+    `end_offset` is the one after its last batch; `log_dir` the log directory that it lies in, None for a dump.
+    """
 
     input_id: str
     section_index: int
@@ -104,6 +107,7 @@ class StateFile(NamedTuple):
     partition: int
     file_base_offset: int
     end_offset: int | None
+    log_dir: str | None = None
 
 
 @dataclass(frozen=True)

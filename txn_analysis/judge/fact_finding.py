@@ -154,7 +154,7 @@ def _state_reach(case: Case, leader_epoch: int | None) -> StateReach:
     deciding = [p for p in state.expected if p.is_seen] if known is None else [] if holder is None else [holder]
     bound_ms = plus(before_ms, settings.max_clock_skew_ms)
     is_behind = bound_ms is not None and any(possible(more(bound_ms, p.moment_ms)) for p in deciding)
-    end_ms = None if holder is None else holder.moment_ms
+    end_ms = None if holder is None else latest(holder.moment_ms, holder.log_dir_end_ms)
     return StateReach(
         is_unbounded=must_reach and before_ms is None,
         is_behind=must_reach and is_behind,
@@ -174,8 +174,12 @@ def _gaps(case: Case) -> list[str]:
     if case.known is not None:
         if case.holder is None:
             return ["the partition that holds the id is not in the capture"]
-        return case.holder.gaps(holes_waived=waived, since_ms=case.since_ms)
-    gaps, before_ms = state.gaps(holes_waived=waived), case.opened.appended_before_ms
+        gaps = case.holder.gaps(holes_waived=waived, since_ms=case.since_ms)
+        return [*gaps, *state.fit.unconfirmed(is_known=True)]
+    gaps = [*state.gaps(holes_waived=waived), *state.fit.unconfirmed(is_known=False)]
+    if state.count.larger is not None:
+        gaps.append(f"its ids fit {state.count.larger} partitions as well as {state.count.used}")
+    before_ms = case.opened.appended_before_ms
     first_ms = [p.chain.first_moment_ms for p in state.expected]
     if before_ms is not None and not any(ms is not None and ms < before_ms for ms in first_ms):
         gaps.append("__transaction_state begins after the data: it may have been made again")

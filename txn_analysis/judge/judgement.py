@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.assurances import disproved_by_loss, disproved_by_state, given, without
@@ -84,7 +84,7 @@ def judgements_of(
         moments: when the files were copied.
     """
 
-    def judged_without(untrue: Disproved) -> list[Judgement]:
+    def judged_without(untrue: Disproved, state: StateEvidence) -> list[Judgement]:
         found, believed = [], without(settings, untrue)
         for transaction in opened:
             known, partition = views.get(transaction.key), partitions[transaction.topic_partition]
@@ -94,10 +94,14 @@ def judgements_of(
         return found
 
     by_state = disproved_by_state(state.fit)
-    judged = judged_without(by_state)
+    judged = judged_without(by_state, state)
     by_loss = disproved_by_loss(judged, partitions.values())
-    # Once more: a word that is not true counts for nothing, and is asked for nowhere.
-    judged = judged_without(by_state | by_loss) if by_loss else judged
+    # Once more: a word that is not true counts for nothing, and is asked for nowhere; one that is counts for all.
+    if by_loss:
+        judged = judged_without(by_state | by_loss, state)
+    elif settings.no_records_lost and state.fit.sums.more_if_nothing_was_lost.marker_count:
+        fit = replace(state.fit, sums=state.fit.sums.if_nothing_was_lost)
+        judged = judged_without(by_state, replace(state, fit=fit))
     return Judgements(judged, given(settings, by_state | by_loss))
 
 

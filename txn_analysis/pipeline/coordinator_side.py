@@ -15,9 +15,10 @@ from pyspark.sql import functions as F
 
 from txn_analysis.coordinator.decisions import decisions_of
 from txn_analysis.coordinator.end_markers import ENDED_COLUMNS, markers_of
-from txn_analysis.coordinator.fit import MarkerSums, fit_of, state_at_hand
+from txn_analysis.coordinator.fit import MarkerSums, fit_of
 from txn_analysis.coordinator.marker_look import Look, looker
 from txn_analysis.coordinator.seen import fit_with, histories_of, state_seen, sums_of_all, views_with
+from txn_analysis.coordinator.state_at_hand import state_at_hand
 from txn_analysis.coordinator.state_records import StateRecords
 from txn_analysis.coordinator.state_row import StateRow
 from txn_analysis.kafka.sections import STATE
@@ -104,9 +105,9 @@ def _state_in_memory(
         lambda: _markers_of_decided(opened, known, markers, run.settings.max_clock_skew_ms),
     )
     sums = MarkerSums()
-    if at_hand.chains and opened and look.suspects:
-        own = _markers_of(look.suspects, markers)
-        sums = replace(sums_of_all(own, known, at_hand, opened), confirmed_count=look.confirmed_count)
+    if at_hand.chains and opened:
+        own = _markers_of(suspects, markers) if (suspects := look.suspects) else {}
+        sums = look.completing(sums_of_all(own, known, at_hand, opened, look.version_2))
     fit = fit_of(
         sums,
         misplaced=state.misplaced,
@@ -150,7 +151,7 @@ def _on_spark(
     run: Run, opened: Sequence[OpenTransaction], followed: Followed, markers: DataFrame, states: DataFrame
 ) -> CoordinatorSide:
     state, views = in_parallel(
-        partial(state_evidence, states, run.evidence, followed, run.state_count),
+        partial(state_evidence, states, run.evidence, followed, run.state_count, run.settings.as_of_ms),
         lambda: _views(run, opened, markers, states) if opened else {},
     )
     asked = {transaction.producer_id for transaction in opened}

@@ -7,17 +7,28 @@ is left is read by the pure functions of `coordinator.fit`, and only sums travel
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import Window
+from pyspark.sql import Column, Window
 from pyspark.sql import functions as F
 
-from txn_analysis.coordinator.end_markers import COMMIT, EndMarker
-from txn_analysis.coordinator.fit import DECIDED_WITHIN_MS, MarkerSums, sums_of_producer
+from txn_analysis.coordinator.end_markers import ABORT, COMMIT, EndMarker
+from txn_analysis.coordinator.fit import MarkerSums
 from txn_analysis.coordinator.history import by_id, in_order
-from txn_analysis.kafka.transactions import COMPLETE_COMMIT, COMPLETED, NAMED, PREPARE_COMMIT, TopicPartition
+from txn_analysis.coordinator.marker_checks import Producer, Said, sums_of_producer
+from txn_analysis.coordinator.state_at_hand import DECIDED_WITHIN_MS
+from txn_analysis.kafka.transactions import (
+    COMPLETE_ABORT,
+    COMPLETE_COMMIT,
+    COMPLETED,
+    NAMED,
+    PREPARE_COMMIT,
+    PREPARED,
+    TopicPartition,
+)
 from txn_analysis.logic import UNBOUNDED_MS
 from txn_analysis.pipeline.on_spark.state import PICKLED, histories, named_ids, records_in, told
 from txn_analysis.storage.on_spark.types import spark_struct
@@ -26,13 +37,18 @@ from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-    from txn_analysis.coordinator.fit import StateAtHand
+    from txn_analysis.coordinator.state_at_hand import StateAtHand
 
 PLACE = ("topic", "partition", "producer_id")
 _HOMES = spark_struct(
-    state_partition=INT, last_moment_ms=BIGINT, gap_end_ms=BIGINT, leader_epoch=INT, is_export=BOOLEAN
+    state_partition=INT,
+    last_moment_ms=BIGINT,
+    last_until_as_of_ms=BIGINT,
+    gap_end_ms=BIGINT,
+    leader_epoch=INT,
+    is_export=BOOLEAN,
 )
 
 
@@ -52,13 +68,13 @@ def end_markers(ended: DataFrame, health: DataFrame) -> DataFrame:
         F.col("end_producer_epoch").alias("producer_epoch"),
         "coordinator_epoch",
         F.lit(True).alias("has_data"),
+        F.col("max_producer_epoch").alias("data_epoch"),
     )
     found = health.select("topic", "partition", F.explode("bare_markers").alias("m"))
     epochs = ("m.producer_epoch", "m.coordinator_epoch")
     named = (F.col("m.marker").alias("kind"), F.col("m.timestamp_ms").alias("at_ms"))
-    bare = found.select(
-        "topic", "partition", "m.producer_id", "m.offset", *named, *epochs, F.lit(False).alias("has_data")
-    )
+    of_data = F.lit(False).alias("has_data"), F.lit(None).cast("int").alias("data_epoch")
+    bare = found.select("topic", "partition", "m.producer_id", "m.offset", *named, *epochs, *of_data)
     return of_ended.unionByName(bare)
 
 
@@ -76,32 +92,45 @@ def markers_in(row: dict[str, Any]) -> list[EndMarker]:
 
 
 def marker_sums(markers: DataFrame, states: DataFrame, state: StateAtHand, asked: Collection[int]) -> MarkerSums:
-    """What the COMMIT markers of all logs say of the state, see `coordinator.fit`.
+    """What the end markers of all logs say of the state, see `coordinator.marker_checks`.
 
     In: `markers`, see `end_markers`; `states`, the records that are evidence; `asked`, producer ids of open
-    transactions. Collects one sum for each producer that has a marker without a decision where there might be one.
+    transactions. Collects one sum for each producer that has a marker which may speak against the state, and for each
+    task.
     """
-    commits = markers.where(F.col("kind") == COMMIT)
-    unserved = _without_decision(commits, states, state)
-    suspects = _that_may_speak(unserved, states, state).select(*PLACE).distinct().persist()
+    not_aborts = markers.where(F.col("kind").isNull() | (F.col("kind") == COMMIT))
+    decided = _decided(states)
+    unserved = _with_homes(_unserved(not_aborts, decided, state), states, state).persist()
+    may_be_later = _with_homes(not_aborts, states, state).where(_may_be_later(state))
+    speaking = unserved.where(_may_contradict(state)).select("producer_id")
+    speaking = speaking.unionByName(may_be_later.select("producer_id")).distinct()
+    # Of these producers every marker: any of them may show transaction version 2.
+    suspects = markers.join(F.broadcast(speaking), "producer_id", "left_semi").select(*PLACE).distinct().persist()
     try:
         groups = with_markers(suspects, markers)
         producers = suspects.select("producer_id").distinct()
         records = histories(producers, states).groupBy("asked_producer_id")
         found = groups.groupBy("producer_id").cogroup(records).applyInArrow(_summer(state, frozenset(asked)), PICKLED)
         sums = _added_up(told(found.mapInArrow(_add_up, PICKLED)))
-        if not sums.contradicted_count:
+        of_unknown = unserved.where(F.col("state_partition").isNull() & (F.col("kind") == COMMIT))
+        sums = sums.plus(_added_up(told(of_unknown.mapInArrow(_excuser(state), PICKLED))))
+        commits = not_aborts.where(F.col("kind") == COMMIT)
+        sums = replace(sums, is_tested=not commits.where(_is_tested(state)).isEmpty())
+        if sums.excused is not None or sums.is_tested:
+            sums = replace(sums, is_sure=sums.is_sure or _is_any_sure(not_aborts, decided, state))
+        if not sums.against.marker_count and not sums.more_if_nothing_was_lost.marker_count:
             return sums
-        # Only where something contradicts, how much confirms decides anything.
+        # Only where something contradicts, how much is confirmed decides anything.
         others = commits.join(F.broadcast(suspects), list(PLACE), "left_anti")
-        confirmed_count = others.count() - _without_decision(others, states, state).count()
+        confirmed_count = others.count() - _unserved(others, decided, state).count()
         return sums.plus(MarkerSums(confirmed_count))
     finally:
         suspects.unpersist()
+        unserved.unpersist()
 
 
-def _decided_commits(states: DataFrame) -> DataFrame:
-    """One row per commit and partition: from when to when its marker can have been written, at the latest."""
+def _decided(states: DataFrame) -> DataFrame:
+    """One row per decision and partition, see `marker_checks.Decided`; `next_ms` NULL where its id has no next one."""
     in_order_of_id = Window.partitionBy("transactional_id").orderBy("record_order")
     columns = ("transactional_id", "record_order", "state", "recorded_ms", "last_update_ms", "topic_partitions")
     known = states.where(F.col("transactional_id").isNotNull())
@@ -110,62 +139,115 @@ def _decided_commits(states: DataFrame) -> DataFrame:
     rows = once.dropDuplicates(["transactional_id", "record_order"]).select(
         "*", F.lead(moment, 1).over(in_order_of_id).alias("n1"), F.lead(moment, 2).over(in_order_of_id).alias("n2")
     )
-    commits = rows.where(F.col("state") == PREPARE_COMMIT)
-    return commits.select(
-        F.explode(F.array_distinct("producer_ids")).alias("producer_id"),
-        F.explode("topic_partitions").alias("tp"),
-        F.greatest("recorded_ms", "last_update_ms").alias("prepared_ms"),
-        F.coalesce(_completed_ms(), F.lit(UNBOUNDED_MS)).alias("completed_ms"),
-    ).select("producer_id", "tp.topic", "tp.partition", "prepared_ms", "completed_ms")
-
-
-def _completed_ms() -> Column:
-    """When the Complete record was written at the latest, as `history.written_by_ms`; NULL where nothing tells."""
-    after = F.when(~F.col("n2.state").isin(*COMPLETED), F.greatest("n2.recorded_ms", "n2.last_update_ms"))
-    dumped = F.when(F.col("n1.recorded_ms").isNotNull(), F.greatest("n1.recorded_ms", "n1.last_update_ms"))
-    return F.when(F.col("n1.state") == COMPLETE_COMMIT, F.coalesce(dumped, after))
-
-
-def _without_decision(commits: DataFrame, states: DataFrame, state: StateAtHand) -> DataFrame:
-    skew_ms = state.max_clock_skew_ms
-    decided = _decided_commits(states)
-    is_its_own = (
-        (commits["producer_id"] == decided["producer_id"])
-        & (commits["topic"] == decided["topic"])
-        & (commits["partition"] == decided["partition"])
-        & (decided["prepared_ms"] <= commits["at_ms"] + skew_ms)
-        & (commits["at_ms"] - skew_ms <= decided["completed_ms"])
+    is_its_own = F.col("n1.state") == F.when(F.col("state") == PREPARE_COMMIT, COMPLETE_COMMIT).otherwise(
+        COMPLETE_ABORT
     )
-    return commits.join(decided, is_its_own, "left_anti")
+    next_ms = F.when(F.col("n1").isNotNull(), F.coalesce(_next_ms(), F.lit(UNBOUNDED_MS)))
+    return (
+        rows.where(F.col("state").isin(*PREPARED))
+        .select(
+            F.when(F.col("state") == PREPARE_COMMIT, COMMIT).otherwise(ABORT).alias("decided_kind"),
+            F.explode(F.array_distinct("producer_ids")).alias("producer_id"),
+            "topic_partitions",
+            F.greatest("recorded_ms", "last_update_ms").alias("prepared_ms"),
+            next_ms.alias("next_ms"),
+            F.when(is_its_own, next_ms).otherwise(F.lit(UNBOUNDED_MS)).alias("completed_ms"),
+        )
+        .withColumn("tp", F.explode("topic_partitions"))
+        .select("decided_kind", "producer_id", "tp.topic", "tp.partition", "prepared_ms", "next_ms", "completed_ms")
+    )
 
 
-def _that_may_speak(unserved: DataFrame, states: DataFrame, state: StateAtHand) -> DataFrame:
-    """The markers that may contradict the state, or be later than it: a rough look; `coordinator.fit` looks exactly."""
-    spark, skew_ms = unserved.sparkSession, state.max_clock_skew_ms
-    since_ms = -UNBOUNDED_MS if state.known_since_ms is None else state.known_since_ms
+def _next_ms() -> Column:
+    """When the next record was written at the latest, as `history.written_by_ms`; NULL where nothing tells."""
+    after = F.when(~F.col("n2.state").isin(*COMPLETED), F.greatest("n2.recorded_ms", "n2.last_update_ms"))
+    is_dated = F.col("n1.recorded_ms").isNotNull() | ~F.coalesce(F.col("n1.state").isin(*COMPLETED), F.lit(False))
+    return F.coalesce(F.when(is_dated, F.greatest("n1.recorded_ms", "n1.last_update_ms")), after)
+
+
+def _is_served(markers: DataFrame, decided: DataFrame, until: Column, state: StateAtHand) -> Column:
+    """A marker can be that of a decision up to a moment; of either kind where none is printed."""
+    skew_ms = state.max_clock_skew_ms
+    is_in_its_place = [markers[column] == decided[column] for column in PLACE]
+    is_kind = markers["kind"].isNull() | (markers["kind"] == decided["decided_kind"])
+    is_in_time = (decided["prepared_ms"] <= markers["at_ms"] + skew_ms) & (markers["at_ms"] - skew_ms <= until)
+    return reduce(Column.__and__, is_in_its_place, is_kind & is_in_time)
+
+
+def _unserved(markers: DataFrame, decided: DataFrame, state: StateAtHand) -> DataFrame:
+    """The markers for which the state has no decision; of unprinted kind also those whose decision is an id's last."""
+    until = F.when(markers["kind"].isNull(), decided["next_ms"]).otherwise(decided["completed_ms"])
+    return markers.join(decided, _is_served(markers, decided, until, state), "left_anti")
+
+
+def _is_any_sure(markers: DataFrame, decided: DataFrame, state: StateAtHand) -> bool:
+    """As `MarkerSums.is_sure`."""
+    return not markers.join(decided, _is_served(markers, decided, decided["next_ms"], state), "left_semi").isEmpty()
+
+
+def _excuser(state: StateAtHand) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Of COMMIT markers of unknown producers, what those are excused from that show transaction version 2 themselves.
+
+    Where another marker of their producer shows it, all are asked again with it: see `marker_sums`.
+    """
+
+    def excuse(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        sums = MarkerSums()
+        for part in parts:
+            for row in part.select([*PLACE, *EndMarker._fields]).to_pylist():
+                where = TopicPartition(row["topic"], row["partition"])
+                marker = EndMarker._make([row[name] for name in EndMarker._fields])
+                producer = Producer.of(row["producer_id"], (), state, is_version_2=marker.is_of_version_2)
+                if producer.said(marker, where) is Said.EXCUSED:
+                    sums = sums.plus(MarkerSums(excused=producer.witness(marker, where)))
+        yield pa.record_batch({"pickled": pa.array([pickle.dumps(sums)], pa.binary())})
+
+    return excuse
+
+
+def _with_homes(markers: DataFrame, states: DataFrame, state: StateAtHand) -> DataFrame:
+    """Markers, each with what is known of the partitions of the state that name its producer; NULL where none does."""
     homes = states.select(F.explode(named_ids(*NAMED)).alias("producer_id"), "state_partition").distinct()
-    placed = homes.join(F.broadcast(_homes(spark, state)), "state_partition", "left")
-    rows = unserved.join(placed, "producer_id", "left")
-    at_ms = F.col("at_ms")
-    is_young = at_ms >= since_ms
+    placed = homes.join(F.broadcast(_homes(markers.sparkSession, state)), "state_partition", "left")
+    return markers.join(placed, "producer_id", "left")
+
+
+def _may_contradict(state: StateAtHand) -> Column:
+    """A COMMIT marker without a decision may contradict the state: roughly; `coordinator.marker_checks` is exact."""
+    at_ms, skew_ms = F.col("at_ms"), state.max_clock_skew_ms
+    is_young = at_ms >= (-UNBOUNDED_MS if state.known_since_ms is None else state.known_since_ms)
     is_whole = F.col("gap_end_ms").isNull() | (F.col("gap_end_ms") < at_ms - DECIDED_WITHIN_MS)
     is_ahead = F.col("coordinator_epoch") > F.col("leader_epoch")
     is_reached = F.col("last_moment_ms") >= at_ms + skew_ms
-    is_later = F.col("last_moment_ms").isNull() | (F.col("last_moment_ms") + skew_ms < at_ms)
-    last = [chain.last_moment_ms for chain in state.chains.values() if chain.last_moment_ms is not None]
     gaps = [chain.gap_end_ms for chain in state.chains.values() if chain.gap_end_ms is not None]
-    is_kept = is_young | (at_ms - DECIDED_WITHIN_MS > max(gaps, default=-UNBOUNDED_MS // 2))
-    is_after_all = is_young & (at_ms > max(last, default=-UNBOUNDED_MS // 2) + skew_ms)
-    of_unknown = (F.lit(state.is_whole) & is_kept) | is_after_all
-    of_known = (is_reached & (F.coalesce(is_ahead, F.lit(False)) | is_whole | F.col("is_export"))) | is_later
-    return rows.where(
-        F.when(F.col("state_partition").isNull(), of_unknown).otherwise(F.coalesce(of_known, F.lit(True)))
-    )
+    is_after_gaps = at_ms - DECIDED_WITHIN_MS > max(gaps, default=-UNBOUNDED_MS // 2)
+    epochs = [chain.leader_epoch for chain in state.chains.values() if chain.leader_epoch is not None]
+    is_ahead_of_all = F.col("coordinator_epoch") > max(epochs, default=-1)
+    shows_version_2 = F.col("producer_epoch") > F.col("data_epoch")
+    is_kept = is_after_gaps | (is_young & (is_ahead_of_all | ~shows_version_2))
+    of_unknown = F.lit(state.is_whole) & F.coalesce(is_kept, F.lit(True))
+    of_known = is_reached & (F.coalesce(is_ahead, F.lit(False)) | is_whole | F.col("is_export"))
+    return F.when(F.col("state_partition").isNull(), of_unknown).otherwise(F.coalesce(of_known, F.lit(True)))
+
+
+def _may_be_later(state: StateAtHand) -> Column:
+    """A marker may be later than all that the state holds of it: roughly, as `_may_contradict`."""
+    at_ms, skew_ms = F.col("at_ms"), state.max_clock_skew_ms
+    ends = [chain.last_until_as_of_ms for chain in state.chains.values()]
+    newest_ms = max((ms for ms in ends if ms is not None), default=-UNBOUNDED_MS // 2)
+    of_known = F.col("last_until_as_of_ms").isNull() | (F.col("last_until_as_of_ms") + skew_ms < at_ms)
+    return F.when(F.col("state_partition").isNull(), at_ms > newest_ms + skew_ms).otherwise(of_known)
+
+
+def _is_tested(state: StateAtHand) -> Column:
+    """As `StateAtHand.is_tested_by`, of the column `at_ms`."""
+    at_ms = F.col("at_ms")
+    return reduce(Column.__or__, ((at_ms > first) & (at_ms < end) for first, end in state.kept), F.lit(False))
 
 
 def _homes(spark: SparkSession, state: StateAtHand) -> DataFrame:
     rows = [
-        (n, chain.last_moment_ms, chain.gap_end_ms, chain.leader_epoch, n in state.exports)
+        (n, chain.last_moment_ms, chain.last_until_as_of_ms, chain.gap_end_ms, chain.leader_epoch, n in state.exports)
         for n, chain in sorted(state.chains.items())
     ]
     return spark.createDataFrame(rows, _HOMES)

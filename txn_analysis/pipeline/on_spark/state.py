@@ -7,7 +7,7 @@ its tasks and in the pure core alike.
 from __future__ import annotations
 
 import pickle
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -114,31 +114,36 @@ def _sum_up_ids(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def state_evidence(
-    states: DataFrame, evidence: Evidence, partitions: Iterable[PartitionView], count: StateCount
+    states: DataFrame,
+    evidence: Evidence,
+    partitions: Iterable[PartitionView],
+    count: StateCount,
+    as_of_ms: int | None,
 ) -> StateEvidence:
     """How much of `__transaction_state` the judged capture holds.
 
     In: `states`, the records that are evidence; `partitions`, all whose logs were followed; `count`, of the partitions
-    of the state. Collects one sum for each state file and task, and one chain for each partition of the state.
+    of the state; `as_of_ms`, the moment of the copy where the operator states it. Collects one sum for each state file
+    and task, and one chain for each partition of the state.
     """
     files = StateFiles.of(evidence.section_rows)
     sums, chains = in_parallel(
         lambda: _sums(states) if files.has_own_records else StateSums({}, {}),
-        lambda: _chains(states) if files.has_own_records else {},
+        lambda: _chains(states, as_of_ms) if files.has_own_records else {},
     )
     return state_evidence_of(
         count, sections_of(sums.files, files.own), console_sections(sums.console), chains, partitions
     )
 
 
-def _chains(states: DataFrame) -> dict[int, StateChain]:
+def _chains(states: DataFrame, as_of_ms: int | None) -> dict[int, StateChain]:
     known = states.where(F.col("state_partition").isNotNull()).select(*_CHAINED)
-    return dict(told(known.groupBy("state_partition").applyInArrow(_chain, PICKLED)))
+    return dict(told(known.groupBy("state_partition").applyInArrow(partial(_chain, as_of_ms), PICKLED)))
 
 
-def _chain(records: pa.Table) -> pa.Table:
+def _chain(as_of_ms: int | None, records: pa.Table) -> pa.Table:
     """All records of one partition of the state, of all captures."""
-    rows, number = StateRows(), records["state_partition"][0].as_py()
+    rows, number = StateRows(as_of_ms), records["state_partition"][0].as_py()
     for row in records.to_pylist():
         rows.add(StateRow.of(row), tuple(row["record_order"].values()))
     return pa.table({"pickled": pa.array([pickle.dumps((number, rows.chain()))], pa.binary())})

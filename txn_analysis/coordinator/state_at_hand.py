@@ -1,0 +1,103 @@
+"""What of the state can confirm or contradict an end marker of the logs: its chains, and what they cannot have lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from txn_analysis.logic import UNBOUNDED_MS, is_before, minus, more, plus, proven
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from txn_analysis.coordinator.chain import StateChain
+    from txn_analysis.coordinator.coverage import StateEvidence
+    from txn_analysis.settings import Settings
+
+# How long before its marker a decision is looked for: what is lost earlier cannot have held it.
+DECIDED_WITHIN_MS = 60_000
+
+
+@dataclass(frozen=True)
+class StateAtHand:
+    """What of the state can confirm or contradict a marker.
+
+    Attributes:
+        chains: by number, the partitions of the state that were given.
+        is_whole: all partitions were given, and no larger count of partitions fits the ids.
+        exports: numbers of those for which only a console export speaks.
+        is_export_complete: the operator says that the exports are complete.
+        max_clock_skew_ms: by how much two brokers' clocks may differ.
+        known_since_ms: an id that was last used before this moment may have been forgotten.
+    """
+
+    chains: Mapping[int, StateChain]
+    is_whole: bool
+    exports: frozenset[int]
+    is_export_complete: bool
+    max_clock_skew_ms: int
+    known_since_ms: int | None
+
+    def reaches(self, partition: int | None, at_ms: int) -> bool:
+        """A partition of the state speaks of a time after a moment."""
+        chain = self.chains.get(-1 if partition is None else partition)
+        last_ms = None if chain is None else chain.last_moment_ms
+        return last_ms is not None and last_ms >= at_ms + self.max_clock_skew_ms
+
+    def is_whole_around(self, partition: int, marker_ms: int, *, if_nothing_was_lost: bool = False) -> bool:
+        """Nothing that led to a marker can be gone from a partition, by compaction or with an old leader's tail."""
+        gap_end_ms = self.chains[partition].gap_end_ms
+        has_gap = gap_end_ms is not None and gap_end_ms >= marker_ms - DECIDED_WITHIN_MS
+        return not has_gap and (if_nothing_was_lost or not self.may_be_cut(partition, marker_ms))
+
+    def may_be_cut(self, partition: int, marker_ms: int) -> bool:
+        """What led to a marker may have been the tail of an old leader.
+
+        A new leader takes only what was recorded after the last record that is left of the one before.
+        """
+        since_ms, tails = marker_ms - DECIDED_WITHIN_MS, self.chains[partition].lost_tails
+        return any(tail.may_touch(since_ms, marker_ms, self.max_clock_skew_ms) for tail in tails)
+
+    def is_tested_by(self, marker_ms: int) -> bool:
+        """A commit of this moment is one that some partition would have kept: later than its gaps, before its end."""
+        return any(first_ms < marker_ms < end_ms for first_ms, end_ms in self.kept)
+
+    @cached_property
+    def kept(self) -> list[tuple[int, int]]:
+        """From when to when each partition has all that was recorded."""
+        return [
+            (-UNBOUNDED_MS if chain.gap_end_ms is None else chain.gap_end_ms, chain.last_moment_ms)
+            for chain in self.chains.values()
+            if chain.last_moment_ms is not None
+        ]
+
+    def is_ahead_of_all(self, coordinator_epoch: int | None) -> bool:
+        """A coordinator epoch is above every leader epoch of the whole state: the state is another cluster's."""
+        epochs = [chain.leader_epoch for chain in self.chains.values()]
+        return self.is_whole and all(proven(more(coordinator_epoch, epoch)) for epoch in epochs)
+
+    def is_before_end(self, partitions: Iterable[int], at_ms: int) -> bool:
+        """A moment is not later than everything that some partitions hold; one without any moment counts as behind.
+
+        What is later than the stated moment of the copy does not count.
+        """
+        ends = (plus(self.chains[n].last_until_as_of_ms, self.max_clock_skew_ms) for n in partitions)
+        return any(ms is not None and at_ms <= ms for ms in ends)
+
+    def may_have_expired(self, at_ms: int) -> bool:
+        """The transactional id of a commit may have been forgotten since, and compacted away."""
+        return is_before(at_ms, self.known_since_ms)
+
+
+def state_at_hand(state: StateEvidence, settings: Settings, newest_ms: int | None) -> StateAtHand:
+    """What of the state was given, as far as it can confirm or contradict a marker."""
+    given = {p.state_partition: p for p in state.expected if p.is_seen}
+    return StateAtHand(
+        chains={number: partition.chain for number, partition in given.items()},
+        is_whole=len(given) == state.expected_count and state.count.larger is None,
+        exports=frozenset(number for number, partition in given.items() if partition.is_console),
+        is_export_complete=settings.transaction_state_complete,
+        max_clock_skew_ms=settings.max_clock_skew_ms,
+        known_since_ms=minus(newest_ms, settings.transactional_id_expiration_ms),
+    )
