@@ -9,6 +9,7 @@ import pytest
 from tests.cli.stubs import raising
 from tests.report import rows
 from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.judge.outcome import CLEAR_SIGHT
 from txn_analysis.questions import kafka_transactions as queries
 from txn_analysis.questions.filters import Filters
 from txn_analysis.report.answer import Answer, Column
@@ -46,7 +47,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             current_states=lambda *ids: ["states", *ids],
             as_of_ms=rows.AS_OF_MS,
             has_state=True,
-            has_logs=True,
+            sight=CLEAR_SIGHT,
             run=RunRecord.of(rows.run(cluster="east")),
         )
 

@@ -155,8 +155,8 @@ def test_which_markers_speak(markers: list[EndMarker], expected: tuple[int, int]
         ),
         pytest.param(
             replace(with_home(gap_end_ms=END_MS, leader_epoch=4), known_since_ms=AT_MS + 1),
-            SILENT,
-            id="compacted-and-its-id-may-have-expired",
+            CONTRADICTED,
+            id="an-id-that-is-there-has-not-expired",
         ),
         pytest.param(replace(ALL_GIVEN, chains={HOME: WHOLE}, is_whole=False), CONTRADICTED, id="only-its-home-given"),
         pytest.param(replace(ALL_GIVEN, chains={0: WHOLE}, is_whole=False), SILENT, id="its-home-not-given"),
@@ -164,6 +164,12 @@ def test_which_markers_speak(markers: list[EndMarker], expected: tuple[int, int]
 )
 def test_what_contradicts_the_state_for_a_known_id(state: StateAtHand, expected: tuple[int, int]) -> None:
     assert counts(told(MARKER, state=state)) == expected
+
+
+def test_what_was_recorded_of_an_id_that_expired_may_be_compacted_away() -> None:
+    state = replace(with_home(gap_end_ms=END_MS, leader_epoch=4), known_since_ms=AT_MS + 1)
+    removed = [*NEVER_HERE, record(None, END_MS - 1)._replace(is_tombstone=True)]
+    assert counts(told(MARKER, history=removed, state=state)) == SILENT
 
 
 @pytest.mark.parametrize(
@@ -209,11 +215,11 @@ def test_a_producer_outlasts_compaction_until_its_id_rotates(
 
 COMPACTED = with_home(0, gap_end_ms=END_MS)
 VERSION_2 = MARKER._replace(data_epoch=2)
+HUNG_MS = AT_MS - DECIDED_WITHIN_MS - SKEW_MS - 1
 
 
 def test_a_producer_of_version_2_rotates_at_any_epoch() -> None:
-    sums = told(VERSION_2, history=None, state=COMPACTED)
-    assert (counts(sums), sums.excused) == (SILENT, witness(7))
+    assert counts(told(VERSION_2, history=None, state=COMPACTED)) == SILENT
 
 
 @pytest.mark.parametrize(
@@ -225,9 +231,7 @@ def test_a_producer_of_version_2_rotates_at_any_epoch() -> None:
     ],
 )
 def test_what_does_not_show_version_2(markers: list[EndMarker]) -> None:
-    sums = told(*markers, history=None, state=COMPACTED)
-    assert sums.against.marker_count
-    assert sums.excused is None
+    assert told(*markers, history=None, state=COMPACTED).against.marker_count
 
 
 @pytest.mark.parametrize(
@@ -255,25 +259,39 @@ def test_a_leaders_lost_tail_is_no_excuse_if_nothing_was_ever_lost() -> None:
     assert (counts(sums), counts(sums.if_nothing_was_lost)) == (SILENT, CONTRADICTED)
 
 
+UNPRINTED = MARKER._replace(kind=None)
+
+
 @pytest.mark.parametrize(
-    ("marker", "state", "is_excused"),
+    ("history", "state", "is_doubt"),
     [
-        pytest.param(MARKER, ALL_GIVEN, False, id="its-kind-is-printed"),
-        pytest.param(MARKER._replace(kind=None), ALL_GIVEN, True, id="the-state-would-have-its-decision"),
-        pytest.param(MARKER._replace(kind=None), with_home(last_moment_ms=5), False, id="it-is-later-than-the-state"),
+        pytest.param(None, ALL_GIVEN, True, id="the-state-would-have-its-decision"),
+        pytest.param(None, COMPACTED, True, id="a-producer-of-version-1-outlasts-compaction"),
+        pytest.param(None, with_home(last_moment_ms=5), False, id="it-is-later-than-some-partition"),
+        pytest.param(NEVER_HERE, ALL_GIVEN, False, id="its-producer-is-known"),
     ],
 )
-def test_a_marker_of_unprinted_kind_contradicts_nothing_and_is_remembered(
-    marker: EndMarker, state: StateAtHand, *, is_excused: bool
+def test_a_marker_of_unprinted_kind_contradicts_nothing_and_is_a_doubt_for_the_unknown(
+    history: list[StateRecord] | None, state: StateAtHand, *, is_doubt: bool
 ) -> None:
-    sums = told(marker, state=state)
-    assert (sums.excused is not None) is is_excused
+    sums = told(UNPRINTED, history=history, state=state)
+    assert (counts(sums), sums.unprinted is not None) == (SILENT, is_doubt)
 
 
-def test_a_repetition_of_a_decided_marker_of_unprinted_kind_says_nothing() -> None:
-    decided = MARKER._replace(kind=None)
-    again = decided._replace(offset=51, at_ms=END_MS - 500, has_data=False)
-    assert told(decided, again, history=COMMITTED).excused is None
+@pytest.mark.parametrize(
+    ("marker", "history", "is_doubt"),
+    [
+        pytest.param(MARKER, None, True, id="a-commit"),
+        pytest.param(UNPRINTED, None, True, id="of-unprinted-kind"),
+        pytest.param(VERSION_2, None, True, id="version-2-and-nothing-was-compacted"),
+        pytest.param(MARKER, NEVER_HERE, False, id="its-producer-is-known"),
+    ],
+)
+def test_a_state_that_is_empty_in_places_says_nothing_unless_it_was_copied_last(
+    marker: EndMarker, history: list[StateRecord] | None, *, is_doubt: bool
+) -> None:
+    sums = told(marker, history=history, state=ending_at(None, 0))
+    assert (sums.unreached is not None) is is_doubt
 
 
 @pytest.mark.parametrize(
@@ -283,36 +301,30 @@ def test_a_repetition_of_a_decided_marker_of_unprinted_kind_says_nothing() -> No
         pytest.param([COMMITTED[1], record("Ongoing", AT_MS + 500)], True, id="any-record-is"),
         pytest.param(COMMITTED[:2], False, id="it-is-the-newest"),
         pytest.param(NEVER_HERE, False, id="nothing-was-decided"),
-    ],
-)
-@pytest.mark.parametrize("kind", [COMMIT, None])
-def test_what_confirms_a_marker_surely(history: list[StateRecord], kind: str | None, *, is_sure: bool) -> None:
-    assert told(MARKER._replace(kind=kind), history=history).is_sure is is_sure
-
-
-@pytest.mark.parametrize(
-    ("state", "is_tested"),
-    [
-        pytest.param(ALL_GIVEN, True, id="nothing-was-compacted"),
         pytest.param(
-            replace(ALL_GIVEN, chains={n: WHOLE._replace(gap_end_ms=AT_MS) for n in range(4)}),
-            False,
-            id="compacted-up-to-it",
+            [record("PrepareCommit", HUNG_MS), record("CompleteCommit", END_MS)], False, id="it-hung-for-hours"
         ),
-        pytest.param(with_home(gap_end_ms=END_MS), True, id="one-partition-is-not-compacted"),
         pytest.param(
-            replace(ALL_GIVEN, chains={n: WHOLE._replace(last_moment_ms=AT_MS) for n in range(4)}),
-            False,
-            id="the-state-ends-with-it",
+            [record("PrepareCommit", HUNG_MS + 1), record("CompleteCommit", END_MS)], True, id="a-minute-before"
         ),
     ],
 )
-def test_which_commits_test_the_state(state: StateAtHand, *, is_tested: bool) -> None:
-    assert told(MARKER, state=state).is_tested is is_tested
+def test_what_confirms_a_marker_surely(history: list[StateRecord], *, is_sure: bool) -> None:
+    assert {told(each, history=history).is_sure for each in (MARKER, UNPRINTED)} == {is_sure}
 
 
 EXPORTED = replace(ALL_GIVEN, exports=frozenset(range(4)), is_export_complete=True)
 NEW_ID = exported(record("Empty", 5, epoch=0))
+
+
+def late_in_export(first_ms: int) -> StateAtHand:
+    """The first record of some id in the export is of then."""
+    return replace(EXPORTED, chains={**EXPORTED.chains, 0: WHOLE._replace(export_gap_ms=first_ms)})
+
+
+def test_a_producer_of_version_2_may_have_rotated_before_an_exports_first_records() -> None:
+    assert counts(told(VERSION_2, history=None, state=late_in_export(END_MS))) == SILENT
+    assert counts(told(VERSION_2, history=None, state=EXPORTED)) == CONTRADICTED
 
 
 @pytest.mark.parametrize(
@@ -328,6 +340,9 @@ NEW_ID = exported(record("Empty", 5, epoch=0))
         ),
         pytest.param(None, EXPORTED, CONTRADICTED, id="nobody-has-the-producer"),
         pytest.param(None, replace(EXPORTED, is_export_complete=False), SILENT, id="nobody-has-it-in-some-export"),
+        pytest.param(
+            None, late_in_export(END_MS), CONTRADICTED, id="nobody-has-it-and-ids-begin-later-but-it-cannot-rotate"
+        ),
     ],
 )
 def test_what_a_console_export_contradicts(
@@ -417,23 +432,28 @@ def test_for_whom_it_counts(sums: MarkerSums, changes: dict[str, Any], speaks_ag
     assert {name for name, (i, known) in asked.items() if found.against(i, is_known=known)} == speaks_against
 
 
-UNTESTED = MarkerSums(excused=witness(9))
+MARKED = MarkerSums(has_marker=True)
 
 
 @pytest.mark.parametrize(
-    ("sums", "known", "unknown"),
+    ("sums", "is_copied_last", "known", "unknown"),
     [
-        pytest.param(MarkerSums(), False, False, id="no-marker-asks-for-it"),
-        pytest.param(UNTESTED, True, True, id="an-excused-marker-asks-for-all"),
-        pytest.param(replace(UNTESTED, confirmed_count=1), True, True, id="a-newest-decision-is-not-sure"),
-        pytest.param(replace(UNTESTED, is_sure=True), False, False, id="one-is-sure"),
-        pytest.param(MarkerSums(is_tested=True), False, True, id="a-commit-behind-the-gaps-asks-for-the-unknown"),
-        pytest.param(MarkerSums(is_tested=True, is_sure=True), False, False, id="and-is-confirmed"),
+        pytest.param(MarkerSums(), True, False, False, id="no-marker-tests-it"),
+        pytest.param(MARKED, True, True, True, id="it-surely-confirms-none"),
+        pytest.param(replace(MARKED, confirmed_count=1), True, True, True, id="a-newest-decision-is-not-sure"),
+        pytest.param(replace(MARKED, is_sure=True), True, False, False, id="one-is-sure"),
+        pytest.param(contradicted(9, 7), True, True, True, id="any-contradiction"),
+        pytest.param(MarkerSums(unprinted=witness(9)), True, False, True, id="of-unprinted-kind"),
+        pytest.param(MarkerSums(unreached=witness(9)), True, False, True, id="later-than-a-part-that-was-copied-last"),
+        pytest.param(MarkerSums(unreached=witness(9)), False, False, False, id="later-than-a-part-of-it"),
     ],
 )
-def test_who_needs_a_marker_that_is_surely_confirmed(sums: MarkerSums, *, known: bool, unknown: bool) -> None:
+def test_where_nothing_hangs_since_the_state_may_be_anothers(
+    sums: MarkerSums, *, is_copied_last: bool, known: bool, unknown: bool
+) -> None:
     found = fit(sums)
-    assert (bool(found.unconfirmed(is_known=True)), bool(found.unconfirmed(is_known=False))) == (known, unknown)
+    said = [bool(found.doubts(is_known=i, is_copied_last=is_copied_last)) for i in (True, False)]
+    assert said == [known, unknown]
 
 
 @pytest.mark.parametrize(
@@ -460,6 +480,7 @@ SUMS = st.builds(
     st.integers(0, 3),
     CONTRADICTIONS,
     CONTRADICTIONS,
+    st.none() | WITNESSES,
     st.none() | WITNESSES,
     st.none() | WITNESSES,
     st.booleans(),

@@ -52,8 +52,9 @@ FITTING: Tests = (
     test_fit.test_what_contradicts_the_state_for_a_producer_that_nobody_knows,
     test_fit.test_what_a_console_export_contradicts,
     test_fit.test_what_contradicts_the_state_for_an_unknown_producer_of_version_2,
-    test_fit.test_who_needs_a_marker_that_is_surely_confirmed,
-    test_fit.test_which_commits_test_the_state,
+    test_fit.test_where_nothing_hangs_since_the_state_may_be_anothers,
+    test_fit.test_what_confirms_a_marker_surely,
+    test_fit.test_a_state_that_is_empty_in_places_says_nothing_unless_it_was_copied_last,
     test_fit.test_a_marker_that_is_later_than_the_state,
     test_fit.test_for_whom_it_counts,
 )
@@ -251,9 +252,17 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         Mutant(state_at_hand.StateAtHand.is_ahead_of_all, "self.is_whole and", "False and"),
         FITTING,
     ),
-    "what is excused asks for nothing": (
-        Mutant(fit.Fit.unconfirmed, "self.sums.excused is not None", "False"),
+    "a state that confirms nothing is believed": (
+        Mutant(fit.Fit.doubts, "sums.has_marker and not sums.is_sure", "False"),
         (*FITTING, *ABORTED),
+    ),
+    "a decision that hung for hours confirms surely": (
+        Mutant(marker_checks.Producer.is_sure, "d.is_close_to(marker, skew_ms)", "True"),
+        FITTING,
+    ),
+    "contradictions of others do not matter": (
+        Mutant(fit.Fit.doubts, "witnesses = [sums.against.first]", "witnesses = [None]"),
+        FITTING,
     ),
     "expired ids contradict": (
         Mutant(state_at_hand.StateAtHand.may_have_expired, "is_before(at_ms, self.known_since_ms)", "False"),

@@ -277,17 +277,21 @@ EARLY = (
     ),
 )
 
-EXCUSED = Fit(sums=MarkerSums(excused=Witness(AFTER_MS, "orders", 1, 50, 9)))
-TESTED = Fit(sums=MarkerSums(is_tested=True))
+UNCONFIRMED = Fit(sums=MarkerSums(has_marker=True))
+UNREACHED = Fit(sums=MarkerSums(unreached=Witness(AFTER_MS, "orders", 1, 50, 9)))
 
 INCOMPLETE = (
-    Case("no marker confirms the state, and one is excused", "state_incomplete", fit=EXCUSED),
-    Case("the same, of an unknown producer", "state_incomplete", known=UNKNOWN, fit=EXCUSED),
+    Case("the state surely confirms no marker", "state_incomplete", fit=UNCONFIRMED),
+    Case("the same, of an unknown producer", "state_incomplete", known=UNKNOWN, fit=UNCONFIRMED),
+    Case("it confirms one", "unknown_producer", known=UNKNOWN, fit=Fit(sums=MarkerSums(has_marker=True, is_sure=True))),
     Case(
-        "one marker confirms it", "unknown_producer", known=UNKNOWN, fit=Fit(sums=replace(EXCUSED.sums, is_sure=True))
+        "a commit is later than a part of a state that was copied last",
+        "state_incomplete",
+        known=UNKNOWN,
+        fit=UNREACHED,
+        settings=COPIED_LAST,
     ),
-    Case("of the commits behind its gaps it confirms none", "state_incomplete", known=UNKNOWN, fit=TESTED),
-    Case("the same, of a known producer", "partition_not_in_transaction", fit=TESTED),
+    Case("the same without that word", "unknown_producer", known=UNKNOWN, fit=UNREACHED),
     Case(
         "its end in its log directory does not prove that it reaches the data",
         "state_older_than_log",

@@ -175,7 +175,7 @@ MISFITS = (
     Case("state of another cluster", "state_does_not_fit", fit=FOREIGN),
     Case("unknown producer, state of another cluster", "state_does_not_fit", known=UNKNOWN, fit=FOREIGN),
     Case("a commit of its producer has no decision in the state", "state_does_not_fit", fit=contradicted_by(7)),
-    Case("a commit of another producer has none", "partition_not_in_transaction", fit=contradicted_by(8)),
+    Case("a commit of another producer has none", "state_incomplete", fit=contradicted_by(8)),
     Case(
         "unknown producer, a commit of another one has none",
         "state_does_not_fit",

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from txn_analysis.judge.outcome import Outcome, in_doubt, outcome_of
+from txn_analysis.judge.outcome import Outcome, SeenLog, Sight, in_doubt, outcome_of
+from txn_analysis.kafka.log_problems import ProblemKind
+from txn_analysis.kafka.topics import STATE_TOPIC
 from txn_analysis.verdict import Verdict
 
 LATE, YOUNG, UNKNOWN = 1, -1, None
@@ -23,6 +25,13 @@ LISTED, BUSY = Opened(Verdict.COORDINATED), Opened(Verdict.IN_PROGRESS, YOUNG)
 OPEN_QUESTION = Opened(Verdict.INCONCLUSIVE, LATE)
 WITHOUT_A_CLOCK = Opened(Verdict.INCONCLUSIVE, UNKNOWN)
 NOT_YET_A_QUESTION = Opened(Verdict.INCONCLUSIVE, YOUNG)
+
+
+NO_LOG, CONTESTED = Sight(has_logs=False), Sight(contested=("orders-0",))
+
+
+def log(*kinds: str | None) -> SeenLog:
+    return SeenLog("orders", 0, is_in_capture=True, problem_kinds=frozenset(kinds))
 
 
 @pytest.mark.parametrize(
@@ -43,8 +52,30 @@ def test_outcome_of_a_run(findings: list[Opened], *, has_state: bool, expected: 
 
 
 def test_without_any_log_nothing_was_looked_at_that_could_hang() -> None:
-    assert outcome_of([], has_state=True, has_logs=False) is Outcome.COULD_NOT_TELL
-    assert outcome_of([HANGS], has_state=True, has_logs=False) is Outcome.FINDINGS
+    assert outcome_of([], has_state=True, sight=NO_LOG) is Outcome.COULD_NOT_TELL
+    assert outcome_of([LISTED], has_state=True, sight=NO_LOG) is Outcome.CLEAN
+    assert outcome_of([HANGS], has_state=True, sight=NO_LOG) is Outcome.FINDINGS
+
+
+@pytest.mark.parametrize("findings", [[], [LISTED]])
+def test_lines_that_may_hide_an_open_transaction_are_never_green(findings: list[Opened]) -> None:
+    assert outcome_of(findings, has_state=True, sight=CONTESTED) is Outcome.COULD_NOT_TELL
+    assert outcome_of([*findings, HANGS], has_state=True, sight=CONTESTED) is Outcome.FINDINGS
+
+
+@pytest.mark.parametrize(
+    ("log", "contested"),
+    [
+        pytest.param(log(ProblemKind.CONTESTED_LINE), ("orders-0",), id="two-lines-claim-one-place"),
+        pytest.param(log(ProblemKind.HEADER_KEYS_MAY_OPEN), ("orders-0",), id="text-of-a-client-would-open-one"),
+        pytest.param(log(ProblemKind.MAY_BE_HEADER_KEYS), (), id="text-of-a-client-opens-none"),
+        pytest.param(log(ProblemKind.TORN_TAIL, None), (), id="another-problem"),
+        pytest.param(log(ProblemKind.CONTESTED_LINE)._replace(is_in_capture=False), (), id="of-an-earlier-capture"),
+        pytest.param(log(ProblemKind.CONTESTED_LINE)._replace(topic=STATE_TOPIC), (), id="of-the-coordinator"),
+    ],
+)
+def test_which_logs_may_hide_an_open_transaction(log: SeenLog, contested: tuple[str, ...]) -> None:
+    assert Sight.of([log]).contested == contested
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from txn_analysis.log.open_transactions import LinkedPartition
 
 DEEP, PAYLOAD, SHALLOW = Tool(deep=True), Tool((3, 3), payload=True), Tool()
-DOUBT = "may be text of a record's header keys; give a dump without --deep-iteration as well"
+DOUBT = (
+    "may be text of a record's header keys, and would open a transaction; give a dump without --deep-iteration as well"
+)
 
 
 def data(offset: int, producer: int, *, headers: str = "", size_bytes: int = 2_000, codec: str = "none") -> Batch:
@@ -63,6 +65,12 @@ def test_a_forged_end_of_the_log_is_not_believed() -> None:
         found = reconstructed(((data(0, producer=1, headers=forged_end(true, tool)),), tool))
         assert problems(found) == [f"batches from offset 1 on {DOUBT}"], "the forgery is not perfect"
         assert [(t.producer_id, t.evidence_gaps) for t in found.transactions] == [(1, (*problems(found),))]
+
+
+def test_doubtful_lines_that_open_nothing_hide_no_open_transaction() -> None:
+    opening, ended = (data(0, 1, headers="trace"), data(1, 2)), (data(0, 1, headers="trace"), data(1, 1))
+    kinds = [found.health.problems[0].kind for found in (reconstructed((each, DEEP)) for each in (opening, ended))]
+    assert kinds == ["header_keys_may_open", "may_be_header_keys"]
 
 
 def test_headers_of_a_batch_that_cannot_hold_the_rest_of_the_log_are_no_doubt() -> None:

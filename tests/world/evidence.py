@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tests.core.histories import STATE_TOPIC, File, data, marker, record
 from tests.core.histories import World as Copies
-from tests.core.histories import data, marker, record
 from tests.world.model import NOBODYS, ONGOING
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.settings import Settings
@@ -41,6 +41,7 @@ class Evidence:
         no_records_lost: the operator says so, and it is true.
         absent: partitions of the state that are not given.
         stated_count: how many partitions the state is said to have.
+        is_folder: the state lies in one log directory; else each partition of it was dumped.
         is_console: the state is an export of a console consumer, and said to be complete.
         as_of_ms: what is said of the moment of the copy.
         is_count_unsaid: nobody says how many partitions the state has.
@@ -54,6 +55,7 @@ class Evidence:
     no_records_lost: bool = False
     absent: frozenset[int] = frozenset()
     stated_count: int | None = None
+    is_folder: bool = False
     is_console: bool = False
     as_of_ms: int | None = None
     clocks_ms: tuple[int, ...] = ()
@@ -81,6 +83,9 @@ class Evidence:
         copies.states, copies.export = (
             ({}, [r for rows in given.values() for r in rows]) if self.is_console else (given, [])
         )
+        if self.is_folder:
+            copies.files = [File((STATE_TOPIC, n), rows, folder="copied") for n, rows in copies.states.items()]
+            copies.states = {}
         return copies.history()
 
 

@@ -13,7 +13,7 @@ from txn_analysis.cli.output import emit
 from txn_analysis.cli.page import run_options
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import ConfigError
-from txn_analysis.judge.outcome import NO_LOGS, in_doubt, outcome_of
+from txn_analysis.judge.outcome import in_doubt, outcome_of
 from txn_analysis.kafka.number_bounds import INT32_MAX, INT64_MAX, MAX_STATE_PARTITIONS
 from txn_analysis.text.escape import escape, shell_word
 from txn_analysis.text.words import count, listed
@@ -115,15 +115,15 @@ def find_hanging(
     with asked_run(settings, run_id) as tables:
         asked.check_seen(tables, filters)
         known = [] if since is None else tables.of(since).findings()
-        findings, has_state, has_logs, run = tables.findings(), tables.has_state, tables.has_logs, tables.run
+        findings, has_state, sight, run = tables.findings(), tables.has_state, tables.sight, tables.run
         answer = queries.find_hanging(findings, filters, known)
         opened = queries.asked_about(findings, filters, known, has_state=has_state)
     _print(answer, request, format)
     more = f"txn-analysis report --run {shell_word(run.run_id)}{run_options(settings, run.cluster)}"
     _say_what_is_not_listed(opened, more, has_state=has_state, fail_on=settings.fail_on)
-    if not has_logs:
-        typer.echo(f"note: {NO_LOGS}; more says: {more}", err=True)
-    outcome = outcome_of(opened, has_state=has_state, has_logs=has_logs, fail_on=settings.fail_on)
+    if sight.missing is not None:
+        typer.echo(f"note: {escape(sight.missing)}; more says: {more}", err=True)
+    outcome = outcome_of(opened, has_state=has_state, sight=sight, fail_on=settings.fail_on)
     return exit_code(outcome, settings)
 
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.coordinator.history import written_by_ms
-from txn_analysis.kafka.transactions import COMPLETED, PREPARED_OF
+from txn_analysis.kafka.transactions import COMPLETED, EMPTY, PREPARED_OF
 from txn_analysis.logic import UNBOUNDED_MS, is_before, later_of, latest
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class StateStep(NamedTuple):
     last_update_ms: int | None
     offset: int | None
     leader_epoch: int | None
+    is_of_a_new_id: bool = False
 
     @property
     def moment_ms(self) -> int | None:
@@ -73,7 +74,8 @@ class StateChain(NamedTuple):
 
     `last_moment_ms` is that of the judged capture's batch with the highest offset, `last_until_as_of_ms` the same of
     those batches that are not later than the stated `as_of_ms`, `first_moment_ms` the earliest of all captures.
-    `gap_end_ms` is the moment behind the newest hole that nothing fills; None without one. `rises` are all changes of
+    `gap_end_ms` is the moment behind the newest hole that nothing fills; None without one. `export_gap_ms` is the same
+    where exports alone speak: what came before the first record of an id is not in them. `rises` are all changes of
     the leader, `lost_tails` those at which records of the old leader can be lost, as no hole touches them.
     `leader_epoch` is the largest. `orphan_ms` is when the newest Complete record whose Prepare is not there was written
     at the latest. `topics` are those that its transactions list.
@@ -83,6 +85,7 @@ class StateChain(NamedTuple):
     last_until_as_of_ms: int | None = None
     first_moment_ms: int | None = None
     gap_end_ms: int | None = None
+    export_gap_ms: int | None = None
     rises: tuple[Rise, ...] = ()
     lost_tails: tuple[Rise, ...] = ()
     leader_epoch: int | None = None
@@ -134,7 +137,8 @@ class StateRows:
         self.topics.update([topic for topic, _ in row.topic_partitions])
         if row.transactional_id is not None:
             at = row.recorded_ms, row.last_update_ms, row.offset, row.leader_epoch
-            self.steps.add(StateStep(row.transactional_id, order, row.state, *at))
+            is_new = row.state == EMPTY and row.producer_epoch == 0 and row.previous_producer_id is None
+            self.steps.add(StateStep(row.transactional_id, order, row.state, *at, is_of_a_new_id=is_new))
 
     def chain(self) -> StateChain:
         """What they say of themselves."""
@@ -147,6 +151,7 @@ class StateRows:
             last_until_as_of_ms=later_of(_last_recorded_ms(until_as_of), self.export_until_as_of_ms),
             first_moment_ms=first_ms if first_ms is not None else _first_exported_ms(self.steps),
             gap_end_ms=_gap_end_ms(ordered),
+            export_gap_ms=_export_gap_ms(self.steps),
             rises=tuple(_rises(ordered)),
             lost_tails=tuple(_lost_tails([b for b in ordered if not tails.holds(b.leader_epoch, b.base_offset)])),
             leader_epoch=latest(*[b.leader_epoch for b in ordered]),
@@ -175,6 +180,14 @@ def _gap_end_ms(ordered: Sequence[StateBatch]) -> int | None:
             found = latest(found, UNBOUNDED_MS if batch.recorded_ms is None else batch.recorded_ms)
         covered = max(covered, batch.last_offset + 1)
     return found
+
+
+def _export_gap_ms(steps: Iterable[StateStep]) -> int | None:
+    """When the first record of an exported id was written at the latest, of the id that begins last."""
+    first_ms = [
+        written_by_ms(own)[0] for own in _histories(s for s in steps if s.offset is None) if not own[0].is_of_a_new_id
+    ]
+    return max(first_ms, default=None)
 
 
 def _rises(ordered: Sequence[StateBatch]) -> Iterable[Rise]:
@@ -254,16 +267,21 @@ def _holes(ordered: Iterable[StateBatch]) -> list[tuple[int, int]]:
 def _orphan_ms(steps: Iterable[StateStep], tails: _Tails) -> int | None:
     """When the newest Complete record was written whose Prepare is not there, as where a producer id rotated away."""
     found = None
-    histories: defaultdict[str, list[StateStep]] = defaultdict(list)
-    for step in steps:
-        histories[step.transactional_id].append(step)
-    for history in histories.values():
-        history.sort(key=_by_order)
+    for history in _histories(steps):
         orphans = list(_orphans(history, tails))
         if orphans:
             written_ms = written_by_ms(history)
             found = latest(found, *(written_ms[n] for n in orphans))
     return found
+
+
+def _histories(steps: Iterable[StateStep]) -> Iterator[list[StateStep]]:
+    """The records of each id, in order."""
+    found: defaultdict[str, list[StateStep]] = defaultdict(list)
+    for step in steps:
+        found[step.transactional_id].append(step)
+    for history in found.values():
+        yield sorted(history, key=_by_order)
 
 
 def _orphans(history: Sequence[StateStep], tails: _Tails) -> Iterator[int]:

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 FOREIGN = "not one producer of the logs' ended transactions occurs in __transaction_state"
 _MORE_AGAINST = "more COMMIT markers in the logs contradict __transaction_state than it confirms"
 _ANOTHERS, _INCOMPLETE = "it is another cluster's", "it lacks records of its own ids"
-UNCONFIRMED = "no end marker in the logs is surely confirmed by __transaction_state"
-_TESTED = f"{UNCONFIRMED}, although some are later than what compaction took"
-_EXCUSED = "may have rotated away, or has no printed kind"
+UNCONFIRMED = "it surely confirms no end marker of the logs: nothing shows that it is the state of this cluster"
 
 
 class Witness(NamedTuple):
@@ -80,18 +78,19 @@ class MarkerSums:
         against: those that contradict it.
         more_if_nothing_was_lost: those that contradict it as well if no record of it was ever lost.
         later: a marker that is later than the state, and whose decision is not there.
-        excused: a marker that would contradict it, did its producer not use transaction version 2, or were its kind
-            printed.
-        is_tested: some COMMIT marker is of a time of which the state would have its decision.
-        is_sure: some marker is surely confirmed: by a decision that has a record of its id behind it.
+        unprinted: a marker of unprinted kind, of an unknown producer, that would contradict it if it were a COMMIT.
+        unreached: a marker of an unknown producer that would contradict it if every partition reached past it.
+        has_marker: there is one whose decision a state can have: a COMMIT, or one of unprinted kind.
+        is_sure: some marker is surely confirmed, see `Producer.is_sure`.
     """
 
     confirmed_count: int = 0
     against: Contradictions = NO_CONTRADICTION
     more_if_nothing_was_lost: Contradictions = NO_CONTRADICTION
     later: Witness | None = None
-    excused: Witness | None = None
-    is_tested: bool = False
+    unprinted: Witness | None = None
+    unreached: Witness | None = None
+    has_marker: bool = False
     is_sure: bool = False
 
     def plus(self, other: MarkerSums) -> MarkerSums:
@@ -101,8 +100,9 @@ class MarkerSums:
             self.against.plus(other.against),
             self.more_if_nothing_was_lost.plus(other.more_if_nothing_was_lost),
             _earlier(self.later, other.later),
-            _earlier(self.excused, other.excused),
-            self.is_tested or other.is_tested,
+            _earlier(self.unprinted, other.unprinted),
+            _earlier(self.unreached, other.unreached),
+            self.has_marker or other.has_marker,
             self.is_sure or other.is_sure,
         )
 
@@ -144,18 +144,19 @@ class Fit:
         told = () if witness is None else (f"{witness}, has no decision in __transaction_state, which reaches past it",)
         return (*self.misfits, *told)
 
-    def unconfirmed(self, *, is_known: bool) -> tuple[str, ...]:
-        """What the state lacks to be believed where nothing can contradict it, in words.
+    def doubts(self, *, is_known: bool, is_copied_last: bool) -> tuple[str, ...]:
+        """Why the state may be another cluster's after all, or not all of it, in words; nothing hangs where it may be.
 
-        Producers of version 2 use up their ids within minutes, and a healthy state forgets those. Another cluster's
-        state looks the same, unless it confirms a marker: that is asked for every producer where some marker is
-        excused, and for unknown ones where the state would have the decision of some marker.
+        A state that is compacted can have lost the decision of any marker, so that none contradicts it: it must confirm
+        one. And no marker contradicts the logs' own state. For unknown producers those count as well that a shallow
+        dump does not print, and those that would contradict it if it was copied last, as the operator says.
         """
-        if self.sums.is_sure:
-            return ()
-        if self.sums.excused is not None:
-            return (f"{UNCONFIRMED}, and {self.sums.excused}, {_EXCUSED}",)
-        return (_TESTED,) if self.sums.is_tested and not is_known else ()
+        sums = self.sums
+        witnesses = [sums.against.first]
+        if not is_known:
+            witnesses += [sums.unprinted, sums.unreached if is_copied_last else None]
+        unconfirmed = (UNCONFIRMED,) if sums.has_marker and not sums.is_sure else ()
+        return (*unconfirmed, *(f"{w}, has no decision in it" for w in witnesses if w is not None))
 
 
 def fit_of(sums: MarkerSums, *, misplaced: str | None, is_foreign: bool, cluster_ids: Collection[str]) -> Fit:

@@ -35,7 +35,6 @@ class Said(Enum):
     NOTHING = auto()
     AGAINST = auto()
     AGAINST_IF_NOTHING_WAS_LOST = auto()
-    EXCUSED = auto()  # its producer may have used up its id, by transaction version 2
 
 
 class Decided(NamedTuple):
@@ -61,6 +60,14 @@ class Decided(NamedTuple):
         if not is_kind or marker.at_ms is None or until_ms is None:
             return False
         return self.prepared_ms - skew_ms <= marker.at_ms <= until_ms + skew_ms
+
+    def is_close_to(self, marker: EndMarker, skew_ms: int) -> bool:
+        """A marker was written about when this was decided, or when the id's next record was written."""
+        moments = self.prepared_ms, self.next_ms
+        return any(
+            ms is not None and marker.at_ms is not None and abs(marker.at_ms - ms) <= DECIDED_WITHIN_MS + skew_ms
+            for ms in moments
+        )
 
 
 def sums_of_producer(
@@ -151,34 +158,43 @@ class Producer(NamedTuple):
         sums = MarkerSums(
             confirmed_count,
             later=next((self.witness(m, where) for m, _ in written if self.is_later(m, where)), None),
-            is_tested=run.kind == COMMIT and any(self.state.is_tested_by(at_ms) for _, at_ms in written),
+            has_marker=bool(written),
             is_sure=any(self.is_sure(marker, where) for marker, _ in written),
         )
-        is_served = any(self._is_served(marker, where, self._until_ms) for marker, _ in written if not marker.kind)
-        for marker, _ in written if not (confirmed_count or is_served) else ():
-            sums = sums.plus(self._sums_of(self.said(marker, where), self.witness(marker, where)))
+        for marker, _ in written if not confirmed_count else ():
+            sums = sums.plus(self.sums_of(marker, where))
         return sums
 
-    def _sums_of(self, said: Said, witness: Witness) -> MarkerSums:
+    def sums_of(self, marker: EndMarker, where: TopicPartition) -> MarkerSums:
+        """What a marker says that nothing confirms; where its kind is not printed, it contradicts nothing by itself."""
+        witness, said = self.witness(marker, where), self.said(marker)
+        is_unreached = not self.histories and self.said(marker, if_reached=True) is not Said.NOTHING
+        unreached = witness if is_unreached else None
+        if marker.kind != COMMIT:
+            is_doubt = said is not Said.NOTHING and not self.histories
+            return MarkerSums(unprinted=witness if is_doubt else None, unreached=unreached)
         of_asked = {self.producer_id: witness} if self.is_asked else {}
         contradiction = Contradictions(1, of_asked, witness, bool(self.histories))
         match said:
             case Said.AGAINST:
-                return MarkerSums(against=contradiction)
+                return MarkerSums(against=contradiction, unreached=unreached)
             case Said.AGAINST_IF_NOTHING_WAS_LOST:
-                return MarkerSums(more_if_nothing_was_lost=contradiction)
-            case Said.EXCUSED:
-                return MarkerSums(excused=witness)
+                return MarkerSums(more_if_nothing_was_lost=contradiction, unreached=unreached)
             case Said.NOTHING:
-                return MarkerSums()
+                return MarkerSums(unreached=unreached)
 
     def confirms(self, marker: EndMarker, where: TopicPartition) -> bool:
         """A COMMIT marker can be that of one of its commits."""
         return marker.kind == COMMIT and self._is_served(marker, where, lambda decided: decided.completed_ms)
 
     def is_sure(self, marker: EndMarker, where: TopicPartition) -> bool:
-        """A marker can be that of a decision behind which its id has a record, and lies between the two."""
-        return self._is_served(marker, where, lambda decided: decided.next_ms)
+        """A marker can be that of a decision behind which its id has a record: between the two, and close to one.
+
+        A decision that is the newest record of another cluster's id, or hangs there for hours, serves any marker.
+        """
+        skew_ms = self.state.max_clock_skew_ms
+        spans = self.decided.get(where, ()) if self._is_served(marker, where, lambda decided: decided.next_ms) else ()
+        return any(d.serves(marker, d.next_ms, skew_ms) and d.is_close_to(marker, skew_ms) for d in spans)
 
     def is_later(self, marker: EndMarker, where: TopicPartition) -> bool:
         """A marker was written after all that the state holds of it, which has no decision for it: so it was not last.
@@ -204,29 +220,22 @@ class Producer(NamedTuple):
         """The partitions that were given and can hold its id; of an unknown producer all of them."""
         return [n for n in _partitions(self.histories) or self.state.chains if n in self.state.chains]
 
-    def said(self, marker: EndMarker, where: TopicPartition) -> Said:
-        """What a marker says that nothing confirms; where its kind is not printed, it contradicts nothing by itself."""
-        if marker.at_ms is None:
-            return Said.NOTHING
-        if marker.kind == COMMIT:
-            return self._said_by_commit(marker, marker.at_ms)
-        if self._is_served(marker, where, self._until_ms):
-            return Said.NOTHING
-        is_doubted = self._replace(is_version_2=False)._said_by_commit(marker, marker.at_ms) is not Said.NOTHING
-        return Said.EXCUSED if is_doubted else Said.NOTHING
+    def said(self, marker: EndMarker, *, if_reached: bool = False) -> Said:
+        """What a COMMIT marker says that nothing confirms, also if every partition of the state reached past it.
 
-    def _said_by_commit(self, marker: EndMarker, at_ms: int) -> Said:
-        """The state would have the decision of a commit: it reaches past it, and cannot have lost what led to it.
-
-        Where nothing since was compacted, an id that has expired is there with its tombstone.
+        The state would have its decision: it reaches past it, and cannot have lost what led to it. Where nothing since
+        was compacted, an id that has expired is there with its tombstone.
         """
-        state, homes = self.state, _partitions(self.histories)
+        state, homes, at_ms = self.state, _partitions(self.histories), marker.at_ms
+        if at_ms is None:
+            return Said.NOTHING
+        if not if_reached and not all(state.reaches(n, at_ms) for n in homes or state.chains):
+            return Said.NOTHING
         if not homes:
             return self._would_be_known(marker, at_ms)
-        if not all(state.reaches(n, at_ms) for n in homes):
-            return Said.NOTHING
         is_ahead = all(proven(more(marker.coordinator_epoch, state.chains[n].leader_epoch)) for n in homes)
-        if is_ahead and not state.may_have_expired(at_ms):
+        is_there = not any(history[-1].is_tombstone for history in self.histories)
+        if is_ahead and (is_there or not state.may_have_expired(at_ms)):
             return Said.AGAINST
         return _said_if(
             all(_is_kept(h, at_ms, state, if_nothing_was_lost=False) for h in self.histories),
@@ -241,19 +250,19 @@ class Producer(NamedTuple):
         state = self.state
         may_have_expired = state.may_have_expired(at_ms)
         is_rotating = (marker.producer_epoch or 0) >= EXHAUSTED_EPOCH
-        if not state.is_whole or not all(state.reaches(n, at_ms) for n in state.chains):
+        if not state.is_whole:
             return Said.NOTHING
         if state.exports and (is_rotating or may_have_expired or not state.is_export_complete):
             return Said.NOTHING
         is_whole = all(state.is_whole_around(n, at_ms) for n in state.chains)
         is_compacted = not all(state.is_whole_around(n, at_ms, if_nothing_was_lost=True) for n in state.chains)
-        if is_whole or not is_compacted or may_have_expired or state.exports:
+        if is_whole or not is_compacted or may_have_expired:
             return _said_if(is_whole, not is_compacted)
         if state.is_ahead_of_all(marker.coordinator_epoch):
             return Said.AGAINST
         is_far = marker.producer_epoch is not None and marker.producer_epoch < FAR_FROM_ROTATION
         if self.is_version_2 or not is_far:
-            return Said.EXCUSED
+            return Said.NOTHING
         return _said_if(not any(state.may_be_cut(n, at_ms) for n in state.chains), True)
 
     def witness(self, marker: EndMarker, where: TopicPartition) -> Witness:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from txn_analysis.coordinator.end_markers import ABORT, COMMIT, EndMarker
-from txn_analysis.coordinator.marker_checks import Producer, Said
+from txn_analysis.coordinator.end_markers import ABORT, EndMarker
+from txn_analysis.coordinator.fit import MarkerSums
+from txn_analysis.coordinator.marker_checks import Producer
 from txn_analysis.coordinator.state_at_hand import DECIDED_WITHIN_MS
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.logic import UNBOUNDED_MS
@@ -21,7 +22,6 @@ from txn_analysis.logic import UNBOUNDED_MS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from txn_analysis.coordinator.fit import MarkerSums, Witness
     from txn_analysis.coordinator.state_at_hand import StateAtHand
     from txn_analysis.kafka.transactions import StateRecord
 
@@ -34,20 +34,17 @@ class Look:
 
     Attributes:
         certain: groups by partition and producer that may speak against it, whatever their transaction version.
-        unrotated: those that may unless their producer uses version 2, with their first such marker.
+        unrotated: those that may unless their producer uses version 2.
         version_2: producers that the state does not know, and that show version 2.
-        confirmed_count: commits that are confirmed; `excused`, `is_tested`, `is_sure` are as in `MarkerSums`.
+        sums: what is counted here already: all but what the suspects are asked for.
         knows_one: any that is young is of a producer that the state knows.
         has_young: any is young.
     """
 
     certain: set[Key] = field(default_factory=set)
-    unrotated: dict[Key, Witness] = field(default_factory=dict)
+    unrotated: set[Key] = field(default_factory=set)
     version_2: set[int] = field(default_factory=set)
-    confirmed_count: int = 0
-    excused: Witness | None = None
-    is_tested: bool = False
-    is_sure: bool = False
+    sums: MarkerSums = field(default_factory=MarkerSums)
     knows_one: bool = False
     has_young: bool = False
 
@@ -56,26 +53,20 @@ class Look:
         """The groups whose markers are asked again."""
         return self.certain | {key for key in self.unrotated if key[1] not in self.version_2}
 
-    def completing(self, sums: MarkerSums) -> MarkerSums:
-        """The sums of the suspects, with what all other markers say."""
-        excused = [witness for key, witness in self.unrotated.items() if key[1] in self.version_2]
-        first = min([w for w in (sums.excused, self.excused, *excused) if w is not None], default=None)
-        flags = replace(sums, is_tested=self.is_tested, is_sure=self.is_sure)
-        return replace(flags, excused=first, confirmed_count=self.confirmed_count)
-
     def plus(self, other: Look) -> Look:
         """Both."""
         return Look(
             self.certain | other.certain,
-            self.unrotated | {k: min(w, self.unrotated.get(k, w)) for k, w in other.unrotated.items()},
+            self.unrotated | other.unrotated,
             self.version_2 | other.version_2,
-            self.confirmed_count + other.confirmed_count,
-            min([w for w in (self.excused, other.excused) if w is not None], default=None),
-            self.is_tested or other.is_tested,
-            self.is_sure or other.is_sure,
+            self.sums.plus(other.sums),
             self.knows_one or other.knows_one,
             self.has_young or other.has_young,
         )
+
+    def with_suspects(self, sums: MarkerSums) -> MarkerSums:
+        """The sums of all markers, by those of the suspects."""
+        return self.sums.plus(replace(sums, confirmed_count=0))
 
 
 class _Quiet(NamedTuple):
@@ -83,6 +74,10 @@ class _Quiet(NamedTuple):
 
     until_ms: int
     leader_epoch: int
+
+    def covers(self, marker: EndMarker) -> bool:
+        """A commit says nothing."""
+        return (marker.at_ms or 0) <= self.until_ms and (marker.coordinator_epoch or 0) <= self.leader_epoch
 
 
 def looker(
@@ -124,34 +119,26 @@ def _take(
     where = TopicPartition(topic, partition)
     if producer_id not in producers:
         producers[producer_id] = Producer.of(producer_id, known.get(producer_id, ()), state, is_version_2=False)
-    producer = producers[producer_id]
-    found.is_sure |= producer.is_sure(marker, where)
-    if producer.is_later(marker, where):
-        found.certain.add((where, producer_id))
-    if marker.kind is None and producer.said(marker, where) is not Said.NOTHING:
-        found.certain.add((where, producer_id))
-    if marker.kind == COMMIT:
-        _take_commit(found, producer, marker, where, quiet.get(producer_id))
+    _take_marker(found, producers[producer_id], marker, where, quiet.get(producer_id))
 
 
-def _take_commit(
+def _take_marker(
     found: Look, producer: Producer, marker: EndMarker, where: TopicPartition, silence: _Quiet | None
 ) -> None:
-    at_ms = marker.at_ms or 0
-    found.is_tested |= producer.state.is_tested_by(at_ms)
-    if producer.confirms(marker, where):
-        found.confirmed_count += 1
-        return
-    if silence and at_ms <= silence.until_ms and (marker.coordinator_epoch or 0) <= silence.leader_epoch:
-        return
-    key, witness = (where, producer.producer_id), producer.witness(marker, where)
-    said = producer._replace(is_version_2=True).said(marker, where)
-    if said is not Said.EXCUSED:
-        found.certain |= {key} if said is not Said.NOTHING else set()
-    elif producer.said(marker, where) is Said.EXCUSED:
-        found.excused = witness if found.excused is None else min(found.excused, witness)
-    else:
-        found.unrotated[key] = min(witness, found.unrotated.get(key, witness))
+    """A COMMIT, or a marker of unprinted kind."""
+    key = where, producer.producer_id
+    found.sums = found.sums.plus(MarkerSums(has_marker=True, is_sure=producer.is_sure(marker, where)))
+    if producer.is_later(marker, where):
+        found.certain.add(key)
+    if marker.kind is None:
+        found.sums = found.sums.plus(producer.sums_of(marker, where))
+    elif producer.confirms(marker, where):
+        found.sums = found.sums.plus(MarkerSums(1))
+    elif silence is None or not silence.covers(marker):
+        if producer._replace(is_version_2=True).sums_of(marker, where) != MarkerSums():
+            found.certain.add(key)
+        elif producer.sums_of(marker, where) != MarkerSums():
+            found.unrotated.add(key)
 
 
 def _quiet(histories: Sequence[Sequence[StateRecord]], state: StateAtHand) -> _Quiet:

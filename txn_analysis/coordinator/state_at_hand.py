@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from txn_analysis.logic import UNBOUNDED_MS, is_before, minus, more, plus, proven
+from txn_analysis.logic import is_before, minus, more, plus, proven
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,7 +46,8 @@ class StateAtHand:
 
     def is_whole_around(self, partition: int, marker_ms: int, *, if_nothing_was_lost: bool = False) -> bool:
         """Nothing that led to a marker can be gone from a partition, by compaction or with an old leader's tail."""
-        gap_end_ms = self.chains[partition].gap_end_ms
+        chain = self.chains[partition]
+        gap_end_ms = chain.export_gap_ms if partition in self.exports else chain.gap_end_ms
         has_gap = gap_end_ms is not None and gap_end_ms >= marker_ms - DECIDED_WITHIN_MS
         return not has_gap and (if_nothing_was_lost or not self.may_be_cut(partition, marker_ms))
 
@@ -58,19 +58,6 @@ class StateAtHand:
         """
         since_ms, tails = marker_ms - DECIDED_WITHIN_MS, self.chains[partition].lost_tails
         return any(tail.may_touch(since_ms, marker_ms, self.max_clock_skew_ms) for tail in tails)
-
-    def is_tested_by(self, marker_ms: int) -> bool:
-        """A commit of this moment is one that some partition would have kept: later than its gaps, before its end."""
-        return any(first_ms < marker_ms < end_ms for first_ms, end_ms in self.kept)
-
-    @cached_property
-    def kept(self) -> list[tuple[int, int]]:
-        """From when to when each partition has all that was recorded."""
-        return [
-            (-UNBOUNDED_MS if chain.gap_end_ms is None else chain.gap_end_ms, chain.last_moment_ms)
-            for chain in self.chains.values()
-            if chain.last_moment_ms is not None
-        ]
 
     def is_ahead_of_all(self, coordinator_epoch: int | None) -> bool:
         """A coordinator epoch is above every leader epoch of the whole state: the state is another cluster's."""

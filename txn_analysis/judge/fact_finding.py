@@ -171,14 +171,17 @@ def _state_reach(case: Case, leader_epoch: int | None) -> StateReach:
 
 def _gaps(case: Case) -> list[str]:
     waived, state = case.settings.transaction_state_complete, case.state
+    is_copied_last = case.settings.state_copied_last
+    told = state.fit.doubts(is_known=case.known is not None, is_copied_last=is_copied_last)
+    doubts = [f"__transaction_state: {words}" for words in told]
     if case.known is not None:
         if case.holder is None:
             return ["the partition that holds the id is not in the capture"]
         gaps = case.holder.gaps(holes_waived=waived, since_ms=case.since_ms)
-        return [*gaps, *state.fit.unconfirmed(is_known=True)]
-    gaps = [*state.gaps(holes_waived=waived), *state.fit.unconfirmed(is_known=False)]
+        return [*gaps, *doubts]
+    gaps = [*state.gaps(holes_waived=waived), *doubts]
     if state.count.larger is not None:
-        gaps.append(f"its ids fit {state.count.larger} partitions as well as {state.count.used}")
+        gaps.append(f"__transaction_state: its ids fit {state.count.larger} partitions as well as {state.count.used}")
     before_ms = case.opened.appended_before_ms
     first_ms = [p.chain.first_moment_ms for p in state.expected]
     if before_ms is not None and not any(ms is not None and ms < before_ms for ms in first_ms):

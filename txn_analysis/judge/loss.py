@@ -17,6 +17,7 @@ from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
     from txn_analysis.coordinator.chain import Rise
+    from txn_analysis.coordinator.coverage import StatePartition
     from txn_analysis.judge.fact_finding import Case
 
 
@@ -40,7 +41,7 @@ def hidden_in(case: Case) -> Hidden:
     """Of a known id its own history since the producer's last end marker; else every partition of the state."""
     if case.known is None:
         parts = case.state.expected
-        ends = [UNBOUNDED_MS if _is_lost_in_export(case, p.is_console) else p.chain.gap_end_ms for p in parts]
+        ends = [_gap_of_unknown_ms(case, p) for p in parts]
     else:
         parts = [p for p in [case.state.partition(case.known.state_partition)] if p is not None]
         ends = [_own_gap_ms(case)]
@@ -61,10 +62,18 @@ def _own_gap_ms(case: Case) -> int | None:
     return holder.chain.gap_end_ms
 
 
-def _is_lost_in_export(case: Case, is_console: bool) -> bool:
+def _gap_of_unknown_ms(case: Case, partition: StatePartition) -> int | None:
+    """The end of the newest gap in which an unknown producer's history can be gone.
+
+    In an export that is what came before the first record of each id: whatever producer ids it had used up by then.
+    """
+    if not partition.is_console:
+        return partition.chain.gap_end_ms
+    return UNBOUNDED_MS if _is_lost_in_export(case) else partition.chain.export_gap_ms
+
+
+def _is_lost_in_export(case: Case) -> bool:
     """An export may lack all of an unknown producer: nobody vouches for it, its id expired, or rotated away."""
-    if not is_console:
-        return False
     known_since_ms = minus(case.moments.reach_ms, case.settings.transactional_id_expiration_ms)
     first_ms = case.opened.first_appended_after_ms
     has_expired = first_ms is None or is_before(first_ms, known_since_ms)

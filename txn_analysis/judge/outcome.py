@@ -7,13 +7,15 @@ that none of them is green where another one is in the dark.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from txn_analysis.kafka.log_problems import MAY_HIDE_OPEN
 from txn_analysis.kafka.topics import STATE_TOPIC
+from txn_analysis.text.words import listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 class Outcome(StrEnum):
@@ -35,17 +37,57 @@ class Outcome(StrEnum):
         return _EXIT_CODES[self]
 
 
-def has_logs(partitions: Iterable[tuple[str, bool]]) -> bool:
-    """Whether something was looked at that could hang: the log of a partition whose topic is not the coordinator's.
+class SeenLog(NamedTuple):
+    """The log of one partition of a run, as far as the outcome depends on it.
 
-    Args:
-        partitions: of a run, the topic of each, and whether the capture has files of it.
+    `is_in_capture` says that the judged capture has files of it; `problem_kinds` are those of `ProblemKind`.
     """
-    return any(is_in_capture and topic != STATE_TOPIC for topic, is_in_capture in partitions)
+
+    topic: str
+    partition: int
+    is_in_capture: bool
+    problem_kinds: frozenset[str | None]
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> SeenLog:
+        """A row of `partition_health`, or its columns `SEEN_COLUMNS`."""
+        kinds = frozenset([problem["kind"] for problem in row["problems"] or ()])
+        return cls(row["topic"], row["partition"], row["is_in_capture"], kinds)
 
 
+SEEN_COLUMNS = ("topic", "partition", "is_in_capture", "problems")
+
+
+class Sight(NamedTuple):
+    """Whether a run looked at all that could hang, apart from what it found open.
+
+    Attributes:
+        has_logs: the capture has the log of at least one partition whose topic is not the coordinator's.
+        contested: partitions whose dumps have lines that a client may have made, and that may open a transaction.
+    """
+
+    has_logs: bool = True
+    contested: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, logs: Iterable[SeenLog]) -> Sight:
+        """Of all logs of a run."""
+        own = [log for log in logs if log.is_in_capture and log.topic != STATE_TOPIC]
+        contested = [log for log in own if not MAY_HIDE_OPEN.isdisjoint(log.problem_kinds)]
+        return cls(bool(own), tuple(sorted(f"{log.topic}-{log.partition}" for log in contested)))
+
+    @property
+    def missing(self) -> str | None:
+        """What keeps the run from the answer that nothing hangs, in words; None where nothing does."""
+        if not self.has_logs:
+            return NO_LOGS
+        return f"{CONTESTED} on {listed([*self.contested], _MOST_PLACES)}" if self.contested else None
+
+
+CLEAR_SIGHT = Sight()
 NO_LOGS = "no log of a partition is in this capture"
-"""What is missing where nothing was read that could hang."""
+CONTESTED = "lines of a dump that may be text of a client would open a transaction"
+_MOST_PLACES = 5
 
 _EXIT_CODES = {Outcome.CLEAN: 0, Outcome.FINDINGS: 1, Outcome.COULD_NOT_TELL: 3}
 
@@ -84,19 +126,19 @@ def _is_open_question(finding: Judged) -> bool:
 
 
 def outcome_of(
-    findings: Iterable[Judged], *, has_state: bool, has_logs: bool = True, fail_on: Verdict = Verdict.HANGING
+    findings: Iterable[Judged], *, has_state: bool, sight: Sight = CLEAR_SIGHT, fail_on: Verdict = Verdict.HANGING
 ) -> Outcome:
     """How a run came out.
 
     Args:
         findings: all its open transactions.
         has_state: at least one partition of `__transaction_state` was given.
-        has_logs: the log of at least one other partition was given; where nothing is open either, nothing was looked
-            at that could hang.
+        sight: whether all was looked at that could hang; without any log that is asked only where nothing is open.
         fail_on: the most harmless verdict that is a finding.
     """
     every = list(findings)
     if any(finding.verdict.severity >= fail_on.severity for finding in every):
         return Outcome.FINDINGS
-    is_known = (has_logs or every) and not in_doubt(every, has_state=has_state)
+    is_seen = not sight.contested and (sight.has_logs or every)
+    is_known = is_seen and not in_doubt(every, has_state=has_state)
     return Outcome.CLEAN if is_known else Outcome.COULD_NOT_TELL

@@ -21,6 +21,7 @@ class ProblemKind(StrEnum):
     LEADER_EPOCHS_FALL = "leader_epochs_fall"  # a topic that was deleted and made again is glued to its past
     TORN_TAIL = "torn_tail"  # half a batch at the end of a file that is not the last one
     MAY_BE_HEADER_KEYS = "may_be_header_keys"  # batch lines that may be text of a record's header keys
+    HEADER_KEYS_MAY_OPEN = "header_keys_may_open"  # and that would open a transaction
     COPIES_DIFFER = "copies_differ"  # and nothing tells which of them is the log
     COPY_NOT_THE_LOG = "copy_not_the_log"  # the capture's own copy was truncated by a newer leader
     TAIL_IN_DOUBT = "tail_in_doubt"  # a newer leader may have truncated the end of an earlier capture
@@ -30,6 +31,10 @@ class ProblemKind(StrEnum):
     NOT_IN_CAPTURE = "not_in_capture"  # only earlier captures hold the partition
     SEVERAL_TOPIC_IDS = "several_topic_ids"  # of a topic that was deleted, and of one created again under its name
 
+
+# Lines that a client may have made, which open nothing here: a transaction may be open that nobody lists. Of two lines
+# that claim one position, only one was followed.
+MAY_HIDE_OPEN = frozenset({ProblemKind.CONTESTED_LINE, ProblemKind.HEADER_KEYS_MAY_OPEN})
 
 # Compaction makes them as well.
 HOLES = frozenset({ProblemKind.OFFSETS_IN_NO_FILE, ProblemKind.HOLE_IN_FILE, ProblemKind.EMPTY_BATCH})

@@ -11,6 +11,8 @@ from txn_analysis.log.other_copies import OtherCopies
 from txn_analysis.log.segments import TO_THE_END, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from txn_analysis.log.pieces import LogPiece
     from txn_analysis.log.segments import Segment
 
@@ -112,6 +114,7 @@ def _leave_out_client_text(log: PartitionLog) -> None:
     A file that follows settles nothing: text can imitate all that compaction took from between the two.
     """
     doubtful: list[int] = []
+    believed = producers_with_open_data(log.pieces)
     for number, piece in enumerate(log.pieces):
         if piece.is_doubted:
             log.pieces[number] = piece.as_client_text()
@@ -119,8 +122,23 @@ def _leave_out_client_text(log: PartitionLog) -> None:
             doubtful.append(piece.doubtful_offset)
     if doubtful:
         may_be = f"batches from offset {min(doubtful)} on may be text of a record's header keys"
-        reason = f"{may_be}; give a dump without --deep-iteration as well"
-        log.problems.append(Problem(TO_THE_END, ProblemKind.MAY_BE_HEADER_KEYS, reason))
+        is_opening = not believed <= producers_with_open_data(log.pieces)
+        would = ", and would open a transaction" if is_opening else ""
+        kind = ProblemKind.HEADER_KEYS_MAY_OPEN if is_opening else ProblemKind.MAY_BE_HEADER_KEYS
+        reason = f"{may_be}{would}; give a dump without --deep-iteration as well"
+        log.problems.append(Problem(TO_THE_END, kind, reason))
+
+
+def producers_with_open_data(pieces: Iterable[LogPiece]) -> set[int]:
+    """The producers that wrote transactional data in some pieces of one log, in order, and no end marker behind it."""
+    found: set[int] = set()
+    for producer in (producer for piece in pieces for producer in piece.producers):
+        for fragment in filter(None, (producer.lead, producer.tail)):
+            if fragment.start_offset is not None:
+                found.add(producer.producer_id)
+            if fragment.end_offset is not None:
+                found.discard(producer.producer_id)
+    return found
 
 
 def _find_epoch_fall(log: PartitionLog) -> None:

@@ -107,7 +107,7 @@ def _state_in_memory(
     sums = MarkerSums()
     if at_hand.chains and opened:
         own = _markers_of(suspects, markers) if (suspects := look.suspects) else {}
-        sums = look.completing(sums_of_all(own, known, at_hand, opened, look.version_2))
+        sums = look.with_suspects(sums_of_all(own, known, at_hand, opened, look.version_2))
     fit = fit_of(
         sums,
         misplaced=state.misplaced,

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from txn_analysis.judge.early_warning import open_warnings
 from txn_analysis.judge.finding import Finding, Place, finding_of, impacts_of, place_of
 from txn_analysis.judge.judgement import Judgement, Judgements, judgements_of
-from txn_analysis.judge.outcome import has_logs, outcome_of
+from txn_analysis.judge.outcome import SeenLog, Sight, outcome_of
 from txn_analysis.judge.warnings_of_records import id_warnings_of
 from txn_analysis.kafka.topics import GROUP_TOPIC
 from txn_analysis.kafka.transactions import OPEN_COLUMNS, OpenTransaction, PartitionView
@@ -163,8 +163,8 @@ def _counted(state: StateEvidence) -> dict[str, int | str]:
 
 def _record_of(run: Run, seen: _Seen, findings: Sequence[Finding], warnings: Sequence[WarningLine]) -> RunRecord:
     state, judged, settings = seen.state, seen.judged, run.settings
-    is_seeing = has_logs((row["topic"], row["is_in_capture"]) for row in seen.health)
-    outcome = outcome_of(judged.of_open, has_state=state.seen_count > 0, has_logs=is_seeing)
+    sight = Sight.of(map(SeenLog.of, seen.health))
+    outcome = outcome_of(judged.of_open, has_state=state.seen_count > 0, sight=sight)
     coverage = state.coverage(holes_waived=settings.transaction_state_complete)
     return RunRecord(
         run_id=run.run_id,

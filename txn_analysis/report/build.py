@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.judge.outcome import Outcome, has_logs, in_doubt, outcome_of
+from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
 from txn_analysis.report.model import (
     AuditReport,
     ClusterImpact,
@@ -18,7 +18,7 @@ from txn_analysis.report.model import (
     SkippedInput,
     WarningItem,
 )
-from txn_analysis.report.settling import READ_LOGS, remedies
+from txn_analysis.report.settling import remedies, what_shows
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -68,14 +68,15 @@ def _outcome(
     findings: list[FindingItem], run: RunItem, coverage: Coverage, partitions: list[PartitionItem]
 ) -> OutcomeItem:
     doubtful = in_doubt(findings, has_state=coverage.has_state)
-    is_seeing = has_logs((item.topic, item.is_in_capture) for item in partitions)
-    answer = outcome_of(findings, has_state=coverage.has_state, has_logs=is_seeing)
-    is_blind = answer is Outcome.COULD_NOT_TELL and not doubtful
+    sight = Sight.of(item.seen for item in partitions)
+    answer = outcome_of(findings, has_state=coverage.has_state, sight=sight)
+    is_blind = bool(sight.contested) or not findings
+    of_sight = what_shows(sight) if is_blind and answer is Outcome.COULD_NOT_TELL else ()
     return OutcomeItem(
         answer=answer,
         transaction_count=len(doubtful),
         partitions=tuple(sorted({finding.topic_partition for finding in doubtful})),
-        settled_by=(READ_LOGS,) if is_blind else remedies(doubtful, run, coverage.transaction_state),
+        settled_by=(*remedies(doubtful, run, coverage.transaction_state), *of_sight),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.judge.outcome import NO_LOGS, Outcome
+from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.settings import flag_name
 from txn_analysis.text.escape import clip, escape, shell_word
@@ -38,13 +38,15 @@ class Headline:
 
     Attributes:
         word: the answer, such as `HANGING`; None where nothing is to be said of any transaction.
-        findings: the transactions that it is about; none where no log was read.
+        findings: the transactions that it is about; none where it is about what was not seen.
         verdict: whose colour it has; None where all is well.
+        unseen: what was not seen, where it is about that; escaped.
     """
 
     word: str | None
     findings: tuple[FindingItem, ...]
     verdict: Verdict | None
+    unseen: str = ""
 
     @property
     def places(self) -> list[str]:
@@ -55,7 +57,7 @@ class Headline:
     def what(self) -> str:
         """How many transactions on how many partitions; or that nothing was read that could hang."""
         if not self.findings:
-            return NO_LOGS
+            return self.unseen
         return f"{count(len(self.findings), 'transaction')} on {count(len(self.places), 'partition')}"
 
     @property
@@ -73,8 +75,10 @@ def headline(report: AuditReport, fail_on: Verdict = Verdict.HANGING) -> Headlin
     worst = max((f.verdict for f in report.findings), key=lambda verdict: verdict.severity, default=None)
     if outcome is Outcome.CLEAN:
         return Headline(None, (), None)
+    if outcome is Outcome.COULD_NOT_TELL and not report.doubtful:
+        return Headline("COULD NOT TELL", (), Verdict.INCONCLUSIVE, escape(report.sight.missing or ""))
     if worst is None:
-        return Headline("COULD NOT TELL", (), Verdict.INCONCLUSIVE)
+        return Headline(None, (), None)
     if outcome is Outcome.COULD_NOT_TELL or worst is Verdict.INCONCLUSIVE:
         doubtful = report.doubtful or tuple(f for f in report.findings if f.verdict is worst)
         return Headline("COULD NOT TELL", doubtful, Verdict.INCONCLUSIVE)

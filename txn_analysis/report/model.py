@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from txn_analysis.judge.outcome import Outcome, has_logs, in_doubt, outcome_of
+from txn_analysis.judge.outcome import Outcome, SeenLog, Sight, in_doubt, outcome_of
 from txn_analysis.settings import LATE_TRANSACTION_BUFFER_MS
 from txn_analysis.verdict import Verdict
 
@@ -161,6 +161,11 @@ class PartitionItem(Item):
         """Kafka's own spelling, such as `orders-3`."""
         return f"{self.topic}-{self.partition}"
 
+    @property
+    def seen(self) -> SeenLog:
+        """What the outcome depends on."""
+        return SeenLog(self.topic, self.partition, self.is_in_capture, frozenset([p.kind for p in self.problems]))
+
 
 class FindingItem(Item):
     """One open transaction with its verdict; the columns of `findings`.
@@ -304,9 +309,9 @@ class AuditReport(Item):
     def outcome_at(self, fail_on: Verdict = Verdict.HANGING) -> Outcome:
         """How the run came out for somebody who asks for what is at or above a verdict."""
         has_state = self.coverage.has_state
-        return outcome_of(self.findings, has_state=has_state, has_logs=self.has_logs, fail_on=fail_on)
+        return outcome_of(self.findings, has_state=has_state, sight=self.sight, fail_on=fail_on)
 
     @property
-    def has_logs(self) -> bool:
-        """The log of at least one partition is in the capture."""
-        return has_logs((item.topic, item.is_in_capture) for item in self.partitions)
+    def sight(self) -> Sight:
+        """Whether all was looked at that could hang."""
+        return Sight.of(item.seen for item in self.partitions)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.judge.outcome import NO_LOGS
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.rules.clock_not_credible import CLOCK_NOT_CREDIBLE
 from txn_analysis.judge.rules.commit_may_be_missing import COMMIT_MAY_BE_MISSING
@@ -27,15 +26,20 @@ from txn_analysis.text.words import iso_utc, ranges
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from txn_analysis.judge.outcome import Sight
+
 _MOST_PLACES = 3
 
-READ_LOGS = Remedy(
-    missing=NO_LOGS,
-    text="the logs of the partitions, audited together with `__transaction_state`",
-    transaction_count=0,
-    partitions=(),
-)
-"""Where nothing was read that could hang."""
+_LOGS = "the logs of the partitions, audited together with `__transaction_state`"
+_SHALLOW_DUMP = "a dump of the same segments without --deep-iteration and --print-data-log, or the segments themselves"
+
+
+def what_shows(sight: Sight) -> tuple[Remedy, ...]:
+    """What would let a run see all that could hang; nothing where it did."""
+    if sight.missing is None:
+        return ()
+    text = _SHALLOW_DUMP if sight.contested else _LOGS
+    return (Remedy(missing=sight.missing, text=text, transaction_count=0, partitions=sight.contested),)
 
 
 class Asked(NamedTuple):

@@ -7,7 +7,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.judge.outcome import has_logs
+from txn_analysis.judge.outcome import SEEN_COLUMNS, SeenLog, Sight
 from txn_analysis.plan.plan_versions import stored_record
 from txn_analysis.runs.asked_states import current_states, placed
 from txn_analysis.runs.past_run import finished_run
@@ -82,10 +82,9 @@ class RunTables:
         return bool(self.run.coverage.get("seen"))
 
     @property
-    def has_logs(self) -> bool:
-        """The log of at least one partition is in the capture."""
-        seen = self.listed(PARTITION_HEALTH, "topic", "is_in_capture")
-        return has_logs((row["topic"], row["is_in_capture"]) for row in seen)
+    def sight(self) -> Sight:
+        """Whether all was looked at that could hang."""
+        return Sight.of(map(SeenLog.of, self.listed(PARTITION_HEALTH, *SEEN_COLUMNS)))
 
     def of(self, run_id: str) -> RunTables:
         """The tables of another run of the same cluster.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
 NEVER_MS = 10**18
 WEEK_MS = 604_800_000
+MOST_PARTITIONS = 1_000_000
+DEFAULT_PARTITIONS = 50
+UNPRINTED = "of unknown kind"
 LIVE = {"Ongoing", "PrepareCommit", "PrepareAbort"}
 
 
@@ -33,30 +37,55 @@ class Entry(NamedTuple):
 History = list[Entry]
 
 
+class Rise(NamedTuple):
+    """The leader epoch of a partition of the state rises between two records, with or without a hole there."""
+
+    after_ms: int
+    by_ms: int
+    is_at_hole: bool
+
+
 @dataclass
 class Part:
-    """A partition of the state: its last and first moment, the end of its newest gap, where its leader changed."""
+    """A partition of the state: its last and first moment, the end of its newest gap, where its leader changed.
+
+    `said_ms` is the last moment by offset that is not later than `--as-of`.
+    """
 
     last_ms: int | None = None
+    said_ms: int | None = None
     first_ms: int | None = None
     gap_ms: int | None = None
-    rises: list[tuple[int, int]] = field(default_factory=list)
+    rises: list[Rise] = field(default_factory=list)
     top_epoch: int = -1
 
 
 class Marker(NamedTuple):
-    """An end marker; `has_data` where its producer wrote between it and the one before."""
+    """An end marker; its word is UNPRINTED where the dump does not print the kind.
+
+    `data_epoch` is the highest one of what its producer wrote between it and the marker before, if anything.
+    """
 
     offset: int
     word: str
     at_ms: int
     epoch: int
     coordinator_epoch: int
-    has_data: bool
+    data_epoch: int | None
+
+    @property
+    def is_of_unknown_kind(self) -> bool:
+        """It is in a shallow dump."""
+        return self.word == UNPRINTED
+
+    def may_be(self, word: str) -> bool:
+        """It is of a kind, or may be."""
+        return self.is_of_unknown_kind or self.word == word
 
     def repeats(self, before: Marker) -> bool:
-        """It is one with the marker before."""
-        return (self.word, self.epoch) == (before.word, before.epoch) and not self.has_data
+        """It is, or may be, one with the marker before."""
+        is_alike = self.may_be(before.word) or before.is_of_unknown_kind
+        return is_alike and self.epoch == before.epoch and self.data_epoch is None
 
 
 class Copies:
@@ -64,10 +93,13 @@ class Copies:
 
     def __init__(self, given: Evidence, skew_ms: int) -> None:
         self.given, self.skew = given, skew_ms
-        self.count = given.stated_count or len(given.states)
+        self.count, self.has_larger_count = given.stated_count or len(given.states), False
+        if given.is_count_unsaid:
+            self._derive_count()
         clocks = given.clocks_ms or (0,) * len(given.logs)
+        is_shallow = given.is_shallow or (False,) * len(given.logs)
         self.logs = [
-            [b._replace(at_ms=b.at_ms + clocks[n]) if b.word else b for b in log] for n, log in enumerate(given.logs)
+            [_printed(b, clocks[n], is_shallow=is_shallow[n]) for b in log] for n, log in enumerate(given.logs)
         ]
         self.ids: dict[str, History] = {}
         self.parts: dict[int, Part] = {}
@@ -82,6 +114,19 @@ class Copies:
         producers = ((n, b.producer_id) for n, log in enumerate(self.logs) for b in log)
         self.markers = {place: self._markers(*place) for place in producers}
 
+    def _derive_count(self) -> None:
+        """The one number of partitions that fits every id in a dump, else 50; and whether a larger one fits as well."""
+        self.count = DEFAULT_PARTITIONS
+        if self.given.is_console:
+            return
+        seen = {(r.name, n) for n, rows in enumerate(self.given.states) if n not in self.given.absent for r in rows}
+        step = math.gcd(*(holder(name, 2**31) - n for name, n in seen))
+        least = max((n for _, n in seen), default=0) + 1
+        most = min(step, MOST_PARTITIONS) if step else MOST_PARTITIONS
+        fitting = range(least, most + 1) if not step else [c for c in range(least, most + 1) if step % c == 0]
+        self.count = fitting[0] if len(fitting) == 1 else DEFAULT_PARTITIONS
+        self.has_larger_count = bool(fitting) and fitting[-1] > self.count
+
     def _read_dump(self, n: int, rows: tuple[StateRow, ...]) -> None:
         part, end = Part(), 0
         for before, r in zip((None, *rows), rows, strict=False):
@@ -89,10 +134,11 @@ class Copies:
             if r.offset > end:
                 part.gap_ms = max(part.gap_ms or 0, r.at_ms)
             if before is not None and r.leader_epoch > before.leader_epoch:
-                part.rises.append((before.at_ms, r.at_ms))
+                part.rises.append(Rise(before.at_ms, r.at_ms, is_at_hole=r.offset > end))
             part.top_epoch = max(part.top_epoch, r.leader_epoch)
             part.first_ms = min(part.first_ms or NEVER_MS, r.at_ms)
             part.last_ms, end = r.at_ms, r.offset + 1
+            part.said_ms = r.at_ms if self._is_said(r.at_ms) else part.said_ms
         self.parts[n] = part
 
     def _read_export(self, rows: tuple[StateRow, ...]) -> None:
@@ -108,19 +154,34 @@ class Copies:
             part = self.parts[home]
             if r.state is not None:
                 part.last_ms, part.first_ms = max(part.last_ms or 0, at_ms), min(part.first_ms or NEVER_MS, at_ms)
+                part.said_ms = max(part.said_ms or 0, at_ms) if self._is_said(at_ms) else part.said_ms
+
+    def _is_said(self, ms: int) -> bool:
+        """It is not later than the operator says that the copy is."""
+        return self.given.as_of_ms is None or ms <= self.given.as_of_ms
 
     def _markers(self, n: int, producer_id: int) -> list[Marker]:
-        found, has_data = [], False
+        found, data_epoch = [], None
         for b in (b for b in self.logs[n] if b.producer_id == producer_id):
             if b.word:
-                found.append(Marker(b.offset, b.word, b.at_ms, b.epoch, b.coordinator_epoch, has_data))
-            has_data = not b.word
+                found.append(Marker(b.offset, b.word, b.at_ms, b.epoch, b.coordinator_epoch, data_epoch))
+            data_epoch = None if b.word else max(b.epoch, data_epoch or 0)
         return found
 
     @property
     def is_whole(self) -> bool:
-        """Every partition of the state was given."""
-        return set(self.parts) == set(range(self.count))
+        """Every partition of the state was given, and no more of them can be."""
+        return set(self.parts) >= set(range(self.count)) and not self.has_larger_count
+
+    @property
+    def is_compacted(self) -> bool:
+        """Something of the state may be gone."""
+        return self.given.is_console or any(part.gap_ms is not None for part in self.parts.values())
+
+    @property
+    def top_epoch(self) -> int:
+        """The highest leader epoch of all partitions of the state."""
+        return max((part.top_epoch for part in self.parts.values()), default=-1)
 
     def known(self, producer_id: int) -> list[History]:
         """The histories of the ids that have, or had, a producer id."""
@@ -138,6 +199,18 @@ class Copies:
         r = own[0].row
         is_new = r.state == "Empty" and r.epoch == 0 and r.previous_producer_id is None
         return None if is_new else own[0].by_ms
+
+    def gaps_of_ids(self) -> list[int]:
+        """When the newest gap of each history ends that has one."""
+        return [ms for own in self.ids.values() if (ms := self.gap_of(own)) is not None]
+
+
+def _printed(b: Batch, clock_ms: int, *, is_shallow: bool) -> Batch:
+    """A batch as its dump prints it: a shallow one prints neither the kind nor the coordinator epoch of a marker."""
+    if b.word is None:
+        return b
+    ended = b._replace(at_ms=b.at_ms + clock_ms)
+    return ended._replace(word=UNPRINTED, coordinator_epoch=-1) if is_shallow else ended
 
 
 def lists(own: History, n: int, producer_id: int) -> bool:

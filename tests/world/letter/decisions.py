@@ -23,7 +23,7 @@ class Decided(NamedTuple):
     def fits(self, run: list[Marker], skew_ms: int) -> bool:
         """A marker, or its repetition, is of its kind and in its time."""
         in_time = any(self.at_ms - skew_ms <= m.at_ms <= self.done_ms + skew_ms for m in run)
-        return in_time and run[0].word == self.word.upper()
+        return in_time and all(m.may_be(self.word.upper()) for m in run)
 
 
 def prepared(own: History, word: str, n: int, producer_id: int) -> Iterator[tuple[Entry, Entry | None]]:

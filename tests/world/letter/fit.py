@@ -10,81 +10,170 @@ from tests.world.letter.copies import NEVER_MS, WEEK_MS
 from tests.world.letter.decisions import prepared, runs_of
 
 if TYPE_CHECKING:
-    from tests.world.letter.copies import Copies, Marker, Part
+    from tests.world.letter.copies import Copies, Entry, History, Marker, Part, Rise
 
 MINUTE_MS = 60_000
 USED_UP = 32_766
+HALF_USED_UP = 16_384
 
 
 @dataclass
 class Fit:
-    """What speaks against the state: for everything, or by producer; and whether a commit is later than it."""
+    """What speaks against the state: for everything, or by producer.
+
+    `is_later` says that a marker is later than the state. Nothing hangs by a state that is unproven, as none of the
+    markers is surely confirmed, or one is contradicted; and nothing of an unknown producer by one that is unproven for
+    those, as a marker would contradict it if its kind were known, or the word of the operator is true.
+    """
 
     for_all: bool = False
     producers: set[int] = field(default_factory=set)
     is_later: bool = False
+    is_unproven: bool = False
+    is_unproven_for_unknown: bool = False
 
     def is_against(self, producer_id: int, *, is_known: bool) -> bool:
         """It counts for its producer, and for every unknown one."""
         return self.for_all or producer_id in self.producers or (bool(self.producers) and not is_known)
 
 
-def fit_of(copies: Copies) -> Fit:
-    """What all COMMIT markers of the logs say."""
-    found, confirmed_count, contradicted_count = Fit(), 0, 0
+def fit_of(copies: Copies, *, nothing_lost: bool) -> Fit:
+    """What all markers of the logs say."""
+    owners = {(n, m): _Owners(copies, m, n, i) for (n, i), markers in copies.markers.items() for m in markers}
+    found = Fit(is_later=any(own.are_behind() for own in owners.values()))
+    is_last = copies.given.state_copied_last and not found.is_later
+    test = _Test(copies, nothing_lost)
+    confirmed_count, contradicted_count = 0, 0
     for (n, i), markers in copies.markers.items():
-        for run in (run for run in runs_of(markers) if run[0].word == "COMMIT"):
-            confirmed = [_is_confirmed(copies, m, n, i) for m in run]
-            confirmed_count += sum(confirmed)
-            silent = [m for m, is_confirmed in zip(run, confirmed, strict=True) if not is_confirmed]
-            found.is_later |= any(_is_later(copies, m, i) for m in silent)
-            against = [] if any(confirmed) else [m for m in silent if _is_contradicted(copies, m, i)]
+        for run in runs_of(markers):
+            confirmed = [owners[n, m].are_there() for m in run]
+            confirmed_count += sum(m.word == "COMMIT" and it for m, it in zip(run, confirmed, strict=True))
+            if any(confirmed):
+                continue
+            against = [m for m in run if m.word == "COMMIT" and test.is_contradicted(m, i)]
             contradicted_count += len(against)
             found.producers |= {i for _ in against}
+            if not copies.known(i):
+                found.is_unproven_for_unknown |= any(test.is_contradicted(m, i, is_reached=is_last) for m in run)
+    is_sure = any(own.are_sure() for own in owners.values()) or not any(m.may_be("COMMIT") for _, m in owners)
+    found.is_unproven = bool(contradicted_count) or not is_sure
     found.for_all = contradicted_count > confirmed_count or _is_foreign(copies) or _is_misplaced(copies)
     return found
 
 
-def _is_confirmed(copies: Copies, m: Marker, n: int, producer_id: int) -> bool:
-    for own in copies.known(producer_id):
-        for e, after in prepared(own, "Commit", n, producer_id):
-            done_ms = after.by_ms if after is not None and after.word == "CompleteCommit" else NEVER_MS
-            if e.at_ms - copies.skew <= m.at_ms <= done_ms + copies.skew:
-                return True
-    return False
+class _Owners:
+    """The decisions that a COMMIT marker, or one of unknown kind, may be of; each with the record behind it."""
+
+    def __init__(self, copies: Copies, m: Marker, n: int, producer_id: int) -> None:
+        self.copies, self.m = copies, m
+        self.histories = copies.known(producer_id)
+        self.found = [
+            (e, after)
+            for own in self.histories
+            for word in ("Commit", "Abort")
+            if m.may_be("COMMIT") and m.may_be(word.upper())
+            for e, after in prepared(own, word, n, producer_id)
+            if e.at_ms - copies.skew <= m.at_ms
+        ]
+
+    def are_there(self) -> bool:
+        """One of them confirms a COMMIT: its Complete record, if there is one, is not before the marker."""
+        if self.m.is_of_unknown_kind:
+            return self._are_until_next()
+        return any(
+            after is None or after.word != "CompleteCommit" or self.m.at_ms <= after.by_ms + self.copies.skew
+            for _, after in self.found
+        )
+
+    def are_sure(self) -> bool:
+        """One of them has a next record, which is not before the marker, and one of the two is near to it."""
+        near_ms, at_ms = MINUTE_MS + self.copies.skew, self.m.at_ms
+        ends = [(e.at_ms, after.by_ms) for e, after in self.found if after is not None]
+        return any(
+            at_ms <= end_ms + self.copies.skew and (at_ms <= ms + near_ms or at_ms >= end_ms - near_ms)
+            for ms, end_ms in ends
+        )
+
+    def are_behind(self) -> bool:
+        """The marker is later than the state, and none of them can be its own."""
+        homes = [own[0].home for own in self.histories] or list(self.copies.parts)
+        given = [self.copies.parts[home] for home in homes if home in self.copies.parts]
+        is_later = all(part.said_ms is None or part.said_ms < self.m.at_ms - self.copies.skew for part in given)
+        return self.m.may_be("COMMIT") and bool(given) and is_later and not self._are_until_next()
+
+    def _are_until_next(self) -> bool:
+        """The marker is not later than the id's next record, or the last moment of its partition of the state."""
+        ends = [(after.by_ms if after is not None else self._last_ms(e)) for e, after in self.found]
+        return any(self.m.at_ms <= end_ms + self.copies.skew for end_ms in ends)
+
+    def _last_ms(self, e: Entry) -> int:
+        said_ms = self.copies.parts[e.home].said_ms
+        return NEVER_MS if said_ms is None else said_ms
 
 
-def _is_later(copies: Copies, m: Marker, producer_id: int) -> bool:
-    homes = [own[0].home for own in copies.known(producer_id)] or list(copies.parts)
-    given = [copies.parts[home] for home in homes if home in copies.parts]
-    return bool(given) and all(part.last_ms is None or part.last_ms < m.at_ms - copies.skew for part in given)
+@dataclass
+class _Test:
+    """Whether markers that nothing confirms speak against the state."""
 
+    copies: Copies
+    nothing_lost: bool
 
-def _is_contradicted(copies: Copies, m: Marker, producer_id: int) -> bool:
-    if m.at_ms < copies.reach - WEEK_MS:
-        return False
-    homes = {own[0].home: copies.gap_of(own) for own in copies.known(producer_id)}
-    if not homes:
-        may_have_rotated = copies.given.is_console and m.epoch >= USED_UP
-        is_kept = all(_reaches(copies, p, m) and _is_kept(p, p.gap_ms, m) for p in copies.parts.values())
-        return copies.is_whole and is_kept and not may_have_rotated
-    for home, gap_ms in homes.items():
-        part = copies.parts.get(home)
-        if part is None or not _reaches(copies, part, m):
+    def __post_init__(self) -> None:
+        self.newer = {i for (_, i), markers in self.copies.markers.items() if any(map(_is_bumped, markers))}
+
+    def is_contradicted(self, m: Marker, producer_id: int, *, is_reached: bool = False) -> bool:
+        """The state cannot have lost its decision; one of unknown kind is taken for a COMMIT of version 0 or 1."""
+        copies = self.copies
+        if not m.may_be("COMMIT"):
             return False
-        is_ahead = not copies.given.is_console and m.coordinator_epoch > part.top_epoch
-        if not is_ahead and not _is_kept(part, gap_ms, m):
+        histories = copies.known(producer_id)
+        if m.at_ms < copies.reach - WEEK_MS and copies.is_compacted and all(map(_may_be_expired, histories)):
             return False
-    return True
+        homes = {own[0].home: copies.gap_of(own) for own in histories}
+        parts = [copies.parts.get(home) for home in homes] if homes else list(copies.parts.values())
+        given = [part for part in parts if part is not None]
+        if len(given) < len(parts) or not (is_reached or all(self._reaches(part, m) for part in given)):
+            return False
+        if homes:
+            return all(
+                self._is_ahead(m, part.top_epoch) or self._is_kept(part, gap_ms, m)
+                for part, gap_ms in zip(given, homes.values(), strict=True)
+            )
+        return copies.is_whole and (self._is_ahead(m, copies.top_epoch) or self._is_nowhere(m, producer_id))
+
+    def _is_nowhere(self, m: Marker, producer_id: int) -> bool:
+        """No partition can have lost what named the producer: it cannot have rotated away, or nothing is gone."""
+        may_have_rotated = producer_id in self.newer or m.epoch >= HALF_USED_UP
+        if m.is_of_unknown_kind or not may_have_rotated:
+            return all(self._is_kept(part, None, m) for part in self.copies.parts.values())
+        if self.copies.given.is_console:
+            ends = [NEVER_MS if m.epoch >= USED_UP else 0, *self.copies.gaps_of_ids()]
+            return max(ends) < m.at_ms - MINUTE_MS
+        return all(self._is_kept(part, part.gap_ms, m) for part in self.copies.parts.values())
+
+    def _is_ahead(self, m: Marker, top_epoch: int) -> bool:
+        return not self.copies.given.is_console and m.coordinator_epoch > top_epoch
+
+    def _reaches(self, part: Part, m: Marker) -> bool:
+        return part.last_ms is not None and part.last_ms >= m.at_ms + self.copies.skew
+
+    def _is_kept(self, part: Part, gap_ms: int | None, m: Marker) -> bool:
+        is_cut = any(self._is_excuse(rise, m) for rise in part.rises)
+        return (gap_ms is None or gap_ms < m.at_ms - MINUTE_MS) and not is_cut
+
+    def _is_excuse(self, rise: Rise, m: Marker) -> bool:
+        """The tail that the old leader may have had in front of the others can have held the decision."""
+        can_hold = rise.after_ms <= m.at_ms + self.copies.skew and rise.by_ms >= m.at_ms - MINUTE_MS
+        return can_hold and not rise.is_at_hole and not self.nothing_lost
 
 
-def _reaches(copies: Copies, part: Part, m: Marker) -> bool:
-    return part.last_ms is not None and part.last_ms >= m.at_ms + copies.skew
+def _may_be_expired(own: History) -> bool:
+    return any(e.word == "Tombstone" for e in own)
 
 
-def _is_kept(part: Part, gap_ms: int | None, m: Marker) -> bool:
-    since_ms = m.at_ms - MINUTE_MS
-    return (gap_ms is None or gap_ms < since_ms) and not any(by_ms >= since_ms for _, by_ms in part.rises)
+def _is_bumped(m: Marker) -> bool:
+    """Only a COMMIT of transaction version 2 has an epoch above that of its data."""
+    return m.word == "COMMIT" and m.data_epoch is not None and m.epoch > m.data_epoch
 
 
 def _is_foreign(copies: Copies) -> bool:

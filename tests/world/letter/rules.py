@@ -24,13 +24,13 @@ Places = dict[tuple[int, int], str]
 def rules_of(given: Evidence, skew_ms: int) -> Places:
     """The rule of each open transaction, by partition and producer id."""
     copies = Copies(given, skew_ms)
-    fit = fit_of(copies)
-    found = _rules(copies, fit, nothing_lost=given.no_records_lost)
-    is_disproved = "commit_marker_missing" in found.values()
-    return _rules(copies, fit, nothing_lost=False) if given.no_records_lost and is_disproved else found
+    unassured = _rules(copies, nothing_lost=False)
+    is_disproved = "commit_marker_missing" in unassured.values()
+    return _rules(copies, nothing_lost=True) if given.no_records_lost and not is_disproved else unassured
 
 
-def _rules(copies: Copies, fit: Fit, *, nothing_lost: bool) -> Places:
+def _rules(copies: Copies, *, nothing_lost: bool) -> Places:
+    fit = fit_of(copies, nothing_lost=nothing_lost)
     return {
         (n, i): Asked(copies, fit, n, i, nothing_lost=nothing_lost).rule()
         for n, i in copies.markers
@@ -43,6 +43,7 @@ class Asked:
 
     def __init__(self, copies: Copies, fit: Fit, n: int, producer_id: int, *, nothing_lost: bool) -> None:
         self.copies, self.skew, self.nothing_lost = copies, copies.skew, nothing_lost
+        self.fit = fit
         self.is_last = copies.given.state_copied_last and not fit.is_later
         log, self.data = copies.logs[n], open_data(copies.logs[n], producer_id)
         first, self.last = self.data[0], self.data[-1]
@@ -76,7 +77,10 @@ class Asked:
         found = [p.gap_ms for p in self.copies.parts.values() if p.gap_ms is not None]
         has_expired = self.first_after is None or self.first_after < self.copies.reach - WEEK_MS
         is_lost = self.copies.given.is_console and (has_expired or self.last.epoch >= USED_UP)
-        return [*found, NEVER_MS] if is_lost else found
+        if not self.copies.given.is_console:
+            return found
+        before_ids = self.copies.gaps_of_ids()
+        return [*before_ids, NEVER_MS] if is_lost else before_ids
 
     def rule(self) -> str:
         """The first rule that holds."""
@@ -91,8 +95,10 @@ class Asked:
 
     @property
     def state_end(self) -> int:
-        """The last moment of the id's partition of the state; --as-of if that was copied last."""
+        """The last moment of the id's partition of the state, or any in its folder; --as-of if that was copied last."""
         known = [self.part.last_ms if self.part else None, self.copies.as_of if self.is_last else None]
+        if self.copies.given.is_folder:
+            known += [part.last_ms for part in self.copies.parts.values()]
         return max((ms for ms in known if ms is not None), default=-NEVER_MS)
 
     def current(self) -> tuple[int | None, int | None]:
@@ -176,12 +182,12 @@ class Asked:
         ]
 
     def is_state_incomplete(self) -> bool:
-        """What could hold the answer was not given, or was made again."""
+        """What could hold the answer was not given, or was made again; or confirms nothing where it should."""
         if self.own:
-            return self.part is None
+            return self.part is None or self.fit.is_unproven
         firsts = [p.first_ms for p in self.copies.parts.values() if p.first_ms is not None]
         is_new = self.before is not None and not any(ms < self.before for ms in firsts)
-        return is_new or not self.copies.is_whole
+        return is_new or not self.copies.is_whole or self.fit.is_unproven or self.fit.is_unproven_for_unknown
 
     def may_commit_be_missing(self) -> bool:
         """A decision may be compacted away, or cut off with the state's tail."""
@@ -189,7 +195,7 @@ class Asked:
         first = self.first_after if self.is_exact and self.first_after is not None else -NEVER_MS
         last = NEVER_MS if self.first_before is None else self.first_before
         rises = (rise for p in parts for rise in p.rises)
-        is_cut = any(by + self.skew >= first and after - self.skew <= last for after, by in rises)
+        is_cut = any(by + self.skew >= first and after - self.skew <= last for after, by, _ in rises)
         is_aged = not self.is_exact and any(d.word == "Commit" for d in self.unserved)
         return (bool(self.hiding) or is_cut or is_aged) and not self.nothing_lost
 

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from txn_analysis.coordinator.end_markers import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.fit import MarkerSums
 from txn_analysis.coordinator.history import by_id, in_order
-from txn_analysis.coordinator.marker_checks import Producer, Said, sums_of_producer
+from txn_analysis.coordinator.marker_checks import Producer, sums_of_producer
 from txn_analysis.coordinator.state_at_hand import DECIDED_WITHIN_MS
 from txn_analysis.kafka.transactions import (
     COMPLETE_ABORT,
@@ -99,8 +99,8 @@ def marker_sums(markers: DataFrame, states: DataFrame, state: StateAtHand, asked
     task.
     """
     not_aborts = markers.where(F.col("kind").isNull() | (F.col("kind") == COMMIT))
-    decided = _decided(states)
-    unserved = _with_homes(_unserved(not_aborts, decided, state), states, state).persist()
+    commits, decided = not_aborts.where(F.col("kind") == COMMIT), _decided(states)
+    unserved = _with_homes(_unserved(commits, decided, state), states, state)
     may_be_later = _with_homes(not_aborts, states, state).where(_may_be_later(state))
     speaking = unserved.where(_may_contradict(state)).select("producer_id")
     speaking = speaking.unionByName(may_be_later.select("producer_id")).distinct()
@@ -112,12 +112,12 @@ def marker_sums(markers: DataFrame, states: DataFrame, state: StateAtHand, asked
         records = histories(producers, states).groupBy("asked_producer_id")
         found = groups.groupBy("producer_id").cogroup(records).applyInArrow(_summer(state, frozenset(asked)), PICKLED)
         sums = _added_up(told(found.mapInArrow(_add_up, PICKLED)))
-        of_unknown = unserved.where(F.col("state_partition").isNull() & (F.col("kind") == COMMIT))
-        sums = sums.plus(_added_up(told(of_unknown.mapInArrow(_excuser(state), PICKLED))))
-        commits = not_aborts.where(F.col("kind") == COMMIT)
-        sums = replace(sums, is_tested=not commits.where(_is_tested(state)).isEmpty())
-        if sums.excused is not None or sums.is_tested:
-            sums = replace(sums, is_sure=sums.is_sure or _is_any_sure(not_aborts, decided, state))
+        unprinted = _with_homes(not_aborts.where(F.col("kind").isNull()), states, state)
+        of_unknown = unprinted.where(F.col("state_partition").isNull())
+        sums = sums.plus(_added_up(told(of_unknown.mapInArrow(_unprinted(state), PICKLED))))
+        has_marker = not not_aborts.isEmpty()
+        is_sure = sums.is_sure or (has_marker and _is_any_sure(not_aborts, decided, state))
+        sums = replace(sums, has_marker=has_marker, is_sure=is_sure)
         if not sums.against.marker_count and not sums.more_if_nothing_was_lost.marker_count:
             return sums
         # Only where something contradicts, how much is confirmed decides anything.
@@ -126,7 +126,6 @@ def marker_sums(markers: DataFrame, states: DataFrame, state: StateAtHand, asked
         return sums.plus(MarkerSums(confirmed_count))
     finally:
         suspects.unpersist()
-        unserved.unpersist()
 
 
 def _decided(states: DataFrame) -> DataFrame:
@@ -174,35 +173,34 @@ def _is_served(markers: DataFrame, decided: DataFrame, until: Column, state: Sta
     return reduce(Column.__and__, is_in_its_place, is_kind & is_in_time)
 
 
-def _unserved(markers: DataFrame, decided: DataFrame, state: StateAtHand) -> DataFrame:
-    """The markers for which the state has no decision; of unprinted kind also those whose decision is an id's last."""
-    until = F.when(markers["kind"].isNull(), decided["next_ms"]).otherwise(decided["completed_ms"])
-    return markers.join(decided, _is_served(markers, decided, until, state), "left_anti")
+def _unserved(commits: DataFrame, decided: DataFrame, state: StateAtHand) -> DataFrame:
+    """The COMMIT markers for which the state has no decision."""
+    return commits.join(decided, _is_served(commits, decided, decided["completed_ms"], state), "left_anti")
 
 
 def _is_any_sure(markers: DataFrame, decided: DataFrame, state: StateAtHand) -> bool:
-    """As `MarkerSums.is_sure`."""
-    return not markers.join(decided, _is_served(markers, decided, decided["next_ms"], state), "left_semi").isEmpty()
+    """As `marker_checks.Producer.is_sure`, of all markers."""
+    within_ms = DECIDED_WITHIN_MS + state.max_clock_skew_ms
+    moments = decided["prepared_ms"], decided["next_ms"]
+    is_close = reduce(Column.__or__, [F.abs(markers["at_ms"] - ms) <= within_ms for ms in moments])
+    is_served = _is_served(markers, decided, decided["next_ms"], state)
+    return not markers.join(decided, is_served & is_close, "left_semi").isEmpty()
 
 
-def _excuser(state: StateAtHand) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Of COMMIT markers of unknown producers, what those are excused from that show transaction version 2 themselves.
+def _unprinted(state: StateAtHand) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What markers of unprinted kind of unknown producers say, see `marker_checks.Producer.sums_of`."""
 
-    Where another marker of their producer shows it, all are asked again with it: see `marker_sums`.
-    """
-
-    def excuse(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def sum_up(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sums = MarkerSums()
         for part in parts:
             for row in part.select([*PLACE, *EndMarker._fields]).to_pylist():
                 where = TopicPartition(row["topic"], row["partition"])
                 marker = EndMarker._make([row[name] for name in EndMarker._fields])
-                producer = Producer.of(row["producer_id"], (), state, is_version_2=marker.is_of_version_2)
-                if producer.said(marker, where) is Said.EXCUSED:
-                    sums = sums.plus(MarkerSums(excused=producer.witness(marker, where)))
+                producer = Producer.of(row["producer_id"], (), state, is_version_2=False)
+                sums = sums.plus(producer.sums_of(marker, where))
         yield pa.record_batch({"pickled": pa.array([pickle.dumps(sums)], pa.binary())})
 
-    return excuse
+    return sum_up
 
 
 def _with_homes(markers: DataFrame, states: DataFrame, state: StateAtHand) -> DataFrame:
@@ -237,12 +235,6 @@ def _may_be_later(state: StateAtHand) -> Column:
     newest_ms = max((ms for ms in ends if ms is not None), default=-UNBOUNDED_MS // 2)
     of_known = F.col("last_until_as_of_ms").isNull() | (F.col("last_until_as_of_ms") + skew_ms < at_ms)
     return F.when(F.col("state_partition").isNull(), at_ms > newest_ms + skew_ms).otherwise(of_known)
-
-
-def _is_tested(state: StateAtHand) -> Column:
-    """As `StateAtHand.is_tested_by`, of the column `at_ms`."""
-    at_ms = F.col("at_ms")
-    return reduce(Column.__or__, ((at_ms > first) & (at_ms < end) for first, end in state.kept), F.lit(False))
 
 
 def _homes(spark: SparkSession, state: StateAtHand) -> DataFrame:

@@ -54,6 +54,8 @@ _CHAINED = (
     "last_update_ms",
     "transactional_id",
     "state",
+    "producer_epoch",
+    "previous_producer_id",
     "topic_partitions",
     "record_order",
 )
