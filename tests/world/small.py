@@ -25,8 +25,9 @@ from tests.world.evidence import (
     row_at_other_times,
     truth_of,
 )
+from tests.world.kinds import answered, holds_the_answer
 from tests.world.model import EPOCHS, LAST_EPOCH, Log, StateLog, Step, World
-from tests.world.steps import after, steps_of, story_of
+from tests.world.steps import DISTURBANCES, after, steps_of, story_of
 from txn_analysis.core.answer import answers_of
 
 if TYPE_CHECKING:
@@ -35,27 +36,6 @@ if TYPE_CHECKING:
     from txn_analysis.core.answer import Answer
 
 AT_ONCE = 250
-
-
-# What seldom happens; everything else is an application's daily work.
-DISTURBANCES = frozenset(
-    {
-        "fence",
-        "time_out",
-        "marker_again",
-        "skip",
-        "expire",
-        "compact",
-        "elect",
-        "lose",
-        "elect_state",
-        "lose_state",
-        "administrator",
-        "write_late",
-        "restart",
-        "stray",
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -101,9 +81,10 @@ class Report:
     """What the histories of some sizes come to.
 
     `judged` counts those with open data, each with and without the assurances that are true. `said` ones are those
-    whose logs were copied first, in which nothing was lost, and where both is said; without hangs in a log in which no
-    broker's clock speaks, as nothing proves then how far it was copied. `ways` has, of each set of disturbances with
-    which a wrong abort is planned, how many histories there are, and the shortest one.
+    whose logs were copied first, in which nothing was lost, and where both is said, if what was copied holds the answer
+    (`kinds`); without hangs in a log in which no broker's clock speaks, as nothing proves then how far it was copied.
+    `ways` has, of each set of disturbances with which a wrong abort is planned, how many histories there are, and the
+    shortest one.
     """
 
     histories: int = 0
@@ -117,10 +98,11 @@ class Report:
 
     def note(self, world: World, evidence: Evidence, truth: Truth) -> None:
         """Take in one more judged history."""
-        if evidence.state_copied_last and evidence.no_records_lost:
+        if evidence.state_copied_last and evidence.no_records_lost and holds_the_answer(world):
             timed = {n for n, log in enumerate(evidence.logs) if any(batch.word for batch in log)}
-            self.hanging_said += sum(n in timed for n, _ in truth.hanging)
-            self.found_said += sum(n in timed for n, _ in truth.found)
+            answered_here = {(n, i) for n, i in answered(world, truth.hanging) if n in timed}
+            self.hanging_said += len(answered_here)
+            self.found_said += len(answered_here & truth.found)
         self.judged += 1
         self.hanging += len(truth.hanging)
         self.found += len(truth.found)
@@ -257,9 +239,9 @@ def sizes(steps: int) -> tuple[Size, ...]:
         Size(steps, beginning=OPEN),
         Size(steps, beginning=OPEN, version=2),
         Size(steps, beginning=OPEN, version=2, first_epoch=LAST_EPOCH, names_previous=False),
-        replace(busy, beginning=(*USED_UP, *OPEN)),
+        replace(busy, beginning=(*USED_UP, *OPEN), steps=steps - 1),
         replace(busy, beginning=(*USED_UP, COMPACT, *OPEN)),
-        replace(busy, beginning=(*USED_UP, COMPACT, STRAY, PASS)),
+        replace(busy, beginning=(*USED_UP, COMPACT, STRAY, PASS), steps=steps - 1),
         replace(busy, beginning=(*USED_UP, COMPACT, PASS, STRAY, PASS), steps=steps - 1, epochs=EPOCHS),
         Size(steps - 1, beginning=OPEN, names=("a", "b")),
         Size(steps - 1, beginning=OPEN, partitions=2),

@@ -13,6 +13,26 @@ if TYPE_CHECKING:
 
 STEP_MS = 1_000
 
+# What seldom happens; everything else is an application's daily work.
+DISTURBANCES = frozenset(
+    {
+        "fence",
+        "time_out",
+        "marker_again",
+        "skip",
+        "expire",
+        "compact",
+        "elect",
+        "lose",
+        "elect_state",
+        "lose_state",
+        "administrator",
+        "write_late",
+        "restart",
+        "stray",
+    }
+)
+
 _TOLD = {
     "begin": "{name} adds the partition to its transaction",
     "write": "{name} writes in its transaction",

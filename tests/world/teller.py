@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests.world.model import Step
-from tests.world.small import DISTURBANCES
-from tests.world.steps import after, steps_of
+from tests.world.steps import DISTURBANCES, after, steps_of
 
 if TYPE_CHECKING:
     import random

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING
 
 from tests.world.evidence import Truth, truth_of
 from tests.world.executor import destroyed_by
-from tests.world.kinds import KINDS, can_be_told, kind_of, with_older_state
+from tests.world.kinds import KINDS, answered, can_be_told, kind_of
 from tests.world.random_worlds import Plot, random_plot
 from tests.world.shrink import shrunk, told
-from tests.world.small import DISTURBANCES
-from tests.world.steps import story_of
+from tests.world.steps import DISTURBANCES, story_of
 from tests.world.teller import Teller
 from txn_analysis.core.answer import answer_of, answers_of
 
@@ -84,7 +83,7 @@ def _note(report: Report, plot: Plot, world: World, truth: Truth, answer: Answer
     report.found += len(truth.found)
     kind = kind_of(plot, world)
     if kind is not None:
-        hanging = with_older_state(world, truth.hanging)
+        hanging = answered(world, truth.hanging)
         report.missed.update((kind, rule) for rule in rules_of(answer, hanging - truth.found))
         report.hanging_of[kind] += len(hanging)
         report.found_of[kind] += len(hanging & truth.found)
