@@ -23,8 +23,8 @@ CAUSE_OF_KIND = {
     "log-append-time": "write_before_partition_added",
     "future-timestamp": "write_before_partition_added",
     "unknown-pid": "producer_id_never_known",
-    "no-mapped-id": "transactional_id_expired",  # another id did expire there
-    "unknown-pid-first": "transactional_id_expired",  # no broker's clock before it tells how old it is
+    "no-mapped-id": "producer_id_never_known",  # another id did expire there; its number tells
+    "unknown-pid-first": "producer_id_never_known",  # no broker's clock before it tells how old it is; its number does
     "id-expired": "transactional_id_expired",
     "marker-lost": "marker_missing",
     "rotated": "producer_id_rotated",

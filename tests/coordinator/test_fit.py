@@ -168,7 +168,7 @@ def test_what_contradicts_the_state_for_a_known_id(state: StateAtHand, expected:
 
 def test_what_was_recorded_of_an_id_that_expired_may_be_compacted_away() -> None:
     state = replace(with_home(gap_end_ms=END_MS, leader_epoch=4), known_since_ms=AT_MS + 1)
-    removed = [*NEVER_HERE, record(None, END_MS - 1)._replace(is_tombstone=True)]
+    removed = [*NEVER_HERE, record("Dead", END_MS - 1)._replace(state=None, is_tombstone=True)]
     assert counts(told(MARKER, history=removed, state=state)) == SILENT
 
 
@@ -300,6 +300,16 @@ def test_a_state_that_is_empty_in_places_says_nothing_unless_it_was_copied_last(
         pytest.param(COMMITTED, True, id="its-complete-record-is-behind-it"),
         pytest.param([COMMITTED[1], record("Ongoing", AT_MS + 500)], True, id="any-record-is"),
         pytest.param(COMMITTED[:2], False, id="it-is-the-newest"),
+        pytest.param(
+            [record("CompleteCommit", AT_MS + 10)._replace(last_update_ms=AT_MS - 5)],
+            True,
+            id="compaction-left-its-end",
+        ),
+        pytest.param(
+            [record("CompleteCommit", AT_MS + 900)._replace(last_update_ms=AT_MS + SKEW_MS + 1)],
+            False,
+            id="what-is-left-was-decided-later",
+        ),
         pytest.param(NEVER_HERE, False, id="nothing-was-decided"),
         pytest.param(
             [record("PrepareCommit", HUNG_MS), record("CompleteCommit", END_MS)], False, id="it-hung-for-hours"

@@ -67,6 +67,12 @@ def test_the_first_moment_is_that_of_all_captures() -> None:
     assert chain(row(5), row(3, rank=YESTERDAY)).first_moment_ms == 30
 
 
+def test_the_largest_producer_id_is_that_of_all_records_whatever_they_name_it_for() -> None:
+    known = [row(0, producer_id=7), row(1, producer_id=8, next_producer_id=3_000), row(2, is_tombstone=True)]
+    assert chain(*known).largest_producer_id == 3_000
+    assert chain(row(2, is_tombstone=True)).largest_producer_id is None
+
+
 def test_a_clock_that_jumped_at_the_first_batch_does_not_hide_an_earlier_moment() -> None:
     """The state has a moment before the data wherever that stands."""
     assert chain(row(0, recorded_ms=9_999), row(1)).first_moment_ms == 10

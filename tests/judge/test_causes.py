@@ -18,15 +18,17 @@ from tests.judge.cases import (
     NOW_MS,
     OPEN,
     WRITTEN_MS,
+    Case,
     listed,
     with_partition,
 )
 from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
+from txn_analysis.coordinator.fit import Fit
 from txn_analysis.coordinator.origins import origins_of
 from txn_analysis.coordinator.view import CoordinatorView, view_of
 from txn_analysis.judge.causes import CAUSES, READINGS
 from txn_analysis.judge.fact_finding import Moments, facts_of
-from txn_analysis.judge.judgement import judgement_of
+from txn_analysis.judge.judgement import Judgement, judgement_of
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
@@ -65,7 +67,9 @@ def judged(
         {"transaction_state_partitions": 4, "max_clock_skew_ms": 0, "no_records_lost": no_records_lost}
     )
     state, moments = StateEvidence(list(partitions), FOUR), Moments(NOW_MS, NOW_MS)
-    return judgement_of(facts_of(opened, HEALTH, known, state, settings, moments, state_leader_epoch)).cause
+    found = judgement_of(facts_of(opened, HEALTH, known, state, settings, moments, state_leader_epoch)).cause
+    assert found is not None
+    return found
 
 
 def cause(
@@ -256,6 +260,59 @@ def test_broken_evidence_makes_no_cause_more_than_possible() -> None:
     found = cause(MARKED, evidence_gaps=("offsets 10 to 20 are in no file",))
     assert found.confidence == "possible"
     assert "missing: offsets 10 to 20 are in no file" in found.evidence_against
+
+
+@pytest.mark.parametrize(
+    ("producer_id", "name"),
+    [(1_005_000, "transactional_id_expired"), (1_005_001, "producer_id_never_known")],
+)
+def test_an_id_far_above_those_that_were_given_out_was_invented(producer_id: int, name: str) -> None:
+    """Nothing says how old it is: its records begin the log, so that no broker's clock speaks before them."""
+    given_out = with_partition(HOLDER, largest_producer_id=5_000)
+    found = unknown(given_out, producer_id=producer_id, appended_after_ms=None).cause
+    assert found is not None
+    assert (found.name, found.confidence) == (name, "possible")
+    assert any("largest in __transaction_state is 5000" in line for line in found.evidence_for) is (
+        producer_id > 1_005_000
+    )
+    assert not any("so lately" in line for line in found.evidence_for)
+
+
+NOT_GIVEN = tuple(StatePartition(n, problems=["not in the capture"]) for n in range(4))
+
+
+def unknown(partitions: tuple[StatePartition, ...] = ALL_SEEN, fit: Fit | None = None, **changes: Any) -> Judgement:
+    """The open data of the proof table, whose producer nobody knows."""
+    return Case("", "", open=changes, known=None, partitions=partitions, fit=fit or Fit()).judged()
+
+
+@pytest.mark.parametrize("last_timestamp_ms", [WRITTEN_MS, NOW_MS], ids=["late", "in-progress"])
+def test_without_a_state_no_cause_is_told(last_timestamp_ms: int) -> None:
+    assert unknown(last_timestamp_ms=last_timestamp_ms).cause is not None
+    assert unknown(NOT_GIVEN, last_timestamp_ms=last_timestamp_ms).cause is None
+
+
+def test_of_another_clusters_state_no_cause_is_told() -> None:
+    foreign = Fit(unfit=("it is another cluster's",))
+    assert unknown(fit=foreign).cause is None
+    assert Case("", "", fit=foreign, known=listed("Ongoing")).judged().cause is None
+
+
+def test_what_the_log_alone_shows_is_told_without_a_state() -> None:
+    found = unknown(NOT_GIVEN, has_coordinator_epoch_fallen=True).cause
+    assert found is not None
+    assert (found.name, found.confidence) == ("coordinator_epoch_went_back", "possible")
+
+
+AGAIN = "__transaction_state begins after the data: it may have been made again"
+
+
+def test_a_state_that_was_not_given_is_not_said_to_be_made_again() -> None:
+    begun_later = tuple(replace(p, chain=p.chain._replace(first_moment_ms=BOUND_MS)) for p in ALL_SEEN)
+    assert AGAIN in unknown(begun_later).facts.state.gaps
+    some = (*begun_later[:3], NOT_GIVEN[3])
+    assert unknown(some).facts.state.gaps == ("__transaction_state-3: not in the capture",)
+    assert unknown(NOT_GIVEN).facts.state.gaps == ("__transaction_state: not in the capture",)
 
 
 def test_of_two_decisions_within_the_skew_the_nearest_one_wrote_the_marker() -> None:

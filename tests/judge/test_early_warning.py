@@ -9,7 +9,7 @@ import pytest
 
 from tests.coordinator.builders import as_kept, table_row
 from tests.coordinator.frames import states
-from tests.judge.cases import LATE_MS, Case
+from tests.judge.cases import LATE_MS, Case, listed
 from txn_analysis.coordinator.state_records import StateRecords
 from txn_analysis.coordinator.state_row import StateFiles
 from txn_analysis.judge.early_warning import open_warnings
@@ -17,6 +17,7 @@ from txn_analysis.judge.warnings import WARNINGS
 from txn_analysis.judge.warnings_of_records import id_warnings_of
 from txn_analysis.pipeline.on_spark.warnings import id_warnings
 from txn_analysis.settings import Settings
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,6 +103,18 @@ def test_each_kind_warns_from_its_bound_on(
     warned: dict[tuple[str, str], WarningLine], kind: str, subjects: set[str]
 ) -> None:
     assert {subject for found, subject in warned if found == kind} == subjects
+
+
+def test_a_two_phase_commit_is_left_to_its_owner_in_its_finding_as_in_the_warning(
+    warned: dict[tuple[str, str], WarningLine],
+) -> None:
+    told = "two-phase commit: never times out, its owner decides; whether it is prepared is not in the state"
+    judged = Case("", "", known=listed("Ongoing", timeout_ms=2**31 - 1, start_ms=0)).judged()
+    assert (judged.rule.name, judged.verdict) == ("in_coordinator", Verdict.COORDINATED)
+    assert told in judged.rule.evidence_in(judged.facts)
+    assert warned["never_times_out", "two-phase"].text.endswith(told)
+    other = Case("", "", known=listed("Ongoing")).judged()
+    assert told not in other.rule.evidence_in(other.facts)
 
 
 def test_ids_of_one_application_are_one_line(warned: dict[tuple[str, str], WarningLine]) -> None:

@@ -59,8 +59,13 @@ def stated(plans: list[PlannedInput]) -> list[tuple[str, str, int, int, str | No
             b"version: 0\ntopic_id: " + b"x" * 22,
             [("topic_id", "orders", 0, 0, "x" * 22)],
         ),
-        ("meta.properties", b"#\n#Sat\nnode.id=2\ncluster.id=abc\n", [("cluster_id", "", -1, 0, "abc")]),
-        ("meta.properties", b"broker.id=2\n", []),
+        (
+            "meta.properties",
+            b"#\n#Sat\nnode.id=2\ncluster.id=abc\n",
+            [("cluster_id", "", -1, 0, "abc"), ("node_id", "", -1, 0, "2")],
+        ),
+        ("meta.properties", b"broker.id=2\n", [("node_id", "", -1, 0, "2")]),
+        ("meta.properties", b"version=0\n", []),
     ],
 )
 def test_statements(tmp_path: Path, name: str, content: bytes, said: list[Any]) -> None:

@@ -78,7 +78,7 @@ class StateChain(NamedTuple):
     where exports alone speak: what came before the first record of an id is not in them. `rises` are all changes of
     the leader, `lost_tails` those at which records of the old leader can be lost, as no hole touches them.
     `leader_epoch` is the largest. `orphan_ms` is when the newest Complete record whose Prepare is not there was written
-    at the latest. `topics` are those that its transactions list.
+    at the latest. `topics` are those that its transactions list. `largest_producer_id` is that of all records.
     """
 
     last_moment_ms: int | None = None
@@ -91,6 +91,7 @@ class StateChain(NamedTuple):
     leader_epoch: int | None = None
     orphan_ms: int | None = None
     topics: frozenset[str] = frozenset()
+    largest_producer_id: int | None = None
 
 
 NO_RECORDS = StateChain()
@@ -108,6 +109,7 @@ class StateRows:
         export_ms: the newest update time in console exports of the judged capture; `export_until_as_of_ms` the newest
             that is not after `as_of_ms`.
         topics: those that its transactions list.
+        largest_producer_id: of all that its records name.
     """
 
     as_of_ms: int | None = None
@@ -117,6 +119,7 @@ class StateRows:
     export_ms: int | None = None
     export_until_as_of_ms: int | None = None
     topics: set[str] = field(default_factory=set)
+    largest_producer_id: int | None = None
 
     def add(self, row: StateRow, order: tuple[Any, ...]) -> None:
         """Take in a record with its place in the history of its id.
@@ -135,6 +138,8 @@ class StateRows:
             if not is_before(self.as_of_ms, row.last_update_ms):
                 self.export_until_as_of_ms = later_of(self.export_until_as_of_ms, row.last_update_ms)
         self.topics.update([topic for topic, _ in row.topic_partitions])
+        named = (self.largest_producer_id, *row.producer_ids)
+        self.largest_producer_id = max([producer_id for producer_id in named if producer_id is not None], default=None)
         if row.transactional_id is not None:
             at = row.recorded_ms, row.last_update_ms, row.offset, row.leader_epoch
             is_new = row.state == EMPTY and row.producer_epoch == 0 and row.previous_producer_id is None
@@ -157,6 +162,7 @@ class StateRows:
             leader_epoch=latest(*[b.leader_epoch for b in ordered]),
             orphan_ms=_orphan_ms(self.steps, tails),
             topics=frozenset(self.topics),
+            largest_producer_id=self.largest_producer_id,
         )
 
 

@@ -190,6 +190,12 @@ class StateEvidence:
         """The topics that any transaction of the coordinator lists, as far as its records are left."""
         return frozenset().union(*(p.chain.topics for p in self.partitions))
 
+    @cached_property
+    def largest_producer_id(self) -> int | None:
+        """Of all that any record names; None where none does."""
+        largest = (partition.chain.largest_producer_id for partition in self.partitions)
+        return max([producer_id for producer_id in largest if producer_id is not None], default=None)
+
     @property
     def expected(self) -> list[StatePartition]:
         """The partitions that there are, given or not."""

@@ -13,7 +13,7 @@ from txn_analysis.coordinator.end_markers import ABORT, COMMIT, runs_of
 from txn_analysis.coordinator.fit import Contradictions, MarkerSums, Witness
 from txn_analysis.coordinator.history import written_by_ms
 from txn_analysis.coordinator.state_at_hand import DECIDED_WITHIN_MS
-from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, PREPARE_COMMIT, PREPARED
+from txn_analysis.kafka.transactions import COMPLETE_COMMIT, EXHAUSTED_EPOCH, PREPARE_COMMIT, PREPARED
 from txn_analysis.logic import UNBOUNDED_MS, more, proven
 
 if TYPE_CHECKING:
@@ -38,13 +38,14 @@ class Said(Enum):
 
 
 class Decided(NamedTuple):
-    """One Prepare record of a partition.
+    """One decision: a Prepare record, or a Complete record whose Prepare is gone, whose value has the decision's time.
 
     Attributes:
         is_commit: its kind.
-        prepared_ms: its moment.
+        prepared_ms: the moment of the decision.
         completed_ms: when its Complete record was written at the latest; UNBOUNDED_MS where that is not there.
-        next_ms: when the id's next record was written at the latest, whichever it is; None where there is none.
+        next_ms: when the id's next record was written at the latest, whichever it is; None where there is none. Of a
+            Complete record it is its own.
         state_partition: which partition of the state holds it.
     """
 
@@ -100,6 +101,20 @@ def sums_of_producer(
     return sums
 
 
+def _completed(histories: Iterable[Sequence[StateRecord]], producer_id: int) -> list[Decided]:
+    """The Complete records under a producer id whose Prepare is gone; of what partitions they were is gone with it."""
+    found = []
+    for history in histories:
+        written_ms = written_by_ms(history)
+        for n, record in enumerate(history):
+            is_its_own = producer_id in (record.producer_id, record.previous_producer_id)
+            is_alone = record.is_completed and not (n and record.completes(history[n - 1]))
+            if is_its_own and is_alone and record.last_update_ms is not None:
+                is_commit, at_ms = record.state == COMPLETE_COMMIT, written_ms[n]
+                found.append(Decided(is_commit, record.last_update_ms, at_ms, at_ms, record.state_partition))
+    return found
+
+
 def _decided(histories: Iterable[Sequence[StateRecord]], producer_id: int) -> dict[tuple[str, int], list[Decided]]:
     """By topic and partition, the decisions under a producer id in the histories of some ids that have, or had, it."""
     found: defaultdict[tuple[str, int], list[Decided]] = defaultdict(list)
@@ -125,6 +140,7 @@ class Producer(NamedTuple):
         producer_id: the producer.
         histories: of the ids that have, or had, it.
         decided: what these hold, by topic and partition.
+        completed: decisions that these hold of unknown partitions, since compaction left their Complete record alone.
         state: what was given of the state.
         is_version_2: one of its markers shows transaction version 2.
         is_asked: an open transaction is its own.
@@ -133,6 +149,7 @@ class Producer(NamedTuple):
     producer_id: int
     histories: Sequence[Sequence[StateRecord]]
     decided: Mapping[tuple[str, int], Sequence[Decided]]
+    completed: Sequence[Decided]
     state: StateAtHand
     is_version_2: bool
     is_asked: bool = False
@@ -149,7 +166,8 @@ class Producer(NamedTuple):
     ) -> Producer:
         """With the decisions that the histories hold."""
         known = [history for history in histories if history]
-        return cls(producer_id, known, _decided(known, producer_id), state, is_version_2, is_asked)
+        decided, completed = _decided(known, producer_id), _completed(known, producer_id)
+        return cls(producer_id, known, decided, completed, state, is_version_2, is_asked)
 
     def sums_of_run(self, run: MarkerRun, where: TopicPartition) -> MarkerSums:
         """Of a COMMIT marker, or one of unprinted kind; its repetitions say nothing where one of them is confirmed."""
@@ -192,9 +210,8 @@ class Producer(NamedTuple):
 
         A decision that is the newest record of another cluster's id, or hangs there for hours, serves any marker.
         """
-        skew_ms = self.state.max_clock_skew_ms
-        spans = self.decided.get(where, ()) if self._is_served(marker, where, lambda decided: decided.next_ms) else ()
-        return any(d.serves(marker, d.next_ms, skew_ms) and d.is_close_to(marker, skew_ms) for d in spans)
+        skew_ms, decided = self.state.max_clock_skew_ms, (*self.decided.get(where, ()), *self.completed)
+        return any(d.serves(marker, d.next_ms, skew_ms) and d.is_close_to(marker, skew_ms) for d in decided)
 
     def is_later(self, marker: EndMarker, where: TopicPartition) -> bool:
         """A marker was written after all that the state holds of it, which has no decision for it: so it was not last.

@@ -89,7 +89,7 @@ def _answer(history: History, folded: Fold) -> Answer:
     known = histories_of(history.state, markers, opened)
     views = views_with(known, opened, markers, settings.max_clock_skew_ms)
     state = replace(state, fit=fit_with(history.state, state, known, markers, opened, moments.reach_ms))
-    judged = judgements_of(opened, partitions, views, state, settings, moments)
+    judged = judgements_of(opened, partitions, views, state, settings, moments, history.sections)
     impacts = impacts_of(judged.of_open, {}, settings, moments.as_of_ms)
     findings = tuple(_finding(judgement, impacts) for judgement in judged.of_open)
     plan = abort_plan(findings, settings, moments.as_of_ms)

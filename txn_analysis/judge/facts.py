@@ -15,6 +15,7 @@ from txn_analysis.text.words import utc
 if TYPE_CHECKING:
     from txn_analysis.coordinator.decisions import Decision
     from txn_analysis.coordinator.view import CoordinatorView
+    from txn_analysis.judge.unsent_markers import UnsentMarkers
     from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
     from txn_analysis.logic import Truth
 
@@ -58,7 +59,7 @@ class StateReach:
     `is_epoch_ahead` that it has a higher epoch than the state. `misfits` is why the state does not fit the logs,
     `gaps` what is missing of it, in words; `end_ms` how far the part of it that decides speaks, `leader_epoch` that of
     this part, as far as it was read. `names_topic`: some transaction of the coordinator lists the topic, as far as its
-    records are left.
+    records are left. `largest_producer_id` is that of all records.
     """
 
     is_unbounded: bool
@@ -71,6 +72,12 @@ class StateReach:
     partitions_expected: int
     leader_epoch: int | None
     names_topic: bool
+    largest_producer_id: int | None
+
+    @property
+    def is_of_these_logs(self) -> bool:
+        """Something of the state was given, and nothing says that it is not that of these logs."""
+        return self.partitions_seen > 0 and not self.misfits
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +139,7 @@ class Facts:
         max_clock_skew_ms: by how much two brokers' clocks may differ.
         expired_before_ms: an id that was last used before this moment may have been forgotten.
         untrue: names of the assurances that the files disprove, whether or not somebody gave their word.
+        unsent: what its decision has in common with all others that stand; None where it does not, or they are few.
     """
 
     open: OpenTransaction
@@ -145,6 +153,7 @@ class Facts:
     max_clock_skew_ms: int
     expired_before_ms: int | None
     untrue: frozenset[str] = frozenset()
+    unsent: UnsentMarkers | None = None
 
     @property
     def is_listed(self) -> Truth:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.assurances import disproved_by_loss, disproved_by_state, given, without
 from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.fact_finding import facts_of
 from txn_analysis.judge.rules import first_rule
+from txn_analysis.judge.unsent_markers import with_unsent_markers
 from txn_analysis.kafka.topics import STATE_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.coordinator.view import CoordinatorView, Views
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One open transaction with its facts, the rule that decides about it, and why it is open."""
+    """One open transaction with its facts, the rule that decides about it, and why it is open; None: not known."""
 
     facts: Facts
     rule: Rule
-    cause: FoundCause
+    cause: FoundCause | None
 
     @property
     def verdict(self) -> Verdict:
@@ -72,6 +73,7 @@ def judgements_of(
     state: StateEvidence,
     settings: Settings,
     moments: Moments,
+    sections: Collection[Mapping[str, Any]] = (),
 ) -> Judgements:
     """Judge open transactions of one capture.
 
@@ -82,6 +84,7 @@ def judgements_of(
         state: what was seen of `__transaction_state`, and whether it fits the logs.
         settings: bounds, and what the operator gave their word for.
         moments: when the files were copied.
+        sections: rows of `Evidence.section_rows`, which say on which broker a log was found.
     """
 
     def judged_without(untrue: Disproved, state: StateEvidence) -> list[Judgement]:
@@ -89,9 +92,10 @@ def judgements_of(
         for transaction in opened:
             known, partition = views.get(transaction.key), partitions[transaction.topic_partition]
             leader_epoch = None if known is None else _leader_epoch(known, partitions)
-            facts = facts_of(transaction, partition, known, state, believed, moments, leader_epoch, frozenset(untrue))
-            found.append(judgement_of(facts))
-        return found
+            found.append(
+                facts_of(transaction, partition, known, state, believed, moments, leader_epoch, frozenset(untrue))
+            )
+        return [judgement_of(facts) for facts in with_unsent_markers(found, state, sections)]
 
     by_state = disproved_by_state(state.fit)
     judged = judged_without(by_state, state)

@@ -24,8 +24,11 @@ TOMBSTONE = "Tombstone"
 
 # KIP-939: such a transaction is a two-phase commit that only its owner may end.
 NEVER_TIMES_OUT_MS = 2**31 - 1
+TWO_PHASE_COMMIT = "two-phase commit: never times out, its owner decides; whether it is prepared is not in the state"
 # TransactionMetadata.isEpochExhausted: at this epoch the coordinator gives the id a new producer id.
 EXHAUSTED_EPOCH = 2**15 - 2
+# ProducerIdsBlock (KIP-730), ProducerIdManager before: brokers are given so many ids at once, from 0 upward.
+PRODUCER_ID_BLOCK = 1000
 
 
 class TopicPartition(NamedTuple):

@@ -131,7 +131,8 @@ def _judged(
     run: Run, opened: list[OpenTransaction], followed: list[PartitionView], side: CoordinatorSide
 ) -> Judgements:
     partitions = {view.topic_partition: view for view in followed}
-    return judgements_of(opened, partitions, side.views, side.state, run.settings, run.moments)
+    sections = run.evidence.section_rows
+    return judgements_of(opened, partitions, side.views, side.state, run.settings, run.moments, sections)
 
 
 def _findings(run: Run, judged: list[Judgement]) -> Iterable[Finding]:

@@ -47,7 +47,7 @@ class Explanation(Item):
     transactional_id: str | None
     verdict: str
     rule: str
-    cause: CauseItem
+    cause: CauseItem | None
     events: tuple[EventItem, ...]
     rules: tuple[RuleItem, ...]
     would_change: tuple[str, ...]
@@ -97,7 +97,10 @@ def _lines(item: Explanation) -> Iterator[str]:
             yield from _labelled("- ", escape(evidence))
 
 
-def _cause_lines(cause: CauseItem) -> Iterator[str]:
+def _cause_lines(cause: CauseItem | None) -> Iterator[str]:
+    if cause is None:
+        yield f"{_INDENT}cause: not known, for no __transaction_state of these logs was given"
+        return
     yield f"{_INDENT}cause: {cause.name} ({cause.confidence})"
     for fact in cause.evidence_for:
         yield from _labelled("+ ", escape(fact))

@@ -71,7 +71,8 @@ FINDINGS = Table(
         Col(
             "cause",
             CAUSE,
-            "why it is open: name, certain, likely, possible or unknown, and what speaks for and against",
+            "why it is open: name, certain, likely, possible or unknown, and what speaks for and against; NULL where "
+            "no state of these logs was given, and the log alone tells none",
         ),
         Col("application", STRING, "what the transactional id belongs to, by its shape; NULL without an id"),
         Col(

@@ -10,6 +10,8 @@ from tests.world.letter.copies import NEVER_MS, WEEK_MS
 from tests.world.letter.decisions import prepared, runs_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.world.letter.copies import Copies, Entry, History, Marker, Part, Rise
 
 MINUTE_MS = 60_000
@@ -65,7 +67,7 @@ class _Owners:
     """The decisions that a COMMIT marker, or one of unknown kind, may be of; each with the record behind it."""
 
     def __init__(self, copies: Copies, m: Marker, n: int, producer_id: int) -> None:
-        self.copies, self.m = copies, m
+        self.copies, self.m, self.producer_id = copies, m, producer_id
         self.histories = copies.known(producer_id)
         self.found = [
             (e, after)
@@ -89,10 +91,21 @@ class _Owners:
         """One of them has a next record, which is not before the marker, and one of the two is near to it."""
         near_ms, at_ms = MINUTE_MS + self.copies.skew, self.m.at_ms
         ends = [(e.at_ms, after.by_ms) for e, after in self.found if after is not None]
+        ends += [(ms, end_ms) for ms, end_ms in self._left_alone() if ms - self.copies.skew <= at_ms]
         return any(
             at_ms <= end_ms + self.copies.skew and (at_ms <= ms + near_ms or at_ms >= end_ms - near_ms)
             for ms, end_ms in ends
         )
+
+    def _left_alone(self) -> Iterator[tuple[int, int]]:
+        """From when to when, by Complete records whose Prepare compaction took: their value has the decision's time."""
+        for own in self.histories:
+            for before, e in zip((None, *own), own, strict=False):
+                kind = e.word.removeprefix("Complete")
+                is_alone = kind != e.word and (before is None or before.word != f"Prepare{kind}")
+                is_its_own = self.producer_id in (e.row.producer_id, e.row.previous_producer_id)
+                if is_alone and is_its_own and self.m.may_be("COMMIT") and self.m.may_be(kind.upper()):
+                    yield e.row.update_ms, e.by_ms
 
     def are_behind(self) -> bool:
         """The marker is later than the state, and none of them can be its own."""

@@ -16,6 +16,7 @@ from txn_analysis.judge.causes import (
     late_write_after_marker,
     late_write_joined_next_transaction,
     marker_missing,
+    marker_not_sent_in_upgrade,
     old_epoch_left_open,
     producer_id_never_known,
     producer_id_rotated,
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 
 READINGS: tuple[Reading, ...] = (
     late_write_joined_next_transaction.BY_PROOF,
-    coordinator_epoch_went_back.READING,
+    coordinator_epoch_went_back.BY_MARKERS,
+    coordinator_epoch_went_back.BY_STATE,
+    marker_not_sent_in_upgrade.READING,
     marker_missing.READING,
     coordinator_overdue.READING,
     late_write_joined_next_transaction.BY_CLIENTS_CLOCK,
@@ -46,11 +49,15 @@ READINGS: tuple[Reading, ...] = (
     producer_id_rotated.READING,
     transactional_id_expired.GONE,
     write_before_partition_added.READING,
-    producer_id_never_known.READING,
+    producer_id_never_known.TOO_RECENT,
+    producer_id_never_known.TOO_LARGE,
     transactional_id_expired.FORGOTTEN,
     unexplained.READING,
 )
 """The last one always explains, and is never sure."""
+
+OF_THE_LOG: tuple[Reading, ...] = (coordinator_epoch_went_back.BY_MARKERS,)
+"""Those that ask nothing of the coordinator."""
 
 CAUSES: tuple[Cause, ...] = tuple({reading.cause.name: reading.cause for reading in READINGS}.values())
 _BY_NAME = {cause.name: cause for cause in CAUSES}
@@ -61,10 +68,16 @@ def cause_named(name: str) -> Cause | None:
     return _BY_NAME.get(name)
 
 
-def cause_of(facts: Facts, rule: Rule) -> FoundCause:
-    """The cause of one open transaction about which `rule` decided."""
-    readings = ((r.cause, sure) for r in READINGS if (sure := r.confidence(facts)) is not None)
-    cause, sure = next(readings)
+def cause_of(facts: Facts, rule: Rule) -> FoundCause | None:
+    """The cause of one open transaction about which `rule` decided.
+
+    None where the log alone tells none, and no state of its cluster was given: then nothing is known of its id.
+    """
+    asked = READINGS if facts.state.is_of_these_logs else OF_THE_LOG
+    found = next(((r.cause, sure) for r in asked if (sure := r.confidence(facts)) is not None), None)
+    if found is None:
+        return None
+    cause, sure = found
     confidence = min(sure, _most(facts, rule), key=lambda c: c.rank)
     is_certain = confidence is Confidence.CERTAIN
     return FoundCause(

@@ -10,10 +10,14 @@ if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts
 
 
-def reading(facts: Facts) -> Confidence | None:
-    """A marker's epoch fell, or the coordinator runs below one that was seen."""
-    is_back = facts.open.has_coordinator_epoch_fallen or is_fenced(facts)
-    return if_holds(is_back and not facts.is_ongoing, Confidence.LIKELY)
+def by_markers(facts: Facts) -> Confidence | None:
+    """A marker's epoch fell."""
+    return if_holds(facts.open.has_coordinator_epoch_fallen and not facts.is_ongoing, Confidence.LIKELY)
+
+
+def by_state(facts: Facts) -> Confidence | None:
+    """The coordinator runs below an epoch that was seen."""
+    return if_holds(is_fenced(facts) and not facts.is_ongoing, Confidence.LIKELY)
 
 
 def is_fenced(facts: Facts) -> bool:
@@ -39,4 +43,5 @@ COORDINATOR_EPOCH_WENT_BACK = Cause(
     evidence=evidence,
     doubt="that a marker was refused is written in no file; the coordinator's broker logs it",
 )
-READING = Reading(COORDINATOR_EPOCH_WENT_BACK, reading)
+BY_MARKERS = Reading(COORDINATOR_EPOCH_WENT_BACK, by_markers)
+BY_STATE = Reading(COORDINATOR_EPOCH_WENT_BACK, by_state)

@@ -25,7 +25,10 @@ def evidence(facts: Facts) -> list[str | None]:
     epoch = None if known is None else known.state_epoch
     if epoch is None or epoch < EXHAUSTED_EPOCH:
         return [overdue]
-    can_fail = "under transaction version 2 its abort can fail for want of another (KAFKA-19367, KAFKA-20090)"
+    can_fail = (
+        "under transaction version 2 its abort can fail for want of another (KAFKA-19367, KAFKA-20090), and a new "
+        "coordinator can have lost its next producer id (KAFKA-20310)"
+    )
     return [overdue, f"its producer epoch {epoch} is one of the last: {can_fail}"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.rules.rule import Rule
+from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS, TWO_PHASE_COMMIT
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -18,8 +19,9 @@ def when(facts: Facts) -> Truth:
 
 
 def evidence(facts: Facts) -> list[str | None]:
-    """That transaction."""
-    return [facts.coordinator_says, facts.listed_here]
+    """That transaction, and that it has no timeout where that is so."""
+    two_phase = TWO_PHASE_COMMIT if facts.timeout_ms == NEVER_TIMES_OUT_MS else None
+    return [facts.coordinator_says, facts.listed_here, two_phase]
 
 
 def why_not(facts: Facts) -> str:
@@ -36,5 +38,6 @@ IN_COORDINATOR = Rule(
     why_not=why_not,
     would_change="a later record of the coordinator, once the transaction ends or is past its timeout",
     reason="The coordinator knows of the data here and will end it by the client's word or by the timeout.",
-    remedy="Nothing. If the application is gone for good, wait for the timeout.",
+    remedy="Nothing. If the application is gone for good, wait for the timeout. A two-phase commit has none: its owner "
+    "must end it.",
 )

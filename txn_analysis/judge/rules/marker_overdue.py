@@ -1,6 +1,6 @@
 """`marker_overdue`: a commit or abort was decided, lists the partition, and has not moved for longer than the bound.
 
-KAFKA-16352 and KAFKA-19999 are ways to get there. It is never aborted: the commit was acknowledged.
+KAFKA-16352, KAFKA-19999 and KAFKA-20322 are ways to get there. It is never aborted: the commit was acknowledged.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ MARKER_OVERDUE = Rule(
     why_not=why_not,
     would_change="the marker in a later copy of the log, or a coordinator that moved on",
     reason="The coordinator decided, and should have written the marker within moments. It has stopped trying, or "
-    "cannot reach the partition's leader (KAFKA-16352 and KAFKA-19999 are ways to get there).",
+    "cannot reach the partition's leader (KAFKA-16352, KAFKA-19999 and KAFKA-20322 are ways to get there).",
     remedy="Never write a marker yourself: after PrepareCommit an abort destroys acknowledged data. Look at the "
     "broker that leads the partition of __transaction_state; restarting it lets another one take over and send the "
-    "markers again.",
+    "markers again. In an upgrade from 4.1 or older through 4.2.0, finish it, or use 4.2.1: a coordinator of 4.2.0 "
+    "cannot send markers to older brokers.",
 )

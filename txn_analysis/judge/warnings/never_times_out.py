@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.warnings.warning import IdWarning
-from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS
+from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS, TWO_PHASE_COMMIT
 
 if TYPE_CHECKING:
     from txn_analysis.judge.warnings.warning import Known, LastRecord
@@ -24,7 +24,7 @@ def score(last: LastRecord, _: Known) -> int | None:
 NEVER_TIMES_OUT = IdWarning(
     kind="never_times_out",
     meaning="a transaction never times out",
-    text="it never times out: a two-phase commit, which only its owner may end",
+    text=TWO_PHASE_COMMIT,
     when=when,
     score=score,
 )

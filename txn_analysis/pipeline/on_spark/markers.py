@@ -25,6 +25,7 @@ from txn_analysis.kafka.transactions import (
     COMPLETE_COMMIT,
     COMPLETED,
     NAMED,
+    PREPARE_ABORT,
     PREPARE_COMMIT,
     PREPARED,
     TopicPartition,
@@ -116,7 +117,8 @@ def marker_sums(markers: DataFrame, states: DataFrame, state: StateAtHand, asked
         of_unknown = unprinted.where(F.col("state_partition").isNull())
         sums = sums.plus(_added_up(told(of_unknown.mapInArrow(_unprinted(state), PICKLED))))
         has_marker = not not_aborts.isEmpty()
-        is_sure = sums.is_sure or (has_marker and _is_any_sure(not_aborts, decided, state))
+        completed = _completed(states)
+        is_sure = sums.is_sure or _is_any_sure(not_aborts, decided, state) or _is_any_sure(not_aborts, completed, state)
         sums = replace(sums, has_marker=has_marker, is_sure=is_sure)
         if not sums.against.marker_count and not sums.more_if_nothing_was_lost.marker_count:
             return sums
@@ -157,6 +159,25 @@ def _decided(states: DataFrame) -> DataFrame:
     )
 
 
+def _completed(states: DataFrame) -> DataFrame:
+    """The Complete records whose Prepare is gone, as `_decided` but of unknown partitions."""
+    in_order_of_id = Window.partitionBy("transactional_id").orderBy("record_order")
+    rows = states.where(F.col("transactional_id").isNotNull()).dropDuplicates(["transactional_id", "record_order"])
+    n1 = F.lead(F.struct("state", "recorded_ms", "last_update_ms"), 1).over(in_order_of_id)
+    rows = rows.withColumn("before", F.lag("state", 1).over(in_order_of_id)).withColumn("n1", n1)
+    rows = rows.where(F.col("state").isin(*COMPLETED))
+    is_commit = F.col("state") == COMPLETE_COMMIT
+    prepared = F.when(is_commit, PREPARE_COMMIT).otherwise(PREPARE_ABORT)
+    dated = F.when(F.col("recorded_ms").isNotNull(), F.greatest("recorded_ms", "last_update_ms"))
+    after = F.when(~F.col("n1.state").isin(*COMPLETED), F.greatest("n1.recorded_ms", "n1.last_update_ms"))
+    return rows.where(F.col("before").isNull() | (F.col("before") != prepared)).select(
+        F.when(is_commit, COMMIT).otherwise(ABORT).alias("decided_kind"),
+        F.explode(F.array_distinct(named_ids("producer_id", "previous_producer_id"))).alias("producer_id"),
+        F.col("last_update_ms").alias("prepared_ms"),
+        F.coalesce(dated, after, F.lit(UNBOUNDED_MS)).alias("next_ms"),
+    )
+
+
 def _next_ms() -> Column:
     """When the next record was written at the latest, as `history.written_by_ms`; NULL where nothing tells."""
     after = F.when(~F.col("n2.state").isin(*COMPLETED), F.greatest("n2.recorded_ms", "n2.last_update_ms"))
@@ -167,7 +188,7 @@ def _next_ms() -> Column:
 def _is_served(markers: DataFrame, decided: DataFrame, until: Column, state: StateAtHand) -> Column:
     """A marker can be that of a decision up to a moment; of either kind where none is printed."""
     skew_ms = state.max_clock_skew_ms
-    is_in_its_place = [markers[column] == decided[column] for column in PLACE]
+    is_in_its_place = [markers[column] == decided[column] for column in PLACE if column in decided.columns]
     is_kind = markers["kind"].isNull() | (markers["kind"] == decided["decided_kind"])
     is_in_time = (decided["prepared_ms"] <= markers["at_ms"] + skew_ms) & (markers["at_ms"] - skew_ms <= until)
     return reduce(Column.__and__, is_in_its_place, is_kind & is_in_time)

@@ -57,6 +57,7 @@ _CHAINED = (
     "producer_epoch",
     "previous_producer_id",
     "topic_partitions",
+    *NAMED,
     "record_order",
 )
 

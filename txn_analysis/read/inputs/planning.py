@@ -106,6 +106,7 @@ def _sections(file: BrokerFile, facts: BrokerFacts, grammar: str) -> tuple[Secti
         replace(
             whole,
             index=number,
+            kind=said.kind,
             topic=said.topic,
             partition=said.partition,
             file_base_offset=said.offset,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.kafka.sections import CLUSTER_ID, HIGH_WATERMARK, LEADER_EPOCH, LOG_START, TOPIC_ID
+from txn_analysis.kafka.sections import CLUSTER_ID, HIGH_WATERMARK, LEADER_EPOCH, LOG_START, NODE_ID, TOPIC_ID
 from txn_analysis.read.inputs.sections import OFFSET_MAX
 
 if TYPE_CHECKING:
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 _CHECKPOINT = re.compile(rb"0\n(\d{1,9})\n((?:[^\n]+\n)*)")
 _PARTITION_LINE = re.compile(rb"([a-zA-Z0-9._-]{1,249}) (\d{1,10}) (\d{1,19})\n")
 _EPOCH_LINE = re.compile(rb"(\d{1,10}) (\d{1,19})\n")
-_CLUSTER_ID = re.compile(rb"(?m)^cluster\.id=([\w-]{1,64})$")
+# The node is `broker.id` with ZooKeeper (version 0), `node.id` with KRaft (version 1).
+_OF_BROKER = {
+    CLUSTER_ID: re.compile(rb"(?m)^cluster\.id=([\w-]{1,64})$"),
+    NODE_ID: re.compile(rb"(?m)^(?:node|broker)\.id=(\d{1,10})$"),
+}
 _PROPERTIES = re.compile(rb"(?:#[^\n]*\n|[\w.]+=[^\n]*\n)+")
 _TOPIC_ID = re.compile(rb"version: 0\ntopic_id: ([\w-]{22})\n?")
 _INT32_MAX = 2**31 - 1
@@ -29,6 +33,7 @@ _INT32_MAX = 2**31 - 1
 class Statement(NamedTuple):
     """What bytes [start, end) of such a file say: an offset of a partition, or a word of an id."""
 
+    kind: str
     topic: str
     partition: int
     offset: int
@@ -43,7 +48,7 @@ def statements(file: BrokerFile, data: bytes) -> list[Statement] | None:
         HIGH_WATERMARK: _offsets,
         LOG_START: _offsets,
         LEADER_EPOCH: _newest_epoch,
-        CLUSTER_ID: _cluster_id,
+        CLUSTER_ID: _ids_of_broker,
         TOPIC_ID: _topic_id,
     }
     return readers[file.kind](file, data)
@@ -65,7 +70,9 @@ def _offsets(file: BrokerFile, data: bytes) -> list[Statement] | None:
         entry = _PARTITION_LINE.fullmatch(line)
         if entry is None or int(entry[2]) > _INT32_MAX or int(entry[3]) > OFFSET_MAX:
             return None
-        found.append(Statement(entry[1].decode(), int(entry[2]), int(entry[3]), file.word, at, at + len(line)))
+        found.append(
+            Statement(file.kind, entry[1].decode(), int(entry[2]), int(entry[3]), file.word, at, at + len(line))
+        )
         at += len(line)
     return found
 
@@ -81,16 +88,20 @@ def _newest_epoch(file: BrokerFile, data: bytes) -> list[Statement] | None:
     epoch, offset = newest
     if epoch > _INT32_MAX or offset > OFFSET_MAX:
         return None
-    return [Statement(file.topic, file.partition, offset, str(epoch), 0, len(data))]
+    return [Statement(file.kind, file.topic, file.partition, offset, str(epoch), 0, len(data))]
 
 
-def _cluster_id(file: BrokerFile, data: bytes) -> list[Statement] | None:
+def _ids_of_broker(file: BrokerFile, data: bytes) -> list[Statement] | None:
     if not _PROPERTIES.fullmatch(data):
         return None
-    found = _CLUSTER_ID.search(data)
-    return [Statement(file.topic, file.partition, 0, found[1].decode(), 0, len(data))] if found else []
+    matched = ((kind, pattern.search(data)) for kind, pattern in _OF_BROKER.items())
+    return [
+        Statement(kind, file.topic, file.partition, 0, said[1].decode(), said.start(), said.end())
+        for kind, said in matched
+        if said is not None
+    ]
 
 
 def _topic_id(file: BrokerFile, data: bytes) -> list[Statement] | None:
     found = _TOPIC_ID.fullmatch(data)
-    return [Statement(file.topic, file.partition, 0, found[1].decode(), 0, len(data))] if found else None
+    return [Statement(file.kind, file.topic, file.partition, 0, found[1].decode(), 0, len(data))] if found else None
