@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 PASS_MS = 2 * 3_600_000
 BEATS, FIRST_BEAT_ID = "AB", 900_000
+_FIRST_FAR_LETTER = 192
 
 
 def elect(world: World, step: Step) -> World | None:
@@ -62,16 +63,21 @@ def _reloaded(world: World) -> World:
     for name, _ in world.clients:
         row = world.last(name)
         if row is not None and row.is_deciding:
-            owed[name] = row.partitions
+            owed[name] = world.copied(row.partitions)
     return replace(world, owed=tuple(sorted(owed.items())))
 
 
 def compact(world: World, step: Step) -> World | None:
     """The last record of each id stays where it was, and the last record of all; tombstones are gone in time."""
     state = world.states[step.partition]
-    rows, last = state.rows, {row.name: row for row in state.rows}
-    kept = tuple(row for row in rows if last[row.name] is row and (row.state is not None or row is rows[-1]))
-    return None if kept == rows else world.with_state(step.partition, replace(state, rows=kept))
+    kept = compacted(state.rows)
+    return None if kept == state.rows else world.with_state(step.partition, replace(state, rows=kept))
+
+
+def compacted(rows: tuple[StateRow, ...]) -> tuple[StateRow, ...]:
+    """What the cleaner leaves of some records."""
+    last = {row.name: row for row in rows}
+    return tuple(row for row in rows if last[row.name] is row and (row.state is not None or row is rows[-1]))
 
 
 def pass_time(world: World, _: Step) -> World | None:
@@ -84,7 +90,7 @@ def pass_time(world: World, _: Step) -> World | None:
 
 
 def _beat(world: World, number: int, every: frozenset[int]) -> World:
-    name = next(letter for letter in BEATS if world.holder(letter) == number)
+    name = _beating(world, number)
     times = (world.now_ms, world.now_ms, world.now_ms)
     row = StateRow(0, name, ONGOING, -ord(name), None, None, 0, every, *times, TIMEOUT_MS, 0)
     row = row._replace(producer_id=FIRST_BEAT_ID + number)
@@ -99,6 +105,13 @@ def _beat(world: World, number: int, every: frozenset[int]) -> World:
     return world.appended(row._replace(state="CompleteCommit", partitions=frozenset()))
 
 
+def _beating(world: World, number: int) -> str:
+    """An id of one letter that a partition of the state holds, and that no other step names."""
+    if not world.state_numbers:
+        return next(letter for letter in BEATS if world.holder(letter) == number)
+    return chr(_FIRST_FAR_LETTER + (world.state_numbers[number] - _FIRST_FAR_LETTER) % world.state_count)
+
+
 def copy_log(world: World, step: Step) -> World | None:
     """Somebody copies the log as it is now."""
     log = world.logs[step.partition]
@@ -106,10 +119,11 @@ def copy_log(world: World, step: Step) -> World | None:
 
 
 def copy_state(world: World, step: Step) -> World | None:
-    """Somebody copies this partition of the state; it is the last copy if all logs are copied."""
+    """Somebody copies this partition of the state; all of it is copied last if all logs were before its first one."""
     state = world.states[step.partition]
     if state.copy is not None:
         return None
-    is_last = all(log.copy is not None for log in world.logs) and (world.is_state_last or step.partition == 0)
+    is_first = all(other.copy is None for other in world.states)
+    is_last = all(log.copy is not None for log in world.logs) and (is_first or world.is_state_last)
     world = world.with_state(step.partition, replace(state, copy=state.rows))
     return replace(world, is_state_last=is_last)

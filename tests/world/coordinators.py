@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tests.world.model import EMPTY, LAST_EPOCH, NOBODYS, ONGOING, Batch, StateRow, Transaction, changed
+from tests.world.model import EMPTY, EPOCHS_MS, LAST_EPOCH, NOBODYS, ONGOING, Batch, StateRow, Transaction, changed
 
 if TYPE_CHECKING:
     from tests.world.model import Step, World
 
+NEVER_GIVEN_ID = 800_000
 EXPIRES_MS = 8 * 86_400_000
 TIMEOUT_MS = 60_000
 
@@ -25,9 +26,13 @@ def begin(world: World, step: Step) -> World | None:
     client = dict(world.clients)[step.name]
     if row is None or row.state is None or row.is_deciding or (row.producer_id, row.epoch) != client:
         return None
-    if step.partition in row.partitions:
+    if step.partition in row.partitions or row.epoch > LAST_EPOCH:
         return None
     is_new = row.state != ONGOING
+    epoch = world.next_epoch(step.name, row.epoch) if is_new else row.epoch
+    if epoch != row.epoch:
+        row, client = row._replace(epoch=epoch), (row.producer_id, epoch)
+        world = replace(world, now_ms=world.now_ms + EPOCHS_MS, clients=changed(world.clients, step.name, client))
     start_ms = world.now_ms if is_new else row.start_ms
     world = _recorded(world, row, ONGOING, row.partitions | {step.partition}, start_ms=start_ms)
     if not is_new:
@@ -60,7 +65,7 @@ def write(world: World, step: Step) -> World | None:
 def write_late(world: World, step: Step) -> World | None:
     """A request that comes late or unannounced; with transaction version 2 the broker asks the coordinator first."""
     row, client = world.last(step.name), dict(world.clients).get(step.name)
-    if client is None or world.version > 1:
+    if client is None or world.version_of(step.name) > 1:
         return None
     is_listed = row is not None and row.state == ONGOING and step.partition in row.partitions
     if is_listed and row is not None and row.producer_id == client[0]:
@@ -85,14 +90,15 @@ def decide(world: World, step: Step, *, fences: bool = False) -> World | None:
     if not fences and (row.producer_id, row.epoch) != client:
         return None
     word = "Abort" if fences else step.kind.capitalize()
-    epoch = row.epoch + 1 if fences or world.version > 1 else row.epoch
-    next_id = world.next_producer_id if world.version > 1 and epoch >= LAST_EPOCH else None
+    is_raised = fences or world.version_of(step.name) > 1
+    epoch = row.epoch + is_raised
+    next_id = world.next_producer_id if is_raised and not fences and row.epoch >= LAST_EPOCH else None
     number = dict(world.current)[step.name]
     decided = world.transactions[number]._replace(decision=word, listed=row.partitions)
     world = replace(
         world,
         transactions=(*world.transactions[:number], decided, *world.transactions[number + 1 :]),
-        owed=changed(world.owed, step.name, row.partitions),
+        owed=changed(world.owed, step.name, world.copied(row.partitions)),
         next_producer_id=world.next_producer_id + (next_id is not None),
     )
     world = _recorded(world, row, f"Prepare{word}", row.partitions, epoch=epoch, next_producer_id=next_id)
@@ -109,8 +115,13 @@ def fence(world: World, step: Step) -> World | None:
     if row.state is None:  # it had expired: InitProducerId knows it no more
         forgotten = tuple((name, client) for name, client in world.clients if name != step.name)
         return _known(replace(world, clients=forgotten), step.name)
-    world = _recorded(world, row, EMPTY, frozenset(), epoch=row.epoch + 1, start_ms=None)
-    return _renewed(world, step.name)
+    if row.epoch < LAST_EPOCH:
+        renewed: dict[str, Any] = {"epoch": row.epoch + 1}
+    else:
+        before = row.producer_id if world.names_previous else None
+        renewed = {"producer_id": world.next_producer_id, "previous_producer_id": before, "epoch": 0}
+        world = replace(world, next_producer_id=world.next_producer_id + 1)
+    return _renewed(_recorded(world, row, EMPTY, frozenset(), start_ms=None, **renewed), step.name)
 
 
 def time_out(world: World, step: Step) -> World | None:
@@ -131,6 +142,11 @@ def complete(world: World, step: Step) -> World | None:
         rotated = row._replace(producer_id=row.next_producer_id, previous_producer_id=before, epoch=0)
         world = _recorded(world, rotated, done, frozenset(), update_ms=row.update_ms, next_producer_id=None)
     return _renewed(world, step.name)
+
+
+def stray(world: World, step: Step) -> World | None:
+    """Data under a producer id that no coordinator gave out, as a raw client can write without verification."""
+    return _data(world, step.partition, (NEVER_GIVEN_ID + step.partition, 0), NOBODYS)
 
 
 def expire(world: World, step: Step) -> World | None:

@@ -123,13 +123,21 @@ def _records(rows: Iterable[StateRow]) -> Iterable[Row]:
 
 def evidence_of(world: World, *, says_last: bool, draws_together: bool = True) -> Evidence:
     """What was copied; with its times drawn together, as whether seconds or minutes lie between decides nothing."""
-    logs, states = tuple(log.copy or () for log in world.logs), tuple(state.copy or () for state in world.states)
+    logs, states = tuple(log.copy or () for log in world.logs), _copied_states(world)
     near = drawn_together(logs, states) if draws_together else _Unmoved()
     return Evidence(
         tuple(tuple(_known(at_other_times(b, near), draws_together) for b in log) for log in logs),
         tuple(tuple(row_at_other_times(row, near) for row in rows) for rows in states),
         says_last,
     )
+
+
+def _copied_states(world: World) -> tuple[tuple[StateRow, ...], ...]:
+    """By number of the partition of the state, also of those that hold no id."""
+    if not world.state_numbers:
+        return tuple(state.copy or () for state in world.states)
+    held = {n: state.copy or () for n, state in zip(world.state_numbers, world.states, strict=True)}
+    return tuple(held.get(n, ()) for n in range(world.state_count))
 
 
 def _known(batch: Batch, is_alike_enough: bool) -> Batch:

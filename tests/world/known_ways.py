@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.world.faults import EARLY, EXPORTED, FAR_STATES, FOREIGN, HALF_SAID, HALF_UNSAID, MISCOUNTED, UNTRUE
 from tests.world.model import LAST_EPOCH, Step
-from tests.world.random_worlds import FAULTS, Plot
+from tests.world.random_worlds import Plot
 
 BEGIN, WRITE, WRITE_LATE = (Step(kind, "a", 0) for kind in ("begin", "write", "write_late"))
 MARKER, LOSE, SKIP = Step("marker", "a", 0), Step("lose", "", 0), Step("skip", "a", 0)
 COMMIT, ABORT, COMPLETE, EXPIRE = (Step(kind, "a") for kind in ("commit", "abort", "complete", "expire"))
 COPY_LOG, COPY_STATE, COMPACT = (Step(kind, "", 0) for kind in ("copy_log", "copy_state", "compact"))
 LOSE_STATE, PASS = Step("lose_state", "", 0), Step("pass")
+STRAY, BUSY, BUSY_ELSEWHERE = Step("stray", "", 0), Step("busy", "a", 0), Step("busy", "a")
 OPEN = (BEGIN, WRITE)
 COMMITTED = (*OPEN, COMMIT, MARKER, COMPLETE)
 
@@ -23,7 +25,19 @@ def plot(*steps: Step, fault: str | None = None, says_last: bool = False, says_n
 
 def _rotating(*steps: Step) -> Plot:
     """Its next decision uses up the epochs of its producer id; the record that says so does not name the old one."""
-    return replace(plot(*steps), version=2, first_epoch=LAST_EPOCH - 1, names_previous=False)
+    return replace(plot(*steps), version=2, first_epoch=LAST_EPOCH, names_previous=False)
+
+
+def _busy(*steps: Step) -> Plot:
+    """An id of version 2 has used up some producer ids, and the cleaner has passed; all words are true."""
+    used_up = (BUSY, BUSY, BUSY, BUSY_ELSEWHERE, COMPACT, PASS)
+    told = plot(*used_up, *steps, says_last=True, says_nothing_lost=True)
+    return replace(told, version=2, old=frozenset("b"))
+
+
+def _far(fault: str) -> Plot:
+    """The id is in a partition of the state beyond the 50 that are given."""
+    return replace(plot(PASS, *OPEN, PASS, fault=fault, says_last=True), states=FAR_STATES, seed="nothing there")
 
 
 WRONG_ABORTS: dict[str, Plot] = {
@@ -37,16 +51,21 @@ WRONG_ABORTS: dict[str, Plot] = {
         *OPEN, COMMIT, PASS, COPY_LOG, MARKER, COMPLETE, COPY_STATE
     ),
     "the same, the state compacted": _rotating(*OPEN, COMMIT, PASS, COPY_LOG, MARKER, COMPLETE, COMPACT, COPY_STATE),
-    "the state is another cluster's": replace(plot(*OPEN, PASS, fault=FAULTS[3]), seed="foreign 6"),
-    "the state is said to have half as many partitions": replace(plot(*OPEN, PASS, fault=FAULTS[2]), states=2),
+    "the state is another cluster's": replace(plot(*OPEN, PASS, fault=FOREIGN), seed="foreign 0"),
+    "the state is said to have half as many partitions": replace(plot(*OPEN, PASS, fault=MISCOUNTED), states=2),
     "--as-of is earlier than the copy, and the id has expired since": plot(
-        *OPEN, PASS, COMMIT, COPY_LOG, MARKER, COMPLETE, EXPIRE, PASS, COMPACT, PASS, COPY_STATE, fault=FAULTS[6]
+        *OPEN, PASS, COMMIT, COPY_LOG, MARKER, COMPLETE, EXPIRE, PASS, COMPACT, PASS, COPY_STATE, fault=EARLY
     ),
     "the state was copied first, and is said to be the last": plot(
-        PASS, COPY_STATE, *OPEN, PASS, COPY_LOG, fault=FAULTS[0]
+        PASS, COPY_STATE, *OPEN, PASS, COPY_LOG, fault=UNTRUE
     ),
+    "the same in a shallow dump, where a marker is later than the state": replace(
+        plot(*OPEN, ABORT, MARKER, COMPLETE, COPY_STATE, *OPEN, PASS, COPY_LOG, fault=UNTRUE), is_shallow=(True,)
+    ),
+    "50 of 100 partitions of the state are given, and nobody says how many there are": _far(HALF_UNSAID),
+    "50 of 100 partitions of the state are given, and are said to be all": _far(HALF_SAID),
     "a commit in a console export, whose Complete record has the decision's time": plot(
-        *OPEN, COMMIT, PASS, COPY_LOG, MARKER, COMPLETE, COPY_STATE, fault=FAULTS[5], says_last=True
+        *OPEN, COMMIT, PASS, COPY_LOG, MARKER, COMPLETE, COPY_STATE, fault=EXPORTED, says_last=True
     ),
 }
 
@@ -62,6 +81,9 @@ EXPECTED_RULES = {
     "the state is said to have half as many partitions": "state_does_not_fit",
     "--as-of is earlier than the copy, and the id has expired since": "log_may_end_early",
     "the state was copied first, and is said to be the last": "state_older_than_log",
+    "the same in a shallow dump, where a marker is later than the state": "state_older_than_log",
+    "50 of 100 partitions of the state are given, and nobody says how many there are": "state_incomplete",
+    "50 of 100 partitions of the state are given, and are said to be all": "state_does_not_fit",
     "a commit in a console export, whose Complete record has the decision's time": "log_may_end_early",
 }
 
@@ -77,5 +99,14 @@ STILL_HANGING: dict[str, Plot] = {
     ),
     "written after its commit, by an id that goes on elsewhere": plot(
         *COMMITTED, WRITE_LATE, PASS, PASS, says_last=True
+    ),
+    "written under a producer id that nobody gave out, where an id has used up two producer ids": _busy(STRAY, PASS),
+    "written after its commit by an old client, where another id has used up two producer ids": _busy(
+        *(Step(kind, "b", 0) for kind in ("begin", "write")),
+        Step("commit", "b"),
+        Step("marker", "b", 0),
+        Step("complete", "b"),
+        Step("write_late", "b", 0),
+        PASS,
     ),
 }

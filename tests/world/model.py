@@ -10,7 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 ONGOING, EMPTY = "Ongoing", "Empty"
-LAST_EPOCH = 32_766  # at this epoch an id gets a new producer id (TransactionMetadata.isEpochExhausted)
+LAST_EPOCH = 32_766  # what ends at this epoch is the producer id's last (TransactionMetadata.isEpochExhausted)
+EPOCHS = LAST_EPOCH + 1  # so many transactions of version 2 use up a producer id
+EPOCHS_MS = 3_600_000  # and so long that takes at ten a second
+ELSEWHERE = 99  # a partition that was not copied
 NOBODYS = -1  # data that belongs to no transaction of the coordinator
 
 
@@ -130,14 +133,18 @@ class World:
     Attributes:
         now_ms: the time on all clocks.
         version: the transaction version of the clients: 0 and 1, or 2 (KIP-890), whose decisions raise the epoch.
+        old: ids whose clients speak version 1 to a cluster of version 2, as those of librdkafka do.
         logs: by number of the partition.
-        states: what the coordinators wrote, by number of the partition of the state.
+        states: what the coordinators wrote: of all partitions of the state, or of those that hold ids.
+        state_numbers: their numbers, where they are not all; `state_count` is how many there are then.
         transactions: every one that ever began; batches name them by their place here.
         current: of each id, the transaction that it has in progress.
         clients: of each id, the producer id and epoch that its newest instance has.
         owed: of each id with a decision, the partitions whose marker is still to be written.
         next_producer_id: that the coordinator gives out next.
         first_epoch: at which the epochs of producer ids begin; near the last one, ids get new producer ids soon.
+        epochs: how many transactions of version 2 use up a producer id. Where they are less than Kafka's, they are
+            the first and the last of Kafka's epochs.
         names_previous: a Complete record that rotates names the producer id before it, and the tool prints that.
         is_state_last: the state was copied after every log, as `--state-copied-last` says.
         lost: acknowledged records were lost, as `--no-records-lost` denies.
@@ -147,20 +154,40 @@ class World:
     version: int
     logs: tuple[Log, ...]
     states: tuple[StateLog, ...] = (StateLog(),)
+    state_numbers: tuple[int, ...] = ()
+    state_count: int = 0
     transactions: tuple[Transaction, ...] = ()
     current: tuple[tuple[str, int], ...] = ()
     clients: tuple[tuple[str, tuple[int, int]], ...] = ()
     owed: tuple[tuple[str, frozenset[int]], ...] = ()
     next_producer_id: int = 1
     first_epoch: int = 0
+    epochs: int = EPOCHS
+    old: frozenset[str] = frozenset()
     names_previous: bool = True
     is_state_last: bool = False
     lost: bool = False
     steps: tuple[Step, ...] = field(default=(), compare=False)
 
+    def version_of(self, name: str) -> int:
+        """The transaction version that the clients of an id speak."""
+        return min(self.version, 1) if name in self.old else self.version
+
     def holder(self, name: str) -> int:
-        """The partition of the state that holds an id: Java's hash of a name of one letter is its code."""
+        """Which of `states` holds an id: Java's hash of a name of one letter is its code."""
+        if self.state_numbers:
+            return self.state_numbers.index(ord(name) % self.state_count)
         return ord(name) % len(self.states)
+
+    def next_epoch(self, name: str, epoch: int) -> int:
+        """At which epoch the next transaction of an id is told here: those between Kafka's first and last are not."""
+        first_of_last = EPOCHS - (self.epochs - self.epochs // 2)
+        is_between = self.version_of(name) > 1 and self.epochs // 2 <= epoch < first_of_last
+        return first_of_last if is_between and self.epochs < EPOCHS else epoch
+
+    def copied(self, partitions: frozenset[int]) -> frozenset[int]:
+        """Those of some partitions whose logs there are here."""
+        return partitions & frozenset(range(len(self.logs)))
 
     def last(self, name: str) -> StateRow | None:
         """What the coordinator of an id knows of it: its last record."""

@@ -8,35 +8,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
-from itertools import count
-from typing import TYPE_CHECKING
 
 from tests.world.evidence import BEGAN_MS, Evidence, evidence_of
-from tests.world.model import LAST_EPOCH, Log, StateLog, Step, World
-from tests.world.small import DISTURBANCES
-from tests.world.steps import after, steps_of, story_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tests.world.model import StateRow
+from tests.world.faults import FAR_NAMES, FAR_NUMBERS, FAR_STATES, FAULTS, FAULTY, HALVES, TWIN, UNTRUE, WRONG_STATES
+from tests.world.model import EPOCHS, LAST_EPOCH, Log, StateLog, Step, World
+from tests.world.steps import after, story_of
+from tests.world.teller import Teller, copies
 
 NAMES = ("a", "b", "c")
-_WEIGHTS = {"write": 6, "begin": 5, "commit": 5, "marker": 8, "complete": 8, "abort": 2, "pass": 1, "write_late": 4}
-_DISTURBED = 0.12
-_TRIES = 25
-_OF_THE_WRONG_STATE = ("the state is said to have half as many partitions", "the state is another cluster's")
-LEFT_BEHIND = "a log is that of a replica that was left behind"
-FAULTS = (
-    "the state is said to be copied last, and was not",
-    "a partition of the state is missing",
-    "the state is said to have half as many partitions",
-    "the state is another cluster's",
-    "the first batches of a log are gone",
-    "the state is a console export",
-    "--as-of is earlier than the copy",
-    LEFT_BEHIND,
-)
 
 
 @dataclass(frozen=True)
@@ -54,22 +33,35 @@ class Plot:
     clocks_ms: tuple[int, ...] = ()
     names_previous: bool = True
     says_nothing_lost: bool = False
+    epochs: int = EPOCHS
+    old: frozenset[str] = frozenset()
+    is_shallow: tuple[bool, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The ids that there may be."""
+        return FAR_NAMES if self.states == FAR_STATES else NAMES
 
     def start(self) -> World:
         """Nothing has happened yet."""
+        is_far = self.states == FAR_STATES
         return World(
             BEGAN_MS,
             self.version,
             (Log(),) * self.partitions,
-            (StateLog(),) * self.states,
+            (StateLog(),) * (len(FAR_NUMBERS) if is_far else self.states),
+            state_numbers=FAR_NUMBERS if is_far else (),
+            state_count=FAR_STATES if is_far else 0,
             first_epoch=self.first_epoch,
+            epochs=self.epochs,
+            old=self.old,
             names_previous=self.names_previous,
         )
 
     def world(self) -> World:
         """The world after the steps; those that are not possible do not happen. All is copied in the end."""
         world = self.start()
-        for step in (*self.steps, *_copies(world)):
+        for step in (*self.steps, *copies(world)):
             world = after(world, step) or world
         return world
 
@@ -77,10 +69,12 @@ class Plot:
         """What is handed to the audit."""
         given = evidence_of(world, says_last=self.says_last and world.is_state_last, draws_together=False)
         nothing_lost = self.says_nothing_lost and not world.lost
-        given = replace(given, clocks_ms=self.clocks_ms, no_records_lost=nothing_lost)
-        if self.fault == LEFT_BEHIND:
-            return replace(given, logs=tuple(log.left_behind or (log.copy or ())[:-2] for log in world.logs))
-        return given if self.fault is None else _FAULTY[self.fault](given, self.seed)
+        given = replace(given, clocks_ms=self.clocks_ms, no_records_lost=nothing_lost, is_shallow=self.is_shallow)
+        return given if self.fault is None else FAULTY[self.fault](given, self, world)
+
+    def another(self, number: int) -> Plot:
+        """That of another cluster."""
+        return random_plot(f"{self.seed}, another cluster {number}", is_faulty=False)
 
     def without(self, index: int) -> Plot:
         """The same with one step less."""
@@ -90,112 +84,71 @@ class Plot:
         """What happened and is said, a sentence each."""
         world = self.world()
         said = (
+            (self.version > 1 and self.epochs != EPOCHS, f"a producer id has {self.epochs} epochs"),
+            (bool(self.old), f"{', '.join(sorted(self.old))} speak version 1"),
+            (any(self.is_shallow), f"shallow dumps: {', '.join(str(n) for n, it in enumerate(self.is_shallow) if it)}"),
             (self.says_last and world.is_state_last, "it is said that the state was copied last, which is true"),
             (self.says_nothing_lost and not world.lost, "it is said that no record was lost, which is true"),
         )
         true = tuple(words for holds, words in said if holds)
-        return (*story_of(self.world().steps), *true, *((self.fault,) if self.fault else ()))
-
-
-def _copies(world: World) -> Sequence[Step]:
-    logs = [Step("copy_log", "", n) for n in range(len(world.logs))]
-    return [*logs, *(Step("copy_state", "", n) for n in range(len(world.states)))]
+        return (*story_of(world.steps), *true, *((self.fault,) if self.fault else ()))
 
 
 def random_plot(seed: str, *, is_faulty: bool) -> Plot:
-    """A random one; every second one has hours at its end, in which what hangs gets late."""
+    """A random one; most have hours at their end, in which what hangs gets late.
+
+    Of those without a fault two of five are *told*: nothing is lost, the logs are copied first, all words are said
+    and true, and mostly something hangs. In a busy one ids use up their producer ids.
+    """
     source = random.Random(seed)
-    version, partitions = source.choice((0, 1, 2)), source.choice((1, 1, 2))
+    fault = source.choice(FAULTS) if is_faulty else None
+    is_told = fault is None and source.random() < 0.4
+    version = 2 if is_told and source.random() < 0.5 else source.choice((0, 1, 2, 2))
+    is_busy = version == 2 and source.random() < (0.8 if is_told else 0.6)
+    partitions = source.choice((1, 1, 2))
+    states = FAR_STATES if fault in HALVES else source.choice((1, 2))
+    names = FAR_NAMES if states == FAR_STATES else NAMES[: source.choice((1, 2, 3))]
     plot = Plot(
         seed=seed,
         partitions=partitions,
-        states=source.choice((1, 2)),
+        states=states,
         version=version,
-        first_epoch=LAST_EPOCH - source.randrange(1, 4) if version == 2 and source.random() < 0.3 else 0,
+        first_epoch=LAST_EPOCH - source.randrange(3) if version == 2 and source.random() < 0.2 else 0,
         steps=(),
-        fault=source.choice(FAULTS) if is_faulty else None,
-        says_last=source.random() < 0.7,
+        fault=fault,
+        says_last=is_told or source.random() < 0.7,
         clocks_ms=tuple(source.randint(-400, 400) for _ in range(partitions)) if source.random() < 0.3 else (),
         names_previous=source.random() < 0.5,
-        says_nothing_lost=source.random() < 0.5,
+        says_nothing_lost=is_told or source.random() < 0.5,
+        epochs=source.choice((2, 4, 8, EPOCHS)) if is_busy else EPOCHS,
+        old=frozenset(name for name in names[1:] if source.random() < 0.5) if version == 2 else frozenset(),
+        is_shallow=() if is_told or source.random() < 0.6 else tuple(source.random() < 0.7 for _ in range(partitions)),
     )
-    names = NAMES[: source.choice((1, 2, 3))]
-    world, is_calm = plot.start(), source.random() < 0.4
-    if plot.fault in _OF_THE_WRONG_STATE:
+    teller = Teller(names, source, is_calm=is_told or source.random() < 0.4, is_busy=is_busy)
+    return replace(plot, steps=_told(plot.start(), fault, teller, is_told=is_told).steps)
+
+
+def _told(world: World, fault: str | None, teller: Teller, *, is_told: bool) -> World:
+    source = teller.source
+    if fault == TWIN:
+        world = teller.some(world, 2, 15)
+    if fault in WRONG_STATES:
         # Only a log in which others of this cluster have ended transactions can tell that the state is not its own.
         world = after(world, Step("pass")) or world
-    for _ in range(source.randrange(5, 35)):
-        world = random_step(world, names, source, is_calm=is_calm) or world
-    if source.random() < 0.8:
+    world = teller.some(world, 0, 8) if teller.is_busy else world
+    world = teller.busy(world, 2 if is_told else 1) if teller.is_busy else world
+    world = teller.some(world, 5, 30)
+    if is_told:
+        world = teller.compacted(world) if source.random() < (0.9 if teller.is_busy else 0.5) else world
+        world = teller.hanging(world) if source.random() < 0.7 else world
+        world = teller.some(world, 0, 3)
+    if is_told or source.random() < 0.8:
         world = after(world, Step("pass")) or world
-    return replace(plot, steps=_copied(world, names, source, is_calm=is_calm).steps)
-
-
-def _copied(world: World, names: tuple[str, ...], source: random.Random, *, is_calm: bool) -> World:
-    """Everything is copied, logs first in every second world, while its producers go on."""
-    copies = list(_copies(world))
-    if source.random() < 0.5:
-        source.shuffle(copies)
-    for step in copies:
-        world = after(world, step) or world
-        if source.random() < 0.3:
-            world = random_step(world, names, source, is_calm=is_calm) or world
-    return world
-
-
-def random_step(world: World, names: tuple[str, ...], source: random.Random, *, is_calm: bool = False) -> World | None:
-    """The world after something that is possible; None where little is. In a calm one nothing but writes comes late."""
-    is_disturbed = source.random() < _DISTURBED
-    steps = [
-        step
-        for step in steps_of(world, names)
-        if not step.kind.startswith("copy") and (step.kind in DISTURBANCES) is is_disturbed
-        if not (
-            is_calm and is_disturbed and step.kind not in {"write_late", "fence", "time_out", "elect", "elect_state"}
-        )
-    ]
-    tried = source.choices(steps, [_WEIGHTS.get(step.kind, 1) for step in steps], k=_TRIES) if steps else []
-    return next((new for step in tried if (new := after(world, step)) is not None), None)
-
-
-def _untrue(given: Evidence, _: str) -> Evidence:
-    return replace(given, state_copied_last=True)
-
-
-def _incomplete(given: Evidence, _: str) -> Evidence:
-    return replace(given, absent=frozenset({len(given.states) - 1}))
-
-
-def _miscounted(given: Evidence, _: str) -> Evidence:
-    return replace(given, states=given.states[:1], stated_count=1)
-
-
-def _foreign(given: Evidence, seed: str) -> Evidence:
-    """The state of a cluster that gives out the same producer ids, and lives as long, a little apart in time."""
-    others = (random_plot(f"{seed}, another cluster {n}", is_faulty=False) for n in count())
-    other = next(plot for plot in others if plot.states == len(given.states))
-    states, apart_ms = evidence_of(other.world(), says_last=False, draws_together=False).states, len(seed) * 7_919
-    return replace(given, states=tuple(tuple(_moved(row, apart_ms) for row in rows) for rows in states))
-
-
-def _moved(row: StateRow, by_ms: int) -> StateRow:
-    start_ms = None if row.start_ms is None else row.start_ms + by_ms
-    return row._replace(at_ms=row.at_ms + by_ms, update_ms=row.update_ms + by_ms, start_ms=start_ms)
-
-
-def _headless(given: Evidence, _: str) -> Evidence:
-    return replace(given, logs=tuple(log[2:] if len(log) > 3 else log for log in given.logs))
-
-
-def _exported(given: Evidence, _: str) -> Evidence:
-    return replace(given, is_console=True)
-
-
-def _early(given: Evidence, _: str) -> Evidence:
-    newest = max((b.at_ms for log in given.logs for b in log), default=None)
-    return replace(given, as_of_ms=None if newest is None else newest - 1_000)
-
-
-_FAULTY: dict[str, Callable[[Evidence, str], Evidence]] = dict(
-    zip(FAULTS, (_untrue, _incomplete, _miscounted, _foreign, _headless, _exported, _early), strict=False)
-)
+    order = list(copies(world))
+    if fault == UNTRUE and source.random() < 0.5:
+        order.reverse()
+        world = teller.some(teller.copied(world, order[: len(world.states)]), 2, 12)
+        world = after(world, Step("pass")) or world
+    elif not is_told and source.random() < 0.5:
+        source.shuffle(order)
+    return teller.copied(world, order)

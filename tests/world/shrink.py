@@ -10,6 +10,16 @@ if TYPE_CHECKING:
 
     from tests.world.random_worlds import Plot
 
+_PLAINER = (
+    {"fault": None},
+    {"says_last": False},
+    {"says_nothing_lost": False},
+    {"clocks_ms": ()},
+    {"is_shallow": ()},
+    {"names_previous": True},
+    {"epochs": 2},
+)
+
 
 def shrunk(plot: Plot, is_wrong: Callable[[Plot], bool]) -> Plot:
     """The plot without every fault, word and step that it does not take, so that it is still wrong."""
@@ -25,7 +35,7 @@ def shrunk(plot: Plot, is_wrong: Callable[[Plot], bool]) -> Plot:
 
 def _plainer(plot: Plot, is_wrong: Callable[[Plot], bool]) -> Plot:
     """With one thing less said or broken at a time."""
-    for change in ({"fault": None}, {"says_last": False}, {"clocks_ms": ()}, {"names_previous": True}):
+    for change in _PLAINER:
         plainer = replace(plot, **change)
         if plainer != plot and is_wrong(plainer):
             plot = plainer

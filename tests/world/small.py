@@ -25,8 +25,9 @@ from tests.world.evidence import (
     row_at_other_times,
     truth_of,
 )
-from tests.world.model import LAST_EPOCH, Log, StateLog, Step, World
-from tests.world.steps import after, steps_of, story_of
+from tests.world.kinds import answered, holds_the_answer
+from tests.world.model import EPOCHS, LAST_EPOCH, Log, StateLog, Step, World
+from tests.world.steps import DISTURBANCES, after, steps_of, story_of
 from txn_analysis.core.answer import answers_of
 
 if TYPE_CHECKING:
@@ -37,31 +38,12 @@ if TYPE_CHECKING:
 AT_ONCE = 250
 
 
-# What seldom happens; everything else is an application's daily work.
-DISTURBANCES = frozenset(
-    {
-        "fence",
-        "time_out",
-        "marker_again",
-        "skip",
-        "expire",
-        "compact",
-        "elect",
-        "lose",
-        "elect_state",
-        "lose_state",
-        "administrator",
-        "write_late",
-    }
-)
-
-
 @dataclass(frozen=True)
 class Size:
     """How small: so many steps after a beginning, with no more than so many disturbances among them.
 
-    `version` is the clients' transaction version; `first_epoch` the epoch at which their producer ids begin, and
-    `names_previous` says that the record with which an id rotates names the one before.
+    `version` is the clients' transaction version; `first_epoch` the epoch at which their producer ids begin, `epochs`
+    how many a producer id has, and `names_previous` says that the record with which an id rotates names the one before.
     """
 
     steps: int
@@ -70,6 +52,7 @@ class Size:
     states: int = 1
     version: int = 1
     first_epoch: int = 0
+    epochs: int = EPOCHS
     names_previous: bool = True
     beginning: tuple[Step, ...] = ()
     most_disturbances: int = 2
@@ -78,7 +61,13 @@ class Size:
         """The world in which the beginning has happened, and nothing else."""
         logs, states = (Log(),) * self.partitions, (StateLog(),) * self.states
         world: World | None = World(
-            BEGAN_MS, self.version, logs, states, first_epoch=self.first_epoch, names_previous=self.names_previous
+            BEGAN_MS,
+            self.version,
+            logs,
+            states,
+            first_epoch=self.first_epoch,
+            epochs=self.epochs,
+            names_previous=self.names_previous,
         )
         for step in self.beginning:
             assert world is not None
@@ -92,9 +81,10 @@ class Report:
     """What the histories of some sizes come to.
 
     `judged` counts those with open data, each with and without the assurances that are true. `said` ones are those
-    whose logs were copied first, in which nothing was lost, and where both is said; without hangs in a log in which no
-    broker's clock speaks, as nothing proves then how far it was copied. `ways` has, of each set of disturbances with
-    which a wrong abort is planned, how many histories there are, and the shortest one.
+    whose logs were copied first, in which nothing was lost, and where both is said, if what was copied holds the answer
+    (`kinds`); without hangs in a log in which no broker's clock speaks, as nothing proves then how far it was copied.
+    `ways` has, of each set of disturbances with which a wrong abort is planned, how many histories there are, and the
+    shortest one.
     """
 
     histories: int = 0
@@ -108,10 +98,11 @@ class Report:
 
     def note(self, world: World, evidence: Evidence, truth: Truth) -> None:
         """Take in one more judged history."""
-        if evidence.state_copied_last and evidence.no_records_lost:
+        if evidence.state_copied_last and evidence.no_records_lost and holds_the_answer(world):
             timed = {n for n, log in enumerate(evidence.logs) if any(batch.word for batch in log)}
-            self.hanging_said += sum(n in timed for n, _ in truth.hanging)
-            self.found_said += sum(n in timed for n, _ in truth.found)
+            answered_here = {(n, i) for n, i in answered(world, truth.hanging) if n in timed}
+            self.hanging_said += len(answered_here)
+            self.found_said += len(answered_here & truth.found)
         self.judged += 1
         self.hanging += len(truth.hanging)
         self.found += len(truth.found)
@@ -230,18 +221,28 @@ def _counted(found: Iterable[World], report: Report) -> Iterator[World]:
 OPEN = (Step("begin", "a", 0), Step("write", "a", 0))
 """An id has written in its transaction."""
 
+USED_UP = (Step("busy", "a", 0), Step("busy", "a", 0))
+"""An id has used up two producer ids."""
+
+COMPACT, STRAY, PASS = Step("compact", "", 0), Step("stray", "", 0), Step("pass")
+
 
 def sizes(steps: int) -> tuple[Size, ...]:
     """The worlds of which every history of so many steps is judged; those of two ids or partitions have one step less.
 
-    From nothing and from an open transaction on, with both transaction versions, and where the next decision uses up
-    the epochs of a producer id.
+    From nothing and from an open transaction on, with both transaction versions; where the next decision uses up the
+    epochs of a producer id; and where an id has used up two, with and without compaction, and with data that hangs.
     """
+    busy = Size(steps, version=2, epochs=2, names_previous=False)
     return (
         Size(steps),
         Size(steps, beginning=OPEN),
         Size(steps, beginning=OPEN, version=2),
-        Size(steps, beginning=OPEN, version=2, first_epoch=LAST_EPOCH - 1, names_previous=False),
+        Size(steps, beginning=OPEN, version=2, first_epoch=LAST_EPOCH, names_previous=False),
+        replace(busy, beginning=(*USED_UP, *OPEN), steps=steps - 1),
+        replace(busy, beginning=(*USED_UP, COMPACT, *OPEN)),
+        replace(busy, beginning=(*USED_UP, COMPACT, STRAY, PASS), steps=steps - 1),
+        replace(busy, beginning=(*USED_UP, COMPACT, PASS, STRAY, PASS), steps=steps - 1, epochs=EPOCHS),
         Size(steps - 1, beginning=OPEN, names=("a", "b")),
         Size(steps - 1, beginning=OPEN, partitions=2),
     )

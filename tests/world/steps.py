@@ -5,13 +5,33 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.world import brokers, coordinators
+from tests.world import brokers, busy, coordinators
 from tests.world.model import Step, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 STEP_MS = 1_000
+
+# What seldom happens; everything else is an application's daily work.
+DISTURBANCES = frozenset(
+    {
+        "fence",
+        "time_out",
+        "marker_again",
+        "skip",
+        "expire",
+        "compact",
+        "elect",
+        "lose",
+        "elect_state",
+        "lose_state",
+        "administrator",
+        "write_late",
+        "restart",
+        "stray",
+    }
+)
 
 _TOLD = {
     "begin": "{name} adds the partition to its transaction",
@@ -25,6 +45,9 @@ _TOLD = {
     "marker_again": "a new coordinator writes the marker of {name} again",
     "skip": "the coordinator takes the partition of {name} for deleted, and writes no marker",
     "complete": "the coordinator writes the Complete record of {name}",
+    "busy": "{name} runs transactions until its producer id is used up, most of them elsewhere",
+    "restart": "{name} writes late, and a new instance of it commits without a word",
+    "stray": "somebody writes under a producer id that nobody gave out",
     "expire": "eight days pass, and {name} expires",
     "compact": "the state is compacted",
     "elect": "a clean election",
@@ -49,6 +72,9 @@ _STEPS: dict[str, Callable[[World, Step], World | None]] = {
     "marker_again": coordinators.marker_again,
     "skip": coordinators.skip,
     "complete": coordinators.complete,
+    "busy": busy.use_up,
+    "restart": busy.restart,
+    "stray": coordinators.stray,
     "expire": coordinators.expire,
     "compact": brokers.compact,
     "elect": brokers.elect,

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 
 from tests.world.evidence import Truth, truth_of
 from tests.world.executor import destroyed_by
-from tests.world.random_worlds import NAMES, Plot, random_plot, random_step
+from tests.world.kinds import KINDS, answered, can_be_told, kind_of
+from tests.world.random_worlds import Plot, random_plot
 from tests.world.shrink import shrunk, told
-from tests.world.small import DISTURBANCES
-from tests.world.steps import story_of
+from tests.world.steps import DISTURBANCES, story_of
+from tests.world.teller import Teller
 from txn_analysis.core.answer import answer_of, answers_of
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ CARRIED_OUT: Way = ("the plan is carried out while producers go on",)
 class Report:
     """What so many random histories come to.
 
-    `whole` ones have all evidence: nothing was lost or compacted, the logs were copied first, and both is said. `said`
-    ones are those and the ones that are compacted. `missed` counts by its rule every true hang of
-    both that is not planned. `ways` are the wrong plans by what disturbs their history, each with its shortest story.
+    `hanging_of` and `found_of` count the true hangs of the kinds of histories that can be told (`kinds`), and `missed`
+    by its kind and rule every one of those that is not planned. `ways` are the wrong plans by what disturbs their
+    history, each with its shortest story.
     """
 
     seed: int
@@ -54,11 +55,9 @@ class Report:
     destroyed: int = 0
     hanging: int = 0
     found: int = 0
-    hanging_whole: int = 0
-    found_whole: int = 0
-    hanging_said: int = 0
-    found_said: int = 0
-    missed: Counter[str] = field(default_factory=Counter)
+    hanging_of: Counter[str] = field(default_factory=Counter)
+    found_of: Counter[str] = field(default_factory=Counter)
+    missed: Counter[tuple[str, str]] = field(default_factory=Counter)
     ways: Counter[Way] = field(default_factory=Counter)
     stories: dict[Way, str] = field(default_factory=dict)
 
@@ -78,18 +77,17 @@ def report_of(count: int, seed: int, *, first: int = 0) -> Report:
 
 
 def _note(report: Report, plot: Plot, world: World, truth: Truth, answer: Answer) -> None:
-    is_whole = is_evidence_whole(plot, world)
     report.histories += 1
     report.planned += len(answer.plan)
     report.hanging += len(truth.hanging)
     report.found += len(truth.found)
-    report.hanging_whole += len(truth.hanging) * is_whole
-    report.found_whole += len(truth.found) * is_whole
-    if is_said_whole(plot, world):
-        report.missed.update(rules_of(answer, truth.hanging - truth.found))
-        report.hanging_said += len(truth.hanging)
-        report.found_said += len(truth.found)
-    if truth.wrong:
+    kind = kind_of(plot, world)
+    if kind is not None:
+        hanging = answered(world, truth.hanging)
+        report.missed.update((kind, rule) for rule in rules_of(answer, hanging - truth.found))
+        report.hanging_of[kind] += len(hanging)
+        report.found_of[kind] += len(hanging & truth.found)
+    if truth.wrong and can_be_told(plot, world):
         report.wrong += 1
         _tell(report, plot)
     elif answer.plan and (moment := when_it_destroys(plot, world, answer)) is not None:
@@ -119,21 +117,10 @@ def _way_of(plot: Plot) -> Way:
 
 
 def is_wrong(plot: Plot) -> bool:
-    """Its plan holds an acknowledged commit, or a live transaction."""
+    """Its plan holds an acknowledged commit, or a live transaction, and what was copied could tell."""
     world = plot.world()
     evidence = plot.evidence(world)
-    return bool(truth_of(world, answer_of(evidence.history()), evidence.logs).wrong)
-
-
-def is_evidence_whole(plot: Plot, world: World) -> bool:
-    """Nothing was lost or compacted, the logs were copied first, and both is said."""
-    return is_said_whole(plot, world) and not any(step.kind in {"compact", "expire"} for step in world.steps)
-
-
-def is_said_whole(plot: Plot, world: World) -> bool:
-    """What compaction took is made up for by the operator's word that nothing was lost, and it is true."""
-    is_true = plot.says_nothing_lost and not world.lost
-    return is_true and plot.fault is None and plot.says_last and world.is_state_last
+    return can_be_told(plot, world) and bool(truth_of(world, answer_of(evidence.history()), evidence.logs).wrong)
 
 
 def rules_of(answer: Answer, places: frozenset[tuple[int, int]]) -> list[str]:
@@ -155,7 +142,7 @@ def when_it_destroys(plot: Plot, world: World, answer: Answer) -> str | None:
     for number in range(_EXECUTIONS):
         source, later = random.Random(f"{plot.seed}, afterwards {number}"), world
         for _ in range(_STEPS_BEFORE_EXECUTION):
-            later = random_step(later, NAMES, source) or later
+            later = Teller(plot.names, source).step(later) or later
             if destroyed_by(later, answer.plan):
                 return ", ".join(story_of(later.steps[known:]))
     return None
@@ -195,10 +182,11 @@ def main(words: Sequence[str]) -> int:
     print(
         f"{report.histories} random histories with seed {given.seed} in {passed:.0f} s: {report.planned} planned, "
         f"{report.wrong} wrong plans, {report.destroyed} that destroy when carried out; {report.found} of "
-        f"{report.hanging} true hangs found, {report.found_whole} of {report.hanging_whole} where evidence is whole, "
-        f"{report.found_said} of {report.hanging_said} where it may be compacted as well; missed of these: "
-        f"{dict(report.missed)}"
+        f"{report.hanging} true hangs found"
     )
+    for kind in KINDS:
+        missed = {rule: number for (own, rule), number in report.missed.items() if own == kind}
+        print(f"{report.found_of[kind]} of {report.hanging_of[kind]} found where {kind}; missed: {missed}")
     return 0
 
 

@@ -85,7 +85,10 @@ class TextSizes:
         Returns:
             None where it cannot have this size.
         """
-        versions, after = _text_versions(partitions, value_bytes) & self._versions, None
+        # Brokers write the partitions of a topic together.
+        topics = Counter(partition.topic for partition in partitions).items()
+        spare_bytes, after = value_bytes - _flexible_bytes(topics), None
+        versions = _text_versions(topics, value_bytes, spare_bytes) & self._versions
         if not partitions:
             self._before = min(versions, default=self._before)
         elif len(self._versions) > 1 and versions and self._before not in versions:
@@ -95,7 +98,7 @@ class TextSizes:
             return None
         if PLAIN in versions and (versions == {PLAIN} or FLEXIBLE not in (self._before, after)):
             return 0
-        return value_bytes - _flexible_bytes(_topics(partitions))
+        return spare_bytes
 
 
 def are_of_known_fields(spare_bytes: int) -> bool:
@@ -108,28 +111,24 @@ def can_hold_producer_id(spare_bytes: int) -> bool:
     return spare_bytes >= _PRODUCER_ID_BYTES
 
 
-def _topics(partitions: Iterable[TopicPartition]) -> Collection[tuple[str, int]]:
-    """Brokers write the partitions of a topic together."""
-    return Counter(partition.topic for partition in partitions).items()
-
-
-def _text_versions(partitions: Collection[TopicPartition], value_bytes: int) -> set[int]:
+def _text_versions(topics: Collection[tuple[str, int]], value_bytes: int, spare_bytes: int) -> set[int]:
     """The versions in which such a value can have this size.
 
     Without partitions the size of version 0 would be that of version 1 with one empty field, which no type of Kafka's
     is written as.
     """
-    topics = _topics(partitions)
-    spare_bytes = value_bytes - _flexible_bytes(topics)
     is_plain = value_bytes == _plain_bytes(topics)
-    is_flexible = spare_bytes == 0 or (spare_bytes >= LEAST_FIELD_BYTES and (bool(partitions) or not is_plain))
-    return {version for version, fits in {PLAIN: is_plain, FLEXIBLE: is_flexible}.items() if fits}
+    is_flexible = spare_bytes == 0 or (spare_bytes >= LEAST_FIELD_BYTES and (bool(topics) or not is_plain))
+    if is_plain:
+        return {PLAIN, FLEXIBLE} if is_flexible else {PLAIN}
+    return {FLEXIBLE} if is_flexible else set()
 
 
 def _next_version(text: bytes) -> int | None:
     """The version of the first value without partitions in a text; None where there is none."""
     found = _UNLISTED.search(text)
-    return min(_text_versions((), int(found["value_bytes"])), default=None) if found else None
+    value_bytes = int(found["value_bytes"]) if found else 0
+    return min(_text_versions((), value_bytes, value_bytes - _flexible_bytes(())), default=None)
 
 
 def _versions_between(before: int | None, after: int | None) -> set[int]:

@@ -1,0 +1,131 @@
+"""Which histories can be told: what was copied holds the answer, and every word of the operator is said and true.
+
+Told from the truth and the copies, by conditions that docs/proofs.md has in words; the product is not asked.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from tests.world.evidence import open_data
+from tests.world.faults import WRONG_STATES
+from tests.world.model import LAST_EPOCH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.world.model import Batch, StateRow, World
+    from tests.world.random_worlds import Plot
+
+WHOLE = "evidence is whole"
+COMPACTED = "the state is compacted and nothing was lost"
+BUSY = "ids of version 2 have used up producer ids that nothing in the state names, and all words are true"
+KINDS = (WHOLE, COMPACTED, BUSY)
+
+_HALF_USED_UP = LAST_EPOCH // 2 + 1
+_WEEK_MS, _MINUTE_MS = 7 * 86_400_000, 60_000
+
+Places = frozenset[tuple[int, int]]
+"""A partition and a producer id each."""
+
+
+def kind_of(plot: Plot, world: World) -> str | None:
+    """Of which kind a history is; None where something was lost, is not said, or hides the answer."""
+    is_said = plot.says_nothing_lost and not world.lost and plot.says_last and world.is_state_last
+    if plot.fault is not None or not is_said or any(plot.is_shallow) or not holds_the_answer(world):
+        return None
+    if _used_up(world):
+        return BUSY
+    return COMPACTED if _is_compacted(world) else WHOLE
+
+
+def can_be_told(plot: Plot, world: World) -> bool:
+    """That a state is not the logs' own can be told by the commits of others alone, in each log."""
+    return plot.fault not in WRONG_STATES or all(any(_is_commit(b) for b in log.copy or ()) for log in world.logs)
+
+
+def holds_the_answer(world: World) -> bool:
+    """The state is seen to be that of the logs, and producer ids that it does not name to be of version 2."""
+    is_seen = _has_a_commit_of_both(world) or not any(_is_commit(b) for log in world.logs for b in log.copy or ())
+    return is_seen and all(_tells_its_version(world, i) for i in _used_up(world))
+
+
+def answered(world: World, hanging: Places) -> Places:
+    """Those hangs of which the copies can speak.
+
+    Of an unknown producer they can where something of the state is older than the marker behind its data (a state
+    without that was made again), and where its log goes on to the last week.
+    """
+    rows = _rows(world)
+    known = {i for row in rows for i in (row.producer_id, row.previous_producer_id, row.next_producer_id)}
+    ends_ms = [b.at_ms for log in world.logs for b in log.copy or () if b.word]
+    newest_ms = max((*ends_ms, *(row.at_ms for row in rows)), default=0)
+    oldest_ms = min((row.at_ms for row in rows), default=newest_ms)
+    return frozenset(
+        (n, i)
+        for n, i in hanging
+        if i in known or _is_between(world.logs[n].copy or (), i, oldest_ms, newest_ms - _WEEK_MS)
+    )
+
+
+def _is_between(log: tuple[Batch, ...], producer_id: int, oldest_ms: int, week_ms: int) -> bool:
+    newest = open_data(log, producer_id)[-1].offset
+    behind_ms = [b.at_ms for b in log if b.word and b.offset > newest]
+    return bool(behind_ms) and oldest_ms < behind_ms[0] and behind_ms[-1] >= week_ms
+
+
+def _is_commit(batch: Batch) -> bool:
+    return batch.word == "COMMIT"
+
+
+def _rows(world: World) -> list[StateRow]:
+    return [row for state in world.states for row in state.copy or ()]
+
+
+def _is_compacted(world: World) -> bool:
+    has_expired = any(step.kind == "expire" for step in world.steps)
+    return has_expired or any(
+        row.offset != number for state in world.states for number, row in enumerate(state.copy or ())
+    )
+
+
+def _used_up(world: World) -> set[int]:
+    """Producer ids of version 2 with a COMMIT marker in a log, that no record of the copied state has."""
+    named = {i for row in _rows(world) for i in (row.producer_id, row.previous_producer_id, row.next_producer_id)}
+    of_version_2 = {txn.producer_id for txn in world.transactions if world.version_of(txn.name) > 1}
+    return {b.producer_id for log in world.logs for b in log.copy or () if _is_commit(b)} & of_version_2 - named
+
+
+def _tells_its_version(world: World, producer_id: int) -> bool:
+    """One of its COMMIT markers ends data of a lower epoch; where all are at its last epochs, none need."""
+    logs = [[b for b in log.copy or () if b.producer_id == producer_id] for log in world.logs]
+    is_needed = any(_is_commit(b) and b.epoch < _HALF_USED_UP for own in logs for b in own)
+    pairs = (pair for own in logs for pair in pairwise(own))
+    return not is_needed or any(_is_commit(b) and not a.word and a.epoch < b.epoch for a, b in pairs)
+
+
+def _has_a_commit_of_both(world: World) -> bool:
+    """A commit is in a log by its marker, and in the state by its decision and the id's next record, around it."""
+    markers = [(n, b) for n, log in enumerate(world.logs) for b in log.copy or () if _is_commit(b)]
+    return any(
+        b.producer_id == decision.producer_id and n in decision.partitions and _is_within(b.at_ms, decision, following)
+        for decision, following in _commits(world)
+        for n, b in markers
+    )
+
+
+def _is_within(at_ms: int, decision: StateRow, following: StateRow) -> bool:
+    is_near = min(at_ms - decision.at_ms, following.at_ms - at_ms) <= _MINUTE_MS
+    return decision.at_ms <= at_ms <= following.at_ms and is_near
+
+
+def _commits(world: World) -> Iterator[tuple[StateRow, StateRow]]:
+    """Each commit that the copied state has, with the next record of its id."""
+    for state in world.states:
+        waiting: dict[str, StateRow] = {}
+        for row in state.copy or ():
+            if row.name in waiting:
+                yield waiting.pop(row.name), row
+            if row.state == "PrepareCommit":
+                waiting[row.name] = row
