@@ -42,6 +42,7 @@ captures: $(READY) ## Make again the captures in data/cases that programs made, 
 	@$(BIN)/python -m tests.e2e.find_hanging data/cases/kafka-4.3-find-hanging
 	@$(BIN)/python -m tests.e2e.rotation data/cases/kafka-4.2-rotation
 	@$(BIN)/python -m tests.e2e.three_nodes data/cases/kafka-4.2-three-nodes
+	@$(BIN)/python -m tests.e2e.tomorrow data/cases/kafka-4.4-tomorrow
 
 # The whole is kept in docs/proofs.md; PROOF=--sample takes minutes, PROOF='--minutes 20' about so many.
 PROOF ?= --write

@@ -9,7 +9,7 @@ import subprocess
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from tests.e2e.kafka_jars import TRANSACTIONS_TOOL, class_path
+from tests.e2e.kafka_jars import TRANSACTIONS_TOOL, class_path, tools_version
 from tests.faults.processes import wait_until
 
 if TYPE_CHECKING:
@@ -206,8 +206,9 @@ class Cluster:
             process.stop()
 
     def run(self, main_class: str, *words: str, version: str | None = None, may_fail: bool = False) -> str:
-        """The output of one of Kafka's own tools, of the brokers' version unless another one is asked for."""
-        command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", *QUIET, "-cp", class_path(version or self.version)]
+        """The output of one of Kafka's own tools; those of the brokers' version unless another one is asked for."""
+        jars = class_path(version or tools_version(self.version))
+        command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", *QUIET, "-cp", jars]
         done = subprocess.run([*command, main_class, *words], capture_output=True, text=True, check=False)
         assert may_fail or done.returncode == 0, (words, done.stdout[-2000:], done.stderr[-2000:])
         return done.stdout
@@ -270,7 +271,8 @@ class Cluster:
     def _format(self, conf: Path) -> None:
         # Any 16 bytes in Kafka's base 64 are a cluster id.
         words = ("format", "--cluster-id", "dHhuLWFuYWx5c2lzLWUyZQ", "--config", str(conf))
-        self.run("kafka.tools.StorageTool", *words, *(w for each in self._features for w in ("--feature", each)))
+        features = [word for each in self._features for word in ("--feature", each)]
+        self.run("kafka.tools.StorageTool", *words, *features, version=self.version)  # it is in the brokers' own jar
 
     def copy_logs(self, target: Path, node: int = 0) -> Path:
         """Copy a node's log directory as docs/log-directories.md says: logs first, `__transaction_state` last."""
