@@ -1,7 +1,7 @@
 """What a record of `__transaction_state` says, in each form that Kafka's tools print it.
 
 Shared by dumps and console exports. A value outside of Kafka's own field ranges is refused as a whole: half a value
-would be evidence that nobody wrote. Source: TransactionLogValue.json and TransactionLog, Kafka 0.11 to 4.3.
+would be evidence that nobody wrote. Source: TransactionLogValue.json and TransactionLog, Kafka 0.11 to 4.4.
 """
 
 from __future__ import annotations
