@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import html
 import os
+import re
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tests.docs.commands import blocks_of
 from tests.plan.plan_shell import RETURNING, SHELLS, Executor, script_of, transaction
 from tests.plan.test_script import HOSTILE
+from tests.report import rows
 from txn_analysis.plan.fencing import fence_with_kafkas_tool, ways_to_fence
+from txn_analysis.report.build import build_report
+from txn_analysis.report.html.page import html_report
+from txn_analysis.report.text_report import text_report
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+RUNBOOK = Path(__file__).parents[2] / "docs" / "runbook.md"
 PROGRAMS = ("kafka-transactions.sh", "jshell", "python3", "kafka-producer-perf-test.sh")
 # Writes down its arguments and two variables, a NUL behind each.
 _STAND_IN = """#!/bin/sh
@@ -91,3 +96,23 @@ def test_the_refusal_names_the_tool_as_it_is_called_here(typist: Typist, shell: 
     assert line.startswith("  env kafka-transactions.sh --command-config ")
     assert typist.types(line) == ("kafka-transactions.sh", "billing", "a b'c")
     assert b"\0--command-config\0/etc/it's mine\0" in (tmp_path / "got").read_bytes()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_report_and_page_print_the_line_of_kafkas_tool(typist: Typist, name: str) -> None:
+    returning = RETURNING | {"transactional_id": name}
+    found = build_report(rows.run(), [rows.input_file()], [], [returning, rows.finding(partition=3)])
+    (of_text,) = re.findall(r"^   fence    (.*)$", text_report(found), re.MULTILINE)
+    (of_page,) = {
+        html.unescape(code)
+        for code in re.findall("<code>(.*?)</code>", html_report(found), re.DOTALL)
+        if "forceTerminate" in code
+    }
+    assert [typist.types(line) for line in (of_text, of_page)] == [("kafka-transactions.sh", name, "b:1")] * 2
+
+
+def test_the_runbook_has_every_way() -> None:
+    (block,) = (b for b in blocks_of(RUNBOOK.read_text(encoding="utf-8")) if "forceTerminateTransaction" in b)
+    assert block.splitlines() == [
+        line for way in ways_to_fence("billing-worker-17") for line in (f"# {way.needs}:", way.line)
+    ]

@@ -19,6 +19,7 @@ from tests.plan.plan_shell import (
     script_of,
     transaction,
 )
+from tests.plan.script_mistakes import SCRIPT_MISTAKES, ScriptMistake, answered
 from tests.report import rows
 
 if TYPE_CHECKING:
@@ -208,3 +209,8 @@ def test_a_dry_run_ends_with_what_would_become_of_it(
     done = executor.but(**changes).runs(script_of(UNKNOWN), "--dry-run")
     assert (done.code, done.aborts) == (code, [])
     assert says in done.said
+
+
+@pytest.mark.parametrize("mistake", SCRIPT_MISTAKES, ids=lambda mistake: mistake.wrong)
+def test_every_slip_is_answered_as_the_page_says(executor: Executor, mistake: ScriptMistake) -> None:
+    assert answered(mistake, executor) == (mistake.exit_code, mistake.answer)
