@@ -34,6 +34,7 @@ done
 said=$folder/$verb
 if [ -e "$said.again" ] && [ -e "$said.later.out" ]; then said=$said.later; fi
 touch "$folder/$verb.again"
+if [ "$verb" = "$(cat "$folder/interrupted")" ]; then kill -INT "$(cat "$folder/pid")"; fi
 cat "$said.out"
 cat "$said.err" >&2
 exit "$(cat "$said.code")"
@@ -128,7 +129,8 @@ class Sent:
 class Executor:
     """Somebody who runs a script: the shell, the clock (epoch seconds, one after the other) and the brokers.
 
-    `describe_later` is what the coordinator says from the second time on, `hangs` the verb that is not answered.
+    `describe_later` is what the coordinator says from the second time on, `hangs` the verb that is not answered, and
+    `interrupted` the one at which somebody presses Ctrl-C, of which only the shell hears.
     """
 
     folder: Path
@@ -145,6 +147,7 @@ class Executor:
     has_timeout: bool = True
     hangs: str = ""
     ended_with: int = 124
+    interrupted: str = ""
 
     def but(self, **changes: Any) -> Executor:
         """The same, with some things different."""
@@ -179,6 +182,7 @@ class Executor:
 
     def _run(self, command: list[str], stdin: int) -> Sent:
         environment = self._environment()
+        command = ["sh", "-c", f'echo $$ > {self.folder}/pid; exec "$0" "$@"', *command]
         done = subprocess.run(command, env=environment, stdin=stdin, capture_output=True, check=False, timeout=60)
         assert done.stdout == b""
         return self._sent(done.returncode, done.stderr.decode())
@@ -213,6 +217,7 @@ class Executor:
             (self.folder / name).write_bytes(b"")
         (self.folder / "moments").write_text("".join(f"{moment}\n" for moment in self.moments), encoding="utf-8")
         (self.folder / "hangs").write_text(self.hangs)
+        (self.folder / "interrupted").write_text(self.interrupted)
         (self.folder / "ended").write_text(str(self.ended_with))
         for name, text in _PROGRAMS.items():
             _executable(self.folder / name, text)

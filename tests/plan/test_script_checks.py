@@ -59,6 +59,18 @@ def test_an_abort_that_hangs_may_have_been_sent(executor: Executor) -> None:
     assert "sent: " not in done.said
 
 
+@pytest.mark.parametrize("verb", ["describe-producers", "describe"])
+def test_ctrl_c_at_a_look_sends_nothing(executor: Executor, verb: str) -> None:
+    done = executor.but(interrupted=verb).runs(script_of(RETURNING), *ENDED)
+    assert (done.code, done.aborts) == (130, [])
+    assert done.said == "interrupted. Run this again: it looks first\n"
+
+
+def test_ctrl_c_at_an_abort_sends_nothing_else(executor: Executor) -> None:
+    done = executor.but(interrupted="abort").runs(script_of(UNKNOWN, LATER), "--yes")
+    assert (done.code, len(done.aborts)) == (130, 1)
+
+
 def test_without_timeout_it_says_so_and_asks(executor: Executor) -> None:
     without, script = executor.but(has_timeout=False), script_of(UNKNOWN)
     assert without.runs(script).code == 2

@@ -1,7 +1,9 @@
+# What it does, and its options: print_help, here below. The aborts, each behind its checks: at the end.
+
 set -f
 status=0
 
-help() {
+print_help() {
     printf '%s\n\n' "$plan"
     cat << 'END'
 Before each abort it looks at the clock, asks, and looks at the brokers; what it could not check it does not send.
@@ -21,7 +23,7 @@ Before each abort it looks at the clock, asks, and looks at the brokers; what it
   PAUSE_SECONDS       between the two looks at a producer's coordinator, which must agree: 10 by default
 
 Exit code: 0 each abort was sent or is needed no more, 1 at least one was refused or failed, 2 it could not begin.
-With --dry-run 0 and 1 say what would become of them.
+130 it was interrupted. With --dry-run 0 and 1 say what would become of them.
 END
 }
 
@@ -243,6 +245,9 @@ send() {
     fi
 }
 
+# timeout(1) hides Ctrl-C from what it runs, and some shells would then go on.
+trap 'echo "interrupted. Run this again: it looks first" >&2; exit 130' INT TERM HUP
+
 is_asking=yes is_dry_run=no would_be=
 expected=
 for argument in "$@"; do
@@ -251,7 +256,7 @@ for argument in "$@"; do
         continue
     fi
     case $argument in
-    --help | -h) help && exit 0 ;;
+    --help | -h) print_help && exit 0 ;;
     --dry-run) is_dry_run=yes would_be='would be ' ;;
     --yes) is_asking=no ;;
     --ended | --unchecked) expected=$argument ;;
