@@ -266,7 +266,7 @@ done
 if [ -n "$expected" ]; then stop "$expected needs a value"; fi
 if [ -z "${BROKERS-}" ]; then stop 'BROKERS is not set: BROKERS=host:port[,host:port...]'; fi
 tool=${KAFKA_TRANSACTIONS:-kafka-transactions.sh} timeout_s=${TIMEOUT_SECONDS:-60} pause_s=${PAUSE_SECONDS:-10}
-case $timeout_s/$pause_s in *[!0-9/]* | 0*) stop 'TIMEOUT_SECONDS and PAUSE_SECONDS are whole seconds, and the first is above 0' ;; esac
+case $timeout_s$pause_s in *[!0-9]* | 0*) stop 'TIMEOUT_SECONDS and PAUSE_SECONDS are whole seconds, and the first is above 0' ;; esac
 for program in $tool; do break; done
 command -v "${program-}" > /dev/null || stop "$tool is not on the PATH: KAFKA_TRANSACTIONS says how it is called"
 now || stop 'date +%s does not tell the time'

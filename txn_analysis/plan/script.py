@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from txn_analysis.plan.abort_plan import AbortRecord
 
+_CONFIG = '${COMMAND_CONFIG:+--command-config "$COMMAND_CONFIG"}'
+
 
 def commands(records: Sequence[AbortRecord]) -> str:
     """One script for any POSIX shell: `plan_script.sh`, then for each record its checks and its one abort.
@@ -60,7 +62,7 @@ def _lines(record: AbortRecord) -> Iterator[str]:
     yield f"    send {_abort(record, by_epochs=record.must_end_producer)}"
     yield "fi"
     if record.is_sendable_by_epochs and not record.must_end_producer:
-        yield f"#   brokers before 3.0: {TRANSACTIONS} {_abort(record, by_epochs=True)}"
+        yield f"#   brokers before 3.0: {TRANSACTIONS} {_CONFIG} {_abort(record, by_epochs=True)}"
 
 
 def _comments(record: AbortRecord) -> Iterator[str]:
