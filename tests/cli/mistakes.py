@@ -500,6 +500,27 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             when=When.AFTER,
         ),
     ),
+    "Forms of a plan": (
+        Mistake(
+            "a plan that is too old",
+            "abort-plan --warehouse w --cluster east",
+            "error: 4 records of the plan expired, the first at 2026-11-22T03:18:54.140Z: copy the files and audit "
+            "again, or print the plan as it was with --expired",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "the script in a file that is named like data",
+            "abort-plan -o plan.json",
+            "error: -o plan.json: the plan is a shell script unless --format says otherwise: give --format ndjson (a "
+            "record a line), --format write-txn-markers (Kafka's request), or a file such as plan.sh",
+        ),
+        Mistake(
+            "an ended producer, told to the script before it runs",
+            "abort-plan --ended billing-worker-17",
+            "error: --ended belongs to --format write-txn-markers; the script takes it when it is run: sh plan.sh "
+            "--ended ID",
+        ),
+    ),
     "Files of a plan": (
         Mistake(
             "a file that is not there",
