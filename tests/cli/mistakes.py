@@ -168,6 +168,19 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         ),
         Mistake("an option without its value", "verify --since", "Error: Option '--since' requires an argument."),
     ),
+    "A shell's habits": (
+        Mistake(
+            "the help of a verb with a slip",
+            "help explian",
+            "Error: No such command 'explian'. Did you mean 'explain'?",
+        ),
+        Mistake("a word behind version", "version now", "Error: Got unexpected extra argument(s) (now)"),
+        Mistake(
+            "a shell whose completion is not known",
+            "completion tcsh",
+            "Error: Invalid value for 'SHELL': Value error, 'tcsh' is not one of 'bash', 'zsh', 'fish'.",
+        ),
+    ),
     "What is left out": (
         Mistake("the files", "audit", "Error: Missing argument 'PATH'."),
         Mistake("the id", "describe --warehouse w", "Error: Missing option '--transactional-id'."),

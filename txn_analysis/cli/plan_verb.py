@@ -92,7 +92,7 @@ def abort_plan(
         bool, typer.Option("--schema", help="Print the JSON schema of a line of ndjson instead.")
     ] = False,
 ) -> int:
-    """Print the plan that ends what hangs: a script that checks before it sends. Nothing is sent here.
+    """Print the script that ends what hangs; send nothing.
 
     Only hanging transactions are in it. A marker for a transaction that still lives loses acknowledged data silently:
     the script checks the time and the brokers before each abort, and refuses what does not hold. Who sends the other
