@@ -396,6 +396,21 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             when=When.AFTER,
         ),
     ),
+    "Captures": (
+        Mistake(
+            "a capture with a slip",
+            "forget --warehouse w --cluster east --capture capture-64",
+            "error: {folder}/w: cluster east has no capture capture-64; it has capture-64a3e90f7bc2. `txn-analysis "
+            "captures --warehouse {folder}/w` lists those of all clusters",
+            when=When.AFTER,
+        ),
+        Mistake("no capture at all", "forget --warehouse w", "Error: Missing option '--capture'."),
+        Mistake(
+            "the captures of a warehouse that is not there",
+            "captures --warehouse nowhere",
+            "error: nowhere: no warehouse here: give the --warehouse of an audit, or audit first",
+        ),
+    ),
     "Runs": (
         Mistake(
             "a run that does not exist",

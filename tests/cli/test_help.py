@@ -29,6 +29,8 @@ VERBS = (
     "ended",
     "abort-plan",
     "verify",
+    "captures",
+    "forget",
     "help",
     "version",
     "completion",
@@ -96,6 +98,7 @@ def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -
         ("report", {*OF_THE_EXIT_CODE}),
         ("find-hanging", {*OF_THE_EXIT_CODE}),
         ("verify", {"--exit-zero", "--accept-inconclusive"}),
+        ("forget", {"--capture"}),
         *((verb, set[str]()) for verb in ("list", "describe", "describe-producers", "explain", "ended", "abort-plan")),
     ],
 )

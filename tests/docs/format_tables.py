@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from txn_analysis.plan.plan_file import record_schema
 from txn_analysis.questions import kafka_transactions as kafkas
 from txn_analysis.questions import repair_answers as repairs
+from txn_analysis.questions.captures_answer import CAPTURES
 from txn_analysis.questions.ended import ENDED_COLUMNS
 from txn_analysis.report.answer import MINUS_ONE
 from txn_analysis.report.explanation import Explanation
@@ -24,6 +25,7 @@ _ROWS: dict[str, tuple[Column, ...]] = {
     "describe": kafkas.DESCRIBE,
     "describe-producers": kafkas.DESCRIBE_PRODUCERS,
     "ended": ENDED_COLUMNS,
+    "captures": CAPTURES,
     "verify": repairs.VERIFY,
     "verify --history": repairs.HISTORY,
 }

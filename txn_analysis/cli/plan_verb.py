@@ -183,7 +183,10 @@ def _records(settings: Settings, run_id: str | None, part: Part) -> list[AbortRe
     with asked_run(settings, run_id) as tables:
         # Not needed for --help.
         from txn_analysis.questions import filters as asked
+        from txn_analysis.report.headline import rests_on_forgotten
 
+        if tables.forgotten_captures:
+            raise AuditError(f"no plan of it is printed: {rests_on_forgotten(tables.forgotten_captures)}")
         asked.check_seen(tables, asked.Filters(part.topics, part.partitions))
         asked.check_ids_seen(tables, part.transactional_ids)
         return tables.abort_plan()

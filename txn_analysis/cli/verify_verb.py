@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.cli.asking import stored
+from txn_analysis.cli.asking import note_forgotten, stored
 from txn_analysis.cli.options import Request, RowFormat, RowFormatOption, RunId
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.query_verbs import as_printed
@@ -51,6 +51,7 @@ def verify(
         from txn_analysis.questions.repair_answers import history_answer, in_words, verify_answer, what_is_open
 
         known = repairs.nights(warehouse, settings.cluster, run_id)
+        note_forgotten(known.forgotten_captures)
         outcomes: list[Repaired]
         answer: Answer
         if history:

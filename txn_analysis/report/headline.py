@@ -13,7 +13,7 @@ from txn_analysis.text.words import count, listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from txn_analysis.report.model import AuditReport, FindingItem
 
@@ -110,6 +110,13 @@ def _settled(report: AuditReport) -> str:
     return f" What would settle {first.transaction_count} of them: {escape(first.text)}."
 
 
+def rests_on_forgotten(captures: Sequence[str]) -> str:
+    """What to do about a run whose evidence was taken out of the warehouse; escaped."""
+    names = listed([escape(name) for name in captures], MOST_PLACES)
+    which = "capture" if len(captures) == 1 else "captures"
+    return f"This run rests on {which} {names}, forgotten since: audit its own files again to judge without it"
+
+
 def doubts(report: AuditReport) -> Iterator[Doubt]:
     """What the headline must not hide."""
     counts = report.run.verdict_counts
@@ -121,6 +128,8 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
     if inconclusive and not is_said:
         text = f"{count(inconclusive, 'open transaction')} without an answer: what is missing is listed below."
         yield Doubt(text + _settled(report), Verdict.INCONCLUSIVE)
+    if report.run.forgotten_captures:
+        yield Doubt(f"{rests_on_forgotten(report.run.forgotten_captures)}.", Verdict.SUSPECT)
     for name, reason in sorted(report.coverage.disproved.items()):
         yield Doubt(f"{flag_name(name)} is not true, and counts nowhere: {escape(reason)}.", Verdict.SUSPECT)
     if report.coverage.skipped_inputs or report.coverage.rejected_bytes:
