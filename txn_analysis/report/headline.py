@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.outcome import NO_LOGS, Outcome
 from txn_analysis.judge.rules import rule_named
+from txn_analysis.report.several_clusters import looks_like, what_to_do
 from txn_analysis.settings import flag_name
 from txn_analysis.text.escape import clip, escape, shell_word
 from txn_analysis.text.words import count, listed
@@ -128,6 +129,10 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
     if inconclusive and not is_said:
         text = f"{count(inconclusive, 'open transaction')} without an answer: what is missing is listed below."
         yield Doubt(text + _settled(report), Verdict.INCONCLUSIVE)
+    clusters = report.coverage.clusters
+    if clusters is not None and report.outcome.answer is not Outcome.COULD_NOT_TELL:
+        said, remedy = looks_like(clusters), what_to_do(clusters, report.run)
+        yield Doubt(escape(f"{said[0].upper()}{said[1:]}: {remedy}."), Verdict.SUSPECT)
     if report.run.forgotten_captures:
         yield Doubt(f"{rests_on_forgotten(report.run.forgotten_captures)}.", Verdict.SUSPECT)
     for name, reason in sorted(report.coverage.disproved.items()):

@@ -247,6 +247,11 @@ class Coverage(Item):
         return self.transaction_state.get("disproved") or {}
 
     @property
+    def clusters(self) -> dict[str, Any] | None:
+        """What looks like two clusters, as `log.two_clusters.TwoClusters` was written; None where nothing does."""
+        return self.transaction_state.get("clusters")
+
+    @property
     def has_state(self) -> bool:
         """At least one partition of `__transaction_state` was given."""
         return bool(self.transaction_state.get("seen"))
