@@ -1,4 +1,4 @@
-"""Files of two clusters share nothing in nearly all partitions: they are recognised by that, and told apart by folder."""
+"""Files of two clusters share nothing in nearly all partitions: by that they are known, and told apart by folder."""
 
 from __future__ import annotations
 
