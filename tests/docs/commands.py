@@ -34,6 +34,7 @@ KAFKA_OPTIONS = {
     },
     "kafka-topics.sh": {"--bootstrap-server", "--describe", "--topic"},
     "kafka-configs.sh": {"--bootstrap-server", "--describe", "--all", "--entity-type", "--entity-name"},
+    "kafka-log-dirs.sh": {"--bootstrap-server", "--describe", "--topic-list"},
     "kafka-leader-election.sh": {"--bootstrap-server", "--election-type", "--all-topic-partitions"},
 }  # fmt: skip
 

@@ -63,8 +63,11 @@ def by_admin(scene: Scene, record: AbortRecord) -> None:
 
 
 def by_request(scene: Scene, record: AbortRecord, version: int) -> dict[str, int]:
-    """The document of `--format write-txn-markers` on the wire; returns Kafka's error code of each partition."""
-    document, left_out = write_txn_markers([record], version)
+    """The document of `--format write-txn-markers` on the wire; returns Kafka's error code of each partition.
+
+    Whoever sends it has ended the producer, and says so.
+    """
+    document, left_out = write_txn_markers([record], version, [str(record.transactional_id)])
     assert left_out == []
     codes: dict[str, int] = scene.driver.call("write_markers", document=json.loads(document), version=version)
     return codes

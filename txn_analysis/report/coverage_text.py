@@ -56,7 +56,10 @@ def _partitions(report: AuditReport) -> Iterator[tuple[str, str]]:
         missing = [escape(name) for name in coverage.partitions_missing]
         yield "", f"not in it, though an earlier capture has them: {listed(missing, _MOST_LINES)}"
     is_ordinary = _holes_by_compaction(report)
-    yield from _capped("not whole", _told(report, lambda item, problem: not is_ordinary(item, problem)))
+    # Of two clusters each partition would say the same.
+    is_said = {"copies_differ"} if report.coverage.clusters else set[str]()
+    broken = _told(report, lambda item, problem: problem.kind not in is_said and not is_ordinary(item, problem))
+    yield from _capped("not whole", broken)
     compacted = _told(report, is_ordinary)
     yield from _capped("compacted", [f"{holes}, as compaction leaves it; nothing open is older" for holes in compacted])
     if agreed := sum(bool(item.witnesses) for item in report.partitions):

@@ -20,6 +20,7 @@ from txn_analysis.judge.rules.state_incomplete import STATE_INCOMPLETE
 from txn_analysis.judge.rules.state_older_than_log import STATE_OLDER_THAN_LOG
 from txn_analysis.kafka.tools import STATE_TOPIC_DESCRIPTION
 from txn_analysis.report.model import FindingItem, Remedy, RunItem
+from txn_analysis.report.several_clusters import looks_like, what_to_do
 from txn_analysis.settings import flag_name
 from txn_analysis.text.words import iso_utc, ranges
 
@@ -101,6 +102,11 @@ def remedies(doubtful: Iterable[FindingItem], run: RunItem, state: Mapping[str, 
         run: what was asked.
         state: what was seen of `__transaction_state`, as the run recorded it.
     """
+    if clusters := state.get("clusters"):
+        found_in = tuple(doubtful)
+        places = tuple(sorted({finding.topic_partition for finding in found_in}))
+        text = what_to_do(clusters, run)
+        return (Remedy(missing=looks_like(clusters), text=text, transaction_count=len(found_in), partitions=places),)
     of_rule: defaultdict[str, list[FindingItem]] = defaultdict(list)
     for finding in doubtful:
         of_rule[_kind(finding, state)].append(finding)
