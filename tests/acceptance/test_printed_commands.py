@@ -76,7 +76,10 @@ def run(
         pytest.param(
             HANGING,
             1,
-            {"txn-analysis abort-plan", "txn-analysis verify", "kafka-transactions.sh --bootstrap-server"},
+            {
+                *("txn-analysis abort-plan", "txn-analysis explain", "txn-analysis verify"),
+                "kafka-transactions.sh --bootstrap-server",
+            },
             id="hanging",
         ),
         pytest.param(IN_THE_DARK, 3, {"txn-analysis explain", "txn-analysis report"}, id="in-the-dark"),
@@ -94,7 +97,7 @@ def test_every_printed_command_works(
         done, out, err = run(*words)
         assert "error" not in err, words
         assert done in {0, 1, 3}, words
-        assert out, words
+        assert out or "-o" in words, words
 
 
 def _printed(run: Run, folder: Path, paths: list[str], code: int) -> str:

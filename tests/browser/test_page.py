@@ -116,7 +116,8 @@ def test_first_screen_answers_what_to_do(open_page: Callable[..., Opened]) -> No
     plan = page.locator(".now pre").first
     box = plan.bounding_box()
     assert page.locator("h1").inner_text().upper().startswith("HANGING: 2 TRANSACTIONS ON 2 PARTITIONS")
-    assert plan.inner_text() == "txn-analysis abort-plan --run run-1 --warehouse /data/audit --format commands"
+    expected = "txn-analysis abort-plan --run run-1 --warehouse /data/audit --format commands -o plan.sh"
+    assert plan.inner_text() == expected
     assert box is not None
     assert box["y"] + box["height"] < 800
 
@@ -160,7 +161,8 @@ def test_finding_opens_by_keyboard_to_its_evidence_and_command(open_page: Callab
     assert not details.locator("pre").first.is_visible()
     details.locator("summary").focus()
     page.keyboard.press("Enter")
-    assert "abort-plan --run run-1" in details.locator("pre").first.inner_text()
+    assert "kafka-transactions.sh" in details.locator("pre").first.inner_text()
+    assert "txn-analysis explain --topic payments --partition 0" in details.locator("pre").last.inner_text()
     assert "its current transaction does not contain payments-0" in details.inner_text()
 
 

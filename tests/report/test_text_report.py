@@ -171,19 +171,19 @@ def test_ordinary_compaction_does_not_read_like_damage(open_from: int | None, ki
 
 
 def test_operators_word_is_repeated_where_it_was_taken() -> None:
-    parameters = json.dumps({"state_copied_last": True, "transaction_state_complete": False})
+    parameters = json.dumps(rows.PARAMETERS | {"state_copied_last": True, "transaction_state_complete": False})
     text = text_report(build_report(rows.run(parameters=parameters), [], [], [rows.finding()]))
     assert "your word was taken for --state-copied-last." in " ".join(text.split())
 
 
 def test_the_word_that_nothing_was_lost_is_repeated_where_it_was_taken() -> None:
-    parameters = json.dumps({"state_copied_last": True, "no_records_lost": True})
+    parameters = json.dumps(rows.PARAMETERS | {"state_copied_last": True, "no_records_lost": True})
     text = text_report(build_report(rows.run(parameters=parameters), [], [], [rows.finding()]))
     assert "your word was taken for --state-copied-last and --no-records-lost." in " ".join(text.split())
 
 
 def test_a_disproved_word_that_nothing_was_lost_is_not_taken() -> None:
-    found = {"parameters": json.dumps({"no_records_lost": True})}
+    found = {"parameters": json.dumps(rows.PARAMETERS | {"no_records_lost": True})}
     found["state_coverage"] = json.dumps(
         {"expected": 4, "seen": 4, "disproved": {"no_records_lost": "a marker is gone"}}
     )
@@ -232,7 +232,7 @@ def test_mail_has_no_long_line_but_commands_and_loses_nothing() -> None:
     )
     text = text_report(build_report(rows.run(), [rows.input_file()], [], [found, rows.live_finding()]), 76)
     long = [line.split()[1] for line in text.splitlines() if len(line) > 76]
-    assert long == ["kafka-transactions.sh"]
+    assert long == ["kafka-transactions.sh", "txn-analysis"]
     assert "inconclusive: state_incomplete" in text
     assert "a-topic-with-a-rather-long-name-0 from 161, idle 3 h 0 min" in text
     assert "an-id-that-is-longer-than-a-column" in text

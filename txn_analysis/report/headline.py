@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.outcome import NO_LOGS, Outcome
 from txn_analysis.judge.rules import rule_named
+from txn_analysis.report.sending import Step, repair_steps
 from txn_analysis.settings import flag_name
-from txn_analysis.text.escape import clip, escape, shell_word
+from txn_analysis.text.escape import escape
 from txn_analysis.text.words import count, listed
 from txn_analysis.verdict import Verdict
 
@@ -128,42 +129,16 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
         yield Doubt(text, Verdict.SUSPECT)
 
 
-class Step(NamedTuple):
-    """One thing to do, in words; the command is to be typed as it stands."""
+def next_steps(report: AuditReport, options: str, now_ms: int | None = None) -> list[Step]:
+    """What to do now, in order.
 
-    text: str
-    command: str | None = None
-
-
-def next_steps(report: AuditReport, options: str) -> list[Step]:
-    """What to do now, in order; `options` complete the commands, such as ` --warehouse /data/audit`."""
-    steps = [*_repair(report, options), *_look(report), *_complete(report)]
+    Args:
+        report: what was found.
+        options: complete the commands, such as ` --warehouse /data/audit`.
+        now_ms: the time at which this is read; None where nobody says.
+    """
+    steps = [*repair_steps(report, options, now_ms), *_look(report), *_complete(report)]
     return steps or [Step(_nothing_to_do(report))]
-
-
-def _repair(report: AuditReport, options: str) -> Iterator[Step]:
-    if not report.hanging:
-        return
-    yield Step(
-        "Print the abort plan: a script that checks the time and the brokers, and asks, before each abort.",
-        f"txn-analysis abort-plan --run {shell_word(report.run.run_id)}{options} --format commands",
-    )
-    returning = [f"{escape(f.topic_partition)} ({_name_of(f)})" for f in report.hanging if f.must_end_producer]
-    if returning:
-        yield Step(
-            f"First end the producer of {listed(returning, 3)}: it may write there again, and an abort would destroy "
-            "that as well."
-        )
-    yield Step(
-        "When the markers are written, copy the files again and audit once more. This says what became of each abort:",
-        f"txn-analysis verify{options}",
-    )
-
-
-def _name_of(finding: FindingItem) -> str:
-    if finding.transactional_id is None:
-        return f"producer id {finding.producer_id}"
-    return clip(finding.transactional_id, 60)
 
 
 def _look(report: AuditReport) -> Iterator[Step]:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from txn_analysis.judge.outcome import Outcome, has_logs, in_doubt, outcome_of
-from txn_analysis.settings import LATE_TRANSACTION_BUFFER_MS
+from txn_analysis.settings import LATE_TRANSACTION_BUFFER_MS, Settings
 from txn_analysis.verdict import Verdict
 
 SCHEMA_VERSION = 2
@@ -37,6 +37,11 @@ class RunItem(Item):
     def late_after_ms(self) -> int:
         """The bound that the run judged by: a transaction that has been idle for longer is late (KIP-664)."""
         return int(self.parameters["transaction_max_timeout_ms"]) + LATE_TRANSACTION_BUFFER_MS
+
+    @property
+    def plan_valid_ms(self) -> int:
+        """How long the run's abort plan holds."""
+        return int(self.parameters.get("plan_valid_ms", Settings.model_fields["plan_valid_ms"].default))
 
 
 class InputItem(Item):

@@ -10,7 +10,7 @@ from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report.clocks import clock_line, judged_idle_ms
 from txn_analysis.report.coverage_text import coverage_lines
 from txn_analysis.report.finding_text import block_lines, why_line
-from txn_analysis.report.headline import doubts, headline, how_sure, what_settles
+from txn_analysis.report.headline import doubts, headline, how_sure, next_steps, what_settles
 from txn_analysis.report.impact_text import cause_line, cluster_lines, warning_lines
 from txn_analysis.report.style import Line, rule_line, wrapped
 from txn_analysis.text.escape import clip, escape
@@ -33,13 +33,23 @@ _VERDICT_STYLES = {
 }
 
 
-def text_report(report: AuditReport, width: int = WIDTH, options: str = "", fail_on: Verdict = Verdict.HANGING) -> str:
+def text_report(
+    report: AuditReport,
+    width: int = WIDTH,
+    options: str = "",
+    fail_on: Verdict = Verdict.HANGING,
+    now_ms: int | None = None,
+) -> str:
     """The whole report as plain text, without any escape sequence; see `report_lines`."""
-    return "".join(line.text + "\n" for line in report_lines(report, width, options, fail_on))
+    return "".join(line.text + "\n" for line in report_lines(report, width, options, fail_on, now_ms))
 
 
 def report_lines(
-    report: AuditReport, width: int = WIDTH, options: str = "", fail_on: Verdict = Verdict.HANGING
+    report: AuditReport,
+    width: int = WIDTH,
+    options: str = "",
+    fail_on: Verdict = Verdict.HANGING,
+    now_ms: int | None = None,
 ) -> Iterator[Line]:
     """The lines of the report with the styles that a terminal may give them.
 
@@ -48,16 +58,28 @@ def report_lines(
         width: of its lines.
         options: what the commands in it need to find the run, such as ` --warehouse /data/audit`.
         fail_on: the verdict that is asked about; the first line says the same as the exit code.
+        now_ms: the time at which it is read: a plan from old files has expired. None where nobody says.
     """
     yield from _headline(report, width, fail_on)
     hanging = report.hanging
     for number, finding in enumerate(hanging[:_MOST_BLOCKS], start=1):
         yield Line("")
-        yield from block_lines(report, finding, number, width, options)
+        yield from block_lines(report, finding, number, width, options, now_ms)
     yield from _table(report, hanging[_MOST_BLOCKS:], width)
     yield from warning_lines(report, width)
     yield Line("")
     yield from coverage_lines(report, width)
+    yield from _next(report, width, options, now_ms)
+
+
+def _next(report: AuditReport, width: int, options: str, now_ms: int | None) -> Iterator[Line]:
+    """What to do now, as the last thing that is read."""
+    yield Line("")
+    yield rule_line("Next", width)
+    for number, step in enumerate(next_steps(report, options, now_ms), start=1):
+        yield from (Line(part) for part in wrapped(step.text, width, f"{number}. ", "   "))
+        if step.command is not None:
+            yield Line(f"   {step.command}", "bold")
 
 
 def _headline(report: AuditReport, width: int, fail_on: Verdict) -> Iterator[Line]:

@@ -61,6 +61,7 @@ def html_report(
     options: str = "",
     table_file: str | None = None,
     fail_on: Verdict = Verdict.HANGING,
+    now_ms: int | None = None,
 ) -> str:
     """The whole page.
 
@@ -70,6 +71,7 @@ def html_report(
         options: complete the commands in it, such as ` --warehouse /data/audit`.
         table_file: where all findings are, relative to the page; for reports with more than MOST_FINDINGS.
         fail_on: the verdict that is asked about; the first line says the same as the exit code.
+        now_ms: the time at which it is made: a plan from old files has expired. None where nobody says.
     """
     shown = pictures or Pictures()
     logs = _log_drawings(report, shown)
@@ -79,9 +81,9 @@ def html_report(
         "worst": max((f.verdict for f in report.findings), key=lambda verdict: verdict.severity, default=None),
         "headline": headline(report, fail_on),
         "settles": what_settles(report) if report.outcome.answer is Outcome.COULD_NOT_TELL else None,
-        "steps": next_steps(report, options),
+        "steps": next_steps(report, options, now_ms),
         "doubts": list(doubts(report)),
-        "findings": _finding_views(report, options, logs),
+        "findings": _finding_views(report, options, logs, now_ms),
         "table_file": table_file,
         "all_command": f"txn-analysis report --run {shell_word(report.run.run_id)}{options} --format json",
         "blocked": _blocked(report),
@@ -110,7 +112,9 @@ def _log_drawings(report: AuditReport, pictures: Pictures) -> list[PartitionDraw
     return [drawing for drawing in drawings if drawing is not None]
 
 
-def _finding_views(report: AuditReport, options: str, logs: Sequence[PartitionDrawing]) -> list[FindingView]:
+def _finding_views(
+    report: AuditReport, options: str, logs: Sequence[PartitionDrawing], now_ms: int | None
+) -> list[FindingView]:
     anchors = {drawing.name: f"log-{number}" for number, drawing in enumerate(logs, start=1)}
     return [
         FindingView(
@@ -119,7 +123,7 @@ def _finding_views(report: AuditReport, options: str, logs: Sequence[PartitionDr
             report.partitions_by_place.get((finding.topic, finding.partition)),
             judged_idle_ms(report, finding),
             clock_line(report, finding),
-            tuple(paragraphs(report, finding, options)),
+            tuple(paragraphs(report, finding, options, now_ms)),
             _reason(finding),
             anchors.get(escape(finding.topic_partition)),
         )
