@@ -78,7 +78,7 @@ def test_the_run_of_the_plan_names_each_producer_that_must_be_ended_once_and_quo
     assert command.isprintable()
     words = command.removeprefix("BROKERS=host:9092 sh plan.sh ")
     shown = subprocess.run(["/bin/sh", "-c", f"printf '%s\\0' {words}"], check=True, capture_output=True, text=True)
-    assert shown.stdout.split("\0")[:-1] == ["--ended", EVIL, "--ended", "inventory-sync"]
+    assert shown.stdout.split("\0")[:-1] == ["--ended", "inventory-sync", "--ended", EVIL]
 
 
 def test_a_plan_without_a_producer_to_end_is_run_as_it_stands() -> None:

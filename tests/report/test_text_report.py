@@ -143,7 +143,7 @@ def test_more_hanging_than_blocks_are_still_listed() -> None:
     many = [rows.finding(partition=number, finding_id=str(number)) for number in range(25)]
     text = text_report(build_report(rows.run(verdict_counts={"hanging": 25}), [], [], many))
     assert (
-        "HANGING: 25 transactions on 25 partitions: orders-0, orders-1, orders-10, orders-11, orders-12 and 20 more"
+        "HANGING: 25 transactions on 25 partitions: orders-0, orders-1, orders-2, orders-3, orders-4 and 20 more"
         in text
     )
     assert all(f"orders-{number}" in text.split("\n\n", 1)[1] for number in range(25))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.outcome import NO_LOGS, Outcome
 from txn_analysis.judge.rules import rule_named
+from txn_analysis.report.order import by_damage
 from txn_analysis.report.sending import Step, repair_steps
 from txn_analysis.settings import flag_name
 from txn_analysis.text.escape import escape
@@ -39,7 +40,7 @@ class Headline:
 
     Attributes:
         word: the answer, such as `HANGING`; None where nothing is to be said of any transaction.
-        findings: the transactions that it is about; none where no log was read.
+        findings: the transactions that it is about, by damage; none where no log was read.
         verdict: whose colour it has; None where all is well.
     """
 
@@ -49,8 +50,8 @@ class Headline:
 
     @property
     def places(self) -> list[str]:
-        """The partitions that it is about; escaped."""
-        return sorted({escape(finding.topic_partition) for finding in self.findings})
+        """The partitions that it is about, in the order of the findings; escaped."""
+        return list(dict.fromkeys(escape(finding.topic_partition) for finding in self.findings))
 
     @property
     def what(self) -> str:
@@ -78,8 +79,8 @@ def headline(report: AuditReport, fail_on: Verdict = Verdict.HANGING) -> Headlin
         return Headline("COULD NOT TELL", (), Verdict.INCONCLUSIVE)
     if outcome is Outcome.COULD_NOT_TELL or worst is Verdict.INCONCLUSIVE:
         doubtful = report.doubtful or tuple(f for f in report.findings if f.verdict is worst)
-        return Headline("COULD NOT TELL", doubtful, Verdict.INCONCLUSIVE)
-    named = tuple(finding for finding in report.findings if finding.verdict is worst)
+        return Headline("COULD NOT TELL", tuple(by_damage(report, doubtful)), Verdict.INCONCLUSIVE)
+    named = tuple(by_damage(report, (finding for finding in report.findings if finding.verdict is worst)))
     return Headline(worst.value.upper().replace("_", " "), named, worst)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.plan.abort_plan import window
+from txn_analysis.report.order import by_damage
 from txn_analysis.text.escape import clip, escape, shell_option, shell_word
 from txn_analysis.text.words import count, duration, iso_utc, listed
 
@@ -95,14 +96,15 @@ def repair_steps(report: AuditReport, options: str, now_ms: int | None = None) -
         options: complete the commands, such as ` --warehouse /data/audit`.
         now_ms: the time at which this is read; None where nobody says.
     """
-    if not report.hanging:
+    hanging = by_damage(report, report.hanging)
+    if not hanging:
         return
-    current = [finding for finding in report.hanging if not has_expired(report, finding, now_ms)]
+    current = [finding for finding in hanging if not has_expired(report, finding, now_ms)]
     if not current:
         yield Step(
             f"{age_sentence(report, now_ms)} Copy the files again, the logs first and `__transaction_state` last, and "
             "audit them. What led to the first finding says:",
-            explain_command(report, report.hanging[0], options),
+            explain_command(report, hanging[0], options),
         )
         return
     yield Step(
@@ -130,13 +132,14 @@ def age_sentence(report: AuditReport, now_ms: int | None) -> str:
 
 
 def _sending(report: AuditReport, findings: list[FindingItem]) -> Step:
-    ids = sorted({f.transactional_id for f in findings if f.must_end_producer and f.transactional_id is not None})
+    ended = [f.transactional_id for f in findings if f.must_end_producer and f.transactional_id is not None]
+    ids = list(dict.fromkeys(ended))
     windows = [found for finding in findings if (found := window_of(report, finding)) is not None]
     when = ""
     if windows and (start := max(w.not_before_ms for w in windows)) < (end := min(w.not_after_ms for w in windows)):
         when = f" All of it may be sent from {iso_utc(start)} to {iso_utc(end)}."
-    ended = ", with `--ended ID` for each producer that you have ended" if ids else ""
+    with_ids = ", with `--ended ID` for each producer that you have ended" if ids else ""
     more = f"; the script names the other {count(len(ids) - _MOST_ENDED, 'id')}" if len(ids) > _MOST_ENDED else ""
     words = "".join(f" --ended {shell_word(name)}" for name in ids[:_MOST_ENDED])
-    text = f"Read the plan, then run it against a broker of the cluster{ended}{more}.{when}"
+    text = f"Read the plan, then run it against a broker of the cluster{with_ids}{more}.{when}"
     return Step(text, f"BROKERS=host:9092 sh {_SCRIPT}{words}")

@@ -12,6 +12,7 @@ from txn_analysis.report.coverage_text import coverage_lines
 from txn_analysis.report.finding_text import block_lines, why_line
 from txn_analysis.report.headline import doubts, headline, how_sure, next_steps, what_settles
 from txn_analysis.report.impact_text import cause_line, cluster_lines, warning_lines
+from txn_analysis.report.order import by_damage
 from txn_analysis.report.style import Line, rule_line, wrapped
 from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import duration
@@ -61,11 +62,13 @@ def report_lines(
         now_ms: the time at which it is read: a plan from old files has expired. None where nobody says.
     """
     yield from _headline(report, width, fail_on)
-    hanging = report.hanging
+    ordered = by_damage(report, report.findings)
+    hanging = [finding for finding in ordered if finding.verdict is Verdict.HANGING]
+    others = [finding for finding in ordered if finding.verdict is not Verdict.HANGING]
     for number, finding in enumerate(hanging[:_MOST_BLOCKS], start=1):
         yield Line("")
         yield from block_lines(report, finding, number, width, options, now_ms)
-    yield from _table(report, hanging[_MOST_BLOCKS:], width)
+    yield from _table(report, [*hanging[_MOST_BLOCKS:], *others], width)
     yield from warning_lines(report, width)
     yield Line("")
     yield from coverage_lines(report, width)
@@ -109,9 +112,8 @@ class _Column:
         return max(len(cell) for cell in [self.header, *self.cells])
 
 
-def _table(report: AuditReport, more_hanging: Sequence[FindingItem], width: int) -> Iterator[Line]:
+def _table(report: AuditReport, rows: Sequence[FindingItem], width: int) -> Iterator[Line]:
     """Two lines each: the columns of the transaction, and why it has its verdict or what is missing."""
-    rows = [*more_hanging, *(f for f in report.findings if f.verdict is not Verdict.HANGING)]
     if not rows:
         return
     yield Line("")

@@ -25,6 +25,7 @@ from txn_analysis.report.html.id_drawing import id_drawing
 from txn_analysis.report.html.log_drawing import partition_drawing
 from txn_analysis.report.html.overview import ages_drawing, runs_drawing
 from txn_analysis.report.impact_text import cluster_sentence, consequences, warning_subject
+from txn_analysis.report.order import by_damage, hidden_by
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.text.escape import clip, escape, html_text, shell_word
 from txn_analysis.text.words import count, duration, iso_utc, size
@@ -47,7 +48,7 @@ class FindingView:
 
     item: FindingItem
     what: str
-    partition: PartitionItem | None
+    hidden_record_count: int | None
     age_ms: int | None
     clocks: str | None
     paragraphs: tuple[Paragraph, ...]
@@ -120,14 +121,14 @@ def _finding_views(
         FindingView(
             finding,
             what(finding),
-            report.partitions_by_place.get((finding.topic, finding.partition)),
+            hidden_by(report, finding),
             judged_idle_ms(report, finding),
             clock_line(report, finding),
             tuple(paragraphs(report, finding, options, now_ms)),
             _reason(finding),
             anchors.get(escape(finding.topic_partition)),
         )
-        for finding in report.findings[:MOST_FINDINGS]
+        for finding in by_damage(report, report.findings)[:MOST_FINDINGS]
     ]
 
 
