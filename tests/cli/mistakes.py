@@ -570,8 +570,8 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "the state was not copied",
             "audit segments --warehouse other --cluster west",
-            "COULD NOT TELL: 9 transactions on 7 partitions: ledger.events-0, ledger.events-1, orders-0, "
-            "orders-1, orders-2 and 2 more\n"
+            "COULD NOT TELL: 9 transactions on 7 partitions: orders-0, orders-1, orders-2, payments-0, "
+            "ledger.events-0 and 2 more\n"
             "Nothing is known to hang, but no partition of `__transaction_state` was given. What would "
             "settle it: audit\n"
             "them again with `__transaction_state`: all its partitions, copied after the logs, from their "
@@ -582,8 +582,8 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "a wrong number of partitions of the state",
             "audit segments state --transaction-state-partitions 3 --warehouse other --cluster north",
-            "COULD NOT TELL: 7 transactions on 7 partitions: ledger.events-0, ledger.events-1, orders-0, "
-            "orders-1, orders-2 and 2 more\n"
+            "COULD NOT TELL: 7 transactions on 7 partitions: orders-0, orders-1, orders-2, payments-0, "
+            "ledger.events-0 and 2 more\n"
             "Nothing is known to hang, but ids in `__transaction_state` do not lie where they would among 3"
             " partitions.\n"
             "What would settle it: `--transaction-state-partitions 4`, the only count that fits the ids in "

@@ -171,6 +171,12 @@ def test_report_of_a_named_run(command: Callable[..., Done], library: Library) -
     assert done.out == text_report(report_with("hanging"))
 
 
+def test_report_of_some_topics(command: Callable[..., Done], library: Library) -> None:
+    library.returns("load_report", report_with("hanging"))
+    command("report", "--topic", "orders", "--topic", "payments")
+    assert library.calls[0][3] == ("orders", "payments")
+
+
 def test_report_without_a_run(command: Callable[..., Done], library: Library) -> None:
     library.returns("load_report", WarehouseError("txn-warehouse: no run yet"))
     assert command("report").err == "error: txn-warehouse: no run yet\n"
@@ -202,7 +208,7 @@ def test_output_file_is_written_whole(
     target.write_text("old")
     done = command("audit", dump, "--format", "json", "-o", str(target))
     assert (done.code, done.out) == (1, "")
-    assert json.loads(target.read_text())["schema_version"] == 2
+    assert json.loads(target.read_text())["schema_version"] == 3
     assert sorted(p.name for p in tmp_path.iterdir()) == ["orders-0.txt", "report.json"]
 
 

@@ -22,6 +22,7 @@ from txn_analysis.cli.options import (
 )
 from txn_analysis.cli.output import check_output, emit, emit_styled, is_terminal
 from txn_analysis.cli.page import emit_page, run_options
+from txn_analysis.cli.query_verbs import Topics  # noqa: TC001 typer reads the annotations
 from txn_analysis.cli.spark import check_new_warehouse, progress, spark_when_needed
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import InputError
@@ -98,19 +99,20 @@ def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> 
 def report(
     request: Request,
     run_id: RunId = None,
+    topic: Topics = None,
     format: ReportFormatOption = ReportFormat.TEXT,  # noqa: A002 the flag's own name
     width: Width = None,
 ) -> int:
     """Print the report of a run again; by default of the cluster's last one.
 
-    Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 there is no such run, 3 it could not be told (see
-    --accept-inconclusive).
+    Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 there is no such run or topic, 3 it could not be
+    told (see --accept-inconclusive); of --topic alone, where it is given.
     """
     settings = request.settings()
     with stored(settings) as warehouse:
         from txn_analysis.questions.loaded_report import load_report
 
-        loaded = load_report(warehouse, settings, run_id)
+        loaded = load_report(warehouse, settings, run_id, tuple(topic or ()))
         pictures = _pictures(warehouse, loaded) if format is ReportFormat.HTML else None
     return _deliver(loaded, request, settings, format, width, pictures)
 
@@ -119,7 +121,7 @@ def add_to(app: typer.Typer) -> None:
     """Adds these verbs to the command line."""
     verb(app, "audit", "txn-analysis audit segments/ transaction-state/ --state-copied-last", judges=True)(audit)
     verb(app, "ingest", "txn-analysis ingest --capture tonight 'broker-1/*.txt'", judges=True)(ingest)
-    verb(app, "report", "txn-analysis report --format html -o report.html")(report)
+    verb(app, "report", "txn-analysis report --topic orders")(report)
 
 
 def _input_bytes(paths: list[str], settings: Settings) -> int:

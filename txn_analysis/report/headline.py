@@ -10,7 +10,7 @@ from txn_analysis.judge.rules import rule_named
 from txn_analysis.report.order import by_damage
 from txn_analysis.report.sending import Step, repair_steps
 from txn_analysis.settings import flag_name
-from txn_analysis.text.escape import escape
+from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import count, listed
 from txn_analysis.verdict import Verdict
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport, FindingItem
 
 MOST_PLACES = 5
+_TOPIC_WIDTH = 80
 _WAIVERS = (
     ("state_copied_last", "--state-copied-last"),
     ("transaction_state_complete", "--transaction-state-complete"),
@@ -110,6 +111,14 @@ def _settled(report: AuditReport) -> str:
         return ""
     first = report.outcome.settled_by[0]
     return f" What would settle {first.transaction_count} of them: {escape(first.text)}."
+
+
+def narrowed(report: AuditReport) -> str | None:
+    """That a report is about some topics alone; None where it is about all of its run."""
+    if not report.topics:
+        return None
+    topics = listed([clip(topic, _TOPIC_WIDTH) for topic in report.topics], MOST_PLACES)
+    return f"Shown: {topics} alone. Other topics of the run, and its early warnings, are left out."
 
 
 def doubts(report: AuditReport) -> Iterator[Doubt]:

@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from txn_analysis.judge.outcome import Outcome, has_logs, in_doubt, outcome_of
+from txn_analysis.judge.outcome import Outcome, in_doubt, outcome_of
 from txn_analysis.settings import LATE_TRANSACTION_BUFFER_MS, Settings
 from txn_analysis.verdict import Verdict
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class Item(BaseModel):
@@ -232,10 +232,12 @@ class Coverage(Item):
     """How much of the truth the run could see.
 
     `transaction_state` is what was seen of `__transaction_state`, as the run recorded it. `partitions_missing` are
-    partitions that an earlier capture of the cluster holds and this one does not.
+    partitions that an earlier capture of the cluster holds and this one does not. `has_logs` says that the log of at
+    least one partition is in the capture, beside those of `__transaction_state`.
     """
 
     transaction_state: dict[str, Any]
+    has_logs: bool
     partitions_seen: int
     partitions_missing: tuple[str, ...]
     parsed_bytes: int
@@ -279,7 +281,10 @@ class OutcomeItem(Item):
 
 
 class AuditReport(Item):
-    """Everything that a run answered. Findings: worst verdict first, then topic, partition, start offset."""
+    """What a run answered: all of it, or what is on `topics`, if there are any.
+
+    Findings: worst verdict first, then topic, partition, start offset.
+    """
 
     schema_version: int = SCHEMA_VERSION
     run: RunItem
@@ -290,6 +295,7 @@ class AuditReport(Item):
     impact: ClusterImpact | None = None
     warnings: tuple[WarningItem, ...] = ()
     outcome: OutcomeItem
+    topics: tuple[str, ...] = ()
 
     @cached_property
     def partitions_by_place(self) -> dict[tuple[str, int], PartitionItem]:
@@ -308,10 +314,5 @@ class AuditReport(Item):
 
     def outcome_at(self, fail_on: Verdict = Verdict.HANGING) -> Outcome:
         """How the run came out for somebody who asks for what is at or above a verdict."""
-        has_state = self.coverage.has_state
-        return outcome_of(self.findings, has_state=has_state, has_logs=self.has_logs, fail_on=fail_on)
-
-    @property
-    def has_logs(self) -> bool:
-        """The log of at least one partition is in the capture."""
-        return has_logs((item.topic, item.is_in_capture) for item in self.partitions)
+        coverage = self.coverage
+        return outcome_of(self.findings, has_state=coverage.has_state, has_logs=coverage.has_logs, fail_on=fail_on)

@@ -88,6 +88,11 @@ def run_option(report: AuditReport) -> str:
     return f" --run {shell_word(report.run.run_id)}"
 
 
+def topic_options(report: AuditReport) -> str:
+    """The options that narrow another command to the topics of a report; nothing where it is about all of its run."""
+    return "".join(f" {shell_option('--topic', topic)}" for topic in report.topics)
+
+
 def repair_steps(report: AuditReport, options: str, now_ms: int | None = None) -> Iterator[Step]:
     """How what hangs is repaired: plan, producers, script, verification; or that the files are too old for it.
 
@@ -109,7 +114,7 @@ def repair_steps(report: AuditReport, options: str, now_ms: int | None = None) -
         return
     yield Step(
         "Write the abort plan: a script that checks the time and the brokers, and asks, before each abort.",
-        f"txn-analysis abort-plan{run_option(report)}{options} --format commands -o {_SCRIPT}",
+        f"txn-analysis abort-plan{run_option(report)}{topic_options(report)}{options} --format commands -o {_SCRIPT}",
     )
     returning = [finding for finding in current if finding.must_end_producer]
     if returning:

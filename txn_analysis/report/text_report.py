@@ -10,7 +10,7 @@ from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report.clocks import clock_line, judged_idle_ms
 from txn_analysis.report.coverage_text import coverage_lines
 from txn_analysis.report.finding_text import block_lines, why_line
-from txn_analysis.report.headline import doubts, headline, how_sure, next_steps, what_settles
+from txn_analysis.report.headline import doubts, headline, how_sure, narrowed, next_steps, what_settles
 from txn_analysis.report.impact_text import cause_line, cluster_lines, warning_lines
 from txn_analysis.report.order import by_damage
 from txn_analysis.report.style import Line, rule_line, wrapped
@@ -89,6 +89,8 @@ def _headline(report: AuditReport, width: int, fail_on: Verdict) -> Iterator[Lin
     first = headline(report, fail_on)
     style = "green" if first.verdict is None else _VERDICT_STYLES.get(first.verdict, "yellow")
     yield Line(first.text, style if style.startswith("bold") else f"bold {style}")
+    if (about := narrowed(report)) is not None:
+        yield from _paragraph(about, width)
     if report.hanging:
         yield from _paragraph(how_sure(report), width)
     if report.outcome.answer is Outcome.COULD_NOT_TELL:

@@ -20,14 +20,15 @@ from txn_analysis.judge.rules import rule_named
 from txn_analysis.report.clocks import clock_line, clock_sentence, judged_idle_ms
 from txn_analysis.report.coverage_text import statements
 from txn_analysis.report.finding_text import paragraphs, what
-from txn_analysis.report.headline import MOST_PLACES, doubts, headline, how_sure, next_steps, what_settles
+from txn_analysis.report.headline import MOST_PLACES, doubts, headline, how_sure, narrowed, next_steps, what_settles
 from txn_analysis.report.html.id_drawing import id_drawing
 from txn_analysis.report.html.log_drawing import partition_drawing
 from txn_analysis.report.html.overview import ages_drawing, runs_drawing
 from txn_analysis.report.impact_text import cluster_sentence, consequences, warning_subject
 from txn_analysis.report.order import by_damage, hidden_by
 from txn_analysis.report.pictures import Pictures
-from txn_analysis.text.escape import clip, escape, html_text, shell_word
+from txn_analysis.report.sending import run_option, topic_options
+from txn_analysis.text.escape import clip, escape, html_text
 from txn_analysis.text.words import count, duration, iso_utc, size
 from txn_analysis.verdict import Verdict
 
@@ -81,12 +82,13 @@ def html_report(
         "report": report,
         "worst": max((f.verdict for f in report.findings), key=lambda verdict: verdict.severity, default=None),
         "headline": headline(report, fail_on),
+        "narrowed": narrowed(report),
         "settles": what_settles(report) if report.outcome.answer is Outcome.COULD_NOT_TELL else None,
         "steps": next_steps(report, options, now_ms),
         "doubts": list(doubts(report)),
         "findings": _finding_views(report, options, logs, now_ms),
         "table_file": table_file,
-        "all_command": f"txn-analysis report --run {shell_word(report.run.run_id)}{options} --format json",
+        "all_command": f"txn-analysis report{run_option(report)}{topic_options(report)}{options} --format json",
         "blocked": _blocked(report),
         "blocked_note": _what_is_counted(report),
         "clocks": clock_sentence(report),
