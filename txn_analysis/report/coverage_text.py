@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.report.clocks import clock_remark
 from txn_analysis.report.style import Line, rule_line, wrapped
 from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import count, iso_utc, listed, ranges, size
@@ -128,6 +129,8 @@ def _time(report: AuditReport) -> Iterator[tuple[str, str]]:
     run = report.run
     basis = "no broker's clock speaks in the capture: give --as-of" if run.as_of_ms is None else ""
     yield "copied at", f"{iso_utc(run.as_of_ms)}, {basis or _BASES.get(run.as_of_basis or '', 'origin unknown')}"
+    if (remark := clock_remark(report)) is not None:
+        yield "clocks", remark
     captures = f"capture {escape(run.capture)} of cluster {escape(run.cluster)}"
     earlier = f", with {count(len(run.earlier_captures), 'earlier capture')} behind it" if run.earlier_captures else ""
     yield "run", f"{escape(run.run_id)}: {captures}{earlier}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.kafka.tools import TRANSACTIONS
-from txn_analysis.report.clocks import idle_by_brokers, is_contradicted
+from txn_analysis.report.clocks import idle_by_brokers, is_contradicted, is_decided_by_clock
 from txn_analysis.report.impact_text import blocks_sentence, cause_sentence
 from txn_analysis.report.sending import explain_command, has_expired, send_sentence, then_sentence
 from txn_analysis.report.style import Line, wrapped
@@ -120,12 +120,15 @@ def _where(finding: FindingItem) -> str:
 
 def _since(report: AuditReport, finding: FindingItem) -> str:
     basis = " (judged by the brokers' clocks)" if finding.lateness_basis == "broker_clock" else ""
-    are_two = is_contradicted(report, finding)
-    own, theirs = " by its client's clock" if are_two else "", f", idle {idle_by_brokers(report, finding)}"
+    whose = " by its client's clock" if is_contradicted(report, finding) else ""
+    theirs = f", idle {idle_by_brokers(report, finding)}" if is_decided_by_clock(report, finding) else ""
+    after_ms, before_ms = finding.appended_after_ms, finding.appended_before_ms
+    between = f"after {iso_utc(after_ms)} and before {iso_utc(before_ms)}"
+    if after_ms is not None and after_ms == before_ms:
+        between = f"at {iso_utc(after_ms)}"
     return (
-        f"last write {iso_utc(finding.last_timestamp_ms)}, idle {duration(finding.idle_ms)}{own}{basis}; by the "
-        f"brokers' clocks after {iso_utc(finding.appended_after_ms)} and before {iso_utc(finding.appended_before_ms)}"
-        f"{theirs if are_two else ''}"
+        f"last write {iso_utc(finding.last_timestamp_ms)}, idle {duration(finding.idle_ms)}{whose}{basis}; by the "
+        f"brokers' clocks {between}{theirs}"
     )
 
 
