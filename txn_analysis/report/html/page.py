@@ -24,7 +24,7 @@ from txn_analysis.report.headline import MOST_PLACES, doubts, headline, how_sure
 from txn_analysis.report.html.id_drawing import id_drawing
 from txn_analysis.report.html.log_drawing import partition_drawing
 from txn_analysis.report.html.overview import ages_drawing, runs_drawing
-from txn_analysis.report.impact_text import cluster_sentence, consequences, warning_subject
+from txn_analysis.report.impact_text import cluster_sentence, warning_subject
 from txn_analysis.report.order import by_damage, hidden_by
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.sending import run_option, topic_options
@@ -41,17 +41,22 @@ if TYPE_CHECKING:
 
 MOST_FINDINGS = 500
 _MOST_PARTITIONS = 300
+_FOLDED = frozenset({"where", "since", "cause", "look"})  # of a finding, beside its evidence: not needed to act
 
 
 @dataclass(frozen=True)
 class FindingView:
-    """One finding as the page shows it; `picture` is the anchor of its partition's picture, if there is one."""
+    """One finding as the page shows it.
+
+    `is_by_client` says that its age is by its client's clock, and that the brokers' would not call it late;
+    `picture` is the anchor of its partition's picture, if there is one.
+    """
 
     item: FindingItem
     what: str
     hidden_record_count: int | None
     age_ms: int | None
-    clocks: str | None
+    is_by_client: bool
     paragraphs: tuple[Paragraph, ...]
     reason: str
     picture: str | None
@@ -125,7 +130,7 @@ def _finding_views(
             what(finding),
             hidden_by(report, finding),
             judged_idle_ms(report, finding),
-            clock_line(report, finding),
+            clock_line(report, finding) is not None,
             tuple(paragraphs(report, finding, options, now_ms)),
             _reason(finding),
             anchors.get(escape(finding.topic_partition)),
@@ -155,7 +160,8 @@ def _what_is_counted(report: AuditReport) -> str:
     more = f", and an unknown number on {count(unknown, 'partition')}" if unknown else ""
     return (
         f"Every partition with an open transaction, also one in progress: {count(len(held), 'partition')}, {records} "
-        f"hidden{more}. The first lines of this page leave out what only transactions in progress hold."
+        f"hidden{more}. The first lines of this page leave out what only transactions in progress hold. "
+        "Since when is by the brokers' clocks."
     )
 
 
@@ -183,7 +189,7 @@ def _environment() -> Environment:
     environment.globals.update(
         count=count,
         cluster_sentence=cluster_sentence,
-        consequences=consequences,
+        folded=_FOLDED,
         warning_subject=warning_subject,
         most_places=MOST_PLACES,
         how_sure=how_sure,
