@@ -63,7 +63,7 @@ def test_report_goes_to_stdout_alone(command: Callable[..., Done], library: Libr
     library.returns("audit", report_with("hanging"))
     done = command("audit", dump)
     assert done.out == text_report(report_with("hanging"))
-    assert done.err == "txn-analysis: find: 1 file, 76 B ... 0.0 s\n"
+    assert done.err == "txn-analysis: finding files: 1 file, 76 B ... 0.0 s\n"
 
 
 def test_a_quiet_audit_says_nothing_of_its_progress(command: Callable[..., Done], library: Library, dump: str) -> None:

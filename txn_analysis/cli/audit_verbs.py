@@ -132,7 +132,7 @@ def _input_bytes(paths: list[str], settings: Settings) -> int:
         raise InputError([_NO_STANDARD_INPUT])
     files = find_files(paths)
     input_bytes = sum(file.size_bytes for file in files)
-    with progress().stage("find", count(len(files), "file"), input_bytes):
+    with progress().stage("finding files", count(len(files), "file"), input_bytes):
         pass  # the first line, before what takes a moment to import
     from txn_analysis.read.inputs.first_look import check_at_first_sight
     from txn_analysis.read.topic_config import read_topic_configs
@@ -146,7 +146,7 @@ def _input_bytes(paths: list[str], settings: Settings) -> int:
 
 
 def _pictures(warehouse: Stored, report: AuditReport) -> Pictures:
-    with progress().stage("pictures"):
+    with progress().stage("drawing"):
         from txn_analysis.questions.loaded_report import pictures
 
         return pictures(warehouse, report)
