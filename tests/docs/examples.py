@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 _OPTIONS = " --warehouse build/demo-warehouse"
 TRADES = ("kafka-4.2-edge/capture-2", "trades-eu")
+READ_MS = 1_795_230_000_000  # the `--now` of `make demo`
 _ORACLE = ROOT / "data/cases/kafka-4.2/capture-1/oracle"
 _EXAMPLE = re.compile(r"(?<=<!-- example )([a-z-]+)( -->\n)```\n.*?```\n(?=<!-- /example -->)", re.DOTALL)
 
@@ -37,7 +38,7 @@ def outputs(report: AuditReport, tables: RunTables, of_trades: AuditReport) -> d
     every = Filters()
     describe = queries.describe(tables.current_states(), tables.as_of_ms, "inventory-sync")
     return {
-        "demo": text_report(report, options=_OPTIONS),
+        "demo": text_report(report, options=_OPTIONS, now_ms=READ_MS),
         "finding": finding_in(text_report(of_trades), 8),
         "demo-mail": "".join(text_report(report, 76).partition("\n\n2. ")[:1]) + "\n",
         "find-hanging": queries.find_hanging(tables.findings(), every).text(),

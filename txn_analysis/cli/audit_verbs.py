@@ -11,17 +11,19 @@ from txn_analysis.cli.asking import stored
 from txn_analysis.cli.metrics import Prometheus, write_metrics
 from txn_analysis.cli.options import (
     Format,
+    Now,
     PageFile,
     Paths,
     ReportFormat,
     ReportFormatOption,
     Request,
     RunId,
+    Schema,
     TextOrJson,
     Width,
 )
 from txn_analysis.cli.output import check_output, emit, emit_styled, is_terminal
-from txn_analysis.cli.page import emit_page, run_options
+from txn_analysis.cli.page import emit_page, read_at, run_options
 from txn_analysis.cli.query_verbs import Topics  # noqa: TC001 typer reads the annotations
 from txn_analysis.cli.spark import check_new_warehouse, progress, spark_when_needed
 from txn_analysis.cli.verbs import exit_code, verb
@@ -50,6 +52,7 @@ def audit(
     format: ReportFormatOption = ReportFormat.TEXT,  # noqa: A002 the flag's own name
     html: PageFile = None,
     width: Width = None,
+    now: Now = None,
 ) -> int:
     """Find the transactions that will never end in files copied off Kafka brokers.
 
@@ -62,6 +65,7 @@ def audit(
     settings = request.settings()
     check_output(prometheus, "--prometheus")
     check_output(html, "--html")
+    read_ms = read_at(now)
     with spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
         from txn_analysis.pipeline.steps import audit as run_audit
 
@@ -74,8 +78,8 @@ def audit(
     if prometheus is not None:
         write_metrics(report, prometheus)
     if html:
-        emit_page(report, pictures, settings, html, "--html")
-    return _deliver(report, request, settings, format, width, pictures)
+        emit_page(report, pictures, settings, html, "--html", read_ms)
+    return _deliver(report, request, settings, format, width, pictures, read_ms)
 
 
 def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> int:  # noqa: A002 the flag's own name
@@ -101,20 +105,32 @@ def report(
     run_id: RunId = None,
     topic: Topics = None,
     format: ReportFormatOption = ReportFormat.TEXT,  # noqa: A002 the flag's own name
+    html: PageFile = None,
     width: Width = None,
+    now: Now = None,
+    schema: Schema = False,
 ) -> int:
     """Print the report of a run again; by default of the cluster's last one.
 
     Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 there is no such run or topic, 3 it could not be
     told (see --accept-inconclusive); of --topic alone, where it is given.
     """
+    if schema:
+        from txn_analysis.report.json_report import report_schema
+
+        emit(json.dumps(report_schema(), indent=2) + "\n", request.output)
+        return 0
     settings = request.settings()
+    check_output(html, "--html")
+    read_ms = read_at(now)
     with stored(settings) as warehouse:
         from txn_analysis.questions.loaded_report import load_report
 
         loaded = load_report(warehouse, settings, run_id, tuple(topic or ()))
-        pictures = _pictures(warehouse, loaded) if format is ReportFormat.HTML else None
-    return _deliver(loaded, request, settings, format, width, pictures)
+        pictures = _pictures(warehouse, loaded) if html or format is ReportFormat.HTML else None
+    if html:
+        emit_page(loaded, pictures, settings, html, "--html", read_ms)
+    return _deliver(loaded, request, settings, format, width, pictures, read_ms)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -159,6 +175,7 @@ def _deliver(
     form: ReportFormat,
     width: int | None,
     pictures: Pictures | None,
+    read_ms: int,
 ) -> int:
     # Not needed for --help.
     from txn_analysis.report.json_report import json_report
@@ -166,17 +183,17 @@ def _deliver(
     from txn_analysis.report.text_report import WIDTH, report_lines, text_report
 
     if form is ReportFormat.HTML:
-        emit_page(report, pictures, settings, request.output)
+        emit_page(report, pictures, settings, request.output, read_ms=read_ms)
     elif form is ReportFormat.JSON:
         emit(json_report(report), request.output)
     elif is_terminal(request.output):
         lines = report_lines(
-            report, width or _terminal_width(), run_options(settings, report.run.cluster), settings.fail_on
+            report, width or _terminal_width(), run_options(settings, report.run.cluster), settings.fail_on, read_ms
         )
         emit_styled(lambda stream: print_styled(lines, stream))
     else:
         emit(
-            text_report(report, width or WIDTH, run_options(settings, report.run.cluster), settings.fail_on),
+            text_report(report, width or WIDTH, run_options(settings, report.run.cluster), settings.fail_on, read_ms),
             request.output,
         )
     return exit_code(report.outcome_at(settings.fail_on), settings)

@@ -77,12 +77,20 @@ def _outcome(findings: list[FindingItem], run: RunItem, coverage: Coverage) -> O
     doubtful = in_doubt(findings, has_state=coverage.has_state)
     answer = outcome_of(findings, has_state=coverage.has_state, has_logs=coverage.has_logs)
     is_blind = answer is Outcome.COULD_NOT_TELL and not doubtful
+    hanging = [finding for finding in findings if finding.verdict is Verdict.HANGING]
+    meant = {Outcome.FINDINGS: hanging, Outcome.COULD_NOT_TELL: doubtful}.get(answer, [])
     return OutcomeItem(
         answer=answer,
-        transaction_count=len(doubtful),
-        partitions=tuple(sorted({finding.topic_partition for finding in doubtful})),
+        transaction_count=len(meant),
+        partitions=_places(meant),
+        doubtful_count=len(doubtful),
+        doubtful_partitions=_places(doubtful),
         settled_by=(READ_LOGS,) if is_blind else remedies(doubtful, run, coverage.transaction_state),
     )
+
+
+def _places(findings: list[FindingItem]) -> tuple[str, ...]:
+    return tuple(sorted({finding.topic_partition for finding in findings}))
 
 
 def _cluster_impact(partitions: list[PartitionItem], findings: list[FindingItem]) -> ClusterImpact:

@@ -88,7 +88,7 @@ def headline(report: AuditReport, fail_on: Verdict = Verdict.HANGING) -> Headlin
 def what_settles(report: AuditReport) -> str:
     """What is missing of an answer, and the one thing that would settle most of it; escaped."""
     first, *others = report.outcome.settled_by
-    number, of = first.transaction_count, report.outcome.transaction_count
+    number, of = first.transaction_count, report.outcome.doubtful_count
     settled = "it" if not others else f"{number} of the {of}"
     rest = "; what the others need is listed below" if others else ""
     return escape(f"Nothing is known to hang, but {first.missing}. What would settle {settled}: {first.text}{rest}.")
@@ -128,7 +128,7 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
     if suspect:
         text = f"{count(suspect, 'open transaction')} suspect: look at the list below; an abort is not the remedy."
         yield Doubt(text, Verdict.SUSPECT)
-    is_said = report.outcome.answer is Outcome.COULD_NOT_TELL and inconclusive <= report.outcome.transaction_count
+    is_said = report.outcome.answer is Outcome.COULD_NOT_TELL and inconclusive <= report.outcome.doubtful_count
     if inconclusive and not is_said:
         text = f"{count(inconclusive, 'open transaction')} without an answer: what is missing is listed below."
         yield Doubt(text + _settled(report), Verdict.INCONCLUSIVE)

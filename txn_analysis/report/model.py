@@ -18,7 +18,8 @@ class Item(BaseModel):
     """What all items of a report share."""
 
     # The rows of the tables have more columns than the report shows.
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    # Each field is there in JSON, also one that has a default.
+    model_config = ConfigDict(frozen=True, extra="ignore", json_schema_serialization_defaults_required=True)
 
 
 class RunItem(Item):
@@ -270,13 +271,17 @@ class Remedy(Item):
 class OutcomeItem(Item):
     """How the run came out: `answer` is `findings` where something hangs, `clean`, or `could_not_tell`.
 
-    `transaction_count` and `partitions` are those of the open transactions of which it could not be told whether they
-    hang, also where others do. `settled_by` is what would tell, the remedy of most transactions first.
+    `transaction_count` and `partitions` are those of the transactions that the answer is about: what hangs, or that of
+    which it could not be told; none where it is `clean`. `doubtful_count` and `doubtful_partitions` are those of which
+    it could not be told whether they hang, also where others do. `settled_by` is what would tell, the remedy of most
+    of them first.
     """
 
     answer: Outcome
     transaction_count: int = 0
     partitions: tuple[str, ...] = ()
+    doubtful_count: int = 0
+    doubtful_partitions: tuple[str, ...] = ()
     settled_by: tuple[Remedy, ...] = ()
 
 

@@ -104,14 +104,14 @@ def repair_steps(report: AuditReport, options: str, now_ms: int | None = None) -
     hanging = by_damage(report, report.hanging)
     if not hanging:
         return
-    current = [finding for finding in hanging if not has_expired(report, finding, now_ms)]
-    if not current:
+    if (too_old := expired_sentence(report, now_ms)) is not None:
         yield Step(
-            f"{age_sentence(report, now_ms)} Copy the files again, the logs first and `__transaction_state` last, and "
+            f"{too_old} Copy the files again, the logs first and `__transaction_state` last, and "
             "audit them. What led to the first finding says:",
             explain_command(report, hanging[0], options),
         )
         return
+    current = [finding for finding in hanging if not has_expired(report, finding, now_ms)]
     yield Step(
         "Write the abort plan: a script that checks the time and the brokers, and asks, before each abort.",
         f"txn-analysis abort-plan{run_option(report)}{topic_options(report)}{options} --format commands -o {_SCRIPT}",
@@ -129,11 +129,20 @@ def repair_steps(report: AuditReport, options: str, now_ms: int | None = None) -
     )
 
 
-def age_sentence(report: AuditReport, now_ms: int | None) -> str:
-    """How old the files are, where a plan from them has expired."""
+def age(report: AuditReport, now_ms: int | None) -> str | None:
+    """How long ago the files were copied, such as `2 d 4 h ago`; None where that is not known, or lies ahead."""
     as_of_ms = report.run.as_of_ms
-    age = "" if now_ms is None or as_of_ms is None else f", {duration(now_ms - as_of_ms)} ago"
-    return f"Copied at {iso_utc(as_of_ms)}{age}: a plan from these files has expired."
+    if now_ms is None or as_of_ms is None or now_ms < as_of_ms:
+        return None
+    return f"{duration(now_ms - as_of_ms)} ago"
+
+
+def expired_sentence(report: AuditReport, now_ms: int | None) -> str | None:
+    """That the files are too old for an abort of what hangs; None where they are not, or nothing hangs."""
+    hanging = report.hanging
+    if not hanging or not all(has_expired(report, finding, now_ms) for finding in hanging):
+        return None
+    return f"Copied at {iso_utc(report.run.as_of_ms)}, {age(report, now_ms)}: a plan from these files has expired."
 
 
 def _sending(report: AuditReport, findings: list[FindingItem]) -> Step:

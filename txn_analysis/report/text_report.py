@@ -13,6 +13,7 @@ from txn_analysis.report.finding_text import block_lines, why_line
 from txn_analysis.report.headline import doubts, headline, how_sure, narrowed, next_steps, what_settles
 from txn_analysis.report.impact_text import cause_line, cluster_lines, warning_lines
 from txn_analysis.report.order import by_damage
+from txn_analysis.report.sending import expired_sentence
 from txn_analysis.report.style import Line, rule_line, wrapped
 from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import duration
@@ -61,7 +62,7 @@ def report_lines(
         fail_on: the verdict that is asked about; the first line says the same as the exit code.
         now_ms: the time at which it is read: a plan from old files has expired. None where nobody says.
     """
-    yield from _headline(report, width, fail_on)
+    yield from _headline(report, width, fail_on, now_ms)
     ordered = by_damage(report, report.findings)
     hanging = [finding for finding in ordered if finding.verdict is Verdict.HANGING]
     others = [finding for finding in ordered if finding.verdict is not Verdict.HANGING]
@@ -71,7 +72,7 @@ def report_lines(
     yield from _table(report, [*hanging[_MOST_BLOCKS:], *others], width)
     yield from warning_lines(report, width)
     yield Line("")
-    yield from coverage_lines(report, width)
+    yield from coverage_lines(report, width, now_ms)
     yield from _next(report, width, options, now_ms)
 
 
@@ -85,7 +86,7 @@ def _next(report: AuditReport, width: int, options: str, now_ms: int | None) -> 
             yield Line(f"   {step.command}", "bold")
 
 
-def _headline(report: AuditReport, width: int, fail_on: Verdict) -> Iterator[Line]:
+def _headline(report: AuditReport, width: int, fail_on: Verdict, now_ms: int | None) -> Iterator[Line]:
     first = headline(report, fail_on)
     style = "green" if first.verdict is None else _VERDICT_STYLES.get(first.verdict, "yellow")
     yield Line(first.text, style if style.startswith("bold") else f"bold {style}")
@@ -93,6 +94,8 @@ def _headline(report: AuditReport, width: int, fail_on: Verdict) -> Iterator[Lin
         yield from _paragraph(about, width)
     if report.hanging:
         yield from _paragraph(how_sure(report), width)
+    if (too_old := expired_sentence(report, now_ms)) is not None:
+        yield from _paragraph(too_old, width, _VERDICT_STYLES[Verdict.SUSPECT])
     if report.outcome.answer is Outcome.COULD_NOT_TELL:
         yield from _paragraph(what_settles(report), width)
     yield from cluster_lines(report, width)

@@ -27,7 +27,7 @@ from txn_analysis.report.html.overview import ages_drawing, runs_drawing
 from txn_analysis.report.impact_text import cluster_sentence, warning_subject
 from txn_analysis.report.order import by_damage, hidden_by
 from txn_analysis.report.pictures import Pictures
-from txn_analysis.report.sending import run_option, topic_options
+from txn_analysis.report.sending import age, expired_sentence, run_option, topic_options
 from txn_analysis.text.escape import clip, escape, html_text
 from txn_analysis.text.words import count, duration, iso_utc, size
 from txn_analysis.verdict import Verdict
@@ -101,7 +101,9 @@ def html_report(
         "ids": [id_drawing(timeline, start_ms, report.run.as_of_ms) for timeline in shown.ids],
         "ages": ages_drawing(report),
         "runs": runs_drawing(shown.runs),
-        "read": _labelled(report),
+        "read": _labelled(report, now_ms),
+        "age": age(report, now_ms),
+        "too_old": expired_sentence(report, now_ms),
         "style": Markup(_asset("page.css")),  # noqa: S704 our own file
         "script": Markup(_asset("page.js")),  # noqa: S704 our own file
         "style_hash": _source_hash("page.css"),
@@ -165,10 +167,10 @@ def _what_is_counted(report: AuditReport) -> str:
     )
 
 
-def _labelled(report: AuditReport) -> list[tuple[str, list[str]]]:
+def _labelled(report: AuditReport, now_ms: int | None) -> list[tuple[str, list[str]]]:
     """What was read, the lines of one label together."""
     found: list[tuple[str, list[str]]] = []
-    for label, text in statements(report):
+    for label, text in statements(report, now_ms):
         if label or not found:
             found.append((label, []))
         found[-1][1].append(text)
