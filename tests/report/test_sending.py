@@ -70,6 +70,10 @@ def test_consumers_still_wait_where_an_older_transaction_blocks_them() -> None:
     assert str(after(found)).startswith("read_committed consumers still wait at offset 120, where")
 
 
+def test_nothing_is_promised_where_it_is_not_known_what_blocks() -> None:
+    assert after(report(rows.finding(blocks_partition=False))) is None
+
+
 def test_the_run_of_the_plan_names_each_producer_that_must_be_ended_once_and_quoted() -> None:
     returning = [rows.live_finding(), rows.live_finding(partition=1), rows.live_finding(transactional_id=EVIL)]
     steps = next_steps(report(rows.finding(), *returning), "")

@@ -52,6 +52,7 @@ def nothing_hangs() -> AuditReport:
     return build_report(rows.run(), [rows.input_file()], [rows.health(last_stable_offset=170)], [])
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize(
     ("name", "report"),
     [

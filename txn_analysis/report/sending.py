@@ -60,7 +60,7 @@ def then_sentence(report: AuditReport, finding: FindingItem, partition: Partitio
     ]
     following = min(others, key=lambda other: other.txn_start_offset, default=None)
     if following is None:
-        end = partition.end_offset
+        end = partition.end_offset if finding.blocks_partition else None  # else something unknown holds it
         return None if end is None else f"read_committed consumers read on to the end of the log, offset {end}"
     verb = "read on to" if finding.blocks_partition else "still wait at"
     return (
