@@ -30,10 +30,10 @@ OF_TRADES = Variant(TRADES[0], (*SEGMENTS, "producer-snapshots"))
 def found(spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]) -> dict[str, str]:
     """What is printed for the captures of the pages, under the names that a warehouse of their own gives them."""
     stored = open_warehouse(spark, warehouse)
-    trades = audit_of(OF_TRADES)
+    demo, trades = audit_of(DEMO), audit_of(OF_TRADES)
     of_trades = load_report(stored, Settings(cluster=OF_TRADES.name), trades.run.run_id, TRADES[1:])
     tables = run_tables(stored, DEMO.name)
-    return outputs(_named(audit_of(DEMO), "docs/demo.md"), tables, _named(of_trades, "README.md"))
+    return outputs(_named(demo, "docs/demo.md"), tables, _named(of_trades, "README.md"))
 
 
 def _named(report: AuditReport, page: str) -> AuditReport:

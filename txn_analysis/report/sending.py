@@ -119,9 +119,9 @@ def repair_steps(report: AuditReport, options: str, now_ms: int | None = None) -
     returning = [finding for finding in current if finding.must_end_producer]
     if returning:
         places = listed([f"{escape(f.topic_partition)} ({name_of(f)})" for f in returning], 3)
-        yield Step(
-            f"First end the producer of {places}: it may write there again, and an abort would destroy that as well."
-        )
+        whose = "the producer of" if len(returning) == 1 else "the producers of"
+        it = "it" if len(returning) == 1 else "they"
+        yield Step(f"First end {whose} {places}: {it} may write there again, and an abort would destroy that as well.")
     yield _sending(report, current)
     yield Step(
         "When the markers are written, copy the files again and audit once more. This says what became of each abort:",
