@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from txn_analysis.cli.jobs import job
-from txn_analysis.cli.options import Paths, Request
+from txn_analysis.cli.options import READING, Paths, Request
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.pipeline import steps as pipeline
 
 
-@job("ingest", "--warehouse txn-warehouse --capture tonight segments/ transaction-state/")
+@job("ingest", "--warehouse txn-warehouse --capture tonight segments/ transaction-state/", uses=READING)
 def ingest(request: Request, paths: Paths) -> int:
     """Fill the input tables of the warehouse from files, without judging."""
     settings = request.settings()

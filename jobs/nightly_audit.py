@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from txn_analysis.cli.jobs import job
 from txn_analysis.cli.metrics import Prometheus, write_metrics
-from txn_analysis.cli.options import PageFile, Paths, Request, Width
+from txn_analysis.cli.options import ENDING, JUDGING, PageFile, Paths, Request, Width
 from txn_analysis.cli.output import check_output, emit
 from txn_analysis.cli.page import emit_page, run_options
 from txn_analysis.cli.spark import spark_session
@@ -15,7 +15,7 @@ from txn_analysis.report.text_report import WIDTH, text_report
 from txn_analysis.storage.opening import open_warehouse
 
 
-@job("nightly_audit", "--config conf/nightly.toml segments/ transaction-state/")
+@job("nightly_audit", "--config conf/nightly.toml segments/ transaction-state/", uses=(*JUDGING, *ENDING))
 def nightly_audit(
     request: Request, paths: Paths, prometheus: Prometheus = None, html: PageFile = None, width: Width = None
 ) -> int:

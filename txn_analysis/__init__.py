@@ -8,11 +8,22 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-__all__ = ["AuditError", "Settings", "Verdict", "abort_plan", "audit", "findings", "ingest", "load_report"]
+__all__ = [
+    "AuditError",
+    "Settings",
+    "Verdict",
+    "abort_plan",
+    "audit",
+    "captures",
+    "findings",
+    "forget",
+    "ingest",
+    "load_report",
+]
 
 if TYPE_CHECKING:
     from txn_analysis.errors import AuditError
-    from txn_analysis.library import abort_plan, audit, findings, ingest, load_report
+    from txn_analysis.library import abort_plan, audit, captures, findings, forget, ingest, load_report
     from txn_analysis.settings import Settings
     from txn_analysis.verdict import Verdict
 else:

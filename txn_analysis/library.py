@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.pipeline.forget import forget as forget_capture
 from txn_analysis.questions import loaded_report
 from txn_analysis.read.inputs.find_files import find_files
+from txn_analysis.runs.captures import captures as captures_of
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.spark.borrowed import borrowed, check_usable
 from txn_analysis.spark.private_api import is_of_this_machine, look_at_log
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from txn_analysis.pipeline.forget import Forgotten
     from txn_analysis.pipeline.ingest import Ingested
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.runs.captures import Capture
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.settings import Settings
     from txn_analysis.spark.when_needed import Spark
@@ -112,6 +116,28 @@ def abort_plan(
 ) -> DataFrame:
     """The table `abort_plan`: one row per hanging transaction, with what would end it; arguments as of `findings`."""
     return _rows(spark, os.fspath(warehouse), ABORT_PLAN, cluster, run_id, every_run=every_run)
+
+
+def captures(spark: SparkSession, warehouse: Path, *, cluster: str | None = None) -> list[Capture]:
+    """The captures of a warehouse, of one cluster or of all: when each was copied, and which runs judged it.
+
+    Raises:
+        WarehouseError: there is no such warehouse.
+    """
+    root = os.fspath(warehouse)
+    with _at_work_when_needed(spark, root, 0) as own:
+        return captures_of(open_warehouse(own, root), cluster)
+
+
+def forget(spark: SparkSession, warehouse: Path, capture: str, *, cluster: str = "default") -> Forgotten:
+    """Take one capture out of a warehouse, with the runs that judged it; see `pipeline.forget`.
+
+    Raises:
+        WarehouseError: there is no such warehouse or capture, or it cannot be written.
+    """
+    root = os.fspath(warehouse)
+    with _at_work_when_needed(spark, root, 0) as own:
+        return forget_capture(open_warehouse(own, root), cluster, capture)
 
 
 def _rows(

@@ -99,7 +99,9 @@ def test_the_plan_holds_what_hangs_and_nothing_that_is_pending(
 ) -> None:
     variant = next(v for v in DUMPED if v.capture == "kafka-4.2/capture-1" and "segments" in v.parts)
     audit_of(variant)
-    text, left_out = write_txn_markers(plan_of(spark, warehouse, variant.name), api_version=1)
+    plan = plan_of(spark, warehouse, variant.name)
+    ended = {str(record.transactional_id) for record in plan if record.must_end_producer}
+    text, left_out = write_txn_markers(plan, 1, ended)
     assert left_out == []
     assert json.loads(text) == {
         "markers": [

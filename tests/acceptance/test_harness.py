@@ -103,6 +103,36 @@ def test_what_is_too_large_for_memory_is_judged_alike_in_tasks(
     assert in_tasks.record.warnings == in_memory.record.warnings
 
 
+@pytest.mark.parametrize("fits", ["state", "nothing"])
+def test_records_of_tomorrow_and_undecodable_ones_are_judged_alike_in_tasks(
+    spark: SparkSession, warehouse: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fits: str
+) -> None:
+    """The newest record of one id has an unknown status, and one of another partition an unknown type of key."""
+    case = CASES / "kafka-4.4-tomorrow"
+    for file in (case / "capture-2/state-printed").iterdir():
+        text = file.read_text(encoding="utf-8")
+        before, newest, after = text.rpartition('"transactionalId":"fraud-scorer"')
+        if newest:
+            text = before + newest + after.replace('Status":1', 'Status":8', 1)
+        elif "settlement" not in text:
+            text = text.replace('"type":"0"', '"type":"9"', 1)
+        (tmp_path / file.name).write_text(text, encoding="utf-8")
+    run_audit(spark, warehouse, [str(case / "capture-1/segments"), str(tmp_path)], cluster=tmp_path.name)
+    run = pipeline.reconstruct(
+        spark, Settings.model_validate(PARAMETERS | {"warehouse": warehouse, "cluster": tmp_path.name})
+    )
+    in_memory = judge(run)
+    rules = {finding.transactional_id: finding.rule for finding in in_memory.findings}
+    assert rules["fraud-scorer"] == rules[None] == "state_incomplete"
+    assert '"newer": ' in in_memory.record.state_coverage
+    text_bytes = sum(item["text_bytes"] for item in run.evidence.inputs)
+    monkeypatch.setattr(frames, "AT_HAND_BYTES", text_bytes - 1 if fits == "state" else -1)
+    in_tasks = judge(replace(run))
+    assert in_tasks.findings == in_memory.findings
+    assert in_tasks.record.state_coverage == in_memory.record.state_coverage
+    assert in_tasks.record.warnings == in_memory.record.warnings
+
+
 # By what linking looks at, which is not the state: dumps with their payloads and without, logs that are cut at
 # snapshots, folders of brokers, both together; and one night beside the night before it, as copies of several brokers.
 LINKED = (

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     Run = Callable[..., tuple[int, str, str]]
 
 CAPTURE = CASES / "kafka-4.2/capture-1"
+COPIED_MS = 1_795_229_990_737
 WORDS = ("--warehouse", "my audit/tables", "--cluster", "production")
 HANGING, IN_THE_DARK = ("segments", "transaction-state"), ("segments",)
 _COMMAND = re.compile(r"(?:txn-analysis (?=[a-z])|kafka-[a-z-]+\.sh (?=[a-z-]))[^`\n]*")
@@ -59,6 +60,7 @@ def run(
 
     for module in ("asking", "spark"):
         monkeypatch.setattr(f"txn_analysis.cli.{module}.spark_session", session)
+    monkeypatch.setattr("txn_analysis.cli.plan_verb.now_ms", lambda: COPIED_MS)  # read at once, as it should be
     monkeypatch.chdir(tmp_path)
 
     def done(*words: str) -> tuple[int, str, str]:

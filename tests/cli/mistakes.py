@@ -168,6 +168,19 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         ),
         Mistake("an option without its value", "verify --since", "Error: Option '--since' requires an argument."),
     ),
+    "A shell's habits": (
+        Mistake(
+            "the help of a verb with a slip",
+            "help explian",
+            "Error: No such command 'explian'. Did you mean 'explain'?",
+        ),
+        Mistake("a word behind version", "version now", "Error: Got unexpected extra argument(s) (now)"),
+        Mistake(
+            "a shell whose completion is not known",
+            "completion tcsh",
+            "Error: Invalid value for 'SHELL': Value error, 'tcsh' is not one of 'bash', 'zsh', 'fish'.",
+        ),
+    ),
     "What is left out": (
         Mistake("the files", "audit", "Error: Missing argument 'PATH'."),
         Mistake("the id", "describe --warehouse w", "Error: Missing option '--transactional-id'."),
@@ -383,6 +396,21 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             when=When.AFTER,
         ),
     ),
+    "Captures": (
+        Mistake(
+            "a capture with a slip",
+            "forget --warehouse w --cluster east --capture capture-64",
+            "error: {folder}/w: cluster east has no capture capture-64; it has capture-64a3e90f7bc2. `txn-analysis "
+            "captures --warehouse {folder}/w` lists those of all clusters",
+            when=When.AFTER,
+        ),
+        Mistake("no capture at all", "forget --warehouse w", "Error: Missing option '--capture'."),
+        Mistake(
+            "the captures of a warehouse that is not there",
+            "captures --warehouse nowhere",
+            "error: nowhere: no warehouse here: give the --warehouse of an audit, or audit first",
+        ),
+    ),
     "Runs": (
         Mistake(
             "a run that does not exist",
@@ -498,6 +526,27 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "rather a wrong setting or an incomplete copy. Look at the findings, then send a part (--topic,"
             " --transactional-id, --max-records), or say --yes-many",
             when=When.AFTER,
+        ),
+    ),
+    "Forms of a plan": (
+        Mistake(
+            "a plan that is too old",
+            "abort-plan --warehouse w --cluster east",
+            "error: 4 records of the plan expired, the first at 2026-11-22T03:18:54.140Z: copy the files and audit "
+            "again, or print the plan as it was with --expired",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "the script in a file that is named like data",
+            "abort-plan -o plan.json",
+            "error: -o plan.json: the plan is a shell script unless --format says otherwise: give --format ndjson (a "
+            "record a line), --format write-txn-markers (Kafka's request), or a file such as plan.sh",
+        ),
+        Mistake(
+            "an ended producer, told to the script before it runs",
+            "abort-plan --ended billing-worker-17",
+            "error: --ended belongs to --format write-txn-markers; the script takes it when it is run: sh plan.sh "
+            "--ended ID",
         ),
     ),
     "Files of a plan": (

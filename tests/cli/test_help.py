@@ -8,12 +8,14 @@ import pytest
 
 from txn_analysis import __version__
 from txn_analysis.cli.options import JUDGING, Request
+from txn_analysis.pipeline.ingest import Ingested
 from txn_analysis.settings import Settings, flag_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.cli.conftest import Done
+    from tests.cli.stubs import Library
 
 VERBS = (
     "audit",
@@ -27,7 +29,15 @@ VERBS = (
     "ended",
     "abort-plan",
     "verify",
+    "captures",
+    "forget",
+    "help",
+    "version",
+    "completion",
 )
+GROUPS = ("Input", "What you assert", "Output", "Exit code", "Running")
+OF_JUDGING = ("--as-of", "--state-copied-last", "--skip-unrecognised", "--capture")
+OF_THE_EXIT_CODE = ("--fail-on", "--exit-zero", "--accept-inconclusive")
 CONTRACT_FLAGS = (
     "--warehouse", "--as-of", "--transaction-max-timeout-ms", "--transaction-state-partitions",
     "--transaction-state-complete", "--state-copied-last", "--no-records-lost", "--max-clock-skew-ms", "--cluster",
@@ -47,7 +57,7 @@ def test_bare_command_prints_help_that_names_every_verb(command: Callable[..., D
 def test_help_of_every_verb_has_an_example(command: Callable[..., Done], verb: str) -> None:
     done = command(verb, "--help")
     assert done.code == 0
-    assert f"Example:\n  txn-analysis {verb} " in done.out.replace("\n    ", "\n  ").replace("  Example", "Example")
+    assert f"Example:\n  txn-analysis {verb}" in done.out.replace("\n    ", "\n  ").replace("  Example", "Example")
 
 
 def test_audit_help_shows_the_options_of_the_contract(command: Callable[..., Done]) -> None:
@@ -61,6 +71,61 @@ def test_verbs_that_read_a_run_hide_what_only_a_new_run_could_follow(command: Ca
     assert "--warehouse" in shown
 
 
+@pytest.mark.parametrize("words", [("--help",), ("help",)], ids=" ".join)
+def test_what_each_verb_does_is_said_whole_on_a_narrow_terminal(
+    command: Callable[..., Done], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = command(*words).out
+    said = {line.split()[0]: line for line in shown.partition("\nCommands:\n")[2].splitlines() if line[2:3].strip()}
+    assert [verb for verb in VERBS if not said[verb].endswith(".") or said[verb].endswith("...")] == []
+
+
+def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -> None:
+    shown = command("audit", "--help").out
+    heads = [line.rstrip(":") for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert heads == ["Arguments", *GROUPS]
+    asserted = shown.partition("\nWhat you assert:\n")[2].partition("\n\n")[0]
+    assert "--state-copied-last" in asserted
+    assert "--warehouse" not in asserted
+
+
+@pytest.mark.parametrize(
+    ("verb", "offered"),
+    [
+        ("audit", {*OF_JUDGING, *OF_THE_EXIT_CODE}),
+        ("ingest", {"--skip-unrecognised", "--capture"}),
+        ("report", {*OF_THE_EXIT_CODE}),
+        ("find-hanging", {*OF_THE_EXIT_CODE}),
+        ("verify", {"--exit-zero", "--accept-inconclusive"}),
+        ("forget", {"--capture"}),
+        *((verb, set[str]()) for verb in ("list", "describe", "describe-producers", "explain", "ended", "abort-plan")),
+    ],
+)
+def test_a_verb_offers_the_options_that_mean_something_to_it(
+    command: Callable[..., Done], verb: str, offered: set[str]
+) -> None:
+    listed = {word for line in command(verb, "--help").out.splitlines() for word in line.split()[:1]}
+    assert listed & {*OF_JUDGING, *OF_THE_EXIT_CODE} == offered
+
+
+def test_an_option_that_means_nothing_to_a_verb_is_taken_and_said_to_do_nothing(
+    command: Callable[..., Done], dump: str, library: Library
+) -> None:
+    library.returns("ingest", Ingested("tonight", 1, 1, 2, 2, 0))
+    done = command("ingest", dump, "--exit-zero", "--state-copied-last")
+    assert done.code == 0
+    assert [line for line in done.err.splitlines() if line.startswith("note: ")] == [
+        "note: --state-copied-last: no effect here",
+        "note: --exit-zero: no effect here",
+    ]
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "help"])
+def test_help_is_a_command(command: Callable[..., Done], verb: str) -> None:
+    assert command("help", verb).out == command(verb, "--help").out
+
+
 def test_flags_are_named_after_the_settings() -> None:
     request_fields = set(Request.__dataclass_fields__)
     settings_fields = {"as_of" if name == "as_of_ms" else name for name in Settings.model_fields}
@@ -70,8 +135,9 @@ def test_flags_are_named_after_the_settings() -> None:
     assert set(JUDGING) <= request_fields
 
 
-def test_version(command: Callable[..., Done]) -> None:
-    assert command("--version").out == f"txn-analysis {__version__}\n"
+@pytest.mark.parametrize("word", ["--version", "version"])
+def test_version(command: Callable[..., Done], word: str) -> None:
+    assert command(word).out == f"txn-analysis {__version__}\n"
 
 
 def test_help_does_not_import_spark() -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +18,19 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Done
 
 FINDINGS = rows.judged(rows.finding(coordinator_epoch_basis="unknown"), rows.live_finding())
+HOUR_MS = 3_600_000
 PLAN = list(abort_plan(FINDINGS, Settings(), rows.AS_OF_MS))
+
+
+@pytest.fixture(autouse=True)
+def in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command's clock: an hour after the copy."""
+    monkeypatch.setattr("txn_analysis.cli.plan_verb.now_ms", lambda: rows.AS_OF_MS + HOUR_MS)
+
+
+@pytest.fixture
+def too_late(in_time: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("txn_analysis.cli.plan_verb.now_ms", lambda: rows.AS_OF_MS + 48 * HOUR_MS)
 
 
 @pytest.fixture(autouse=True)
@@ -32,10 +43,47 @@ def plan(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("api_version", [0, 1, 2])
 def test_request_goes_to_stdout_and_what_is_left_out_to_stderr(command: Callable[..., Done], api_version: int) -> None:
-    done = command("abort-plan", "--api-version", str(api_version))
+    words = ("--format", "write-txn-markers", "--ended", "inventory-sync", "--api-version", str(api_version))
+    done = command("abort-plan", *words)
     (marker,) = json.loads(done.out)["markers"]
     assert (done.code, marker["producerId"], "transactionVersion" in marker) == (0, 3, api_version == 2)
     assert "\nleft out: orders-2, producer id 987654321" in done.err
+
+
+def test_request_leaves_out_a_producer_that_nobody_says_is_ended(command: Callable[..., Done]) -> None:
+    done = command("abort-plan", "--format", "write-txn-markers")
+    assert (done.code, json.loads(done.out)) == (0, {"markers": []})
+    assert "\nleft out: payments-0, producer id 3: its producer may write there again" in done.err
+    assert "then say --ended inventory-sync" in done.err
+
+
+def test_an_ended_producer_with_a_slip_is_refused(command: Callable[..., Done]) -> None:
+    done = command("abort-plan", "--format", "write-txn-markers", "--ended", "inventory-sink")
+    assert (done.code, done.out) == (2, "")
+    assert "the plan does not ask for this; it needs inventory-sync ended" in done.err
+
+
+@pytest.mark.parametrize("words", [(), ("--format", "commands"), ("--format", "ndjson")], ids=" ".join)
+def test_the_script_is_told_of_ended_producers_when_it_runs(command: Callable[..., Done], words: tuple[str]) -> None:
+    done = command("abort-plan", *words, "--ended", "inventory-sync")
+    assert (done.code, done.out) == (2, "")
+    assert "sh plan.sh --ended ID" in done.err
+
+
+def test_without_a_form_the_script_is_printed_that_checks_before_it_sends(command: Callable[..., Done]) -> None:
+    assert command("abort-plan").out == commands(PLAN)
+
+
+@pytest.mark.parametrize("name", ["plan.json", "plan.ndjson", "PLAN.JSON"])
+def test_the_script_is_not_written_to_a_file_of_data_unless_asked_for(
+    command: Callable[..., Done], tmp_path: Path, name: str
+) -> None:
+    file = tmp_path / name
+    done = command("abort-plan", "-o", str(file))
+    assert (done.code, done.out, file.exists()) == (2, "", False)
+    assert "give --format ndjson" in done.err
+    assert command("abort-plan", "-o", str(file), "--format", "ndjson").code == 0
+    assert file.read_text() == ndjson(PLAN)
 
 
 @pytest.mark.parametrize("flag", ["--format", "--rendering"])
@@ -45,7 +93,7 @@ def test_other_renderings(command: Callable[..., Done], flag: str) -> None:
 
 
 def test_empty_plan_is_a_valid_request(command: Callable[..., Done]) -> None:
-    done = command("abort-plan", "--run", "clean")
+    done = command("abort-plan", "--run", "clean", "--format", "write-txn-markers")
     assert (done.code, json.loads(done.out)) == (0, {"markers": []})
 
 
@@ -81,8 +129,8 @@ def test_large_plan_needs_a_word(command: Callable[..., Done], monkeypatch: pyte
 
 @pytest.fixture
 def plan_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A plan of today, since its check looks at the clock."""
-    now_ms = time.time_ns() // 1_000_000
+    """A plan of the command's today."""
+    now_ms = rows.AS_OF_MS + HOUR_MS
     late = abort_plan(rows.judged(rows.finding(appended_before_ms=now_ms), rows.live_finding()), Settings(), now_ms)
     monkeypatch.setattr("txn_analysis.cli.plan_verb._records", lambda *_: list(late))
     file = tmp_path / "plan.ndjson"
@@ -98,17 +146,28 @@ def test_file_that_is_whole_and_in_time(command: Callable[..., Done], plan_file:
     assert command("abort-plan", "--check", str(plan_file), "--warehouse", "there").code == 0
 
 
-@pytest.mark.parametrize("form", ["write-txn-markers", "ndjson", "commands"])
-def test_plan_that_is_printed_too_late_or_needs_a_producer_to_end_says_so(
-    command: Callable[..., Done], form: str
-) -> None:
+FORMS = pytest.mark.parametrize("form", ["write-txn-markers", "ndjson", "commands"])
+
+
+@FORMS
+def test_plan_that_needs_a_producer_to_end_says_so(command: Callable[..., Done], form: str) -> None:
     done = command("abort-plan", "--format", form)
-    assert "note: 2 records expired, the first at 2026-11-22T03:00:00.000Z" in done.err
+    assert "expired" not in done.err
     assert "note: first end the producer of payments-0, transactional id inventory-sync" in done.err
 
 
-def test_plan_in_time_is_printed_without_a_note(command: Callable[..., Done], plan_file: Path) -> None:
-    assert "expired" not in command("abort-plan", "--format", "ndjson").err
+@FORMS
+def test_plan_that_has_expired_is_printed_to_nobody_who_does_not_ask_for_it(
+    command: Callable[..., Done], too_late: None, form: str
+) -> None:
+    done = command("abort-plan", "--format", form)
+    assert (done.code, done.out) == (2, "")
+    said = "2 records of the plan expired, the first at 2026-11-22T03:00:00.000Z: copy the files and audit again"
+    assert done.err == f"error: {said}, or print the plan as it was with --expired\n"
+    asked = command("abort-plan", "--format", form, "--expired")
+    assert asked.code == 0
+    assert asked.out
+    assert f"note: {said}\n" in asked.err
 
 
 def test_changed_or_expired_or_foreign_file_is_refused(
@@ -117,7 +176,7 @@ def test_changed_or_expired_or_foreign_file_is_refused(
     text = plan_file.read_text()
     plan_file.write_text(text.replace('"producer_epoch": 3', '"producer_epoch": 4'))
     assert "changed" in command("abort-plan", "--check", str(plan_file)).err
-    plan_file.write_text(ndjson(PLAN))  # of the time of the rows
+    plan_file.write_text(ndjson(PLAN))  # of another audit
     refused = command("abort-plan", "--check", str(plan_file), "--warehouse", "there")
     assert (refused.code, refused.out) == (2, "")
     assert "expired" in refused.err or "recommends no such abort" in refused.err
@@ -148,4 +207,4 @@ def test_check_takes_a_file_as_it_is(command: Callable[..., Done], plan_file: Pa
 
 
 def test_schema_is_printed_without_a_warehouse(command: Callable[..., Done]) -> None:
-    assert json.loads(command("abort-plan", "--schema").out)["required"][0] == "run_id"
+    assert json.loads(command("abort-plan", "--schema").out)["required"][:2] == ["schema_version", "run_id"]

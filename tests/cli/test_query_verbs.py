@@ -48,6 +48,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             as_of_ms=rows.AS_OF_MS,
             has_state=True,
             sight=CLEAR_SIGHT,
+            forgotten_captures=(),
             run=RunRecord.of(rows.run(cluster="east")),
         )
 

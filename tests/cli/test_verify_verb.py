@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -34,7 +35,7 @@ def ended_as(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
 
         finding = SeenOpen.of(rows.finding(cause={"name": "late_write_after_marker"}))
         past = [repairs.Past(outcome, (finding, finding), "run-1", "run-3", 2) for outcome in outcomes]
-        monkeypatch.setattr(repairs, "nights", lambda *arguments: arguments)
+        monkeypatch.setattr(repairs, "nights", lambda *_: SimpleNamespace(forgotten_captures=()))
         monkeypatch.setattr(repairs, "verify", verify)
         monkeypatch.setattr(repairs, "past", lambda _: past)
         monkeypatch.setattr(repairs, "unverified", lambda *_: None)

@@ -31,7 +31,7 @@ def states(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
 
 def as_read(*rows: dict[str, Any]) -> list[StateRecord]:
     """Rows of the table as Python gets them from that frame."""
-    optional = dict.fromkeys(("previous_producer_id", "next_producer_id", "start_ms", "client_transaction_version"))
+    optional = dict.fromkeys(StateRecord._fields)
     return [StateRecord.placed(optional | row | _structs(row)) for row in rows]
 
 

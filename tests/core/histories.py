@@ -271,7 +271,7 @@ def _state_row(number: int, offset: int, row: Row) -> Row:
             "batch_last_offset": row.get("offset", offset),
             "leader_epoch": 0,
             "is_undecodable": False,
-            "transactional_id_hash": java_hash(row["transactional_id"]),
+            "transactional_id_hash": None if row["transactional_id"] is None else java_hash(row["transactional_id"]),
             "capture_rank": 0,
             "input_moment_ms": None,
         }

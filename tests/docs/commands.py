@@ -26,10 +26,15 @@ KAFKA_OPTIONS = {
     },
     "kafka-transactions.sh": {
         "--bootstrap-server", "--broker-id", "--transactional-id", "--topic", "--partition", "--start-offset",
-        "--max-transaction-timeout", "--producer-id", "--producer-epoch", "--coordinator-epoch",
+        "--max-transaction-timeout", "--producer-id", "--producer-epoch", "--coordinator-epoch", "--transactionalId",
+    },
+    "kafka-producer-perf-test.sh": {  # of 3.9
+        "--topic", "--num-records", "--record-size", "--throughput", "--producer-props", "--transaction-duration-ms",
+        "--transactional-id",
     },
     "kafka-topics.sh": {"--bootstrap-server", "--describe", "--topic"},
     "kafka-configs.sh": {"--bootstrap-server", "--describe", "--all", "--entity-type", "--entity-name"},
+    "kafka-log-dirs.sh": {"--bootstrap-server", "--describe", "--topic-list"},
     "kafka-leader-election.sh": {"--bootstrap-server", "--election-type", "--all-topic-partitions"},
 }  # fmt: skip
 
@@ -48,7 +53,11 @@ class Command:
     @property
     def options(self) -> set[str]:
         """Its options, without values."""
-        return {word.partition("=")[0] for word in self.words if re.fullmatch(r"-o|--[a-z][a-z-]*(=.*)?", word)}
+        return {
+            word.partition("=")[0]
+            for word in self.words
+            if re.fullmatch(r"-o|--[a-z][a-zA-Z-]*(=.*)?", word, re.DOTALL)
+        }
 
 
 def blocks_of(text: str) -> list[str]:

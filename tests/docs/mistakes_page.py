@@ -6,6 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 from tests.cli.mistakes import KINDS, MISTAKES, Mistake, When
+from tests.plan.script_mistakes import SCRIPT_KINDS, SCRIPT_MISTAKES, ScriptMistake
 
 FOLDER = Path("/captures")
 _WHEN = {
@@ -14,11 +15,13 @@ _WHEN = {
     When.AFTER: "from the tables or the files",
     When.INTERRUPTED: "at Ctrl-C",
 }
-_HEAD = """<!-- Made by `make docs` from tests/cli/mistakes.py, each line of which a test runs. -->
+_HEAD = """<!-- Made by `make docs` from tests/cli/mistakes.py and tests/plan/script_mistakes.py; tests run it. -->
 
 # What goes wrong, and what is said then
 
-{count} mistakes in {kinds} kinds. Each command stands behind `txn-analysis`, in the folder `{folder}`; what is said
+{count} mistakes in {kinds} kinds. Each command stands behind `txn-analysis`, in the folder `{folder}`, but those of
+the last three kinds: they call the [script of a plan](runbook.md#what-the-script-does), which ends with 2 where it
+could not begin and with 1 where it refused. What is said
 goes to stderr (of a report, which goes to stdout, its first lines are shown). The exit code is 2 for what cannot be
 read or done, 3 for what could not be told, 130 for Ctrl-C; none of these ends with 0. What is said *before Spark
 starts* is there after about a second.
@@ -30,18 +33,20 @@ In `w` four transactions of the cluster `east` hang. See also:
 
 def mistakes_page() -> str:
     """The whole page."""
-    head = _HEAD.format(count=len(MISTAKES), kinds=len(KINDS), folder=FOLDER)
-    return head + "".join(chain.from_iterable(_kind(name, mistakes) for name, mistakes in KINDS.items()))
+    kinds: list[tuple[str, tuple[Mistake | ScriptMistake, ...]]] = [*KINDS.items(), *SCRIPT_KINDS.items()]
+    head = _HEAD.format(count=len(MISTAKES) + len(SCRIPT_MISTAKES), kinds=len(kinds), folder=FOLDER)
+    return head + "".join(chain.from_iterable(_kind(name, mistakes) for name, mistakes in kinds))
 
 
-def _kind(name: str, mistakes: tuple[Mistake, ...]) -> list[str]:
+def _kind(name: str, mistakes: tuple[Mistake | ScriptMistake, ...]) -> list[str]:
     head = [f"\n## {name}\n\n", "| what is wrong | command | code | what is said | when |\n", "|---|---|---|---|---|\n"]
     return head + [f"| {' | '.join(_cells(mistake))} |\n" for mistake in mistakes]
 
 
-def _cells(mistake: Mistake) -> tuple[str, ...]:
+def _cells(mistake: Mistake | ScriptMistake) -> tuple[str, ...]:
     said = "<br>".join(map(_code, mistake.answer_in(FOLDER).splitlines()))
-    return mistake.wrong, _code(mistake.command), str(mistake.exit_code), said, _WHEN[mistake.when]
+    when = _WHEN[mistake.when] if isinstance(mistake, Mistake) else "when it is run"
+    return mistake.wrong, _code(mistake.command), str(mistake.exit_code), said, when
 
 
 def _code(text: str) -> str:

@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.docs.format_tables import explanation_fields, plan_fields, report_fields, row_columns
 from tests.docs.mistakes_page import mistakes_page
 from tests.judge.test_proof_table import CASES
 from tests.report import rows
@@ -95,6 +96,10 @@ def _decision(name: str, text: str) -> tuple[str, str]:
 
 _TABLES = {
     "decisions": _decisions_table,
+    "format-plan": lambda: _table(("field", "type", "it says"), plan_fields()),
+    "format-report": lambda: _table(("object", "its fields", "it says"), report_fields()),
+    "format-explain": lambda: _table(("object", "its fields", "it says"), explanation_fields()),
+    "format-rows": lambda: _table(("verb", "columns, in order"), row_columns()),
     "rules": _rules_table,
     "causes": _causes_table,
     "glossary-rules": _glossary_of_rules,

@@ -6,19 +6,28 @@ import os
 import re
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.acceptance.captures import CASES, PARAMETERS
 from tests.docs.commands import blocks_of
 from tests.docs.examples import ROOT
+from txn_analysis.pipeline.steps import audit
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 STATE = "__transaction_state"
 BROKERS = ("broker-1", "broker-2", "broker-3")
+ONE_TOPIC, ALL = "one topic", "all of the brokers"
+BESIDE = ("meta.properties", "log-start-offset-checkpoint", "replication-offset-checkpoint")
+LOG_DIRS = CASES / "kafka-4.2/capture-1/log-dirs"
 LOGS = ("Orders-0", "__consumer_offsets-7", "orders-1", f"my{STATE}-0", f"{STATE}-0", f"{STATE}-49")
+
+OF_ORDERS = ("orders-1", f"{STATE}-0", f"{STATE}-49")
 
 # Every copy begins with the brokers having written on: each file says how often.
 COPIER = """#!/bin/sh
@@ -48,30 +57,46 @@ def program(path: Path, text: str) -> Path:
     return path
 
 
-def commands_for_copying() -> str:
-    (block,) = [b for b in blocks_of((ROOT / "docs/log-directories.md").read_text(encoding="utf-8")) if "rsync" in b]
-    return block
+def blocks_for_copying() -> list[str]:
+    """The page's commands: for one topic, and for all of the brokers."""
+    return [b for b in blocks_of((ROOT / "docs/log-directories.md").read_text(encoding="utf-8")) if "rsync" in b]
+
+
+def block_of(kind: str) -> str:
+    of_one_topic, of_all = blocks_for_copying()
+    return of_one_topic if kind == ONE_TOPIC else of_all
 
 
 @pytest.fixture(params=["rsync", "a stand-in"])
-def copies(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """What the page's commands copied of three brokers that write all the time."""
-    copy = shutil.which("rsync") if request.param == "rsync" else str(program(tmp_path / "stand-in", STAND_IN))
-    if copy is None:
+def copy(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """What copies."""
+    found = shutil.which("rsync") if request.param == "rsync" else str(program(tmp_path / "stand-in", STAND_IN))
+    if found is None:
         pytest.skip("needs rsync")
+    return found
+
+
+@pytest.fixture(params=[ONE_TOPIC, ALL])
+def kind(request: pytest.FixtureRequest) -> str:
+    """Which of the page's blocks is run."""
+    return str(request.param)
+
+
+@pytest.fixture
+def copies(tmp_path: Path, copy: str, kind: str) -> Path:
+    """What the page's commands copied of three brokers that write all the time."""
     for broker in BROKERS:
         for log in LOGS:
             file = tmp_path / broker / "var/lib/kafka" / log / "00000000000000000000.log"
             file.parent.mkdir(parents=True)
             file.touch()
-        (tmp_path / broker / "var/lib/kafka/meta.properties").touch()
+        for name in BESIDE:
+            (tmp_path / broker / "var/lib/kafka" / name).touch()
     (tmp_path / "copies").mkdir()
     program(tmp_path / "bin/rsync", COPIER)
     program(tmp_path / "bin/txn-analysis", '#!/bin/sh\necho "$@" > "$BROKERS/audited"\n')
     # A folder of this machine stands for each broker and for /copies.
-    script = (
-        commands_for_copying().replace("$broker:/", f"{tmp_path}/$broker/").replace("/copies/", f"{tmp_path}/copies/")
-    )
+    script = block_of(kind).replace("$broker:/", f"{tmp_path}/$broker/").replace("/copies/", f"{tmp_path}/copies/")
     known = os.environ | {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "BROKERS": str(tmp_path), "COPY": copy}
     subprocess.run(["sh", "-eu", "-c", script], env=known, check=True)
     return tmp_path / "copies"
@@ -82,15 +107,15 @@ def copied_at(copies: Path) -> dict[tuple[str, str], int]:
     return {(f.parts[-3], f.parts[-2]): len(f.read_text().splitlines()) for f in copies.rglob("*.log")}
 
 
-def test_state_is_copied_after_the_logs_of_all_brokers(copies: Path) -> None:
+def test_state_is_copied_after_the_logs_of_all_brokers(copies: Path, kind: str) -> None:
     at = copied_at(copies)
-    assert at.keys() == {(broker, log) for broker in BROKERS for log in LOGS}
+    assert at.keys() == {(broker, log) for broker in BROKERS for log in LOGS if kind == ALL or log in OF_ORDERS}
     logs, state = ([n for (_, log), n in at.items() if log.startswith(STATE) is is_state] for is_state in (False, True))
     assert max(logs) < min(state)
 
 
 def test_files_beside_the_logs_are_copied(copies: Path) -> None:
-    assert {f.parent.name for f in copies.rglob("meta.properties")} == set(BROKERS)
+    assert {(f.parent.name, f.name) for f in copies.glob("*/*") if f.is_file()} == {*product(BROKERS, BESIDE)}
 
 
 def test_copies_of_all_brokers_are_audited_with_the_word_that_is_true(copies: Path) -> None:
@@ -104,4 +129,47 @@ def test_copies_of_all_brokers_are_audited_with_the_word_that_is_true(copies: Pa
 def test_no_page_copies_by_what_promises_no_order(page: Path) -> None:
     for block in blocks_of(page.read_text(encoding="utf-8")):
         assert not re.search(r"\bcp -\w*[rRa]", block)
-        assert "rsync" not in block or block == commands_for_copying()
+        assert "rsync" not in block or block in blocks_for_copying()
+
+
+def test_the_smallest_copy_finds_what_hangs_in_its_topic(tmp_path: Path, copy: str) -> None:
+    """Real brokers' folders, copied by the printed lines: the same transactions hang, by the same rules."""
+    program(tmp_path / "bin/rsync", f'#!/bin/sh\nexec {copy} "$@"\n')
+    program(tmp_path / "bin/txn-analysis", "#!/bin/sh\n")
+    lines = block_of(ONE_TOPIC).replace("broker-1 broker-2 broker-3", "n1 n2")
+    script = lines.replace("$broker:/var/lib/kafka/", f"{LOG_DIRS}/$broker/").replace("/copies/", f"{tmp_path}/copies/")
+    (tmp_path / "copies").mkdir()
+    known = os.environ | {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-eu", "-c", script], env=known, check=True)
+    found, whole = (hanging(tmp_path / name, folder) for name, folder in (("w", tmp_path / "copies"), ("v", LOG_DIRS)))
+    assert found == {place for place in whole if place[0] == "orders"}
+    assert len(whole) > len(found) == 2
+
+
+def test_the_same_is_dumped_where_it_cannot_be_copied(tmp_path: Path) -> None:
+    names = [f"{log}/{0:020}.{end}" for log in LOGS for end in ("log", "snapshot", "index")]
+    for name in names:
+        file = tmp_path / "kafka" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    program(tmp_path / "bin/kafka-dump-log.sh", '#!/bin/sh\necho "$@"\n')
+    (block,) = [b for b in blocks_of((ROOT / "docs/log-directories.md").read_text(encoding="utf-8")) if "find " in b]
+    known = os.environ | {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+    script = block.replace("/var/lib/kafka/", "kafka/")
+    subprocess.run(["sh", "-eu", "-c", script], cwd=tmp_path, env=known, check=True)
+    logs, state = ((tmp_path / kind / "broker-1.txt").read_text().splitlines() for kind in ("segments", "state"))
+    assert sorted(logs) == [f"--files kafka/orders-1/{0:020}.{end}" for end in ("log", "snapshot")]
+    assert sorted(state) == [
+        f"--transaction-log-decoder --files kafka/{STATE}-{number}/{0:020}.log" for number in (0, 49)
+    ]
+
+
+def hanging(warehouse: Path, folder: Path) -> set[tuple[str, int, int, str]]:
+    """What hangs in the log directories of a folder, and by which rule."""
+    settings = Settings.model_validate(PARAMETERS | {"warehouse": str(warehouse)})
+    report = audit(no_session, [str(folder)], settings)
+    return {(f.topic, f.partition, f.txn_start_offset, f.rule) for f in report.hanging}
+
+
+def no_session() -> Any:
+    pytest.fail("Spark was started")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS
-from tests.e2e.kafka_jars import dump_tool
+from tests.e2e.kafka_jars import dump_tool, tools_version
 from tests.faults.processes import wait_until
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
@@ -92,7 +92,9 @@ def dump(cluster: Cluster, log_dir: Path, target: Path) -> Path:
         ("snapshots.txt", (), snapshots),
         ("state.txt", ("--transaction-log-decoder",), states),
     ):
-        (target / name).write_text(cluster.run(dump_tool(cluster.version), *words, "--files", ",".join(files)))
+        (target / name).write_text(
+            cluster.run(dump_tool(tools_version(cluster.version)), *words, "--files", ",".join(files))
+        )
     return target
 
 

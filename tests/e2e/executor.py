@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tests.e2e.broker import QUIET
 from tests.e2e.driver import KafkaError
 from tests.e2e.kafka_jars import TRANSACTIONS_TOOL, class_path
+from txn_analysis.kafka.tools import TRANSACTIONS
 from txn_analysis.plan.renderings import ndjson, write_txn_markers
 from txn_analysis.plan.script import commands
 
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
     from tests.e2e.scene import Scene
     from txn_analysis.plan.abort_plan import AbortRecord
 
-_FOUR_FIELDS = re.compile(r"(kafka-transactions\.sh .* --coordinator-epoch \d+)$", re.MULTILINE)
+_FOUR_FIELDS = re.compile(r"^(?:    send|#   brokers .*) (abort .* --coordinator-epoch \d+)$", re.MULTILINE)
+_CLASSES = {
+    "kafka-transactions.sh": TRANSACTIONS_TOOL,
+    "kafka-producer-perf-test.sh": "org.apache.kafka.tools.ProducerPerformance",
+}
 _BEFORE_DESCRIBE = "2.8.2"  # brokers before 3.0 cannot describe a transaction
 
 
@@ -58,8 +63,11 @@ def by_admin(scene: Scene, record: AbortRecord) -> None:
 
 
 def by_request(scene: Scene, record: AbortRecord, version: int) -> dict[str, int]:
-    """The document of `--format write-txn-markers` on the wire; returns Kafka's error code of each partition."""
-    document, left_out = write_txn_markers([record], version)
+    """The document of `--format write-txn-markers` on the wire; returns Kafka's error code of each partition.
+
+    Whoever sends it has ended the producer, and says so.
+    """
+    document, left_out = write_txn_markers([record], version, [str(record.transactional_id)])
     assert left_out == []
     codes: dict[str, int] = scene.driver.call("write_markers", document=json.loads(document), version=version)
     return codes
@@ -100,8 +108,13 @@ def by_four_fields(
     scene: Scene, record: AbortRecord, tool_version: str, folder: Path
 ) -> subprocess.CompletedProcess[str]:
     """The form with the recorded epochs: a command of the script where the producer may return, else a comment."""
-    (command,) = _FOUR_FIELDS.findall(commands([record]))
-    return _sh(command, scene, tool_version, folder)
+    return _sh(with_recorded_epochs(record), scene, tool_version, folder)
+
+
+def with_recorded_epochs(record: AbortRecord) -> str:
+    """The abort with the recorded epochs, as one that is typed without the script's checks."""
+    (words,) = _FOUR_FIELDS.findall(commands([record]))
+    return f"{TRANSACTIONS} {words}"
 
 
 def _sh(script: str, scene: Scene, tool_version: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -110,15 +123,16 @@ def _sh(script: str, scene: Scene, tool_version: str, folder: Path, *words: str)
         **os.environ,
         "PATH": f"{folder}:{os.environ['PATH']}",
         "BROKERS": scene.cluster.bootstrap,
+        "PAUSE_SECONDS": "0",
     }
     command = ["sh", "-e", "-c", script, "plan.sh", *words]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-def put_tool(folder: Path, version: str) -> None:
-    """Kafka's own `kafka-transactions.sh` of some version, in a folder for the PATH."""
+def put_tool(folder: Path, version: str, name: str = "kafka-transactions.sh") -> None:
+    """One of Kafka's own tools of some version, in a folder for the PATH."""
     folder.mkdir(parents=True, exist_ok=True)
-    tool = folder / "kafka-transactions.sh"
+    tool = folder / name
     java = f'java -Xmx256m {" ".join(QUIET)} -cp "{class_path(version)}"'
-    tool.write_text(f'#!/bin/sh\nexec {java} {TRANSACTIONS_TOOL} "$@"\n')
+    tool.write_text(f'#!/bin/sh\nexec {java} {_CLASSES[name]} "$@"\n')
     tool.chmod(0o755)

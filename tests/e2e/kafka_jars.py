@@ -15,7 +15,11 @@ from txn_analysis.spark.delta_jars import IVY_SETTINGS
 
 TRANSACTIONS_TOOL = "org.apache.kafka.tools.TransactionsCommand"
 """The class behind `kafka-transactions.sh`."""
-VERSIONS = ("2.8.2", "3.9.1", "4.2.0", "4.3.1")
+VERSIONS = ("2.8.2", "3.9.1", "4.2.2", "4.3.1", "4.4.0")
+"""Of the brokers that `make e2e` starts, the oldest and the newest at the ends: `--brief` takes these two."""
+TOOLS_OF = {"4.2.2": "4.2.0", "4.4.0": "4.3.1"}
+"""Of which version the tools are that go with brokers of a version whose `kafka-tools` Maven Central did not give
+when these brokers were added (November 2026). Every other broker has the tools of its own version."""
 CACHE = Path(__file__).parents[2] / ".kafka"
 
 _FIRST_WITH_TOOLS = (3, 5)  # `kafka-tools` has the commands; before, they were in the broker's own jar
@@ -45,12 +49,17 @@ def kafka_jars(version: str) -> Path:
 
 
 def class_path(version: str) -> str:
-    """What Java's `-cp` takes; see `kafka_jars`."""
+    """What Java's `-cp` takes for brokers and clients of a version; see `kafka_jars`."""
     return f"{kafka_jars(version)}/*"
 
 
+def tools_version(version: str) -> str:
+    """Of which version Kafka's own tools are that go with brokers of a version."""
+    return TOOLS_OF.get(version, version)
+
+
 def dump_tool(version: str) -> str:
-    """The class behind `kafka-dump-log.sh`: 4.3 moved it to `kafka-tools`."""
+    """The class behind `kafka-dump-log.sh` of the tools of a version: 4.3 moved it to `kafka-tools`."""
     return "org.apache.kafka.tools.DumpLogSegments" if _number(version) >= (4, 3) else "kafka.tools.DumpLogSegments"
 
 
@@ -61,7 +70,7 @@ def _number(version: str) -> tuple[int, ...]:
 def _fetch(version: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     wanted = [("org.apache.kafka", "kafka_2.13", version), ("org.slf4j", "slf4j-simple", "1.7.36")]
-    if _number(version) >= _FIRST_WITH_TOOLS:
+    if _number(version) >= _FIRST_WITH_TOOLS and tools_version(version) == version:
         wanted.append(("org.apache.kafka", "kafka-tools", version))
     module = folder / "ivy.xml"
     module.write_text(_MODULE.format("".join(_DEPENDENCY.format(*artifact) for artifact in wanted)))
@@ -90,7 +99,7 @@ def main() -> int:
     """Fetch the jars of every version and say where they are. Returns the exit code."""
     try:
         with ThreadPoolExecutor() as pool:
-            for jars in pool.map(kafka_jars, VERSIONS):
+            for jars in pool.map(kafka_jars, sorted({*VERSIONS, *map(tools_version, VERSIONS)})):
                 print(f"{len(list(jars.glob('*.jar')))} jars in {jars}", file=sys.stderr)
     except FetchError as problem:
         print(f"error: {problem}", file=sys.stderr)

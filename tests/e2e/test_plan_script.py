@@ -4,8 +4,8 @@ back: it refuses or does what its text says, and nothing that was acknowledged i
 from __future__ import annotations
 
 import os
-import re
 import subprocess
+import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -16,10 +16,12 @@ import pytest
 from tests.e2e.broker import Cluster, free_port
 from tests.e2e.captures import ASSURANCES, PARAMETERS
 from tests.e2e.driver import Driver
-from tests.e2e.executor import put_tool
+from tests.e2e.executor import put_tool, with_recorded_epochs
 from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
+from tests.e2e.kafka_jars import kafka_jars
 from tests.e2e.raw_client import Producer, RawClient
 from tests.faults.processes import wait_until
+from tests.kafka_requests.librdkafka import IS_INSTALLED
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.plan.script import commands
 from txn_analysis.runs.run_tables import run_tables
@@ -38,9 +40,11 @@ pytestmark = pytest.mark.e2e
 
 VERSIONS = ("2.8.2", "4.3.1")
 TOPIC = "orders"
-NOBODY, ENDED, RETURNED, RENEWED, RUNNING = range(5)  # the partitions, by what becomes of the producer
-IDS = {ENDED: "billing-1", RETURNED: "billing-2", RENEWED: "billing-3", RUNNING: "billing-4"}
-_RECORDED = re.compile(r"^kafka-transactions\.sh .*--coordinator-epoch \d+$", re.MULTILINE)
+# The partitions, by what becomes of the producer: four are fenced, each by another line that the script prints.
+NOBODY, RETURNED, RENEWED, RUNNING, *ENDED = range(8)
+IDS = {partition: f"billing-{partition}" for partition in range(1, 8)}
+WAYS = ("kafka-transactions.sh", "jshell", "python3", "kafka-producer-perf-test.sh")
+TOOLS = {"2.8.2": "3.9.1"}  # before 3.0 there is no kafka-transactions.sh
 
 Done = subprocess.CompletedProcess[str]
 Variables = Mapping[str, str]
@@ -79,11 +83,17 @@ class Operator:
         clock.write_text(f"#!/bin/sh\necho {at_s}\n")
         clock.chmod(0o755)
         path = f"{self.folder}:{os.environ['PATH']}"
-        environment = {**os.environ, "PATH": path, "BROKERS": self.cluster.bootstrap, **variables}
+        environment = {**os.environ, "PATH": path, "BROKERS": self.cluster.bootstrap, "PAUSE_SECONDS": "0", **variables}
         command = ["sh", "-c", script, "plan.sh", *words]
         return subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
+
+    def types_what_it_prints(self, refused: Done, program: str) -> Done:
+        """Runs the one line of a refusal that calls this program, with Kafka's jars and its newer tools at hand."""
+        (line,) = (line for line in refused.stderr.splitlines() if line.startswith("  ") and f"{program} " in line)
+        path = f"{self.folder}/newer:{self.folder}:{os.environ['PATH']}"
+        return self.types(line, variables={"PATH": path, "KAFKA_HOME": str(self.folder / "kafka"), "BROKERS": ""})
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
@@ -100,14 +110,25 @@ def told(
         running.callback(driver.close)
         raw = RawClient(cluster.ports[0])
         running.callback(raw.close)
-        driver.create_topic(TOPIC, [1] * 5)
+        driver.create_topic(TOPIC, [1] * len(IDS) + [1])
         hangs = _let_hang(raw, driver)
-        ends = {n: driver.call("consume", topic=TOPIC, partition=n, timeout_ms=1000)["end"] for n in range(5)}
+        ends = {n: driver.call("consume", topic=TOPIC, partition=n, timeout_ms=1000)["end"] for n in range(8)}
         # It is written every few seconds; what lies above it may be a dead leader's own.
         wait_until(lambda: _high_watermarks(cluster) == ends, "the checkpoint of the high watermarks")
-        put_tool(folder / "bin", request.param if request.param != "2.8.2" else "3.9.1")
+        _put_tools(folder / "bin", request.param)
         operator = Operator(_plan(cluster, spark, folder), cluster, folder / "bin")
         yield _tell(Told(request.param), operator, raw, driver, hangs)
+
+
+def _put_tools(folder: Path, version: str) -> None:
+    """What an operator has on the PATH; the tools that fence may be newer or older than the brokers."""
+    put_tool(folder, TOOLS.get(version, version))
+    put_tool(folder / "newer", "4.3.1")
+    put_tool(folder, "3.9.1", "kafka-producer-perf-test.sh")
+    (folder / "python3").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (folder / "python3").chmod(0o755)
+    (folder / "kafka").mkdir()
+    (folder / "kafka" / "libs").symlink_to(kafka_jars(TOOLS.get(version, version)))
 
 
 def _high_watermarks(cluster: Cluster) -> dict[int, int]:
@@ -122,7 +143,7 @@ def _let_hang(raw: RawClient, driver: Driver) -> dict[int, Hang]:
     hangs = {n: hanger.late_write_after_the_abort(name, (TOPIC, n)) for n, name in IDS.items()}
     hangs[NOBODY] = hanger.unknown_producer((TOPIC, NOBODY))
     driver.begin("witness")
-    for partition in range(5):
+    for partition in range(8):
         driver.send("witness", (TOPIC, partition), 1)
     driver.commit("witness")
     # Its markers are written after the answer, and say by the broker's clock when the hanging data was there.
@@ -134,7 +155,7 @@ def _open_in(driver: Driver) -> dict[int, list[int]]:
     """Producer ids with an open transaction, by partition."""
     return {
         partition: [row["producer_id"] for row in rows if row["txn_start_offset"] is not None]
-        for partition in range(5)
+        for partition in range(8)
         for rows in [driver.call("describe_producers", topic=TOPIC, partition=partition)]
     }
 
@@ -146,19 +167,21 @@ def _plan(cluster: Cluster, spark: SparkSession, folder: Path) -> dict[int, Abor
     tables = run_tables(open_warehouse(spark, warehouse), "default", report.run.run_id)
     planned = {record.partition: record for record in tables.abort_plan()}
     found = {(f.partition, f.producer_id): (f.rule, f.missing_evidence) for f in report.findings}
-    assert sorted(planned) == [NOBODY, ENDED, RETURNED, RENEWED, RUNNING], found
+    assert sorted(planned) == [NOBODY, *IDS], found
     return planned
 
 
 def _tell(told: Told, operator: Operator, raw: RawClient, driver: Driver, hangs: dict[int, Hang]) -> Told:
     _at_the_wrong_time(told, operator)
     _by_the_wrong_person(told, operator)
-    _while_it_may_return(told, operator, raw)
+    _while_the_broker_hangs(told, operator)
+    _while_they_may_return(told, operator, raw, hangs)
     _after_it_came_back(told, operator, raw, hangs)
+    told.said["dry run"] = operator.runs(NOBODY, "--dry-run")
     told.said["sent"] = operator.runs(NOBODY, "--yes")
     told.said["sent again"] = operator.runs(NOBODY, "--yes")
     told.open_after = _open_in(driver)
-    for partition in range(5):
+    for partition in range(8):
         told.seen[partition] = driver.call("consume", topic=TOPIC, partition=partition, timeout_ms=3000)["offsets"]
     return told
 
@@ -180,13 +203,28 @@ def _by_the_wrong_person(told: Told, operator: Operator) -> None:
     told.said["broker away"] = operator.runs(NOBODY, "--yes", variables=away)
 
 
-def _while_it_may_return(told: Told, operator: Operator, raw: RawClient) -> None:
-    told.said["not said to be ended"] = operator.runs(ENDED, "--yes")
-    told.said["not fenced"] = operator.runs(ENDED, "--yes", "--ended", IDS[ENDED])
-    raw.init_producer_id(IDS[ENDED])
-    told.said["fenced"] = operator.runs(ENDED, "--yes", "--ended", IDS[ENDED])
-    unchecked = ("--unchecked", operator.plan[ENDED].finding_id)
-    told.said["fenced, unchecked"] = operator.runs(ENDED, "--yes", "--ended", IDS[ENDED], *unchecked)
+def _while_the_broker_hangs(told: Told, operator: Operator) -> None:
+    (node,) = operator.cluster.nodes
+    node.pause()
+    told.said["broker hangs"] = operator.runs(NOBODY, "--yes", variables={"TIMEOUT_SECONDS": "4"})
+    node.go_on()
+
+
+def _while_they_may_return(told: Told, operator: Operator, raw: RawClient, hangs: dict[int, Hang]) -> None:
+    """Each has a transaction in progress elsewhere, which fencing ends as well."""
+    for way, partition in zip(WAYS, ENDED, strict=True):
+        name, hang = IDS[partition], hangs[partition]
+        raw.add_partition(Producer(name, hang.producer_id, hang.producer_epoch), (TOPIC, NOBODY))
+        refused = told.said[f"{way}: not said to be ended"] = operator.runs(partition, "--yes")
+        words = ("--yes", "--ended", name)
+        told.said[f"{way}: not fenced"] = operator.runs(partition, *words)
+        if way != "python3" or IS_INSTALLED:
+            told.said[f"{way}: fences"] = operator.types_what_it_prints(refused, way)
+        else:
+            raw.init_producer_id(name)
+        told.said[f"{way}: fenced"] = operator.runs(partition, *words)
+        unchecked = ("--unchecked", operator.plan[partition].finding_id)
+        told.said[f"{way}: fenced, unchecked"] = operator.runs(partition, *words, *unchecked)
 
 
 def _after_it_came_back(told: Told, operator: Operator, raw: RawClient, hangs: dict[int, Hang]) -> None:
@@ -199,8 +237,7 @@ def _after_it_came_back(told: Told, operator: Operator, raw: RawClient, hangs: d
         told.acknowledged[partition] = [first, first + 1]
         words = ("--yes", "--ended", IDS[partition], "--unchecked", operator.plan[partition].finding_id)
         if partition == RUNNING:
-            (recorded,) = _RECORDED.findall(commands([operator.plan[partition]]))
-            told.said["recorded epochs"] = operator.types(recorded)
+            told.said["recorded epochs"] = operator.types(with_recorded_epochs(operator.plan[partition]))
         else:
             told.said["returned" if producer is same else "renewed"] = operator.runs(partition, *words)
         raw.end(producer, commit=True)
@@ -214,10 +251,12 @@ def _after_it_came_back(told: Told, operator: Operator, raw: RawClient, hangs: d
         ("no terminal", 2, "no terminal to ask at"),
         ("no rights", 1, "describe-producers` failed: "),
         ("broker away", 1, "failed: "),
-        ("not said to be ended", 1, "its producer may return"),
+        ("broker hangs", 1, "`kafka-transactions.sh describe-producers` has not answered within 4 s"),
+        ("kafka-transactions.sh: not said to be ended", 1, "its producer may return"),
         ("returned", 1, "after the copy's"),
         ("renewed", 1, "someone wrote since the copy"),
         ("recorded epochs", 1, "epoch"),
+        ("dry run", 0, "would be sent: orders-0 from offset"),
         ("sent", 0, "sent: orders-0 from offset"),
         ("sent again", 0, "nothing to do: orders-0 from offset"),
     ],
@@ -227,13 +266,26 @@ def test_it_says_why(told: Told, tried: str, code: int, says: str) -> None:
     assert (done.returncode, says in done.stderr) == (code, True), done.stderr
 
 
-def test_producer_that_is_not_fenced_is_told_by_brokers_that_can(told: Told) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_the_line_that_it_prints_fences_and_the_script_goes_on(told: Told, way: str) -> None:
     asked_too_much = told.version == "2.8.2"
-    done = told.said["not fenced"]
-    assert done.returncode == 1
-    assert ("too old for `kafka-transactions.sh describe`" if asked_too_much else "not fenced") in done.stderr
-    assert told.said["fenced"].returncode == (1 if asked_too_much else 0), told.said["fenced"].stderr
-    assert ("sent: " if asked_too_much else "nothing to do: ") in told.said["fenced, unchecked"].stderr
+    refused, fenced, unchecked = (told.said[f"{way}: {when}"] for when in ("not fenced", "fenced", "fenced, unchecked"))
+    assert refused.returncode == 1
+    says = "too old for `kafka-transactions.sh describe`" if asked_too_much else "its producer is not fenced"
+    assert says in refused.stderr
+    assert fenced.returncode == (1 if asked_too_much else 0), fenced.stderr
+    assert ("sent: " if asked_too_much else "nothing to do: ") in unchecked.stderr
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_line_that_it_prints_ends_as_it_says(told: Told, way: str) -> None:
+    if way == "python3" and not IS_INSTALLED:
+        pytest.skip("confluent-kafka is not installed: pip install -e '.[kafka]'")
+    done = told.said[f"{way}: fences"]
+    if way == "kafka-producer-perf-test.sh":
+        assert "java.lang.ArithmeticException: / by zero" in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
 
 
 def test_nothing_that_was_acknowledged_is_lost(told: Told) -> None:

@@ -97,6 +97,21 @@ class Answer:
             self.number("i")
         return self
 
+    def varint(self) -> int:
+        """A signed number of as many bytes as it needs, as records have them."""
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def sized(self) -> bytes:
+        """A key or a value of a record."""
+        size = self.varint()
+        self._at += size
+        return self._content[self._at - size : self._at]
+
+    def rest(self) -> bytes:
+        """What has not been read."""
+        return self._content[self._at :]
+
     def tags(self) -> None:
         """Tagged fields, which nothing here asks for."""
         for _ in range(self._varint()):
@@ -157,7 +172,8 @@ def _varint(number: int) -> bytes:
     return _unsigned((number << 1) ^ (number >> 63))
 
 
-def _record(number: int, key: bytes | None, value: bytes) -> bytes:
+def record(number: int, key: bytes | None, value: bytes) -> bytes:
+    """One record of a batch, at the batch's own time."""
     keyed = _varint(-1) if key is None else _varint(len(key)) + key
     body = b"\x00" + _varint(0) + _varint(number) + keyed + _varint(len(value)) + value + _varint(0)
     return _varint(len(body)) + body
@@ -173,7 +189,7 @@ def batch(
     is_transactional: bool = True,
 ) -> bytes:
     """A record batch as a client sends it; a batch of no producer has -1 for id, epoch and sequence."""
-    written = [_record(number, key, value) for number, (key, value) in enumerate(records)]
+    written = [record(number, key, value) for number, (key, value) in enumerate(records)]
     epochs = (producer_id, producer_epoch, sequence)
     attributes = _TRANSACTIONAL if is_transactional else 0
     count = len(written)

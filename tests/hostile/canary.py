@@ -35,9 +35,9 @@ FOUND_SOMETHING_OR_NOTHING = {0, 1}
 VERBS = (
     ("report",),
     ("report", "--format", "json"),
-    ("abort-plan", "--format", "ndjson"),
-    ("abort-plan", "--format", "commands"),
-    ("abort-plan", "--format", "write-txn-markers"),
+    ("abort-plan", "--expired", "--format", "ndjson"),
+    ("abort-plan", "--expired", "--format", "commands"),
+    ("abort-plan", "--expired", "--format", "write-txn-markers"),
     ("describe-producers", "--topic", "orders", "--partition", "0"),
     ("list",),
 )

@@ -73,19 +73,19 @@ def test_the_higher_leader_epoch_is_the_log_and_the_other_tail_was_truncated() -
     truncated = log(data(0), data(1, crc=99), data(2), data(3))
     found = link((truncated, DEEP, TODAY), (log(data(0), marker(1, leader_epoch=1)), DEEP, TODAY))
     assert (open_starts(found), found.health.end_offset, found.health.problems) == ([], 2, ())
-    assert "from offset 1 on, input copy 0 was truncated" in found.health.remarks[0]
+    assert "from offset 1 on, copy 0 was truncated" in found.health.remarks[0]
 
 
 def test_the_same_leader_epoch_with_different_content_names_the_first_differing_offset() -> None:
     found = link((log(data(0), data(1), data(2)), DEEP, TODAY), (log(data(0), data(1, crc=99)), DEEP, TODAY))
     assert open_starts(found) == [0]
-    assert gaps(found) == ["copies differ from offset 1 on: inputs copy 0 and copy 1"]
+    assert gaps(found) == ["copies differ from offset 1 on: copy 0 and copy 1"]
 
 
 def test_batches_that_begin_at_different_offsets_contradict_each_other() -> None:
     wide = replace(data(1), last_offset=2, record_count=2)
     found = link((log(data(0), wide), DEEP, TODAY), (log(data(0), data(1), data(2)), DEEP, TODAY))
-    assert gaps(found) == ["copies differ from offset 1 on: inputs copy 0 and copy 1"]
+    assert gaps(found) == ["copies differ from offset 1 on: copy 0 and copy 1"]
 
 
 def test_a_segment_that_is_gone_today_is_known_from_the_capture_before() -> None:
@@ -134,7 +134,7 @@ def test_a_longer_copy_of_the_active_segment_adds_what_is_new() -> None:
 
 def test_content_that_differs_from_an_earlier_capture_breaks_the_evidence() -> None:
     found = link((log(data(0), data(1)), DEEP, TODAY), (log(data(0, crc=99)), DEEP, YESTERDAY))
-    assert gaps(found) == ["copies differ from offset 0 on: inputs copy 0 and copy 1"]
+    assert gaps(found) == ["copies differ from offset 0 on: copy 0 and copy 1"]
 
 
 def test_an_earlier_capture_that_reaches_farther_says_that_this_one_was_cut() -> None:
@@ -195,7 +195,7 @@ def test_offsets_that_compaction_emptied_are_not_taken_from_an_earlier_capture()
 
 def test_a_file_that_went_through_compaction_with_the_same_counts_contradicts() -> None:
     found = link((log(data(0, crc=5), data(1)), DEEP, TODAY), (log(data(0, crc=6), data(1)), DEEP, YESTERDAY))
-    assert gaps(found) == ["copies differ from offset 0 on: inputs copy 0 and copy 1"]
+    assert gaps(found) == ["copies differ from offset 0 on: copy 0 and copy 1"]
 
 
 def test_a_batch_that_got_its_delete_horizon_is_rewritten_with_the_same_counts() -> None:

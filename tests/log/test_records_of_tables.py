@@ -31,6 +31,7 @@ KINDS = {int: pa.types.is_integer, bool: pa.types.is_boolean, str: pa.types.is_s
 NOT_STORED = {"is_used"}
 # Though their columns may be NULL, in rows that others write or earlier versions wrote.
 ALWAYS_WRITTEN = {
+    "two_logs",
     "content_digest",
     "producers",
     "problems",

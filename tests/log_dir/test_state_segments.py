@@ -117,6 +117,11 @@ def test_records_are_those_of_the_decoder(written: list[tuple[list[StateRecord],
     assert [row | {"ordinal": 0} for row in found] == [row | {"ordinal": 0} for row in decoded]
 
 
+KEY = state_key(StateRecord("a", None))
+VALUE = state_value(ONGOING) or b""
+FLEXIBLE = state_value(replace(ONGOING, version=1)) or b""
+
+
 def test_tagged_fields_of_a_value() -> None:
     tags = {0: struct.pack(">q", 5), 1: struct.pack(">q", 9), 3: struct.pack(">h", 1), 77: b"newer than this version"}
     value = replace(ONGOING, version=1, client_transaction_version=2)
@@ -125,8 +130,39 @@ def test_tagged_fields_of_a_value() -> None:
     assert [row[name] for name in names] == [5, 9, 2, False]
 
 
-KEY = state_key(StateRecord("a", None))
-VALUE = state_value(ONGOING) or b""
+@pytest.mark.parametrize(
+    ("tags", "told"),
+    [
+        pytest.param({0: bytes(8), 2: b"\0\2", 3: b"\0\1"}, (None, None), id="those-that-are-known"),
+        pytest.param({4: b""}, (False, False), id="an-empty-one-of-tomorrow"),
+        pytest.param({4: bytes(7), 5: bytes(7)}, (False, False), id="too-short-for-a-producer-id"),
+        pytest.param({4: b"\1", 200: bytes(8)}, (False, True), id="long-enough-for-one"),
+    ],
+)
+def test_fields_of_tomorrow_are_skipped_and_what_they_may_hold_is_said(
+    tags: dict[int, bytes], told: tuple[bool | None, bool | None]
+) -> None:
+    """A list that was read in binary form is whole, whatever stands behind it."""
+    value = state_value(replace(ONGOING, version=1), tags)
+    (row,) = states_of(batch_bytes([record(0, 0, KEY, value)]))
+    assert (row["is_undecodable"], row["may_list_more"], row["may_name_more"]) == (False, *told)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(FLEXIBLE[:-1] + b"\2\5\0\4\0", id="tags-that-fall"),
+        pytest.param(FLEXIBLE[:-1] + b"\2\4\0\4\0", id="a-tag-twice"),
+        pytest.param(FLEXIBLE[:-1] + b"\1\4\2\0", id="a-field-that-is-cut"),
+        pytest.param(
+            FLEXIBLE.replace(struct.pack(">i", 12) + b"\0", struct.pack(">i", 12) + b"\1\0\0"), id="of-a-topic"
+        ),
+        pytest.param(VALUE + b"\1\4\0", id="of-version-0"),
+    ],
+)
+def test_fields_that_no_broker_writes_make_a_record_undecodable(value: bytes) -> None:
+    (row,) = states_of(batch_bytes([record(0, 0, KEY, value)]))
+    assert (row["is_undecodable"], row["transactional_id"]) == (True, "a")
 
 
 @pytest.mark.parametrize(
@@ -144,8 +180,10 @@ VALUE = state_value(ONGOING) or b""
     ],
 )
 def test_a_record_that_cannot_be_read_is_undecodable_at_its_offset(key: bytes | None, value: bytes) -> None:
+    """Whose it is, is known where its key was read to the byte."""
     (row, after) = states_of(batch_bytes([record(0, 0, key, value), record(1, 0, KEY, VALUE)]))
-    assert (row["offset"], row["is_undecodable"], row["transactional_id"]) == (0, True, None)
+    whose = "a" if key == KEY else None
+    assert (row["offset"], row["is_undecodable"], row["transactional_id"], row["state"]) == (0, True, whose, None)
     assert (after["offset"], after["is_undecodable"], after["transactional_id"]) == (1, False, "a")
 
 

@@ -1,4 +1,4 @@
-"""A plan's script, run by a shell beside a `date` and a `kafka-transactions.sh` that say what a test wants."""
+"""A plan's script, run by a shell beside a clock, a `timeout` and a tool of Kafka that do what a test wants."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from txn_analysis.plan.script import commands
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-SHELLS = tuple(shell for shell in ("dash", "bash") if shutil.which(shell))
+SHELLS = tuple(shell for shell in ("dash", "bash", "busybox") if shutil.which(shell))
 NOW_S = rows.AS_OF_MS // 1000  # inside the window of every plan of these tests
 
 LAST_MS = rows.finding()["last_timestamp_ms"]
@@ -30,9 +31,27 @@ printf '\001\0' >> "$folder/calls"
 for argument in "$@"; do
     case $argument in describe | describe-producers | abort) verb=$argument; break ;; esac
 done
-cat "$folder/$verb.out"
-cat "$folder/$verb.err" >&2
-exit "$(cat "$folder/$verb.code")"
+said=$folder/$verb
+if [ -e "$said.again" ] && [ -e "$said.later.out" ]; then said=$said.later; fi
+touch "$folder/$verb.again"
+if [ "$verb" = "$(cat "$folder/interrupted")" ]; then kill -INT "$(cat "$folder/pid")"; fi
+cat "$said.out"
+cat "$said.err" >&2
+exit "$(cat "$said.code")"
+"""
+_TIMEOUT = r"""#!/bin/sh
+# Writes down how long the call may take, and makes it, or ends it at once where the test wants that.
+folder=${0%/*} seconds=$1
+shift
+if [ "$1" = true ]; then exit 0; fi
+printf '%s\n' "$seconds" >> "$folder/deadlines"
+for argument in "$@"; do
+    if [ "$argument" = "$(cat "$folder/hangs")" ]; then exit "$(cat "$folder/ended")"; fi
+done
+exec "$@"
+"""
+_SLEEP = r"""#!/bin/sh
+printf '%s\n' "$1" >> "${0%/*}/pauses"
 """
 _DATE = r"""#!/bin/sh
 # The moments of a file, one after the other; the last one stays.
@@ -40,6 +59,8 @@ moments=${0%/*}/moments
 head -n 1 "$moments"
 if [ "$(wc -l < "$moments")" -gt 1 ]; then sed -i 1d "$moments"; fi
 """
+
+_PROGRAMS = {"date": _DATE, "timeout": _TIMEOUT, "sleep": _SLEEP}
 
 
 @dataclass(frozen=True)
@@ -65,12 +86,14 @@ def producers(*states: tuple[int, int, object], last_ms: object = LAST_MS) -> Sa
     return table((*header, "CurrentTransactionStartOffset"), *found)
 
 
-def transaction(name: str, producer_id: int, epoch: int, *partitions: str) -> Said:
+def transaction(
+    name: str, producer_id: int, epoch: int, *partitions: str, coordinator: int = 0, state: str | None = None
+) -> Said:
     """What `describe` says of a transactional id."""
     header = ("CoordinatorId", "TransactionalId", "ProducerId", "ProducerEpoch", "TransactionState")
     times = ("TransactionTimeoutMs", "CurrentTransactionStartTimeMs", "TransactionDurationMs")
-    state = "Ongoing" if partitions else "CompleteAbort"
-    row = (0, name, producer_id, epoch, state, 60000, "None", "None", ",".join(partitions))
+    state = state or ("Ongoing" if partitions else "CompleteAbort")
+    row = (coordinator, name, producer_id, epoch, state, 60000, "None", "None", ",".join(partitions))
     return table((*header, *times, "TopicPartitions"), row)
 
 
@@ -85,11 +108,16 @@ TOO_OLD = Said(err="Failed: The node does not support DESCRIBE_TRANSACTIONS. Ena
 
 @dataclass(frozen=True)
 class Sent:
-    """What became of a script: its exit code, what it said, and the calls of Kafka's tool."""
+    """What became of a script: its exit code, what it said, and the calls of Kafka's tool.
+
+    `deadlines` are those of the calls, and `pauses` what it waited between them; seconds.
+    """
 
     code: int
     said: str
     calls: list[list[str]]
+    deadlines: list[int]
+    pauses: list[int]
 
     @property
     def aborts(self) -> list[list[str]]:
@@ -99,17 +127,27 @@ class Sent:
 
 @dataclass(frozen=True)
 class Executor:
-    """Somebody who runs a script: the shell, the clock (epoch seconds, one after the other) and the brokers."""
+    """Somebody who runs a script: the shell, the clock (epoch seconds, one after the other) and the brokers.
+
+    `describe_later` is what the coordinator says from the second time on, `hangs` the verb that is not answered, and
+    `interrupted` the one at which somebody presses Ctrl-C, of which only the shell hears.
+    """
 
     folder: Path
     shell: str
     moments: tuple[object, ...] = (NOW_S,)
     describe_producers: Said = STILL_OPEN
     describe: Said = FENCED
+    describe_later: Said | None = None
     abort: Said = field(default_factory=Said)
     brokers: str | None = "broker:9092"
     config: str | None = None
-    has_tool: bool = True
+    variables: Mapping[str, str] = field(default_factory=dict)
+    tool: str | None = "kafka-transactions.sh"
+    has_timeout: bool = True
+    hangs: str = ""
+    ended_with: int = 124
+    interrupted: str = ""
 
     def but(self, **changes: Any) -> Executor:
         """The same, with some things different."""
@@ -119,10 +157,18 @@ class Executor:
         """Runs it without a terminal."""
         return self._run(self._command(script, arguments), subprocess.DEVNULL)
 
+    def asks_for_help(self, script: str) -> tuple[int, str, str]:
+        """Runs it with `--help`, in no environment at all: the exit code, and what it prints and says."""
+        command = self._command(script, ("--help",))
+        done = subprocess.run(command, env={"PATH": "/usr/bin:/bin"}, capture_output=True, check=False, timeout=60)
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
     def runs_typed(self, script: str, words: str) -> Sent:
         """Runs it with the words as somebody types them at the shell's prompt."""
-        shell, file = self._command(script, ())
-        return self._run([shell, "-c", f"{shell} {file} {words}"], subprocess.DEVNULL)
+        self._command(script, ())
+        return self._run(
+            [*self._shell, "-c", f"{self._stand_ins}set -- {words}; . {self.folder}/plan.sh"], subprocess.DEVNULL
+        )
 
     def runs_at_a_terminal(self, script: str, answers: str, *arguments: str) -> Sent:
         """Runs it at a terminal, and types the answers."""
@@ -136,26 +182,50 @@ class Executor:
 
     def _run(self, command: list[str], stdin: int) -> Sent:
         environment = self._environment()
+        command = ["sh", "-c", f'echo $$ > {self.folder}/pid; exec "$0" "$@"', *command]
         done = subprocess.run(command, env=environment, stdin=stdin, capture_output=True, check=False, timeout=60)
         assert done.stdout == b""
         return self._sent(done.returncode, done.stderr.decode())
 
+    @property
+    def _shell(self) -> list[str]:
+        found = shutil.which(self.shell) or self.shell
+        return [found, "sh"] if self.shell == "busybox" else [found]
+
+    @property
+    def _stand_ins(self) -> str:
+        """Programs that are of the shell itself (busybox) are looked for in no folder: functions hide them."""
+        if self.shell != "busybox":
+            return ""
+        return "".join(f'{name}() {{ {self.folder}/{name} "$@"; }}\n' for name in _PROGRAMS)
+
     def _command(self, script: str, arguments: tuple[str, ...]) -> list[str]:
         file = self.folder / "plan.sh"
         file.write_text(script, encoding="utf-8")
-        return [shutil.which(self.shell) or self.shell, str(file), *arguments]
+        stand_ins = [] if not self._stand_ins else ["-c", f'{self._stand_ins}. "$0"']
+        return [*self._shell, *stand_ins, str(file), *arguments]
 
     def _environment(self) -> dict[str, str]:
         said = {"describe-producers": self.describe_producers, "describe": self.describe, "abort": self.abort}
+        if self.describe_later is not None:
+            said["describe.later"] = self.describe_later
         for verb, answer in said.items():
+            (self.folder / f"{verb}.again").unlink(missing_ok=True)
             for end, text in (("out", answer.out), ("err", answer.err), ("code", str(answer.code))):
                 (self.folder / f"{verb}.{end}").write_text(text, encoding="utf-8")
+        for name in ("calls", "deadlines", "pauses"):
+            (self.folder / name).write_bytes(b"")
         (self.folder / "moments").write_text("".join(f"{moment}\n" for moment in self.moments), encoding="utf-8")
-        (self.folder / "calls").write_bytes(b"")
-        _executable(self.folder / "date", _DATE)
-        if self.has_tool:
-            _executable(self.folder / "kafka-transactions.sh", _TOOL)
-        given = {"BROKERS": self.brokers, "COMMAND_CONFIG": self.config}
+        (self.folder / "hangs").write_text(self.hangs)
+        (self.folder / "interrupted").write_text(self.interrupted)
+        (self.folder / "ended").write_text(str(self.ended_with))
+        for name, text in _PROGRAMS.items():
+            _executable(self.folder / name, text)
+        if not self.has_timeout:
+            _executable(self.folder / "timeout", "#!/bin/sh\nexit 127\n")
+        if self.tool is not None:
+            _executable(self.folder / self.tool, _TOOL)
+        given = {"BROKERS": self.brokers, "COMMAND_CONFIG": self.config, **self.variables}
         return {
             "PATH": f"{self.folder}:/usr/bin:/bin",
             "LC_ALL": "C.UTF-8",
@@ -169,7 +239,8 @@ class Executor:
                 calls.append([])
             else:
                 calls[-1].append(word)
-        return Sent(code, said, calls[:-1])
+        seconds = ([int(s) for s in (self.folder / name).read_text().split()] for name in ("deadlines", "pauses"))
+        return Sent(code, said, calls[:-1], *seconds)
 
 
 def script_of(*findings: rows.Row) -> str:

@@ -121,7 +121,7 @@ FIRST, SECOND, THIRD = TEXT.splitlines(keepends=True)
         pytest.param(TEXT + THIRD, id="a record twice"),
         pytest.param(SECOND + FIRST + THIRD, id="another order"),
         pytest.param(TEXT.replace(": ", ":", 1), id="another spelling"),
-        pytest.param(TEXT.replace('{"run_id"', '{"partition": 0, "run_id"', 1), id="a key twice"),
+        pytest.param(TEXT.replace('"run_id"', '"partition": 0, "run_id"', 1), id="a key twice"),
         pytest.param(TEXT.replace("\n", "\r\n"), id="other line ends"),
         pytest.param(TEXT.replace('"transaction_result": false', '"transaction_result": true', 1), id="a commit"),
         pytest.param(TEXT[:-10], id="cut"),

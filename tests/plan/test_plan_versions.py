@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -13,12 +13,13 @@ from txn_analysis.plan import plan_file, plan_versions
 from txn_analysis.plan.abort_plan import AbortRecord, abort_plan, fingerprinted
 from txn_analysis.plan.plan_file import read_plan
 from txn_analysis.plan.plan_versions import stored_record
-from txn_analysis.plan.renderings import ndjson
+from txn_analysis.plan.renderings import PLAN_SCHEMA_VERSION, ndjson
 from txn_analysis.settings import Settings
 
 PLAN = abort_plan(rows.judged(rows.finding()), Settings(), rows.AS_OF_MS)
 (RECORD,) = PLAN
 ROW = RECORD.model_dump()
+LINE = {"schema_version": PLAN_SCHEMA_VERSION} | ROW
 EARLIER = "was made by an earlier version, which did not say"
 NEWER = "was made by a newer version, which says"
 
@@ -29,11 +30,16 @@ class TomorrowsRecord(AbortRecord):
     rack: str
 
 
+class TomorrowsLine(TomorrowsRecord):
+    schema_version: Literal[2]
+
+
 @pytest.fixture
 def tomorrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """The program as it may be then."""
     monkeypatch.setattr(plan_versions, "AbortRecord", TomorrowsRecord)
     monkeypatch.setattr(plan_file, "AbortRecord", TomorrowsRecord)
+    monkeypatch.setattr(plan_file, "PlanLine", TomorrowsLine)
 
 
 def refusal(row: dict[str, Any]) -> str:
@@ -89,6 +95,16 @@ def test_file_of_a_newer_version_is_refused() -> None:
     assert file_refusal(text) == f"plan, line 1: {NEWER} rack: use that one, or audit again"
 
 
+def test_line_without_a_version_is_of_an_earlier_one() -> None:
+    assert file_refusal(json.dumps(ROW) + "\n") == f"plan, line 1: {EARLIER} schema_version: audit again"
+
+
+def test_line_of_another_version_is_refused_whatever_its_fields_are() -> None:
+    text = ndjson(PLAN).replace('"schema_version": 2', '"schema_version": 3')
+    expected = "plan, line 1: has schema_version 3, which this version does not read: audit again"
+    assert file_refusal(text) == expected
+
+
 def test_what_a_file_says_reaches_no_terminal_unescaped() -> None:
     found = file_refusal(json.dumps(ROW | {"\x1b[2J" + "x" * 500: 1}) + "\n")
     assert NEWER in found
@@ -98,7 +114,7 @@ def test_what_a_file_says_reaches_no_terminal_unescaped() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["{}", "[]", "7", "null", "a script", '{"markers": []}', json.dumps(ROW | {"producer_epoch": 70_000})],
+    ["{}", "[]", "7", "null", "a script", '{"markers": []}', json.dumps(LINE | {"producer_epoch": 70_000})],
     ids=["nothing", "list", "number", "null", "no JSON", "Kafka's request", "out of range"],
 )
 def test_other_files_are_no_records_of_a_plan(text: str) -> None:

@@ -52,7 +52,7 @@ def test_fields_of_the_request(api_version: int) -> None:
 
 def test_unknown_coordinator_epoch_is_left_out_and_named() -> None:
     document, left_out = write_txn_markers(
-        plan_of(rows.finding(coordinator_epoch_basis="unknown"), rows.live_finding())
+        plan_of(rows.finding(coordinator_epoch_basis="unknown"), rows.live_finding()), ended=["inventory-sync"]
     )
     assert [m["producerId"] for m in json.loads(document)["markers"]] == [3]
     assert len(left_out) == 1
@@ -67,6 +67,20 @@ def test_start_that_is_not_exact_is_left_out_and_named() -> None:
     assert "orders-2, producer id 987654321: its start is not exact" in left_out[0]
 
 
+def test_producer_that_may_write_again_is_left_out_until_somebody_says_that_it_is_ended() -> None:
+    """The request has no place for this condition, and an abort before it would destroy what the producer writes."""
+    plan = plan_of(rows.live_finding(), rows.finding())
+    document, left_out = write_txn_markers(plan)
+    assert [marker["producerId"] for marker in json.loads(document)["markers"]] == [987654321]
+    (line,) = left_out
+    assert line.startswith("left out: payments-0, producer id 3: its producer may write there again")
+    assert line.endswith("then say --ended inventory-sync")
+    assert write_txn_markers(plan, ended=["somebody-else"]) == (document, left_out)
+    document, left_out = write_txn_markers(plan, ended=["inventory-sync"])
+    assert [marker["producerId"] for marker in json.loads(document)["markers"]] == [3, 987654321]
+    assert left_out == []
+
+
 def test_empty_plan() -> None:
     assert write_txn_markers(()) == ('{\n  "markers": []\n}\n', [])
     assert ndjson(()) == ""
@@ -76,6 +90,8 @@ def test_ndjson_is_the_whole_plan_and_can_be_checked() -> None:
     plan = plan_of(rows.finding(transactional_id=EVIL), rows.live_finding())
     text = ndjson(plan)
     assert text.isascii()
-    read = [AbortRecord(**json.loads(line)) for line in text.splitlines()]
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [next(iter(line.items())) for line in lines] == [("schema_version", 2)] * 2
+    read = [AbortRecord(**{k: v for k, v in line.items() if k != "schema_version"}) for line in lines]
     assert tuple(read) == plan
     assert read[0].plan_fingerprint == plan_fingerprint(read)

@@ -63,7 +63,13 @@ class Parsed:
     rejects: list[Reject]
 
     def ids(self) -> list[str | None]:
-        return [row["transactional_id"] for row in self.rows]
+        """The ids of what was read; None for an undecodable record, whoever it is of."""
+        return [None if row["is_undecodable"] else row["transactional_id"] for row in self.rows]
+
+    @property
+    def whose_undecodable(self) -> list[str | None]:
+        """Of each undecodable record its id, as far as its key was read."""
+        return [row["transactional_id"] for row in self.rows if row["is_undecodable"]]
 
     @property
     def has_undecodable(self) -> bool:

@@ -66,6 +66,8 @@ def test_row_has_the_whole_record(parsed: Parsed) -> None:
         "last_update_ms": 1795,
         "start_ms": 1790,
         "client_transaction_version": None,
+        "may_list_more": None,
+        "may_name_more": None,
     }
 
 

@@ -78,6 +78,8 @@ def test_row_has_the_whole_record(version: tuple[int, int]) -> None:
         "last_update_ms": 1795,
         "start_ms": None,
         "client_transaction_version": None,
+        "may_list_more": None,
+        "may_name_more": None,
     }
 
 

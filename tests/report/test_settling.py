@@ -88,6 +88,23 @@ def test_a_state_that_is_all_there_may_be_vouched_for() -> None:
 
 
 @pytest.mark.parametrize(
+    ("part", "newer", "words"),
+    [
+        pytest.param({"undecodable": 2}, 0, "give the brokers' own files of them", id="undecodable"),
+        pytest.param({"undecodable": 2}, 9, "give the brokers' own files of them", id="undecodable-and-newer"),
+        pytest.param({"is_complete": True}, 9, "or audit with a txn-analysis that knows the fields", id="newer"),
+        pytest.param({"is_complete": False}, 9, "`--transaction-state-complete`, if ", id="newer-and-with-a-hole"),
+    ],
+)
+def test_what_was_not_read_is_settled_by_no_word(part: rows.Row, newer: int, words: str) -> None:
+    placed = [{"partition": 1, "is_seen": True, "is_complete": False} | part]
+    state = json.dumps({"expected": 2, "seen": 2, "missing": [], "partitions": placed, "newer": newer})
+    (remedy,) = settled(rows.inconclusive(), state=state)
+    assert words in remedy.text
+    assert ("--transaction-state-complete" in remedy.text) == ("--transaction-state-complete" in words)
+
+
+@pytest.mark.parametrize(
     ("finding", "run", "words"),
     [
         ({"rule": "evidence_broken"}, {}, "copy all files of orders-0 again"),

@@ -86,6 +86,14 @@ def test_only_rows_that_hold_a_wanted_value_in_each_column_are_given(warehouse: 
     assert sorted(found.to_pylist(), key=str) == [{"input_id": n, "ingest_id": "y'%"} for n in ("1", "3")]
 
 
+def test_of_a_table_without_partitions_all_rows_can_be_taken_away(warehouse: Warehouse) -> None:
+    warehouse.insert([row_of(INPUTS, cluster="east", input_id=n) for n in ("1", "2")], INPUTS, ())
+    warehouse.replace_rows([], INPUTS, cluster="west", capture="c")
+    assert len(warehouse.listed(INPUTS)) == 2
+    warehouse.replace_rows([], INPUTS, cluster="east")
+    assert warehouse.listed(INPUTS) == []
+
+
 def test_of_rows_that_are_alike_only_the_first_is_inserted(warehouse: Warehouse) -> None:
     same = (Alike(("input_id", "capture")),)
     first, other = row_of(INPUTS, input_id="1", path="first"), row_of(INPUTS, input_id="2")

@@ -72,6 +72,7 @@ class Mutator:
             self.state_partition_removed,
             self.snapshots_removed,
             self.segment_removed,
+            self.capture_forgotten,
             self.mixed,
             self.mixed,
         )
@@ -157,6 +158,18 @@ class Mutator:
         text = b"".join(sections[:gone] + sections[gone + 1 :])
         done = f"{name} without section {gone}"
         return given.but(capture, files | {name: text}, done, *_untrue([name], is_changed=True))
+
+    def capture_forgotten(self, given: Given) -> Given:
+        """One capture of several is taken out of the warehouse: gaps that it filled are open again."""
+        if len(given.captures) < 2:
+            return given
+        names = [*given.captures]
+        gone = self.source.choice(names)
+        # The moment that somebody gave was that of the newest one.
+        is_told = gone == names[-1]
+        settings = {name: value for name, value in given.settings.items() if not (is_told and name == "as_of_ms")}
+        kept = {name: files for name, files in given.captures.items() if name != gone}
+        return replace(given, captures=kept, settings=settings, done=(*given.done, f"capture {gone} forgotten"))
 
     # Captures are mixed.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from txn_analysis.spark.when_needed import started_once
 from txn_analysis.storage.errors import said_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.settings import Settings
@@ -44,4 +45,14 @@ def asked_run(settings: Settings, run_id: str | None) -> Iterator[RunTables]:
         # Not needed for --help.
         from txn_analysis.runs.run_tables import run_tables
 
-        yield run_tables(warehouse, settings.cluster, run_id)
+        tables = run_tables(warehouse, settings.cluster, run_id)
+        note_forgotten(tables.forgotten_captures)
+        yield tables
+
+
+def note_forgotten(captures: Sequence[str]) -> None:
+    """Says on stderr that captures behind a run are not in the warehouse any more."""
+    if captures:
+        from txn_analysis.report.headline import rests_on_forgotten
+
+        print(f"note: {rests_on_forgotten(captures)}", file=sys.stderr)

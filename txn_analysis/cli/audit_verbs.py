@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 from txn_analysis.cli.asking import stored
 from txn_analysis.cli.metrics import Prometheus, write_metrics
 from txn_analysis.cli.options import (
+    ENDING,
+    JUDGING,
+    READING,
     Format,
     PageFile,
     Paths,
@@ -50,10 +53,11 @@ def audit(
     html: PageFile = None,
     width: Width = None,
 ) -> int:
-    """Find the transactions that will never end in files copied off Kafka brokers.
+    """Find transactions that nobody will ever end.
 
-    Reads dumps of logs, snapshots, transaction indexes and __transaction_state, judges every open transaction, writes
-    findings and abort plan into the warehouse, and prints the report.
+    Reads what was copied off Kafka brokers (logs or dumps of them, snapshots, transaction indexes,
+    __transaction_state), judges every open transaction, writes findings and abort plan into the warehouse, and prints
+    the report.
 
     Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 something could not be read or done, 3 it could
     not be told (see --accept-inconclusive).
@@ -78,7 +82,7 @@ def audit(
 
 
 def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> int:  # noqa: A002 the flag's own name
-    """Fill the input tables of the warehouse from files, without judging."""
+    """Fill the input tables from files, without judging."""
     settings = request.settings()
     with spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
         from txn_analysis.pipeline.steps import ingest as run_ingest
@@ -101,7 +105,9 @@ def report(
     format: ReportFormatOption = ReportFormat.TEXT,  # noqa: A002 the flag's own name
     width: Width = None,
 ) -> int:
-    """Print the report of a run again; by default of the cluster's last one.
+    """Print the report of a run again.
+
+    By default of the cluster's last one.
 
     Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 there is no such run, 3 it could not be told (see
     --accept-inconclusive).
@@ -117,9 +123,17 @@ def report(
 
 def add_to(app: typer.Typer) -> None:
     """Adds these verbs to the command line."""
-    verb(app, "audit", "txn-analysis audit segments/ transaction-state/ --state-copied-last", judges=True)(audit)
-    verb(app, "ingest", "txn-analysis ingest --capture tonight 'broker-1/*.txt'", judges=True)(ingest)
-    verb(app, "report", "txn-analysis report --format html -o report.html")(report)
+    verb(
+        app,
+        "audit",
+        "txn-analysis audit segments/ transaction-state/ --state-copied-last",
+        reads_files=True,
+        uses=(*JUDGING, *ENDING),
+    )(audit)
+    verb(app, "ingest", "txn-analysis ingest --capture tonight 'broker-1/*.txt'", reads_files=True, uses=READING)(
+        ingest
+    )
+    verb(app, "report", "txn-analysis report --format html -o report.html", uses=ENDING)(report)
 
 
 def _input_bytes(paths: list[str], settings: Settings) -> int:

@@ -48,9 +48,10 @@ def explain(
     producer_id: ProducerIds = None,
     format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
-    """Show why an open transaction has its verdict: timeline, rules, cause, and what would change it.
+    """Show why an open transaction has its verdict.
 
-    Without a filter all open transactions of the run are explained, as long as there are not more than 20.
+    Its timeline, the rules, the cause, and what would change it. Without a filter all open transactions of the run are
+    explained, as long as there are not more than 20.
     """
     settings = request.settings()
     from txn_analysis.questions.filters import Filters, check_seen
@@ -81,10 +82,11 @@ def ended(
     limit: Limit = 1000,
     format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
-    """List ended transactions with the cause of their end: the client, a timeout, a fencing, an administrator.
+    """List ended transactions, and who or what ended them.
 
-    An abort of the coordinator looks to its client like any other (KAFKA-9803); the coordinator's records tell them
-    apart. Stale tells which transactions held records of an older one, which a commit published (KIP-890).
+    The client, a timeout, a fencing, or an administrator. An abort of the coordinator looks to its client like any
+    other (KAFKA-9803); the coordinator's records tell them apart. Stale tells which transactions held records of an
+    older one, which a commit published (KIP-890).
     """
     settings = request.settings()
     from txn_analysis.questions.filters import Filters, check_seen

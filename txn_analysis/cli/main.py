@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from txn_analysis import __version__
-from txn_analysis.cli import audit_verbs, explain_verbs, plan_verb, query_verbs, verify_verb
+from txn_analysis.cli import audit_verbs, capture_verbs, explain_verbs, plan_verb, query_verbs, shell_verbs, verify_verb
 
 app = typer.Typer(
     name="txn-analysis",
@@ -29,7 +28,7 @@ def txn_analysis(
     hangs, 1 something does, 2 something could not be read or done, 3 it could not be told, 130 interrupted.
     """
     if version:
-        print(f"txn-analysis {__version__}")
+        shell_verbs.version()
     elif context.invoked_subcommand is None:
         print(context.get_help())
     else:
@@ -37,5 +36,5 @@ def txn_analysis(
     raise typer.Exit
 
 
-for _verbs in (audit_verbs, query_verbs, explain_verbs, plan_verb, verify_verb):
+for _verbs in (audit_verbs, query_verbs, explain_verbs, plan_verb, verify_verb, capture_verbs, shell_verbs):
     _verbs.add_to(app)

@@ -14,9 +14,11 @@ from txn_analysis.kafka.tools import TOPIC_CONFIGS
 from txn_analysis.verdict import Verdict  # noqa: TC001 typer reads the annotations
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from txn_analysis.settings import Settings
 
-# Flags that decide how a run judges. Verbs that only read a finished run take them, and say that they change nothing.
+# Flags that decide how a run judges. A verb that they mean nothing to does not offer them, and says so if given one.
 JUDGING = (
     "as_of",
     "capture",
@@ -33,6 +35,23 @@ JUDGING = (
     "depth",
     "verify",
 )
+# Flags that decide with which code a verb ends, of those that answer whether anything hangs.
+ENDING = ("fail_on", "exit_zero", "accept_inconclusive")
+# Those of judging that reading files follows as well.
+READING = ("capture", "skip_unrecognised", "depth", "verify")
+
+GROUPS = {
+    "Input": ("cluster", "capture", "topic_config", "free_bytes", "skip_unrecognised", "depth", "verify"),
+    "What you assert": (
+        *("as_of", "transaction_max_timeout_ms", "transaction_state_partitions", "transaction_state_complete"),
+        *("state_copied_last", "no_records_lost", "max_clock_skew_ms", "transactional_id_expiration_ms"),
+    ),
+    "Output": ("format", "rendering", "html", "width", "prometheus", "output"),
+    "Exit code": ENDING,
+    "Running": ("warehouse", "config", "master", "quiet", "debug", "help"),
+}
+"""How `--help` sorts the options, by their names in Python; the options of a verb's own stand before them."""
+
 _WIDEST = 10_000  # columns: lines are filled up to it
 _NOT_SETTINGS = frozenset({"as_of", "config", "output", "debug", "quiet"})
 
@@ -218,6 +237,6 @@ class Request:
         flags: dict[str, object] = {n: v for n, v in values.items() if n not in _NOT_SETTINGS and v is not None}
         return load_settings(self.config, os.environ, flags | {"as_of_ms": self.as_of})
 
-    def judging_flags(self) -> list[str]:
-        """The given flags that only a new run could follow."""
-        return ["--" + name.replace("_", "-") for name in JUDGING if getattr(self, name) is not None]
+    def given(self, names: Iterable[str]) -> list[str]:
+        """Of some options the flags of those that are given."""
+        return ["--" + name.replace("_", "-") for name in names if getattr(self, name) is not None]

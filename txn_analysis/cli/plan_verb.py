@@ -20,30 +20,34 @@ from txn_analysis.kafka.number_bounds import INT32_MAX
 from txn_analysis.storage.wall_clock import now_ms
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from txn_analysis.plan.abort_plan import AbortRecord
     from txn_analysis.plan.plan_file import Part
     from txn_analysis.settings import Settings
+
+_DATA_FILES = frozenset({".json", ".ndjson"})
 
 
 class Rendering(StrEnum):
     """The forms of a plan."""
 
-    WRITE_TXN_MARKERS = "write-txn-markers"
-    NDJSON = "ndjson"
     COMMANDS = "commands"
+    NDJSON = "ndjson"
+    WRITE_TXN_MARKERS = "write-txn-markers"
 
 
 def abort_plan(
     request: Request,
     run_id: RunId = None,
     rendering: Annotated[
-        Rendering,
+        Rendering | None,
         typer.Option(
             "--rendering",
             "--format",
-            help="Kafka's request as JSON, one record a line, or a script that checks before it sends.",
+            help="A script that checks before it sends, one record a line, or Kafka's request as JSON. [commands]",
         ),
-    ] = Rendering.WRITE_TXN_MARKERS,
+    ] = None,
     api_version: Annotated[
         int,
         typer.Option(
@@ -60,6 +64,18 @@ def abort_plan(
         int | None,
         typer.Option("--max-records", metavar="N", min=1, max=INT32_MAX, help="Only the first N of what is left."),
     ] = None,
+    ended: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ended",
+            metavar="ID",
+            help="You stopped the producer of this transactional id and fenced it: write-txn-markers has its records; "
+            "may be repeated.",
+        ),
+    ] = None,
+    expired: Annotated[
+        bool, typer.Option("--expired", help="Print a plan that is too old to be executed, to look at it.")
+    ] = False,
     yes_many: Annotated[
         bool, typer.Option("--yes-many", help="Print a plan for more partitions than plan_max_partitions (100).")
     ] = False,
@@ -76,14 +92,15 @@ def abort_plan(
         bool, typer.Option("--schema", help="Print the JSON schema of a line of ndjson instead.")
     ] = False,
 ) -> int:
-    """Print the abort markers that a run recommends. Nothing is sent anywhere.
+    """Print the script that ends what hangs; send nothing.
 
     Only hanging transactions are in it. A marker for a transaction that still lives loses acknowledged data silently:
-    the script of `--format commands` checks the time and the brokers before each abort, and refuses what does not hold.
-    Who sends the other two forms must honour `not_before_ms`, `not_after_ms` and `precondition` of each record
-    (ndjson). docs/runbook.md says how to go about it.
+    the script checks the time and the brokers before each abort, and refuses what does not hold. Who sends the other
+    two forms must honour `not_before_ms`, `not_after_ms` and `precondition` of each record (ndjson); the request for
+    `write-txn-markers` leaves out what needs its producer ended (see --ended). docs/runbook.md says how to go about it.
 
-    Exit code: 0 also where there is something to abort, 2 there is no such run, or FILE is refused.
+    Exit code: 0 also where there is something to abort, 2 there is no such run, its plan has expired, or FILE is
+    refused.
     """
     from txn_analysis.plan import plan_file
 
@@ -91,6 +108,7 @@ def abort_plan(
         emit(json.dumps(plan_file.record_schema(), indent=2) + "\n", request.output)
         return 0
     part = plan_file.Part(tuple(topic or ()), tuple(partition or ()), tuple(transactional_id or ()), max_records)
+    form = _form(rendering, request.output, ended or ())
     settings = request.settings()
     if check is not None:
         if part != plan_file.Part():
@@ -100,15 +118,38 @@ def abort_plan(
     records = _wanted(_records(settings, run_id, part), part)
     if not yes_many:
         plan_file.check_size(records, settings.plan_max_partitions)
-    for line in (*plan_file.expired(records, now_ms()), *plan_file.producers_to_end(records)):
+    plan_file.check_ended(records, ended or ())
+    printed_ms = now_ms()
+    if not expired:
+        plan_file.check_printed(records, printed_ms)
+    for line in (*plan_file.expired(records, printed_ms), *plan_file.producers_to_end(records)):
         print(f"note: {line}", file=sys.stderr)
-    emit(_rendered(records, rendering, api_version), request.output)
+    emit(_rendered(records, form, api_version, ended or ()), request.output)
     return 0
 
 
 def add_to(app: typer.Typer) -> None:
     """Adds this verb to the command line."""
     verb(app, "abort-plan", "txn-analysis abort-plan --format commands -o plan.sh")(abort_plan)
+
+
+def _form(rendering: Rendering | None, output: str | None, ended: Sequence[str]) -> Rendering:
+    """The wanted form: the script where none is named, but never under the name of a file of data.
+
+    Raises:
+        AuditError: the file is named like data, or an option belongs to another form.
+    """
+    if rendering is None and output is not None and Path(output).suffix.lower() in _DATA_FILES:
+        raise AuditError(
+            f"-o {output}: the plan is a shell script unless --format says otherwise: give --format ndjson (a record a "
+            "line), --format write-txn-markers (Kafka's request), or a file such as plan.sh"
+        )
+    form = rendering or Rendering.COMMANDS
+    if ended and form is not Rendering.WRITE_TXN_MARKERS:
+        raise AuditError(
+            "--ended belongs to --format write-txn-markers; the script takes it when it is run: sh plan.sh --ended ID"
+        )
+    return form
 
 
 def _wanted(records: list[AbortRecord], part: Part) -> list[AbortRecord]:
@@ -142,13 +183,16 @@ def _records(settings: Settings, run_id: str | None, part: Part) -> list[AbortRe
     with asked_run(settings, run_id) as tables:
         # Not needed for --help.
         from txn_analysis.questions import filters as asked
+        from txn_analysis.report.headline import rests_on_forgotten
 
+        if tables.forgotten_captures:
+            raise AuditError(f"no plan of it is printed: {rests_on_forgotten(tables.forgotten_captures)}")
         asked.check_seen(tables, asked.Filters(part.topics, part.partitions))
         asked.check_ids_seen(tables, part.transactional_ids)
         return tables.abort_plan()
 
 
-def _rendered(records: list[AbortRecord], rendering: Rendering, api_version: int) -> str:
+def _rendered(records: list[AbortRecord], rendering: Rendering, api_version: int, ended: Sequence[str]) -> str:
     # Not needed for --help.
     from txn_analysis.plan.renderings import ndjson, write_txn_markers
     from txn_analysis.plan.script import commands
@@ -157,7 +201,7 @@ def _rendered(records: list[AbortRecord], rendering: Rendering, api_version: int
         return ndjson(records)
     if rendering is Rendering.COMMANDS:
         return commands(records)
-    document, left_out = write_txn_markers(records, api_version)
+    document, left_out = write_txn_markers(records, api_version, ended)
     for line in left_out:
         print(line, file=sys.stderr)
     return document

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from txn_analysis.cli.asking import asked_run
-from txn_analysis.cli.options import Request, RowFormat, RowFormatOption, RunId
+from txn_analysis.cli.options import ENDING, Request, RowFormat, RowFormatOption, RunId
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.page import run_options
 from txn_analysis.cli.verbs import exit_code, verb
@@ -98,10 +98,11 @@ def find_hanging(
     ] = None,
     format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
-    """List the hanging transactions of a run, in the columns of kafka-transactions.sh.
+    """List the hanging transactions of a run.
 
-    CoordinatorEpoch is -1 where no marker was seen, as the tool prints it, and also where it is unknown. Duration(min)
-    is the time since the last write. TransactionalId and Rule are added.
+    The columns are those of kafka-transactions.sh. CoordinatorEpoch is -1 where no marker was seen, as the tool prints
+    it, and also where it is unknown. Duration(min) is the time since the last write. TransactionalId and Rule are
+    added.
 
     Exit code: 0 nothing is listed, 1 something is (or is at or above --fail-on), 2 there is no such run, topic or the
     like, 3 it could not be told of something that is asked about (see --accept-inconclusive).
@@ -151,11 +152,11 @@ def list_(
     broker: Broker = None,
     format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
-    """List the transactional ids with their coordinator's last word on them.
+    """List transactional ids and their last known state.
 
-    Coordinator is the partition of __transaction_state whose leader coordinates the id: the files do not say which
-    broker that was. --duration-filter counts up to the moment of the copy, and keeps only running transactions whose
-    start is known.
+    It is their coordinator's last word on them. Coordinator is the partition of __transaction_state whose leader
+    coordinates the id: the files do not say which broker that was. --duration-filter counts up to the moment of the
+    copy, and keeps only running transactions whose start is known.
     """
     settings = request.settings()
     _refuse_broker(broker)
@@ -178,7 +179,7 @@ def describe(
     run_id: RunId = None,
     format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
-    """Show what the coordinator last recorded for a transactional id.
+    """Show the coordinator's last record of an id.
 
     CoordinatorId is the partition of __transaction_state that holds the id. The duration is up to the moment of the
     copy; it and the start are None while no transaction is running, and where the dump does not print the start.
@@ -202,7 +203,10 @@ def describe_producers(
     broker: Broker = None,
     format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
-    """Show the producers of one partition as its broker would, at the end of the files."""
+    """Show the producers of one partition.
+
+    As its broker would, at the end of the files.
+    """
     settings = request.settings()
     _refuse_broker(broker)
     if len(topic) + len(partition) > 2:
@@ -220,7 +224,7 @@ def describe_producers(
 
 def add_to(app: typer.Typer) -> None:
     """Adds these verbs to the command line."""
-    verb(app, "find-hanging", "txn-analysis find-hanging --topic orders")(find_hanging)
+    verb(app, "find-hanging", "txn-analysis find-hanging --topic orders", uses=ENDING)(find_hanging)
     verb(app, "list", "txn-analysis list --state Ongoing --duration-filter 60000")(list_)
     verb(app, "describe", "txn-analysis describe --transactional-id billing-worker-17")(describe)
     verb(app, "describe-producers", "txn-analysis describe-producers --topic orders --partition 0")(describe_producers)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.cli.asking import stored
+from txn_analysis.cli.asking import note_forgotten, stored
 from txn_analysis.cli.options import Request, RowFormat, RowFormatOption, RunId
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.query_verbs import as_printed
@@ -35,11 +35,12 @@ def verify(
     ] = False,
     format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
 ) -> int:
-    """Say what became of recommended aborts, after the logs were copied and audited again.
+    """Say what became of the aborts that were recommended.
 
-    repaired: an abort marker ended the transaction, and not the coordinator's. ended_by_coordinator: the coordinator's
-    marker did. still_hanging: the log goes on without one. not_covered: the capture does not show it. LsoBefore and
-    LsoAfter are the partition's last stable offset in the run that recommended it, and in this one.
+    The logs were copied and audited again. repaired: an abort marker ended the transaction, and not the coordinator's.
+    ended_by_coordinator: the coordinator's marker did. still_hanging: the log goes on without one. not_covered: the
+    capture does not show it. LsoBefore and LsoAfter are the partition's last stable offset in the run that recommended
+    it, and in this one.
 
     Exit code: 0 nothing is left to do, 1 something still hangs or is not covered, 2 there is no such run, 3 aborts are
     recommended and no later capture tells what became of them (see --accept-inconclusive).
@@ -50,6 +51,7 @@ def verify(
         from txn_analysis.questions.repair_answers import history_answer, in_words, verify_answer, what_is_open
 
         known = repairs.nights(warehouse, settings.cluster, run_id)
+        note_forgotten(known.forgotten_captures)
         outcomes: list[Repaired]
         answer: Answer
         if history:
@@ -74,4 +76,4 @@ def _outcome(outcomes: list[Repaired], *, is_any_open: bool) -> Outcome:
 
 def add_to(app: typer.Typer) -> None:
     """Adds this verb to the command line."""
-    verb(app, "verify", "txn-analysis verify --history")(verify)
+    verb(app, "verify", "txn-analysis verify --history", uses=("exit_zero", "accept_inconclusive"))(verify)

@@ -78,7 +78,8 @@ class StateChain(NamedTuple):
     where exports alone speak: what came before the first record of an id is not in them. `rises` are all changes of
     the leader, `lost_tails` those at which records of the old leader can be lost, as no hole touches them.
     `leader_epoch` is the largest. `orphan_ms` is when the newest Complete record whose Prepare is not there was written
-    at the latest. `topics` are those that its transactions list. `largest_producer_id` is that of all records.
+    at the latest. `topics` are those that its transactions list, `largest_producer_id` is that of all records.
+    `may_name_more`: fields of a newer Kafka in its records can hold further producer ids.
     """
 
     last_moment_ms: int | None = None
@@ -92,6 +93,7 @@ class StateChain(NamedTuple):
     orphan_ms: int | None = None
     topics: frozenset[str] = frozenset()
     largest_producer_id: int | None = None
+    may_name_more: bool = False
 
 
 NO_RECORDS = StateChain()
@@ -110,6 +112,9 @@ class StateRows:
             that is not after `as_of_ms`.
         topics: those that its transactions list.
         largest_producer_id: of all that its records name.
+        undecoded: first and last offset of the batches of earlier captures that hold a record which could not be
+            decoded, and that record's own: they fill no hole, unless another copy has it.
+        may_name_more: fields of a newer Kafka in some of them can hold further producer ids.
     """
 
     as_of_ms: int | None = None
@@ -120,6 +125,8 @@ class StateRows:
     export_until_as_of_ms: int | None = None
     topics: set[str] = field(default_factory=set)
     largest_producer_id: int | None = None
+    undecoded: set[tuple[int, int, int | None]] = field(default_factory=set)
+    may_name_more: bool = False
 
     def add(self, row: StateRow, order: tuple[Any, ...]) -> None:
         """Take in a record with its place in the history of its id.
@@ -140,14 +147,29 @@ class StateRows:
         self.topics.update([topic for topic, _ in row.topic_partitions])
         named = (self.largest_producer_id, *row.producer_ids)
         self.largest_producer_id = max([producer_id for producer_id in named if producer_id is not None], default=None)
-        if row.transactional_id is not None:
+        self.may_name_more |= bool(row.may_name_more)
+        if row.is_undecodable:
+            self._add_undecoded(row)
+        elif row.transactional_id is not None:
             at = row.recorded_ms, row.last_update_ms, row.offset, row.leader_epoch
             is_new = row.state == EMPTY and row.producer_epoch == 0 and row.previous_producer_id is None
             self.steps.add(StateStep(row.transactional_id, order, row.state, *at, is_of_a_new_id=is_new))
 
+    def _add_undecoded(self, row: StateRow) -> None:
+        base, last = row.batch_base_offset, row.batch_last_offset
+        reach = (row.offset, row.offset) if base is None or last is None else (base, last)
+        if row.capture_rank and reach[0] is not None and reach[1] is not None:
+            self.undecoded.add((reach[0], reach[1], row.offset))
+
+    def _filling(self) -> set[StateBatch]:
+        """The batches that show what was recorded, or that the judged capture holds."""
+        decoded = {step.offset for step in self.steps} if self.undecoded else set()
+        lost = {(base, last) for base, last, offset in self.undecoded if offset is None or offset not in decoded}
+        return {b for b in self.batches if b in self.own or (b.base_offset, b.last_offset) not in lost}
+
     def chain(self) -> StateChain:
         """What they say of themselves."""
-        ordered = sorted(self.batches, key=_by_offset)
+        ordered = sorted(self._filling() if self.undecoded else self.batches, key=_by_offset)
         until_as_of = (batch for batch in self.own if not is_before(self.as_of_ms, batch.recorded_ms))
         tails = _Tails.of(ordered)
         first_ms = min([b.recorded_ms for b in ordered if b.recorded_ms is not None], default=None)
@@ -163,6 +185,7 @@ class StateRows:
             orphan_ms=_orphan_ms(self.steps, tails),
             topics=frozenset(self.topics),
             largest_producer_id=self.largest_producer_id,
+            may_name_more=self.may_name_more,
         )
 
 

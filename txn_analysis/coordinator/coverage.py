@@ -13,7 +13,7 @@ from txn_analysis.coordinator.partition_count import MOST_PARTITIONS, StateCount
 from txn_analysis.kafka.log_problems import HOLES
 from txn_analysis.kafka.state_partition import java_hash, state_partition
 from txn_analysis.kafka.topics import STATE_TOPIC
-from txn_analysis.logic import latest
+from txn_analysis.logic import UNBOUNDED_MS, latest
 from txn_analysis.text.words import ranges
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MISPLACED = "transactional ids lie in partitions that their hash does not give among {}"
 MOST_MISPLACED_IDS = 3
+_OTHER_PRODUCERS = "records may name further producer ids, in fields that were not printed or are of a newer Kafka"
 _ID_WIDTH = 80  # an id may have 32,767 bytes, and stands in the words of every finding that it makes undecidable
 
 
@@ -34,6 +35,8 @@ class StateSection:
     `misplaced_count` counts records whose id belongs to another partition by Kafka's hash; `misplaced_ids` are the
     first few of these ids. `end_offset` is the offset after its last batch, which compaction may have left without a
     record. `last_ms` is the moment of the record at `last_offset`; `log_dir` the log directory that holds the file.
+    `keyless_count` counts the undecodable records whose key could not be read either, `newer_count` those that
+    have fields of a newer Kafka.
     """
 
     state_partition: int
@@ -47,6 +50,8 @@ class StateSection:
     last_ms: int | None = None
     end_offset: int | None = None
     log_dir: str | None = None
+    keyless_count: int = 0
+    newer_count: int = 0
 
 
 class Hole(NamedTuple):
@@ -78,7 +83,8 @@ class PartitionCoverage:
 class StateCoverage:
     """What a run tells of the state, in sum and by partition; `problems` is whatever makes an answer doubtful.
 
-    Partitions of which nothing is known are not among `partitions`, but in `missing`.
+    Partitions of which nothing is known are not among `partitions`, but in `missing`. `newer` counts records that have
+    fields of a newer Kafka.
     """
 
     expected: int
@@ -87,6 +93,7 @@ class StateCoverage:
     missing: tuple[int, ...]
     problems: tuple[str, ...]
     partitions: tuple[PartitionCoverage, ...]
+    newer: int = 0
 
     def plain(self) -> dict[str, object]:
         """The coverage as JSON knows it: the column `state_coverage` of `runs`."""
@@ -100,7 +107,8 @@ class StatePartition:
     `is_console` says that only a console export speaks for it. `chain` is what its records say of themselves.
     `log_dir_end_ms` is the newest last moment of any partition of the state in the log directories that hold it: an id
     that is stuck writes nothing more into its own partition. `holes` are waived by --transaction-state-complete,
-    `problems` never.
+    `problems` never. Of the `undecodable_count` records that could not be decoded, `keyless_count` may be of any id,
+    and hide the newest record of each.
     """
 
     state_partition: int
@@ -111,6 +119,8 @@ class StatePartition:
     problems: list[str] = field(default_factory=list)
     holes: list[Hole] = field(default_factory=list)
     undecodable_count: int = 0
+    keyless_count: int = 0
+    newer_count: int = 0
     misplaced_ids: tuple[str, ...] = ()
 
     @property
@@ -174,7 +184,8 @@ class StateEvidence:
         """
         places: dict[str, list[int]] = {}
         for partition in self.partitions:
-            for reason in partition.reasons(holes_waived=holes_waived):
+            newer = [_OTHER_PRODUCERS] if partition.chain.may_name_more else []
+            for reason in [*partition.reasons(holes_waived=holes_waived), *newer]:
                 places.setdefault(reason, []).append(partition.state_partition)
         return [f"{self._named(numbers)}: {reason}" for reason, numbers in places.items()]
 
@@ -211,6 +222,7 @@ class StateEvidence:
             missing=tuple(p.state_partition for p in self.partitions if not p.is_seen),
             problems=(*self.fit.misfits, *self.gaps(holes_waived=holes_waived)),
             partitions=tuple(p.coverage(holes_waived=holes_waived) for p in told),
+            newer=sum(p.newer_count for p in self.partitions),
         )
 
     def partition(self, number: int | None) -> StatePartition | None:
@@ -242,7 +254,9 @@ def state_evidence_of(
     }
     partitions = state_coverage(count.used, sections, problems, console)
     for partition in partitions:
-        partition.chain = chains.get(partition.state_partition, partition.chain)
+        chain = chains.get(partition.state_partition, partition.chain)
+        # What could not be decoded may be anything, and later than everything.
+        partition.chain = chain._replace(gap_end_ms=UNBOUNDED_MS) if partition.undecodable_count else chain
     return StateEvidence(partitions, count)
 
 
@@ -313,6 +327,8 @@ def _such_as(ids: tuple[str, ...], count: int) -> str:
 
 def _add_undecodable(partition: StatePartition, section: StateSection) -> None:
     partition.undecodable_count += section.undecodable_count
+    partition.keyless_count += section.keyless_count
+    partition.newer_count += section.newer_count
     if section.undecodable_count:
         partition.problems.append(f"{section.undecodable_count} records could not be decoded")
 

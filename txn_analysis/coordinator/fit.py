@@ -119,10 +119,17 @@ def _earlier(one: Witness | None, other: Witness | None) -> Witness | None:
 
 @dataclass(frozen=True)
 class Fit:
-    """Whether the state fits the logs: why it does not for anything, whatever the markers say; and what they say."""
+    """Whether the state fits the logs.
+
+    Attributes:
+        unfit: why it does not for anything, whatever the markers say, in words.
+        sums: what the markers say.
+        in_any_case: those of `unfit` that nothing which could not be decoded would explain.
+    """
 
     unfit: tuple[str, ...] = ()
     sums: MarkerSums = MarkerSums()
+    in_any_case: tuple[str, ...] = ()
 
     @property
     def misfits(self) -> tuple[str, ...]:
@@ -169,5 +176,5 @@ def fit_of(sums: MarkerSums, *, misplaced: str | None, is_foreign: bool, cluster
         cluster_ids: every `cluster.id` that a log directory states in its `meta.properties`.
     """
     several = f"the files are of several clusters: cluster.id {' and '.join(sorted(cluster_ids))}"
-    told = ((misplaced is not None, misplaced), (is_foreign, FOREIGN), (len(cluster_ids) > 1, several))
-    return Fit(tuple([words for holds, words in told if holds and words]), sums)
+    in_any_case = (*([] if misplaced is None else [misplaced]), *([several] if len(cluster_ids) > 1 else []))
+    return Fit((*in_any_case, *([FOREIGN] if is_foreign else [])), sums, in_any_case)

@@ -30,15 +30,33 @@ def by_id(records: Iterable[StateRecord]) -> dict[str, History]:
 
 
 def in_order(records: Iterable[StateRecord]) -> History:
-    """The records of one id, oldest first and each once: several captures and copies may hold the same one."""
+    """The records of one id that could be decoded, oldest first and each once: copies and captures may repeat them.
+
+    Where another one that could not may be later than the last of them, that one is hidden: it is not the newest.
+    """
     by_order: dict[tuple[Any, ...], History] = {}
+    lost: History = []
     for record in records:
+        if record.is_undecodable:
+            lost.append(record)
+            continue
         same_place = by_order.setdefault(record.order, [])
         if record not in same_place:
             same_place.append(record)
     # Copies that differ are broken evidence: none is lost, and which one comes last is never left to chance.
     alike = (by_order[order] for order in sorted(by_order))
-    return [record for same in alike for record in (same if len(same) == 1 else sorted(same, key=repr))]
+    history = [record for same in alike for record in (same if len(same) == 1 else sorted(same, key=repr))]
+    if history and any(_may_be_later(record, history[-1]) for record in lost):
+        history[-1] = history[-1]._replace(is_hidden=True)
+    return history
+
+
+def _may_be_later(lost: StateRecord, last: StateRecord) -> bool:
+    """A record that could not be decoded may be later than the last one that could.
+
+    Its offset says so. An export has none, and does not say when a record was appended.
+    """
+    return lost.recorded_ms is None or lost.order > last.order
 
 
 def ongoing_before(history: Sequence[StateRecord], index: int) -> Sequence[StateRecord]:

@@ -300,7 +300,8 @@ def _partitions(histories: Iterable[Sequence[StateRecord]]) -> list[int]:
 def _is_kept(history: Sequence[StateRecord], marker_ms: int, state: StateAtHand, *, if_nothing_was_lost: bool) -> bool:
     """What led to a marker of an id is all there."""
     home = history[-1].state_partition
-    if home in state.exports:
+    if home is not None and home in state.exports:
         began_ms = None if history[0].is_of_a_new_id else written_by_ms(history)[0]
-        return state.is_export_complete and (began_ms is None or began_ms < marker_ms - DECIDED_WITHIN_MS)
+        is_since = began_ms is None or began_ms < marker_ms - DECIDED_WITHIN_MS
+        return state.is_export_complete and is_since and state.chains[home].gap_end_ms is None
     return home is not None and state.is_whole_around(home, marker_ms, if_nothing_was_lost=if_nothing_was_lost)

@@ -35,6 +35,7 @@ class SectionRecord(NamedTuple):
     recorded_ms: int | None
     is_undecodable: bool
     transactional_id: str | None
+    may_list_more: bool | None = None
 
     @property
     def is_misplaced(self) -> bool:
@@ -52,6 +53,8 @@ class SectionSum(NamedTuple):
     misplaced_count: int = 0
     misplaced_ids: tuple[str, ...] = ()
     last_ms: int | None = None
+    keyless_count: int = 0
+    newer_count: int = 0
 
     def plus(self, other: SectionSum) -> SectionSum:
         """The sum of both."""
@@ -66,6 +69,8 @@ class SectionSum(NamedTuple):
             self.misplaced_count + other.misplaced_count,
             tuple(ids[:MOST_MISPLACED_IDS]),
             last.last_ms,
+            self.keyless_count + other.keyless_count,
+            self.newer_count + other.newer_count,
         )
 
 
@@ -127,11 +132,25 @@ def _file_sum(records: list[SectionRecord]) -> SectionSum:
         len(misplaced),
         tuple(sorted({name for name in misplaced if name is not None})[:MOST_MISPLACED_IDS]),
         last_ms,
+        _keyless_count(records),
+        _newer_count(records),
     )
 
 
 def _console_sum(records: list[SectionRecord]) -> SectionSum:
-    return SectionSum(undecodable_count=sum(r.is_undecodable for r in records))
+    return SectionSum(
+        undecodable_count=sum(r.is_undecodable for r in records),
+        keyless_count=_keyless_count(records),
+        newer_count=_newer_count(records),
+    )
+
+
+def _keyless_count(records: Iterable[SectionRecord]) -> int:
+    return sum(r.is_undecodable and r.transactional_id is None for r in records)
+
+
+def _newer_count(records: Iterable[SectionRecord]) -> int:
+    return sum(r.may_list_more is not None for r in records)
 
 
 def sections_of(sums: Sums, files: Iterable[StateFile]) -> list[StateSection]:
@@ -150,9 +169,10 @@ def sections_of(sums: Sums, files: Iterable[StateFile]) -> list[StateSection]:
 
 def console_sections(console: Mapping[int | None, SectionSum]) -> dict[int, StateSection]:
     """What a console export of the judged capture holds, by the partition that each id hashes to."""
-    lost = console.get(None, SectionSum()).undecodable_count
+    # Those whose key could not be read may be of any partition.
+    lost = console.get(None, SectionSum())
     return {
-        number: StateSection(number, 0, None, None, None, part.undecodable_count + lost, misplaced_count=0)
+        number: StateSection(state_partition=number, file_base_offset=0, **part.plus(lost)._asdict())
         for number, part in console.items()
         if number is not None
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from txn_analysis.logic import is_before, minus, more, plus, proven
+from txn_analysis.logic import is_before, latest, minus, more, plus, proven
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,7 +47,8 @@ class StateAtHand:
     def is_whole_around(self, partition: int, marker_ms: int, *, if_nothing_was_lost: bool = False) -> bool:
         """Nothing that led to a marker can be gone from a partition, by compaction or with an old leader's tail."""
         chain = self.chains[partition]
-        gap_end_ms = chain.export_gap_ms if partition in self.exports else chain.gap_end_ms
+        export_gap_ms = chain.export_gap_ms if partition in self.exports else None
+        gap_end_ms = latest(chain.gap_end_ms, export_gap_ms)
         has_gap = gap_end_ms is not None and gap_end_ms >= marker_ms - DECIDED_WITHIN_MS
         return not has_gap and (if_nothing_was_lost or not self.may_be_cut(partition, marker_ms))
 

@@ -70,11 +70,16 @@ class StateRecords:
         return found
 
     def in_order(self) -> dict[str, list[StateRow]]:
-        """By transactional id its records in order; copies and captures hold the same record, which is here once."""
+        """By transactional id its records in order; copies and captures hold the same record, which is here once.
+
+        Those are among them that could not be decoded, where no copy could be.
+        """
         found: defaultdict[str, dict[tuple[Any, ...], StateRow]] = defaultdict(dict)
         for row in self.rows:
             if row.transactional_id is not None:
-                found[row.transactional_id][self._place(row)[1]] = row
+                own, order = found[row.transactional_id], self._place(row)[1]
+                if not row.is_undecodable or order not in own:
+                    own[order] = row
         return {name: [own[order] for order in sorted(own)] for name, own in found.items()}
 
     def state_rows(self) -> dict[int, StateRows]:
@@ -103,6 +108,7 @@ class StateRecords:
                 row.recorded_ms,
                 row.is_undecodable,
                 row.transactional_id,
+                row.may_list_more,
             )
 
     @cached_property

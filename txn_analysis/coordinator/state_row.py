@@ -48,6 +48,8 @@ class StateRow(NamedTuple):
     last_update_ms: int | None
     start_ms: int | None
     client_transaction_version: int | None
+    may_list_more: bool | None
+    may_name_more: bool | None
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> StateRow:
@@ -88,6 +90,9 @@ class StateRow(NamedTuple):
             recorded_ms=self.recorded_ms,
             start_ms=self.start_ms,
             client_transaction_version=self.client_transaction_version,
+            is_undecodable=bool(self.is_undecodable),
+            may_list_more=self.may_list_more,
+            may_name_more=self.may_name_more,
             order=order,
         )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from txn_analysis.coordinator.decisions import WithoutMarker, decisions_of, left_over, that_matter
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
     from txn_analysis.coordinator.end_markers import EndMarker
     from txn_analysis.kafka.transactions import OpenTransaction, StateRecord, TopicPartition
+    from txn_analysis.logic import Truth
 
 Markers = Mapping[tuple["TopicPartition", int], Sequence["EndMarker"]]
 """End markers by partition and producer id, as `OpenTransaction.key`."""
 Views = dict[tuple["TopicPartition", int], "CoordinatorView"]
 """By `OpenTransaction.key`; without those whose producer id no transactional id has, or had."""
+_LISTED: tuple[Truth, ...] = (False, None, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,9 @@ class CoordinatorView:
         timeout_ms: of its transactions.
         txn_epoch: the producer epoch at which its current transaction runs, if that is under the open data's producer
             id; None where compaction has removed what would tell.
-        is_listed: its current transaction contains the partition and runs under the producer id.
+        is_listed: its current transaction contains the partition and runs under the producer id; None where its newest
+            record is hidden, or has fields of a newer Kafka that may say so.
+        is_newest_hidden: a later record of it could not be decoded.
         runs_under_producer_id: its last record stands for the producer id.
         is_producer_live: it has a transaction in progress under the producer id.
         producer_may_return: the producer id is its current one, and it is not removed, so that its client may add the
@@ -65,7 +69,7 @@ class CoordinatorView:
     update_ms: int | None
     timeout_ms: int | None
     txn_epoch: int | None
-    is_listed: bool
+    is_listed: Truth
     runs_under_producer_id: bool
     is_producer_live: bool
     producer_may_return: bool
@@ -75,6 +79,11 @@ class CoordinatorView:
     export_gap_ms: int | None
     without_marker: WithoutMarker
     origins: Origins
+    is_newest_hidden: bool = False
+
+    def as_hidden(self) -> CoordinatorView:
+        """The same, where a later record of it could not be decoded: what is known of it proves nothing of now."""
+        return replace(self, is_listed=None, state_epoch=None, is_newest_hidden=True)
 
 
 def view_of(
@@ -89,7 +98,8 @@ def view_of(
     runs_under_it = not last.is_tombstone and last.names(producer_id)
     unserved = left_over(decisions_of(history, where, producer_id), markers, max_clock_skew_ms)
     written_ms = written_by_ms(history)
-    return CoordinatorView(
+    is_listed = not last.is_tombstone and last.lists(where, producer_id)
+    view = CoordinatorView(
         transactional_id=last.transactional_id,
         state_partition=last.state_partition,
         state=TOMBSTONE if last.is_tombstone else last.state,
@@ -99,7 +109,7 @@ def view_of(
         update_ms=last.last_update_ms,
         timeout_ms=last.timeout_ms,
         txn_epoch=txn_epoch if runs_under_it else None,
-        is_listed=not last.is_tombstone and last.lists(where, producer_id),
+        is_listed=None if not is_listed and last.may_list(producer_id) else is_listed,
         runs_under_producer_id=runs_under_it,
         is_producer_live=runs_under_it and last.state in LIVE,
         producer_may_return=not last.is_tombstone and last.producer_id == producer_id,
@@ -110,6 +120,7 @@ def view_of(
         without_marker=that_matter(unserved, opened.first_appended_after_ms, max_clock_skew_ms),
         origins=origins_of(history, opened, max_clock_skew_ms),
     )
+    return view.as_hidden() if last.is_hidden else view
 
 
 def views_of(
@@ -137,6 +148,6 @@ def views_of(
 def best_of(views: Iterable[CoordinatorView]) -> CoordinatorView:
     """Of what several ids say of one open transaction, what counts.
 
-    The id whose newest record lists the partition, then the one that changed last.
+    The id whose newest record lists the partition, or may, then the one that changed last.
     """
-    return max(views, key=lambda v: (v.is_listed, v.changed_ms or 0, v.transactional_id))
+    return max(views, key=lambda v: (_LISTED.index(v.is_listed), v.changed_ms or 0, v.transactional_id))

@@ -95,6 +95,7 @@ def facts_of(
         state_leader_epoch: leader epoch of the partition of the state that decides, as far as that was read.
         untrue: names of the assurances that the files disprove.
     """
+    coordinator = _as_far_as_decoded(coordinator, state)
     case = Case(opened, partition, coordinator, state, settings, moments)
     hidden = hidden_in(case)
     reach = _state_reach(case, state_leader_epoch)
@@ -111,6 +112,14 @@ def facts_of(
         expired_before_ms=minus(moments.reach_ms, settings.transactional_id_expiration_ms),
         untrue=untrue,
     )
+
+
+def _as_far_as_decoded(known: CoordinatorView | None, state: StateEvidence) -> CoordinatorView | None:
+    """What the coordinator knows, beside records in the id's partition of the state that may be of any id."""
+    holder = None if known is None else state.partition(known.state_partition)
+    if known is None or holder is None or not holder.keyless_count:
+        return known
+    return known.as_hidden()
 
 
 def _lateness(opened: OpenTransaction, settings: Settings, as_of_ms: int | None) -> Lateness:
@@ -134,7 +143,7 @@ def _against_transaction(
         return AgainstTransaction(
             is_older_by_clock=False, is_older_by_epoch=False, is_update_overdue=False, is_transaction_overdue=False
         )
-    is_ongoing = known.is_listed and known.state == ONGOING
+    is_ongoing = known.is_listed is True and known.state == ONGOING
     first_before_ms = plus(opened.first_appended_before_ms, settings.max_clock_skew_ms)
     unmoved_ms = minus(state_end_ms, known.update_ms)
     ends_ms = plus(plus(known.start_ms, known.timeout_ms), LATE_TRANSACTION_BUFFER_MS)
@@ -159,7 +168,7 @@ def _state_reach(case: Case, leader_epoch: int | None) -> StateReach:
         is_unbounded=must_reach and before_ms is None,
         is_behind=must_reach and is_behind,
         is_epoch_ahead=known is not None and proven(more(opened.max_producer_epoch, known.state_epoch)),
-        misfits=state.fit.against(opened.producer_id, is_known=known is not None),
+        misfits=_misfits(case),
         gaps=tuple(_gaps(case)),
         end_ms=latest(end_ms, case.moments.as_of_ms) if settings.state_copied_last else end_ms,
         partitions_seen=state.seen_count,
@@ -168,6 +177,14 @@ def _state_reach(case: Case, leader_epoch: int | None) -> StateReach:
         names_topic=opened.topic in state.topics,
         largest_producer_id=state.largest_producer_id,
     )
+
+
+def _misfits(case: Case) -> tuple[str, ...]:
+    """Why the state does not fit; a record that could not be decoded may be the one that an unknown producer lacks."""
+    fit, is_known = case.state.fit, case.known is not None
+    if not is_known and any(p.undecodable_count for p in case.state.expected):
+        return fit.in_any_case
+    return fit.against(case.opened.producer_id, is_known=is_known)
 
 
 def _gaps(case: Case) -> list[str]:
@@ -179,7 +196,7 @@ def _gaps(case: Case) -> list[str]:
         if case.holder is None:
             return ["the partition that holds the id is not in the capture"]
         gaps = case.holder.gaps(holes_waived=waived, since_ms=case.since_ms)
-        return [*gaps, *doubts]
+        return [*gaps, *_doubts_of_newest(case.known), *doubts]
     gaps = [*state.gaps(holes_waived=waived), *doubts]
     if state.count.larger is not None:
         gaps.append(f"__transaction_state: its ids fit {state.count.larger} partitions as well as {state.count.used}")
@@ -195,8 +212,20 @@ def _gaps(case: Case) -> list[str]:
     return gaps
 
 
+def _doubts_of_newest(known: CoordinatorView) -> list[str]:
+    """Why it is not known what the newest record of an id lists; a producer id is listed, or not, by that alone."""
+    if known.is_newest_hidden:
+        return [f"a record behind the newest one of {known.transactional_id} that could be decoded"]
+    if known.is_listed is None:
+        return [f"the newest record of {known.transactional_id} has fields of a newer Kafka: it may list the partition"]
+    return []
+
+
 def _log_reach(case: Case, hidden: Hidden) -> LogReach:
     known, last_ms, settings = case.known, case.last_moment_ms, case.settings
+    deciding = case.state.expected if known is None else [p for p in [case.holder] if p is not None]
+    if any(p.undecodable_count for p in deciding):
+        return LogReach(last_ms, None, hidden.is_any if known is not None else None)
     log_end_ms = minus(last_ms, settings.max_clock_skew_ms)
     if known is not None:
         is_later = possible(more(known.recorded_ms, log_end_ms))

@@ -85,11 +85,12 @@ class LogReach:
     """Whether the transaction could have been ended after this partition's log was copied.
 
     `last_moment_ms`: up to when the log is proven to reach; None where no broker's clock speaks. `has_history_gap`:
-    records of the id may be missing from its last end marker on; None where no id is known.
+    records of the id may be missing from its last end marker on; None where no id is known. `may_end_early` is None
+    where the state has records that could not be decoded: no copy of the log reaches past those.
     """
 
     last_moment_ms: int | None
-    may_end_early: bool
+    may_end_early: Truth
     has_history_gap: Truth
 
 
@@ -157,17 +158,18 @@ class Facts:
 
     @property
     def is_listed(self) -> Truth:
-        """The coordinator's transaction lists the partition; None where no id is known."""
+        """The coordinator's transaction lists the partition; None where no id is known, or its records do not tell."""
         return None if self.coordinator is None else self.coordinator.is_listed
 
     @property
     def is_unlisted(self) -> bool:
         """The id is known, and nothing that it has in progress lists the partition."""
-        return self.coordinator is not None and not self.coordinator.is_listed
+        return self.coordinator is not None and self.coordinator.is_listed is False
 
     def is_listed_in(self, *states: str) -> bool:
         """The coordinator's transaction lists the partition, and is in one of the states."""
-        return self.coordinator is not None and self.coordinator.is_listed and self.coordinator.state in states
+        known = self.coordinator
+        return known is not None and known.is_listed is True and known.state in states
 
     @property
     def is_prepared(self) -> bool:
@@ -206,9 +208,10 @@ class Facts:
         known = self.coordinator
         if known is None or known.state is None:
             return None
+        who = "coordinator, before a record that could not be decoded" if known.is_newest_hidden else "coordinator"
         if known.state == TOMBSTONE:
-            return "coordinator: the transactional id was removed (tombstone)"
-        return f"coordinator: {known.state} under producer id {known.producer_id}, epoch {known.producer_epoch}"
+            return f"{who}: the transactional id was removed (tombstone)"
+        return f"{who}: {known.state} under producer id {known.producer_id}, epoch {known.producer_epoch}"
 
     @property
     def began_at(self) -> str | None:
@@ -232,7 +235,9 @@ class Facts:
 
     @property
     def not_listed_here(self) -> str | None:
-        """That nothing in progress lists its partition; None where something does."""
+        """That nothing in progress lists its partition, or that it cannot be told; None where something does."""
+        if self.coordinator is not None and self.is_listed is None:
+            return f"the records that could be read do not tell whether a transaction in progress lists {self.where}"
         return None if self.is_listed else f"no transaction in progress at the coordinator lists {self.where}"
 
     @property

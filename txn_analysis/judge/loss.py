@@ -57,7 +57,7 @@ def _own_gap_ms(case: Case) -> int | None:
     holder = case.state.partition(known.state_partition)
     if holder is None:
         return UNBOUNDED_MS
-    if holder.is_console:
+    if holder.is_console and not holder.undecodable_count:
         return known.export_gap_ms if case.settings.transaction_state_complete else UNBOUNDED_MS
     return holder.chain.gap_end_ms
 

@@ -35,7 +35,8 @@ _before = attrgetter(*RaisedFrom._fields)
 def id_warnings_of(records: StateRecords, as_of_ms: int | None) -> list[WarningLine]:
     """What the records of transactional ids warn of, in the order of `WARNINGS`."""
     histories = records.in_order()
-    live = {name: history[-1] for name, history in histories.items() if not history[-1].is_tombstone}
+    last = {name: history[-1] for name, history in histories.items()}
+    live = {name: row for name, row in last.items() if not (row.is_tombstone or row.is_undecodable)}
     known = Known(records.settings, as_of_ms, median_of(row.timeout_ms for row in live.values()))
     of_last = (w for name, row in live.items() for w in of_last_record(name, LastRecord(*_last(row)), known))
     return warnings_of(by_application(chain(of_last, _repeated(histories))))
@@ -43,7 +44,8 @@ def id_warnings_of(records: StateRecords, as_of_ms: int | None) -> list[WarningL
 
 def _repeated(histories: Mapping[str, Sequence[StateRow]]) -> Iterator[Flagged]:
     """Of ids that were timed out, or fenced in the middle of a transaction, many times; see `judge.endings`."""
-    for name, history in histories.items():
+    for name, rows in histories.items():
+        history = [row for row in rows if not row.is_undecodable]
         if sum(row.state == PREPARE_ABORT for row in history) >= MANY:
             for kind, count in Counter(_kinds(history)).items():
                 if count >= MANY:

@@ -136,7 +136,9 @@ class StateRecord(NamedTuple):
     """One record of `__transaction_state` (`TransactionLogValue`), with its place in the history of its id.
 
     `order` sorts the records of one id (`Evidence.states`). `recorded_ms` is the broker's time of its batch,
-    `last_update_ms` that in its value. A tombstone has no value: everything of it is None.
+    `last_update_ms` that in its value. A tombstone has no value: everything of it is None. Tagged fields of a newer
+    Kafka leave open whether its list is whole (`may_list_more`), and which producer ids it names (`may_name_more`).
+    `is_hidden`: a later record of its id could not be decoded, so that it is not the newest.
     """
 
     transactional_id: str
@@ -153,7 +155,11 @@ class StateRecord(NamedTuple):
     recorded_ms: int | None
     start_ms: int | None
     client_transaction_version: int | None
+    is_undecodable: bool = False
+    may_list_more: bool | None = None
+    may_name_more: bool | None = None
     order: tuple[Any, ...] = ()
+    is_hidden: bool = False
 
     @classmethod
     def placed(cls, row: Mapping[str, Any]) -> StateRecord:
@@ -199,9 +205,15 @@ class StateRecord(NamedTuple):
         is_its_own = self.producer_id == producer_id
         return self.state in LIVE and is_its_own and topic_partition in self.topic_partitions
 
+    def may_list(self, producer_id: int) -> bool:
+        """Fields of a newer Kafka may make it list any partition under the producer id, whatever its state."""
+        if self.producer_id == producer_id:
+            return bool(self.may_list_more)
+        return self.may_list_more is not None and bool(self.may_name_more)
+
 
 NAMED = ("producer_id", "previous_producer_id", "next_producer_id")
 """The producer ids that a record stands for (KIP-890's tagged fields)."""
 
-STATE_COLUMNS = StateRecord._fields[:-1]
+STATE_COLUMNS = StateRecord._fields[: StateRecord._fields.index("order")]
 """The columns of `transaction_states` that a history is made of."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from txn_analysis.kafka.log_problems import ProblemKind
 from txn_analysis.log.copies import Comparison, Pair, Part, Stretch
 from txn_analysis.log.segments import TO_THE_END, Problem, Segment
+from txn_analysis.log.two_logs import TwoLogs, differ_from_the_start
 
 if TYPE_CHECKING:
     from txn_analysis.log.sections import SectionKey
@@ -47,6 +48,7 @@ class Choice:
         cut_before: the last offset of a stretch that only earlier captures reach, and no truncation explains.
         problems: what copies that contradict each other do to the evidence.
         remarks: what explains it.
+        two_logs: copies that are of two logs.
     """
 
     stretch: Stretch
@@ -59,6 +61,7 @@ class Choice:
     cut_before: int | None = None
     problems: tuple[Problem, ...] = ()
     remarks: tuple[str, ...] = ()
+    two_logs: tuple[TwoLogs, ...] = ()
 
     @property
     def passed_over(self) -> list[Part]:
@@ -80,14 +83,16 @@ class Choice:
 class Copies:
     """All copies of the segments of one partition, and how those differ that do.
 
-    `bounds` are by rank of a capture the first and the end offset of the files of newer captures; None where there are
-    none. `is_rewritten` says that compaction has been at work in a newer capture.
+    `shared_from` is the first offset that any two of them cover. `bounds` are by rank of a capture the first and the
+    end offset of the files of newer captures; None where there are none. `is_rewritten` says that compaction has been
+    at work in a newer capture.
     """
 
     segments: Sequence[Segment]
     comparisons: Comparisons
     bounds: Mapping[int, tuple[int, int] | None]
     is_rewritten: bool
+    shared_from: int = 0
 
     @classmethod
     def of(cls, segments: Sequence[Segment], comparisons: Comparisons) -> Copies:
@@ -98,7 +103,7 @@ class Copies:
         )
         ranks = {s.capture_rank for s in segments}
         bounds = {rank: _bounds([s for s in segments if s.capture_rank < rank]) for rank in ranks}
-        return cls(segments, comparisons, bounds, is_rewritten)
+        return cls(segments, comparisons, bounds, is_rewritten, _shared_from(segments))
 
     def choose(self, stretch: Stretch, truncations: Sequence[Truncation], chosen: Sequence[Part]) -> Choice:
         """The copy that is the log in a stretch, if any is.
@@ -154,6 +159,8 @@ class Copies:
                 if _are_truncated((a, b), stretch.start, [*before, *choice.truncations]):
                     continue
                 if not any(disproven.get(id(part), TO_THE_END) <= comparison.conflict_offset for part in (a, b)):
+                    if differ_from_the_start(a, b, comparison.conflict_offset, self.shared_from):
+                        choice.two_logs += (TwoLogs.of(a.segment.section, b.segment.section),)
                     losers |= _loser(choice, comparison, comparison.conflict_offset, a, b)
         known = [*before, *choice.truncations]
         truncated = [group for group in stretch.contents if _are_truncated(group[:1], stretch.start, known)]
@@ -182,6 +189,16 @@ class Copies:
         return lost
 
 
+def _shared_from(segments: Sequence[Segment]) -> int:
+    """The first offset that any two of some files cover; 0 where none is."""
+    reached = -1
+    for segment in sorted((s for s in segments if s.pieces), key=lambda s: (s.covered_from, s.end_offset)):
+        if segment.covered_from < reached:
+            return segment.covered_from
+        reached = max(reached, segment.end_offset)
+    return 0
+
+
 def _bounds(segments: list[Segment]) -> tuple[int, int] | None:
     """First and end offset of some files; None without any."""
     if not segments:
@@ -207,16 +224,15 @@ def _are_truncated(parts: Sequence[Part], start: int, truncations: Sequence[Trun
 def _loser(choice: Choice, comparison: Comparison, offset: int, a: Part, b: Part) -> set[int]:
     """Which of two copies that contradict each other from an offset on is not the log; none where nothing can tell."""
     of_a, of_b = comparison.a_leader_epoch, comparison.b_leader_epoch
-    input_a, input_b = a.segment.key[0], b.segment.key[0]
     if of_a is None or of_b is None or of_a == of_b:
-        differ = f"copies differ from offset {offset} on: inputs {input_a} and {input_b}"
+        differ = f"copies differ from offset {offset} on: {a.segment.shown_path} and {b.segment.shown_path}"
         choice.problems += (Problem(TO_THE_END, ProblemKind.COPIES_DIFFER, differ),)
         return set()
     winner, loser = (a, b) if of_a > of_b else (b, a)
     choice.truncations += (Truncation(offset, max(of_a, of_b)),)
-    inputs = loser.segment.key[0], winner.segment.key[0]
-    truncated_since = f"from offset {offset} on, input {inputs[0]} was truncated: leader epoch {min(of_a, of_b)} there"
-    choice.remarks += (f"{truncated_since}, {max(of_a, of_b)} in input {inputs[1]}",)
+    lost, kept = loser.segment.shown_path, winner.segment.shown_path
+    truncated_since = f"from offset {offset} on, {lost} was truncated: leader epoch {min(of_a, of_b)} there"
+    choice.remarks += (f"{truncated_since}, {max(of_a, of_b)} in {kept}",)
     if loser.segment.capture_rank < winner.segment.capture_rank:
         not_the_log = f"this capture's copy is not the log from offset {offset} on"
         choice.problems += (Problem(TO_THE_END, ProblemKind.COPY_NOT_THE_LOG, not_the_log),)

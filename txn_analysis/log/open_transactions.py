@@ -20,6 +20,7 @@ from txn_analysis.log.segments import NO_RANK, TO_THE_END, Problem, first_other_
 from txn_analysis.log.snapshot_check import meet
 from txn_analysis.log.snapshots import base_snapshot, snapshots_of
 from txn_analysis.log.transactions import LinkedTransaction, PieceKey
+from txn_analysis.log.two_logs import of_another_topic
 from txn_analysis.log.whole_log import PartitionLog, gap
 
 if TYPE_CHECKING:
@@ -59,13 +60,14 @@ def link_partition(
         comparisons: of all pairs that `copies.pairs_to_compare` names.
         as_of_ms: moment of the capture; timestamps after it are not credible. None if no broker's clock speaks.
     """
-    other = first_other_rank(sections, pieces)
+    other, all_sections = first_other_rank(sections, pieces), sections
     segments, sections = segments_of(sections, pieces), [s for s in sections if s.capture_rank < other]
     stated, marks = Stated.of(sections), high_watermarks(sections)
     sections = [s for s in sections if s.kind in LOG_KINDS or s.kind == SNAPSHOT]
     log = partition_log(segments, comparisons)
     if other != NO_RANK:
         log.remarks.append("earlier captures hold another topic of this name, which was deleted: they do not count")
+        log.two_logs += of_another_topic(all_sections, other)
     snapshots = snapshots_of([s for s in sections if s.kind == SNAPSHOT], snapshot_entries)
     base = base_snapshot(log, snapshots)
     left = _left_below(log, base)
@@ -97,7 +99,7 @@ def _above(log: PartitionLog, base: Snapshot | None) -> PartitionLog:
         [s for s in log.segments if s.end_offset > base.offset or s.first_offset >= base.offset],
         [p for p in log.pieces if p.first_offset >= base.offset],
     )
-    kept.others, kept.after_break = log.others, log.after_break
+    kept.others, kept.after_break, kept.two_logs = log.others, log.after_break, log.two_logs
     kept.problems = [p for p in log.problems if p.offset >= base.offset]
     kept.after_gap = {first: last for first, last in log.after_gap.items() if last >= base.offset}
     return kept

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.columns.records import plain
 from txn_analysis.log.segments import TO_THE_END, Problem
+from txn_analysis.log.two_logs import TwoLogs  # noqa: TC001 records_of reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,6 +90,7 @@ class PartitionHealth(NamedTuple):
     producers: tuple[ProducerAtEnd, ...]
     truncated_marker_offset: int | None
     bare_markers: tuple[ProducersBareMarker, ...]
+    two_logs: tuple[TwoLogs, ...]
 
     def row(self, **place: Any) -> dict[str, Any]:
         """The columns as plain data, with those of its place."""
@@ -147,6 +149,7 @@ def health_of(
         bare_markers=tuple(
             ProducersBareMarker(e.producer_id, *marker) for e in entries for marker in e.bare_markers or ()
         ),
+        two_logs=log.two_logs,
     )
 
 

@@ -53,6 +53,7 @@ def _joined(segments: list[Segment], choices: list[Choice], chosen: list[Part]) 
             (c.stretch.stop, c.fullest.pieces) for c in choices if c.lost and c.compacted_until is not None
         ],
         others=_others(choices),
+        two_logs=tuple(dict.fromkeys(found for choice in choices for found in choice.two_logs)),
     )
     for segment in log.segments:
         log.problems += _problems_of(segment, used.get(id(segment), []), newest)

@@ -25,7 +25,7 @@ class LogSection(NamedTuple):
     `capture_rank` is 0 for the judged capture, 1 for the one before it, and so on; `file_base_offset` the offset in a
     file's name, or the one that a checkpoint states. `first_offset`, `end_offset` and `rival_positions` are found from
     its batches: None without any. Text, tears and proofs are of files of batches alone. `input_problem` says what is
-    wrong with its end, `log_dir` which log directory it lies in: None for a dump.
+    wrong with its end, `log_dir` which log directory it lies in: None for a dump. `path` is where its file was found.
     """
 
     input_id: str
@@ -48,6 +48,12 @@ class LogSection(NamedTuple):
     rival_positions: tuple[int, ...] | None
     input_problem: str | None
     log_dir: str | None
+    path: str | None = None
+
+    @property
+    def shown_path(self) -> str:
+        """Where its file was found; where nobody says it, the fingerprint of its content."""
+        return self.input_id if self.path is None else self.path
 
     @property
     def key(self) -> SectionKey:

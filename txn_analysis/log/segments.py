@@ -61,6 +61,11 @@ class Segment:
         self.covered_from = min(named, self.first_offset)
         self.end_offset = pieces[-1].last_offset + 1 if pieces else self.first_offset
 
+    @property
+    def shown_path(self) -> str:
+        """Where its file was found."""
+        return self.section.shown_path
+
     def lacks_batches_before(self, piece: LogPiece) -> bool:
         """Positions do not chain up to this piece of it: what is missing there was not compacted."""
         before = max((p.end_position for p in self.pieces if p.first_position < piece.first_position), default=0)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.log.pieces import LogPiece
     from txn_analysis.log.segments import Segment
+    from txn_analysis.log.two_logs import TwoLogs
 
 
 @dataclass
@@ -23,6 +24,7 @@ class PartitionLog:
 
     `after_gap`: by first offset of the piece behind it, the last offset of a stretch that no file holds.
     `after_break`: first offsets of pieces before which their own file lacks batches.
+    `two_logs`: files that cannot be copies of one log.
     `compacted_away`: by the offset up to which it speaks, what another copy held before compaction.
     """
 
@@ -35,6 +37,7 @@ class PartitionLog:
     after_break: set[int] = field(default_factory=set)
     compacted_away: list[tuple[int, list[LogPiece]]] = field(default_factory=list)
     others: OtherCopies = field(default_factory=OtherCopies)
+    two_logs: tuple[TwoLogs, ...] = ()
 
     @property
     def first_offset(self) -> int | None:

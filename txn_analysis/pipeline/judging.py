@@ -18,6 +18,8 @@ from txn_analysis.judge.outcome import SeenLog, Sight, outcome_of
 from txn_analysis.judge.warnings_of_records import id_warnings_of
 from txn_analysis.kafka.topics import GROUP_TOPIC
 from txn_analysis.kafka.transactions import OPEN_COLUMNS, OpenTransaction, PartitionView
+from txn_analysis.log.two_clusters import two_clusters
+from txn_analysis.log.two_logs import TwoLogs
 from txn_analysis.pipeline.coordinator_side import CoordinatorSide, coordinator_side, side_at_hand
 from txn_analysis.pipeline.on_spark.blocked_groups import blocked_groups
 from txn_analysis.pipeline.on_spark.warnings import id_warnings
@@ -154,6 +156,13 @@ def _with_groups(run: Run, judged: list[Judgement], impacts: Mapping[Place, Impa
     }
 
 
+def _clusters(run: Run, health: Iterable[TableRow]) -> dict[str, Any]:
+    """What looks like two clusters, where anything does."""
+    found = {(row["topic"], row["partition"]): [TwoLogs(**two) for two in row["two_logs"] or ()] for row in health}
+    looks = two_clusters(found, run.evidence.section_rows, run.evidence.captures)
+    return {} if looks is None else {"clusters": looks._asdict()}
+
+
 def _counted(state: StateEvidence) -> dict[str, int | str]:
     """How many partitions of the state were counted on, and why: whoever reads the run later counts on them too."""
     return {
@@ -178,7 +187,9 @@ def _record_of(run: Run, seen: _Seen, findings: Sequence[Finding], warnings: Seq
         input_count=sum(item["capture_rank"] == 0 for item in run.evidence.inputs),
         table_versions=run.warehouse.versions(EVIDENCE_TABLES),
         verdict_counts=dict(Counter(finding.verdict.value for finding in findings)),
-        state_coverage=json.dumps(coverage.plain() | {"disproved": judged.disproved}, sort_keys=True),
+        state_coverage=json.dumps(
+            coverage.plain() | {"disproved": judged.disproved} | _clusters(run, seen.health), sort_keys=True
+        ),
         warnings=json.dumps([asdict(line) for line in warnings], sort_keys=True),
         outcome=outcome.value,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _MAY_DIFFER = {"plan_fingerprint"}  # a part of a plan has a fingerprint of its own
+
+_NOT_OF_THE_RECORD = {"schema_version"}
+
+
+class PlanLine(AbortRecord):
+    """One line of `--format ndjson`: a record, and which version of its fields it has."""
+
+    schema_version: Literal[2]
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,9 @@ def record_schema() -> dict[str, Any]:
     # Spark's types take a second to import, which the other functions here do without.
     from txn_analysis.tables import ABORT_PLAN  # noqa: PLC0415
 
-    schema = AbortRecord.model_json_schema()
+    schema = PlanLine.model_json_schema()
+    schema["properties"]["schema_version"]["description"] = "version of these fields; docs/data-formats.md says which"
+    schema["required"] = ["schema_version", *(name for name in schema["required"] if name != "schema_version")]
     for column in ABORT_PLAN.columns:
         schema["properties"][column.name]["description"] = column.comment
     return {"$schema": _DIALECT} | schema | {"description": AbortRecord.__doc__}
@@ -101,7 +111,7 @@ def read_plan(text: str, name: str) -> tuple[AbortRecord, ...]:
 
 def _record(line: str, where: str) -> AbortRecord:
     try:
-        return AbortRecord.model_validate_json(line)
+        said = PlanLine.model_validate_json(line)
     except ValidationError as error:
         if made := other_version(error):
             raise AuditError(f"{where}: {made}") from error
@@ -110,6 +120,7 @@ def _record(line: str, where: str) -> AbortRecord:
             f"{where}: is no record of a plan ({escape(wrong)}). Only what `abort-plan --format ndjson` prints can be "
             "checked"
         ) from error
+    return AbortRecord.model_validate(said.model_dump(exclude=_NOT_OF_THE_RECORD))
 
 
 def check_time(records: Sequence[AbortRecord], now_ms: int, name: str) -> None:
@@ -166,11 +177,33 @@ def _producer_to_end(record: AbortRecord) -> str:
     )
 
 
+def check_printed(records: Sequence[AbortRecord], now_ms: int) -> None:
+    """Refuses to print a plan of which a record is too old to be executed.
+
+    Raises:
+        AuditError: what was true when the files were copied may have changed since.
+    """
+    if late := expired(records, now_ms):
+        raise AuditError(f"{late[0]}, or print the plan as it was with --expired")
+
+
+def check_ended(records: Iterable[AbortRecord], ended: Iterable[str]) -> None:
+    """Refuses a transactional id that stands in no record whose producer must be ended: a slip would look like a plan.
+
+    Raises:
+        AuditError: the id, and those that would fit.
+    """
+    wanted = sorted({str(record.transactional_id) for record in records if record.must_end_producer})
+    for name in ended:
+        if name not in wanted:
+            fitting = f"it needs {', '.join(map(escape, wanted))} ended" if wanted else "it needs no producer ended"
+            raise AuditError(f"--ended {escape(name)}: the plan does not ask for this; {fitting}")
+
+
 def expired(records: Iterable[AbortRecord], now_ms: int) -> list[str]:
-    """One line where a part of the plan is out of date."""
+    """One line where a part of a plan is out of date."""
     ended = [record.not_after_ms for record in records if record.not_after_ms < now_ms]
     if not ended:
         return []
-    return [
-        f"{count(len(ended), 'record')} expired, the first at {iso_utc(min(ended))}: copy the files and audit again"
-    ]
+    late = f"{count(len(ended), 'record')} of the plan expired, the first at {iso_utc(min(ended))}"
+    return [f"{late}: copy the files and audit again"]

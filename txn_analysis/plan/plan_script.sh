@@ -1,26 +1,46 @@
-# Before each abort it looks at the clock, asks, and looks at the brokers; what it could not check it does not send.
-#
-#   BROKERS=host:port[,host:port...] sh FILE [--yes] [--ended ID]... [--unchecked RECORD]...
-#
-#   --yes               do not ask. Needed without a terminal; it never answers for a producer that may return
-#   --ended ID          you have stopped the producer with this transactional id, and fenced the id; this is checked
-#   --unchecked RECORD  send this one although the brokers' version cannot check its precondition: you have
-#
-# COMMAND_CONFIG=file is given to Kafka's tool as --command-config. Exit code: 0 each abort was sent or is needed no
-# more, 1 at least one was refused or failed, 2 it could not begin.
+# What it does, and its options: print_help, here below. The aborts, each behind its checks: at the end.
 
 set -f
 status=0
 
+print_help() {
+    printf '%s\n\n' "$plan"
+    cat << 'END'
+Before each abort it looks at the clock, asks, and looks at the brokers; what it could not check it does not send.
+
+  BROKERS=host:port[,host:port...] sh FILE [--dry-run] [--yes] [--ended ID]... [--unchecked RECORD]...
+
+  --dry-run           check everything, say for each record what would be done, and send nothing
+  --yes               do not ask. Needed without a terminal; it never answers for a producer that may return
+  --ended ID          you have stopped the producer with this transactional id, and fenced the id; this is checked
+  --unchecked RECORD  send this one although the brokers' version cannot check its precondition: you have
+  --help              print this and end
+
+  COMMAND_CONFIG      a file, given to Kafka's tool as --command-config
+  KAFKA_TRANSACTIONS  how Kafka's tool is called here, such as kafka-transactions, or
+                      `docker exec broker kafka-transactions.sh`; kafka-transactions.sh by default
+  TIMEOUT_SECONDS     how long a call of Kafka's tool may take: 60 by default
+  PAUSE_SECONDS       between the two looks at a producer's coordinator, which must agree: 10 by default
+
+Exit code: 0 each abort was sent or is needed no more, 1 at least one was refused or failed, 2 it could not begin.
+130 it was interrupted. With --dry-run 0 and 1 say what would become of them.
+END
+}
+
 refuse() {
-    printf 'refused: %s: %s\n' "$record" "$1" >&2
-    status=1
+    printf '%srefused: %s: %s\n' "$would_be" "$record" "$1" >&2
+    status=1 is_refused=yes
     return 1
+}
+
+# What time or a person can still mend: a dry run goes on behind it.
+refuse_today() {
+    refuse "$1" || [ "$is_dry_run" = yes ]
 }
 
 # What somebody else wrote, on one line and without what steers a terminal.
 shown() {
-    printf '%s' "$1" | tr '\n\t' '  ' | LC_ALL=C tr -cd '[:print:]'
+    printf '%s' "$1" | tr '\n\t' '  ' | LC_ALL=C tr -cd '\040-\176'
 }
 
 stop() {
@@ -48,41 +68,55 @@ now() {
 is_due() {
     now || refuse 'date +%s does not tell the time' || return
     if [ "$now_s" -lt "$not_before_s" ]; then
-        refuse "too early: wait $(((not_before_s - now_s + 59) / 60)) min more"
+        refuse_today "too early: wait $(((not_before_s - now_s + 59) / 60)) min more"
     elif [ "$now_s" -gt "$not_after_s" ]; then
         refuse "too late: it expired $(((now_s - not_after_s) / 60)) min ago. Copy the files and audit again"
     fi
 }
 
-is_wanted() {
-    if [ "$is_asking" = no ]; then return 0; fi
-    printf 'Abort %s? [y/N] ' "$record" >&2
+# said_yes QUESTION
+said_yes() {
+    printf '%s [y/N] ' "$1" >&2
     read -r answer || answer=
     case $answer in [yY] | [yY][eE][sS]) return 0 ;; esac
-    refuse 'not confirmed'
+    return 1
 }
 
 # begin RECORD WORDS NOT_BEFORE_S NOT_AFTER_S ARGUMENT...: the time is right, also after a person took time to answer
 begin() {
     record_id=$1 record=$2 not_before_s=$3 not_after_s=$4
     shift 4
-    is_unchecked=no
+    is_refused=no is_unchecked=no
     if given --unchecked "$record_id" "$@"; then is_unchecked=yes; fi
-    is_due && is_wanted && is_due
+    is_due || return
+    if [ "$is_asking" = no ]; then return 0; fi
+    said_yes "Abort $record?" || refuse 'not confirmed' || return
+    is_due
+}
+
+# Kafka's tool, ended once it takes too long: calls can hang where a leader has left (KAFKA-20673).
+call_tool() {
+    # shellcheck disable=SC2086 # the words of both
+    $deadline $tool --bootstrap-server "$BROKERS" ${COMMAND_CONFIG:+--command-config "$COMMAND_CONFIG"} \
+        "$@" < /dev/null
+}
+
+# was_ended EXIT_CODE: by timeout(1) of GNU, or by its signals
+was_ended() {
+    case $deadline/$1 in timeout*/124 | timeout*/137 | timeout*/143) return 0 ;; esac
+    return 1
 }
 
 # What Kafka's tool says, in $said. 0: it answered; 2: the brokers cannot, and the operator has; 1: refused.
 ask_brokers() {
-    if said=$(
-        kafka-transactions.sh --bootstrap-server "$BROKERS" ${COMMAND_CONFIG:+--command-config "$COMMAND_CONFIG"} \
-            "$@" 2>&1 < /dev/null
-    ); then return 0; fi
+    if said=$(call_tool "$@" 2>&1); then return 0; else code=$?; fi
+    if was_ended "$code"; then refuse "\`$tool $1\` has not answered within $timeout_s s" || return; fi
     case $said in
     *'does not support'* | *UnsupportedVersion*)
         if [ "$is_unchecked" = yes ]; then return 2; fi
-        refuse "these brokers are too old for \`kafka-transactions.sh $1\`, which must be looked at first. If you know what it would say: --unchecked $record_id"
+        refuse "these brokers are too old for \`$tool $1\`, which must be looked at first. If you know what it would say: --unchecked $record_id"
         ;;
-    *) refuse "\`kafka-transactions.sh $1\` failed: $(shown "$said")" ;;
+    *) refuse "\`$tool $1\` failed: $(shown "$said")" ;;
     esac
 }
 
@@ -94,7 +128,7 @@ is_open() {
     case $? in 0) ;; 2) return 0 ;; *) return 1 ;; esac
     case $said in
     *ProducerId*ProducerEpoch*CurrentTransactionStartOffset*) ;;
-    *) refuse "\`kafka-transactions.sh describe-producers\` says what is not understood: $(shown "$said")" || return ;;
+    *) refuse "\`$tool describe-producers\` says what is not understood: $(shown "$said")" || return ;;
     esac
     found_epoch='' found_timestamp='' found_start=None
     while read -r found_id epoch _ _ timestamp start _; do
@@ -114,47 +148,107 @@ EOF
     fi
 }
 
-# is_said_to_be_ended ID WORDS ARGUMENT...: the operator has ended the producer, which only a person knows
-is_said_to_be_ended() {
-    id=$1 words=$2
-    shift 2
-    if given --ended "$id" "$@"; then return 0; fi
-    refuse "its producer may return, and what it writes then would be lost. Stop it, fence its id, and say $words"
+# quoted TEXT: as one word for a shell
+quoted() {
+    case $1 in
+    '' | *[!A-Za-z0-9_./:,@-]*) printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")" ;;
+    *) printf '%s' "$1" ;;
+    esac
 }
 
-# is_ended PRODUCER_ID PRODUCER_EPOCH TOPIC_PARTITION ID WORD...: the coordinator has fenced the producer
+# filled TEXT PLACE WORD: the text with the word at the one place
+filled() {
+    printf '%s%s%s' "${1%%"$2"*}" "$3" "${1#*"$2"}"
+}
+
+# say_how_to_fence: the lines that fence, with the id, the brokers and the tool that are used here
+say_how_to_fence() {
+    how_to_fence | while IFS= read -r line; do
+        case $line in
+        kafka-transactions.sh\ *)
+            line="$tool${COMMAND_CONFIG:+ --command-config $(quoted "$COMMAND_CONFIG")}${line#kafka-transactions.sh}"
+            ;;
+        esac
+        case $line in
+        '#'*) printf '  %s\n' "$line" ;;
+        *) printf '  %s\n' "$(filled "$(filled "$line" '"$BROKERS"' "$(quoted "$BROKERS")")" '"$ID"' "$id_word")" ;;
+        esac
+    done >&2
+}
+
+# is_said_to_be_ended ID WORD ARGUMENT...: the operator has ended the producer, which only a person knows
+is_said_to_be_ended() {
+    id=$1 id_word=$2
+    shift 2
+    if given --ended "$id" "$@"; then return 0; fi
+    refuse_today "its producer may return, and what it writes then would be lost. Stop it, fence its id, and say --ended $id_word"
+    set -- "$?"
+    say_how_to_fence
+    return "$1"
+}
+
+# is_ended PRODUCER_ID PRODUCER_EPOCH TOPIC_PARTITION ID WORD...: the coordinator has fenced the producer, and still says
+# so a while later: one that was deposed goes on answering for some seconds (KAFKA-21181, KAFKA-21481)
 is_ended() {
+    is_ended_now "$@"
+    case $? in 0) ;; 2) return 0 ;; *) return 1 ;; esac
+    first_look=$look is_unchecked=no
+    sleep "$pause_s"
+    is_ended_now "$@" || return
+    if [ "$look" != "$first_look" ]; then
+        refuse "of its producer was said: $first_look; and $pause_s s later: $look. Its coordinator is moving, or somebody uses the id: make sure that it is ended, and run this again"
+    fi
+}
+
+# is_ended_now: the same at one moment; what was seen is in $look
+is_ended_now() {
     producer_id=$1 producer_epoch=$2 where=$3 id=$4
     shift 4
-    ask_brokers describe "$@"
-    case $? in 0) ;; 2) return 0 ;; *) return 1 ;; esac
-    # Behind the header, and behind the id, which may hold anything.
+    ask_brokers describe "$@" || return
+    # Behind the header there are the coordinator and the id, which may hold anything.
     rows=${said#*TopicPartitions}
-    row=${rows#*[[:space:]]"$id"[[:space:]]}
-    if [ "$row" = "$rows" ] || [ "$rows" = "$said" ]; then row=; fi
+    row=${rows#"${rows%%[![:space:]]*}"}
+    coordinator=${row%%[[:space:]]*}
+    row=${row#"$coordinator"}
+    words=${row#*[[:space:]]"$id"[[:space:]]}
+    if [ "$words" = "$row" ] || [ "$rows" = "$said" ]; then words=; fi
     # shellcheck disable=SC2086 # the words of the row
-    set -- $row
-    case ${1-x}/${2-x} in
-    */*[!0-9]* | *[!0-9]*/*) refuse "\`kafka-transactions.sh describe\` says what is not understood: $(shown "$said")" || return ;;
+    set -- $words
+    case ${1-x}/${2-x}/${3:+state} in
+    */*[!0-9]*/* | *[!0-9]*/*/* | */*/) refuse "\`$tool describe\` says what is not understood: $(shown "$said")" || return ;;
     esac
+    look=$(shown "coordinator $coordinator, producer id $1, epoch $2, $3")
     case ,${7-}, in
     *",$where,"*) refuse "the coordinator lists $where: it will end what is open there by itself" || return ;;
     esac
     if [ "$1" = "$producer_id" ] && [ "$2" -le "$producer_epoch" ]; then
         refuse "its producer is not fenced: the coordinator's epoch is $2, and must be above $producer_epoch"
+        say_how_to_fence
+        return 1
     fi
 }
 
-# sent EXIT_CODE: of the abort
-sent() {
-    if [ "$1" -eq 0 ]; then
+# send WORD...: the abort
+send() {
+    if [ "$is_dry_run" = yes ]; then
+        if [ "$is_refused" = no ]; then printf 'would be sent: %s: %s\n' "$record" "$*" >&2; fi
+        return
+    fi
+    code=0
+    call_tool "$@" || code=$?
+    if [ "$code" -eq 0 ]; then
         printf 'sent: %s\n' "$record" >&2
+    elif was_ended "$code"; then
+        refuse "Kafka's tool has not answered within $timeout_s s, and may have sent it. Run this again: it looks first"
     else
-        refuse "Kafka's tool ended with exit code $1"
+        refuse "Kafka's tool ended with exit code $code"
     fi
 }
 
-is_asking=yes
+# timeout(1) hides Ctrl-C from what it runs, and some shells would then go on.
+trap 'echo "interrupted. Run this again: it looks first" >&2; exit 130' INT TERM HUP
+
+is_asking=yes is_dry_run=no would_be=
 expected=
 for argument in "$@"; do
     if [ -n "$expected" ]; then
@@ -162,13 +256,25 @@ for argument in "$@"; do
         continue
     fi
     case $argument in
+    --help | -h) print_help && exit 0 ;;
+    --dry-run) is_dry_run=yes would_be='would be ' ;;
     --yes) is_asking=no ;;
     --ended | --unchecked) expected=$argument ;;
-    *) stop "unknown argument $(shown "$argument"): there are --yes, --ended ID and --unchecked RECORD" ;;
+    *) stop "unknown argument $(shown "$argument"): there are --dry-run, --yes, --ended ID, --unchecked RECORD and --help" ;;
     esac
 done
 if [ -n "$expected" ]; then stop "$expected needs a value"; fi
 if [ -z "${BROKERS-}" ]; then stop 'BROKERS is not set: BROKERS=host:port[,host:port...]'; fi
-command -v kafka-transactions.sh > /dev/null || stop 'kafka-transactions.sh is not on the PATH'
+tool=${KAFKA_TRANSACTIONS:-kafka-transactions.sh} timeout_s=${TIMEOUT_SECONDS:-60} pause_s=${PAUSE_SECONDS:-10}
+case $timeout_s$pause_s in *[!0-9]* | 0*) stop 'TIMEOUT_SECONDS and PAUSE_SECONDS are whole seconds, and the first is above 0' ;; esac
+for program in $tool; do break; done
+command -v "${program-}" > /dev/null || stop "$tool is not on the PATH: KAFKA_TRANSACTIONS says how it is called"
 now || stop 'date +%s does not tell the time'
+if [ "$is_dry_run" = yes ]; then is_asking=no; fi
 if [ "$is_asking" = yes ] && [ ! -t 0 ]; then stop 'there is no terminal to ask at: read the plan, then say --yes'; fi
+deadline="timeout $timeout_s"
+if ! $deadline true 2> /dev/null; then
+    deadline=
+    echo "timeout(1) is not on the PATH: nothing will end a call of Kafka's tool that hangs" >&2
+    if [ "$is_asking" = yes ] && ! said_yes 'Go on without it?'; then stop 'not confirmed'; fi
+fi

@@ -45,6 +45,10 @@ def other_version(error: ValidationError) -> str | None:
     )
     if lacking & _EVER:
         return None
+    if (said := of_fields.get("schema_version")) and said["type"] == "literal_error":
+        return (
+            f"has schema_version {clip(str(said['input']), _NAME_WIDTH)}, which this version does not read: audit again"
+        )
     if unknown:
         name = clip(unknown[0], _NAME_WIDTH)
         return f"was made by a newer version, which says {name}: use that one, or audit again"

@@ -6,6 +6,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from txn_analysis.kafka.tools import TRANSACTIONS
+from txn_analysis.plan.fencing import ways_of_a_script
 from txn_analysis.plan.renderings import why_not_by_epochs
 from txn_analysis.text.escape import escape, shell_option, shell_word
 from txn_analysis.text.words import count, iso_utc
@@ -29,13 +30,22 @@ def commands(records: Sequence[AbortRecord]) -> str:
         return "# Nothing to abort: this run found no hanging transaction.\n"
     first = records[0]
     last_ms = max(record.not_after_ms for record in records)
-    title = f"# Abort plan {escape(first.plan_fingerprint)} of run {escape(first.run_id)}"
+    title = f"Abort plan {escape(first.plan_fingerprint)} of run {escape(first.run_id)}"
+    title += f": {count(len(records), 'transaction')}, not after {iso_utc(last_ms)}."
     head = [
         "#!/bin/sh",
-        f"{title}: {count(len(records), 'transaction')}, not after {iso_utc(last_ms)}.",
+        f"plan={shell_word(title)}",
         resources.files("txn_analysis.plan").joinpath("plan_script.sh").read_text(encoding="ascii").rstrip("\n"),
+        *(_how_to_fence() if any(record.must_end_producer for record in records) else ()),
     ]
     return "\n".join([*head, *(line for r in records for line in _lines(r)), "", 'exit "$status"']) + "\n"
+
+
+def _how_to_fence() -> Iterator[str]:
+    yield from ("", "how_to_fence() {", "    cat << 'END'")
+    for way in ways_of_a_script():
+        yield from (f"# {way.needs}:", way.line)
+    yield from ("END", "}")
 
 
 def _lines(record: AbortRecord) -> Iterator[str]:
@@ -49,11 +59,10 @@ def _lines(record: AbortRecord) -> Iterator[str]:
     yield f"if {checks[0]} &&"
     yield from (f"    {check} &&" for check in checks[1:-1])
     yield f"    {checks[-1]}; then"
-    yield _abort(record, by_epochs=record.must_end_producer)
-    yield "sent $?"
+    yield f"    send {_abort(record, by_epochs=record.must_end_producer)}"
     yield "fi"
     if record.is_sendable_by_epochs and not record.must_end_producer:
-        yield f"#   brokers before 3.0: {_abort(record, by_epochs=True)}"
+        yield f"#   brokers before 3.0: {TRANSACTIONS} {_CONFIG} {_abort(record, by_epochs=True)}"
 
 
 def _comments(record: AbortRecord) -> Iterator[str]:
@@ -80,7 +89,7 @@ def _checks(record: AbortRecord) -> Iterator[str]:
     last_timestamp = "unknown" if last_ms is None else last_ms
     if record.must_end_producer and name is not None:
         word = shell_word(name)
-        yield f'is_said_to_be_ended {word} {shell_word("--ended " + word)} "$@"'
+        yield f'is_said_to_be_ended {word} {shell_word(word)} "$@"'
     yield (
         f"is_open {record.producer_id} {record.producer_epoch} {record.txn_start_offset} {last_timestamp} "
         f"{shell_option('--topic', record.topic)} --partition {record.partition}"
@@ -106,6 +115,4 @@ def _abort(record: AbortRecord, *, by_epochs: bool) -> str:
             f"--producer-id {record.producer_id} --producer-epoch {record.producer_epoch} "
             f"--coordinator-epoch {record.coordinator_epoch}"
         )
-    return (
-        f"{TRANSACTIONS} {_CONFIG} abort {shell_option('--topic', record.topic)} --partition {record.partition} {which}"
-    )
+    return f"abort {shell_option('--topic', record.topic)} --partition {record.partition} {which}"

@@ -26,7 +26,8 @@ def load_report(warehouse: Stored, settings: Settings, run_id: str | None = None
     run = tables.run
     own = warehouse.listed(INPUTS, cluster=[run.cluster], capture=[run.capture])
     of_health = [name for name in PARTITION_HEALTH.names if name != "producers"]
-    return build_report(run.row(), own, tables.listed(PARTITION_HEALTH, *of_health), tables.listed(FINDINGS))
+    said = run.row() | {"forgotten_captures": tables.forgotten_captures}
+    return build_report(said, own, tables.listed(PARTITION_HEALTH, *of_health), tables.listed(FINDINGS))
 
 
 def pictures(warehouse: Stored, report: AuditReport) -> Pictures:

@@ -15,6 +15,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.kafka.transactions import PREPARED
 from txn_analysis.plan.repair import After, Before, Outcome, Recommended, SeenEnded, SeenOpen, SeenPartition, outcome_of
 from txn_analysis.runs.asked_states import states_naming
+from txn_analysis.runs.captures import forgotten
 from txn_analysis.runs.ended_transactions import ended_listed
 from txn_analysis.runs.past_run import finished_run
 from txn_analysis.runs.run_record import RunRecord
@@ -50,6 +51,11 @@ class Nights:
     def last_run(self) -> PastRun:
         """The last run with the settings and the evidence that it had."""
         return finished_run(self.warehouse, self.last)
+
+    @property
+    def forgotten_captures(self) -> tuple[str, ...]:
+        """The captures behind the last run that were taken out of the warehouse since."""
+        return forgotten(self.warehouse, self.last.cluster, self.last.earlier_captures)
 
     @property
     def earlier(self) -> tuple[RunRecord, ...]:

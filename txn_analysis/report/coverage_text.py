@@ -56,7 +56,10 @@ def _partitions(report: AuditReport) -> Iterator[tuple[str, str]]:
         missing = [escape(name) for name in coverage.partitions_missing]
         yield "", f"not in it, though an earlier capture has them: {listed(missing, _MOST_LINES)}"
     is_ordinary = _holes_by_compaction(report)
-    yield from _capped("not whole", _told(report, lambda item, problem: not is_ordinary(item, problem)))
+    # Of two clusters each partition would say the same.
+    is_said = {"copies_differ"} if report.coverage.clusters else set[str]()
+    broken = _told(report, lambda item, problem: problem.kind not in is_said and not is_ordinary(item, problem))
+    yield from _capped("not whole", broken)
     compacted = _told(report, is_ordinary)
     yield from _capped("compacted", [f"{holes}, as compaction leaves it; nothing open is older" for holes in compacted])
     if agreed := sum(bool(item.witnesses) for item in report.partitions):
@@ -107,8 +110,14 @@ def _transaction_state(report: AuditReport) -> Iterator[tuple[str, str]]:
     if partial:
         yield "", f"not complete: {ranges(partial)}"
     yield from _capped("", [escape(str(problem)) for problem in state.get("problems") or []])
+    if newer := state.get("newer"):
+        yield "", _NEWER.format(count(newer, "record"), "has" if newer == 1 else "have")
 
 
+_NEWER = (
+    "the files are of a newer Kafka than this version knows: {} of __transaction_state {} fields that it does not "
+    "know; what they may hold is never taken for absent"
+)
 _COUNT_BASES = {
     "given": "",
     "derived": "; no other count fits the ids in them",

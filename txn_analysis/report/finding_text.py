@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.kafka.tools import TRANSACTIONS
+from txn_analysis.plan.fencing import fence_with_kafkas_tool
 from txn_analysis.report.clocks import idle_by_brokers, is_contradicted
 from txn_analysis.report.impact_text import blocks_sentence, cause_sentence
 from txn_analysis.report.style import Line, wrapped
@@ -63,6 +64,7 @@ def paragraphs(report: AuditReport, finding: FindingItem, options: str) -> Itera
         command = f"txn-analysis abort-plan{_run_option(report)}{options} --format commands"
         yield Paragraph("do", _advice(finding), command=command)
         if _must_end_first(finding):
+            yield _fence(finding)
             yield _check(finding)
         return
     if rule is not None:
@@ -121,6 +123,12 @@ def _advice(finding: FindingItem) -> str:
 
 def _must_end_first(finding: FindingItem) -> bool:
     return finding.must_end_producer and finding.transactional_id is not None
+
+
+def _fence(finding: FindingItem) -> Paragraph:
+    """How the producer is kept from coming back, once its application is stopped."""
+    way = fence_with_kafkas_tool(str(finding.transactional_id))
+    return Paragraph("fence", f"{way.needs}; the script prints the lines for older ones", command=way.line)
 
 
 def _check(finding: FindingItem) -> Paragraph:

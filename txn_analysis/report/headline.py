@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
+from txn_analysis.report.several_clusters import looks_like, what_to_do
 from txn_analysis.settings import flag_name
 from txn_analysis.text.escape import clip, escape, shell_word
 from txn_analysis.text.words import count, listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from txn_analysis.report.model import AuditReport, FindingItem
 
@@ -114,6 +115,13 @@ def _settled(report: AuditReport) -> str:
     return f" What would settle {first.transaction_count} of them: {escape(first.text)}."
 
 
+def rests_on_forgotten(captures: Sequence[str]) -> str:
+    """What to do about a run whose evidence was taken out of the warehouse; escaped."""
+    names = listed([escape(name) for name in captures], MOST_PLACES)
+    which = "capture" if len(captures) == 1 else "captures"
+    return f"This run rests on {which} {names}, forgotten since: audit its own files again to judge without it"
+
+
 def doubts(report: AuditReport) -> Iterator[Doubt]:
     """What the headline must not hide."""
     counts = report.run.verdict_counts
@@ -125,6 +133,12 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
     if inconclusive and not is_said:
         text = f"{count(inconclusive, 'open transaction')} without an answer: what is missing is listed below."
         yield Doubt(text + _settled(report), Verdict.INCONCLUSIVE)
+    clusters = report.coverage.clusters
+    if clusters is not None and report.outcome.answer is not Outcome.COULD_NOT_TELL:
+        said, remedy = looks_like(clusters), what_to_do(clusters, report.run)
+        yield Doubt(escape(f"{said[0].upper()}{said[1:]}: {remedy}."), Verdict.SUSPECT)
+    if report.run.forgotten_captures:
+        yield Doubt(f"{rests_on_forgotten(report.run.forgotten_captures)}.", Verdict.SUSPECT)
     for name, reason in sorted(report.coverage.disproved.items()):
         yield Doubt(f"{flag_name(name)} is not true, and counts nowhere: {escape(reason)}.", Verdict.SUSPECT)
     if report.coverage.skipped_inputs or report.coverage.rejected_bytes:

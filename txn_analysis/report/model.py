@@ -22,12 +22,16 @@ class Item(BaseModel):
 
 
 class RunItem(Item):
-    """What was asked, and of which evidence. `as_of_ms` is None where no broker's clock speaks."""
+    """What was asked, and of which evidence. `as_of_ms` is None where no broker's clock speaks.
+
+    Of `earlier_captures`, `forgotten_captures` are not in the warehouse any more.
+    """
 
     run_id: str
     cluster: str
     capture: str
     earlier_captures: tuple[str, ...] = ()
+    forgotten_captures: tuple[str, ...] = ()
     as_of_ms: int | None
     as_of_basis: str | None
     parameters: dict[str, Any]
@@ -246,6 +250,11 @@ class Coverage(Item):
     def disproved(self) -> dict[str, str]:
         """By the name of its setting, what disproves an assurance of the operator, in words."""
         return self.transaction_state.get("disproved") or {}
+
+    @property
+    def clusters(self) -> dict[str, Any] | None:
+        """What looks like two clusters, as `log.two_clusters.TwoClusters` was written; None where nothing does."""
+        return self.transaction_state.get("clusters")
 
     @property
     def has_state(self) -> bool:

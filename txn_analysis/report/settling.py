@@ -20,6 +20,7 @@ from txn_analysis.judge.rules.state_incomplete import STATE_INCOMPLETE
 from txn_analysis.judge.rules.state_older_than_log import STATE_OLDER_THAN_LOG
 from txn_analysis.kafka.tools import STATE_TOPIC_DESCRIPTION
 from txn_analysis.report.model import FindingItem, Remedy, RunItem
+from txn_analysis.report.several_clusters import looks_like, what_to_do
 from txn_analysis.settings import flag_name
 from txn_analysis.text.words import iso_utc, ranges
 
@@ -101,6 +102,11 @@ def remedies(doubtful: Iterable[FindingItem], run: RunItem, state: Mapping[str, 
         run: what was asked.
         state: what was seen of `__transaction_state`, as the run recorded it.
     """
+    if clusters := state.get("clusters"):
+        found_in = tuple(doubtful)
+        places = tuple(sorted({finding.topic_partition for finding in found_in}))
+        text = what_to_do(clusters, run)
+        return (Remedy(missing=looks_like(clusters), text=text, transaction_count=len(found_in), partitions=places),)
     of_rule: defaultdict[str, list[FindingItem]] = defaultdict(list)
     for finding in doubtful:
         of_rule[_kind(finding, state)].append(finding)
@@ -187,6 +193,25 @@ def _incomplete(asked: Asked) -> tuple[str, str]:
     if missing:
         named = f"`__transaction_state` is without {'partition' if len(missing) == 1 else 'partitions'}"
         return f"{named} {ranges(missing)}", "copy all partitions of `__transaction_state` from their leaders"
+    parts = asked.state.get("partitions") or []
+    undecoded = [part["partition"] for part in parts if part.get("undecodable")]
+    if undecoded:
+        whose = "partition" if len(undecoded) == 1 else "partitions"
+        return (
+            f"records of `__transaction_state` could not be decoded, of {whose} {ranges(undecoded)}",
+            (
+                "give the brokers' own files of them in place of what was given, or dump them with the newest "
+                "`kafka-dump-log.sh` and audit with the newest txn-analysis"
+            ),
+        )
+    if asked.state.get("newer") and all(part["is_complete"] for part in parts if part["is_seen"]):
+        return (
+            "records of `__transaction_state` have fields of a newer Kafka",
+            (
+                "give the brokers' own files of `__transaction_state` in place of its text, since their lists are "
+                "known to be whole, or audit with a txn-analysis that knows the fields"
+            ),
+        )
     complete = "`--transaction-state-complete`, if no record of `__transaction_state` is missing; else "
     is_vouched = bool(asked.run.parameters.get("transaction_state_complete"))
     return (

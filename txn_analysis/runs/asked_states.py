@@ -65,7 +65,8 @@ def _rows(batch: pa.RecordBatch) -> Iterator[StateRow]:
 
 def _ordered(batch: pa.RecordBatch, dumped_rank: int) -> pa.Table:
     """The records of known ids with what sorts those of one id; as `EvidenceFrames.states`."""
-    known = pa.Table.from_batches([batch]).filter(pc.is_valid(batch["transactional_id"]))
+    is_known = pc.and_not(pc.is_valid(batch["transactional_id"]), batch["is_undecodable"])
+    known = pa.Table.from_batches([batch]).filter(is_known)
     is_console = pc.is_null(known["state_partition"])
     columns = {
         "age": pc.negate(pc.if_else(is_console, known["capture_rank"], dumped_rank)),
@@ -140,7 +141,8 @@ def of_ids(run: PastRun, transactional_ids: Collection[str]) -> dict[str, Histor
     wanted = sorted(transactional_ids)
     batches = run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, transactional_id=wanted)
     records = _records(run, [row for batch in batches for row in _rows(batch)])
-    return {name: in_order(own) for name, own in records.of_ids({*wanted}).items()}
+    found = {name: in_order(own) for name, own in records.of_ids({*wanted}).items()}
+    return {name: history for name, history in found.items() if history}
 
 
 def _names(batch: pa.RecordBatch, producer_ids: pa.Array) -> pa.Array:

@@ -176,6 +176,7 @@ def _section_rows(item: Row) -> list[Row]:
     return [
         {"input_id": item["input_id"], "capture_rank": item["capture_rank"], **section}
         | {"is_end_proven": is_end_proven, "input_problem": problem, "log_dir": _log_dir(item["path"], section)}
+        | {"path": item["path"]}
         for section, is_end_proven, problem in zip(sections, starts_proven, problems, strict=True)
     ]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from txn_analysis.judge.outcome import SEEN_COLUMNS, SeenLog, Sight
 from txn_analysis.plan.plan_versions import stored_record
 from txn_analysis.runs.asked_states import current_states, placed
+from txn_analysis.runs.captures import forgotten
 from txn_analysis.runs.past_run import finished_run
 from txn_analysis.runs.wanted_run import wanted_run
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH
@@ -118,6 +119,11 @@ class RunTables:
         """The producers of one partition; None where the run saw nothing of it."""
         rows = self.listed(PARTITION_HEALTH, "producers", topic=[topic], partition=[partition])
         return [ProducerState(**found) for found in rows[0]["producers"] or ()] if rows else None
+
+    @cached_property
+    def forgotten_captures(self) -> tuple[str, ...]:
+        """The captures behind the run that were taken out of the warehouse since."""
+        return forgotten(self.warehouse, self.run.cluster, self.run.earlier_captures)
 
     def places(self, *, of_coordinator: bool = False) -> set[tuple[str, int]]:
         """The partitions that the run saw; with those that the coordinator's transactions list, if they are wanted."""

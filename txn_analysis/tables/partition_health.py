@@ -24,6 +24,8 @@ BARE_MARKER = struct(
     coordinator_epoch=INT,
 )
 
+TWO_LOGS = struct(path=STRING, capture_rank=INT, other_path=STRING, other_capture_rank=INT)
+
 PARTITION_HEALTH = Table(
     name="partition_health",
     grain="one partition in one run",
@@ -102,6 +104,12 @@ PARTITION_HEALTH = Table(
             array(LINKED_PIECE),
             "the pieces of `log_pieces` that its log was linked from: of their rows in `ended_transactions` those are "
             "this run's; NULL in runs of earlier versions, which keep them in `transactions`",
+        ),
+        Col(
+            "two_logs",
+            array(TWO_LOGS),
+            "files that share no batch from the first offset that both have, with the rank of their captures (0 is the "
+            "judged one): of two clusters, or of a topic that was made again; NULL in runs of earlier versions",
         ),
     ),
     partition_by=("run_id",),

@@ -24,7 +24,7 @@ TRANSACTION_STATES = Table(
         Col("batch_base_offset", BIGINT, "first offset of its batch; NULL where no batch is printed, or none was read"),
         Col("batch_last_offset", BIGINT, "last offset of its batch; NULL like batch_base_offset"),
         Col("leader_epoch", INT, "leader epoch of the state's partition in its batch; NULL like batch_base_offset"),
-        Col("transactional_id", STRING, "transactional id; NULL if the record could not be decoded"),
+        Col("transactional_id", STRING, "transactional id; NULL if the record's key could not be decoded"),
         Col("transactional_id_hash", INT, "Java's String.hashCode of the id"),
         Col("is_tombstone", BOOLEAN, "the id was removed (expired)", nullable=False),
         Col("is_undecodable", BOOLEAN, "the tool could not decode the record", nullable=False),
@@ -38,6 +38,17 @@ TRANSACTION_STATES = Table(
         Col("last_update_ms", BIGINT, "coordinator's time of the change"),
         Col("start_ms", BIGINT, "coordinator's time of the transaction's start; NULL if none or not printed"),
         Col("client_transaction_version", INT, "transaction version of the client; NULL if not printed"),
+        Col(
+            "may_list_more",
+            BOOLEAN,
+            "tagged fields of a newer Kafka are in the value, or may be, so that its partitions may be more; false "
+            "where the broker's own file was read, whose list is whole; NULL without such fields",
+        ),
+        Col(
+            "may_name_more",
+            BOOLEAN,
+            "a field that was not printed, or is of a newer Kafka, can hold a producer id; NULL without",
+        ),
     ),
     partition_by=("ingest_id",),
     checks={"epochs_not_negative": not_negative("producer_epoch")},

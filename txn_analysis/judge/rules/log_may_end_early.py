@@ -55,7 +55,9 @@ def missing(facts: Facts) -> list[str]:
 
 
 def why_not(facts: Facts) -> str:
-    """The log reaches far enough."""
+    """The log reaches far enough, or no copy of it can."""
+    if facts.log.may_end_early is None:
+        return "records of __transaction_state could not be decoded, and no copy of the log is known to reach past them"
     return f"the log reaches up to {utc(facts.log.last_moment_ms)}, and no decision since then can have ended it"
 
 

@@ -28,6 +28,7 @@ _SECTIONS = spark_struct(
     is_end_proven=BOOLEAN,
     input_problem=STRING,
     log_dir=STRING,
+    path=STRING,
 )
 
 

@@ -31,7 +31,7 @@ from txn_analysis.kafka.transactions import (
     TopicPartition,
 )
 from txn_analysis.logic import UNBOUNDED_MS
-from txn_analysis.pipeline.on_spark.state import PICKLED, histories, named_ids, records_in, told
+from txn_analysis.pipeline.on_spark.state import PICKLED, decoded, histories, named_ids, records_in, told
 from txn_analysis.storage.on_spark.types import spark_struct
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT
 
@@ -134,7 +134,7 @@ def _decided(states: DataFrame) -> DataFrame:
     """One row per decision and partition, see `marker_checks.Decided`; `next_ms` NULL where its id has no next one."""
     in_order_of_id = Window.partitionBy("transactional_id").orderBy("record_order")
     columns = ("transactional_id", "record_order", "state", "recorded_ms", "last_update_ms", "topic_partitions")
-    known = states.where(F.col("transactional_id").isNotNull())
+    known = decoded(states)
     once = known.select(*columns, named_ids("producer_id", "previous_producer_id").alias("producer_ids"))
     moment = F.struct("state", "recorded_ms", "last_update_ms")
     rows = once.dropDuplicates(["transactional_id", "record_order"]).select(
@@ -162,7 +162,7 @@ def _decided(states: DataFrame) -> DataFrame:
 def _completed(states: DataFrame) -> DataFrame:
     """The Complete records whose Prepare is gone, as `_decided` but of unknown partitions."""
     in_order_of_id = Window.partitionBy("transactional_id").orderBy("record_order")
-    rows = states.where(F.col("transactional_id").isNotNull()).dropDuplicates(["transactional_id", "record_order"])
+    rows = decoded(states).dropDuplicates(["transactional_id", "record_order"])
     n1 = F.lead(F.struct("state", "recorded_ms", "last_update_ms"), 1).over(in_order_of_id)
     rows = rows.withColumn("before", F.lag("state", 1).over(in_order_of_id)).withColumn("n1", n1)
     rows = rows.where(F.col("state").isin(*COMPLETED))

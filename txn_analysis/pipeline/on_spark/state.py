@@ -58,6 +58,8 @@ _CHAINED = (
     "previous_producer_id",
     "topic_partitions",
     *NAMED,
+    "is_undecodable",
+    "may_name_more",
     "record_order",
 )
 
@@ -73,12 +75,21 @@ def named_ids(*columns: str) -> Column:
     return F.array_compact(F.array(*columns))
 
 
+def decoded(states: DataFrame) -> DataFrame:
+    """The records that could be decoded."""
+    return states.where(F.col("transactional_id").isNotNull() & ~F.col("is_undecodable"))
+
+
 def current_states(states: DataFrame) -> DataFrame:
-    """One row per transactional id: its last record in offset order; tombstoned ids are kept and marked."""
+    """One row per transactional id: its last record in offset order; tombstoned ids are kept and marked.
+
+    Of an id whose last record could not be decoded there is none.
+    """
     known = states.where(F.col("transactional_id").isNotNull())
     record = F.struct(*[c for c in STATE_COLUMNS if c != "transactional_id"])
-    latest = known.groupBy("transactional_id").agg(F.max_by(record, "record_order").alias("record"))
-    return latest.select("transactional_id", "record.*")
+    place = F.struct("record_order", ~F.col("is_undecodable"))
+    latest = known.groupBy("transactional_id").agg(F.max_by(record, place).alias("record"))
+    return latest.select("transactional_id", "record.*").where(~F.col("is_undecodable"))
 
 
 def histories(asked: DataFrame, states: DataFrame) -> DataFrame:

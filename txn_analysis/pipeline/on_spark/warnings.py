@@ -28,7 +28,7 @@ from txn_analysis.judge.early_warning import (
 )
 from txn_analysis.judge.warnings.warning import Abort, Known, LastRecord
 from txn_analysis.kafka.transactions import PREPARE_ABORT
-from txn_analysis.pipeline.on_spark.state import current_states
+from txn_analysis.pipeline.on_spark.state import current_states, decoded
 from txn_analysis.storage.frames import collected
 from txn_analysis.storage.on_spark.types import record_struct, spark_struct
 from txn_analysis.tables._schema import STRING
@@ -73,7 +73,7 @@ def _by_last_record(states: DataFrame, settings: Settings, as_of_ms: int | None)
 
 def _repeated(states: DataFrame) -> DataFrame:
     """One row per id that was timed out, or fenced in the middle of a transaction, many times; see `judge.endings`."""
-    known = states.where(F.col("transactional_id").isNotNull())
+    known = decoded(states)
     is_abort = F.col("state") == PREPARE_ABORT
     aborts = known.where(is_abort).groupBy("transactional_id").agg(F.count("*").alias("abort_count"))
     often = F.broadcast(aborts.where(F.col("abort_count") >= MANY).select("transactional_id"))

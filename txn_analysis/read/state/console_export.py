@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from txn_analysis.read.inputs.window import Readable, Reject, Span
-    from txn_analysis.read.state.records import ReadStateRecord
+    from txn_analysis.read.state.records import ReadStateRecord, TransactionLogValue
 
 _NOISE = re.compile(CONSOLE_COUNT + rb"\n?|\n")
 _JSON_SPACE = " \t\r\n"
@@ -151,11 +151,13 @@ class _ConsoleTextReader:
         return _Reading(name, PrintedValue(*tail.group(*PrintedValue._fields)), end) if tail else None
 
     def _record(self, place: RecordPlace, reading: _Reading) -> Iterator[ReadStateRecord | Reject]:
+        transactional_id = None
         try:
-            transactional_id, value = reading.id.decode(), text_value(reading.value)
+            transactional_id = reading.id.decode()
+            value = text_value(reading.value)
         except ValueError as problem:  # BadValueError, or no UTF-8
             reason = str(problem) if isinstance(problem, BadValueError) else "the id is not UTF-8 text"
-            yield undecodable_record(place)
+            yield undecodable_record(place, transactional_id)
             yield self._window.reject(reading.length, reason)
             return
         if value.state in _UNEXPIRABLE:
@@ -220,7 +222,7 @@ def _objects_held(window: Window) -> Iterator[ReadStateRecord | Reject]:
         try:
             read = _json_record(record, place)
         except BadValueError as problem:
-            yield undecodable_record(place)
+            yield undecodable_record(place, problem.transactional_id)
             yield window.reject(length, str(problem))
         else:
             window.advance(length)
@@ -255,11 +257,20 @@ def _json_record(record: Any, place: RecordPlace) -> ReadStateRecord:
         raise BadValueError("not the JSON of a transaction state record")
     if record_type != 0 or key_data == _UNKNOWN:
         return undecodable_record(place)
+    transactional_id = json_id(key_data)
     if value is None:
-        return state_record(place, json_id(key_data), None)
+        return state_record(place, transactional_id, None)
+    if type(value) is dict and value.get("data") == _UNKNOWN:
+        return undecodable_record(place, transactional_id)
+    try:
+        return state_record(place, transactional_id, _json_value(value))
+    except BadValueError as problem:
+        problem.transactional_id = transactional_id
+        raise
+
+
+def _json_value(value: Any) -> TransactionLogValue:
     version, data = fields_of(value, "version", "data")
-    if data == _UNKNOWN:
-        return undecodable_record(place)
     if type(version) is not int or version not in {0, 1}:
         raise BadValueError("a value version that is not known")
-    return state_record(place, json_id(key_data), json_value(data))
+    return json_value(data, is_flexible=version == 1)

@@ -4,7 +4,7 @@ The text form (up to 4.0) prints transactional ids raw: they may hold newlines a
 searched for: a record is read by its own line prefix, its id by the key's size, and a batch's records by its count.
 A record whose text does not fit the sizes that its line prints was altered, and is undecodable. (Dumps print both sizes
 in every form. The text form prints no value version and no tagged fields: there every size fits that they allow, in
-the version that the records around it have, where those say so.)
+the version that the records around it have, where those say so. What a newer Kafka's fields may hold is then open.)
 """
 
 from __future__ import annotations
@@ -26,13 +26,20 @@ from txn_analysis.read.state.forms import (
     KEY_HEAD_BYTES,
     LINE_START,
     OLD_HEAD,
+    PAYLOAD,
     TEXT_KEY,
     TEXT_KEY_BYTES,
     TEXT_PAYLOAD,
 )
-from txn_analysis.read.state.json_records import json_content
+from txn_analysis.read.state.json_records import json_content, json_key
 from txn_analysis.read.state.records import NO_BATCH, RecordPlace, batch_place, state_record, undecodable_record
-from txn_analysis.read.state.value_sizes import MISFIT, NEXT_VERSION_BYTES, TextSizes
+from txn_analysis.read.state.value_sizes import (
+    MISFIT,
+    NEXT_VERSION_BYTES,
+    TextSizes,
+    are_of_known_fields,
+    can_hold_producer_id,
+)
 from txn_analysis.read.state.values import ID_MAX_BYTES, BadValueError, PrintedValue, text_value
 
 if TYPE_CHECKING:
@@ -161,9 +168,9 @@ class _StateReader:
             self._due_count = 0
             yield self._lost(self._place(None))
 
-    def _lost(self, place: RecordPlace) -> ReadStateRecord:
+    def _lost(self, place: RecordPlace, transactional_id: str | None = None) -> ReadStateRecord:
         self._has_lost = True
-        return undecodable_record(place)
+        return undecodable_record(place, transactional_id)
 
     def _record_items(self) -> Iterator[ReadStateRecord | Reject]:
         head = self._read_head()
@@ -176,11 +183,11 @@ class _StateReader:
         try:
             length, record = self._read_record(head, place)
         except _CutError:
-            yield self._lost(place)
+            yield self._lost(place, self._id_of_cut(head) if head.is_valid else None)
             yield self._window.reject_rest(CUT_SHORT)
         except BadValueError as problem:
             self._resume_position = self._batch.end_position if self._batch else None
-            yield self._lost(place)
+            yield self._lost(place, problem.transactional_id if head.is_valid else None)
             yield self._window.reject_line(str(problem))
         else:
             self._window.advance(length)
@@ -236,7 +243,7 @@ class _StateReader:
         else:
             transactional_id, value, end = self._text_content(head)
         if (value is None) != (head.value_bytes == _NULL_BYTES):
-            raise BadValueError("the value's size and text differ")
+            raise _of(transactional_id, BadValueError("the value's size and text differ"))
         return end, state_record(place, transactional_id, value) if head.is_valid else undecodable_record(place)
 
     def _text_content(self, head: _Head) -> tuple[str, TransactionLogValue | None, int]:
@@ -257,10 +264,35 @@ class _StateReader:
             transactional_id = window.peek(start, start + size).decode()
         except UnicodeDecodeError:
             raise BadValueError("the id is not UTF-8 text") from None
-        value = text_value(_printed(payload)) if payload["state"] else None
-        if value and not self._sizes.fits(value.topic_partitions, head.value_bytes, lambda: self._behind(end)):
+        try:
+            return transactional_id, self._text_value(payload, head.value_bytes, end), end
+        except BadValueError as problem:
+            raise _of(transactional_id, problem) from None
+
+    def _text_value(self, payload: re.Match[bytes], value_bytes: int, end: int) -> TransactionLogValue | None:
+        if not payload["state"]:
+            return None
+        value = text_value(_printed(payload))
+        spare_bytes = self._sizes.spare_bytes(value.topic_partitions, value_bytes, lambda: self._behind(end))
+        if spare_bytes is None:
             raise BadValueError(MISFIT)
-        return transactional_id, value, end
+        is_newer = not are_of_known_fields(spare_bytes)
+        may_name_more = can_hold_producer_id(spare_bytes)
+        if not is_newer and not may_name_more:
+            return value
+        return value._replace(may_list_more=is_newer or None, may_name_more=may_name_more)
+
+    def _id_of_cut(self, head: _Head) -> str | None:
+        """Whose record it is that the text ends in; None where its key is not whole."""
+        held = self._window.peek(head.length, self._window.held)
+        key, size = TEXT_KEY.match(held), head.key_bytes - KEY_HEAD_BYTES
+        try:
+            if not key:
+                return json_key(held.decode(errors="ignore"), head.key_bytes)[0]
+            name, after = held[key.end() : key.end() + size], held[key.end() + size :]
+            return name.decode() if size >= 0 and after.startswith(PAYLOAD) else None
+        except (BadValueError, UnicodeDecodeError):
+            return None
 
     def _behind(self, end: int) -> bytes:
         self._window.need(end + NEXT_VERSION_BYTES)
@@ -279,6 +311,12 @@ class _StateReader:
         recorded_ms = head.recorded_ms if head else None
         batch = self._batch.place if self._batch and is_in_batch else NO_BATCH
         return RecordPlace(self._window.offset, self._partition, offset, recorded_ms, is_after_gap, *batch)
+
+
+def _of(transactional_id: str, problem: BadValueError) -> BadValueError:
+    """What is wrong with a record whose key was read."""
+    problem.transactional_id = transactional_id
+    return problem
 
 
 def _batch_line(text: bytes) -> _BatchLine | None:

@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.read.state.forms import KEY, KEY_HEAD_BYTES, PAYLOAD, TOMBSTONE
-from txn_analysis.read.state.value_sizes import MISFIT, json_value_bytes
-from txn_analysis.read.state.values import JSON_DECODER, BadValueError, fields_of, id_bytes, json_id, json_value
+from txn_analysis.read.state.value_sizes import LEAST_FIELD_BYTES, MISFIT, can_hold_producer_id, json_value_bytes
+from txn_analysis.read.state.values import (
+    JSON_DECODER,
+    BadValueError,
+    fields_of,
+    id_bytes,
+    json_id,
+    json_value,
+    unknown_names,
+)
 
 if TYPE_CHECKING:
     from txn_analysis.read.state.records import TransactionLogValue
+
+_NOT_JSON = "not the JSON of a transaction state record"
 
 
 def json_content(content: bytes, key_bytes: int, value_bytes: int) -> tuple[str, TransactionLogValue | None]:
@@ -18,30 +28,55 @@ def json_content(content: bytes, key_bytes: int, value_bytes: int) -> tuple[str,
     Raises:
         BadValueError: it is not what the tool prints of a state record of these sizes.
     """
-    transactional_id, value = _content(content, value_bytes)
-    if key_bytes != KEY_HEAD_BYTES + id_bytes(transactional_id):
-        raise BadValueError("the id does not fill the record's key")
-    return transactional_id, value
-
-
-def _content(content: bytes, value_bytes: int) -> tuple[str, TransactionLogValue | None]:
     try:
         text = content.decode()
-        key, at = JSON_DECODER.raw_decode(text, len(KEY))
-        payload = text[at:-1]
-        is_tombstone = payload == (PAYLOAD + TOMBSTONE).decode()
-        value, end = (None, len(payload)) if is_tombstone else JSON_DECODER.raw_decode(payload, len(PAYLOAD))
-    except (ValueError, RecursionError):  # no UTF-8, no JSON, endless digits, or nested without end
-        raise BadValueError("not the JSON of a transaction state record") from None
+    except UnicodeDecodeError:
+        raise BadValueError(_NOT_JSON) from None
+    transactional_id, at = json_key(text, key_bytes)
+    try:
+        return transactional_id, _value(text[at:-1], value_bytes)
+    except BadValueError as problem:
+        problem.transactional_id = transactional_id
+        raise
+
+
+def json_key(text: str, key_bytes: int) -> tuple[str, int]:
+    """The id from ` key: {…}`, whose record line prints this size, and where the key ends in the text.
+
+    Raises:
+        BadValueError: it is not the key of a state record of this size.
+    """
+    try:
+        key, end = JSON_DECODER.raw_decode(text, len(KEY))
+    except (ValueError, RecursionError):  # no JSON, endless digits, or nested without end
+        raise BadValueError(_NOT_JSON) from None
     record_type, key_data = fields_of(key, "type", "data")
-    if record_type != "0" or not payload.startswith(PAYLOAD.decode()) or end != len(payload):
-        raise BadValueError("not the JSON of a transaction state record")
-    if is_tombstone:
-        return json_id(key_data), None
+    if record_type != "0":
+        raise BadValueError(_NOT_JSON)
+    transactional_id = json_id(key_data)
+    if key_bytes != KEY_HEAD_BYTES + id_bytes(transactional_id):
+        raise BadValueError("the id does not fill the record's key")
+    return transactional_id, end
+
+
+def _value(payload: str, value_bytes: int) -> TransactionLogValue | None:
+    if payload == (PAYLOAD + TOMBSTONE).decode():
+        return None
+    try:
+        value, end = JSON_DECODER.raw_decode(payload, len(PAYLOAD))
+    except (ValueError, RecursionError):
+        raise BadValueError(_NOT_JSON) from None
+    if not payload.startswith(PAYLOAD.decode()) or end != len(payload):
+        raise BadValueError(_NOT_JSON)
     version, data = fields_of(value, "version", "data")
     if version not in ("0", "1"):
         raise BadValueError("a value version that is not known")
-    found = json_value(data)
-    if json_value_bytes(int(version), data) != value_bytes:
+    is_flexible = version == "1"
+    found = json_value(data, is_flexible=is_flexible)
+    spare_bytes = value_bytes - json_value_bytes(data, is_flexible=is_flexible)
+    if spare_bytes == 0 and not found.may_list_more:
+        return found
+    fields = unknown_names(data, is_flexible=is_flexible)
+    if not is_flexible or spare_bytes < LEAST_FIELD_BYTES * max(len(fields), 1):
         raise BadValueError(MISFIT)
-    return json_id(key_data), found
+    return found._replace(may_list_more=True, may_name_more=can_hold_producer_id(spare_bytes))

@@ -31,7 +31,10 @@ class RecordPlace(NamedTuple):
 
 
 class TransactionLogValue(NamedTuple):
-    """What the value of a record says; under the name of Kafka's schema."""
+    """What the value of a record says; under the name of Kafka's schema.
+
+    The last two say what tagged fields leave open that are of a newer Kafka, or that were not printed; None without.
+    """
 
     state: str
     producer_id: int | None
@@ -43,12 +46,15 @@ class TransactionLogValue(NamedTuple):
     last_update_ms: int | None
     start_ms: int | None
     client_transaction_version: int | None
+    may_list_more: bool | None = None
+    may_name_more: bool | None = None
 
 
 class ReadStateRecord(NamedTuple):
     """One record: its `RecordPlace`, its id, and its `TransactionLogValue`; it lacks only which input it is of.
 
-    A tombstone lists no partitions; an undecodable record says nothing at all, for it may be of any id.
+    A tombstone lists no partitions. An undecodable record says nothing but its id, where its key was read to the byte;
+    else it may be of any id.
     """
 
     ordinal: int
@@ -73,6 +79,8 @@ class ReadStateRecord(NamedTuple):
     last_update_ms: int | None = None
     start_ms: int | None = None
     client_transaction_version: int | None = None
+    may_list_more: bool | None = None
+    may_name_more: bool | None = None
 
 
 NO_BATCH = BatchPlace(None, None, None)
@@ -91,6 +99,7 @@ def state_record(place: RecordPlace, transactional_id: str, value: TransactionLo
     return ReadStateRecord._make((*place, transactional_id, hashed, False, False, *value))
 
 
-def undecodable_record(place: RecordPlace) -> ReadStateRecord:
-    """A record that exists but could not be read."""
-    return ReadStateRecord(*place, None, None, is_tombstone=False, is_undecodable=True)
+def undecodable_record(place: RecordPlace, transactional_id: str | None = None) -> ReadStateRecord:
+    """A record that exists but could not be read; its id where its key could."""
+    hashed = None if transactional_id is None else java_hash(transactional_id)
+    return ReadStateRecord(*place, transactional_id, hashed, is_tombstone=False, is_undecodable=True)

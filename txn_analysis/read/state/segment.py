@@ -17,6 +17,7 @@ from txn_analysis.kafka.checksums import crcs, is_right
 from txn_analysis.kafka.cursor import Cursor, CutShortError
 from txn_analysis.kafka.record_batch import BadBatchError, records_of
 from txn_analysis.read.state.records import RecordPlace, batch_place, state_record, undecodable_record
+from txn_analysis.read.state.value_sizes import can_hold_producer_id
 from txn_analysis.read.state.values import BadValueError, json_id, json_value
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _RECORD_TYPE = 0  # of a key; 4.1 calls it so, before it was the key's version
 _PLAIN, _FLEXIBLE = 0, 1  # value versions
 _BATCHES_AT_ONCE = 64
 _MOST_LENGTH_BYTES = 5  # of a length or a tag, as a varint
+_NO_CONTENT = "not the content of a transaction state record"
 _KEY_HEAD = Struct(">hh")
 _HEAD = Struct(">qhib")
 _TIMES = Struct(">qq")
@@ -117,14 +119,21 @@ class _Reader:
         time_ms = header.time_ms(record)
         try:
             transactional_id, value = decoded(record.key, record.value)
-        except BadValueError:
-            return self._lost(header, offset, offset, time_ms)
+        except BadValueError as problem:
+            return self._lost(header, offset, offset, time_ms, problem.transactional_id)
         return state_record(self._place(header, offset, offset, time_ms), transactional_id, value)
 
-    def _lost(self, header: _Header, ordinal: int, offset: int | None, time_ms: int | None) -> ReadStateRecord:
+    def _lost(
+        self,
+        header: _Header,
+        ordinal: int,
+        offset: int | None,
+        time_ms: int | None,
+        transactional_id: str | None = None,
+    ) -> ReadStateRecord:
         place = self._place(header, ordinal, offset, time_ms)
         self.has_lost = True
-        return undecodable_record(place)
+        return undecodable_record(place, transactional_id)
 
     def _place(self, header: _Header, ordinal: int, offset: int | None, time_ms: int | None) -> RecordPlace:
         if offset is None:
@@ -145,9 +154,16 @@ def decoded(key: bytes | None, value: bytes | None) -> tuple[str, TransactionLog
     """
     try:
         transactional_id = _id(key)
-        return transactional_id, None if value is None else json_value(_value(value))
+    except (StructError, UnicodeDecodeError):
+        raise BadValueError(_NO_CONTENT) from None
+    try:
+        return transactional_id, None if value is None else _value(value)
     except (StructError, IndexError, CutShortError, UnicodeDecodeError):
-        raise BadValueError("not the content of a transaction state record") from None
+        problem = BadValueError(_NO_CONTENT)
+    except BadValueError as found:
+        problem = found
+    problem.transactional_id = transactional_id
+    raise problem
 
 
 def _id(key: bytes | None) -> str:
@@ -157,8 +173,8 @@ def _id(key: bytes | None) -> str:
     return json_id({"transactionalId": key[_KEY_HEAD.size :].decode()})
 
 
-def _value(data: bytes) -> dict[str, Any]:
-    """The fields of a value under the names of Kafka's schema, as the decoder's JSON has them."""
+def _value(data: bytes) -> TransactionLogValue:
+    """The value; its list was read as the broker wrote it, whatever fields of a newer Kafka stand behind it."""
     fields = _Fields(data)
     version = fields.number(2)
     if version not in {_PLAIN, _FLEXIBLE}:
@@ -167,10 +183,10 @@ def _value(data: bytes) -> dict[str, Any]:
     producer_id, epoch, timeout_ms, status = fields.unpack(_HEAD)
     partitions = fields.partitions(is_flexible=is_flexible)
     last_update_ms, start_ms = fields.unpack(_TIMES)
-    tags = fields.tags(_TAGS) if is_flexible else {}
+    tags, skipped_bytes = fields.tags() if is_flexible else ({}, None)
     if not fields.is_at_end:
         raise BadValueError("more than a value")
-    return tags | {
+    named = tags | {
         "producerId": producer_id,
         "producerEpoch": epoch,
         "transactionTimeoutMs": timeout_ms,
@@ -179,6 +195,10 @@ def _value(data: bytes) -> dict[str, Any]:
         "transactionLastUpdateTimestampMs": last_update_ms,
         "transactionStartTimestampMs": start_ms,
     }
+    found = json_value(named, is_flexible=is_flexible)
+    if skipped_bytes is None:
+        return found
+    return found._replace(may_list_more=False, may_name_more=can_hold_producer_id(skipped_bytes))
 
 
 class _Fields(Cursor):
@@ -209,20 +229,30 @@ class _Fields(Cursor):
         for _ in range(count):
             topic = self._bytes(self._length(2, is_flexible=is_flexible)).decode()
             ids = [self.number(4) for _ in range(self._length(4, is_flexible=is_flexible))]
-            if is_flexible:
-                self.tags({})
+            if is_flexible and self.unsigned_varint(_MOST_LENGTH_BYTES):
+                raise BadValueError("a tagged field of a topic")
             found.append({"topic": topic, "partitionIds": ids})
         return found
 
-    def tags(self, known: dict[int, tuple[str, int]]) -> dict[str, int]:
-        """The tagged fields that are known; newer ones are left out, as Kafka's own readers do."""
-        found = {}
+    def tags(self) -> tuple[dict[str, int], int | None]:
+        """The tagged fields that are known, and the size of the largest other one; None where there is no other.
+
+        Those are skipped, as Kafka's own readers do. Writers put them in the order of their tags
+        (RawTaggedFieldWriter).
+        """
+        found: dict[str, int] = {}
+        skipped_bytes, before = None, -1
         for _ in range(self.unsigned_varint(_MOST_LENGTH_BYTES)):
             tag, size = self.unsigned_varint(_MOST_LENGTH_BYTES), self.unsigned_varint(_MOST_LENGTH_BYTES)
             content = self._bytes(size)
-            if tag in known:
-                name, length = known[tag]
-                if size != length or name in found:
-                    raise BadValueError("a tagged field of another size")
-                found[name] = int.from_bytes(content, "big", signed=True)
-        return found
+            if tag <= before:
+                raise BadValueError("tagged fields out of order")
+            before = tag
+            if tag not in _TAGS:
+                skipped_bytes = max(skipped_bytes or 0, size)
+                continue
+            name, length = _TAGS[tag]
+            if size != length:
+                raise BadValueError("a tagged field of another size")
+            found[name] = int.from_bytes(content, "big", signed=True)
+        return found, skipped_bytes

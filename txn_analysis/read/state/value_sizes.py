@@ -2,7 +2,8 @@
 
 Text that was altered on its way no longer fits the size that its record line prints. Source: TransactionLogValue.json;
 version 0 has lengths of fixed size, version 1 (KIP-890, transaction.version 1 on) has compact ones and tagged fields,
-which are written only where they are not the default.
+which are written only where they are not the default. A tool prints no tagged field that it does not know: a value of
+version 1 has *spare bytes* then, which a newer Kafka's fields explain, however many they are but one.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ _UNLISTED = re.compile(
 _FIXED_BYTES = 2 + 8 + 2 + 4 + 1 + 8 + 8
 _STRING_BYTES, _ARRAY_BYTES, _PARTITION_BYTES = 2, 4, 4
 _TAG_HEAD_BYTES = 2  # number and length of a tagged field
+LEAST_FIELD_BYTES = _TAG_HEAD_BYTES
+"""Of a tagged field: one that is empty."""
+_PRODUCER_ID_BYTES = 8
 # The tagged fields of a value: its name in JSON, the default that is not written, its bytes.
 _TAGGED = (
     ("previousProducerId", -1, 8),
@@ -45,7 +49,7 @@ _TAGGED = (
     ("nextProducerEpoch", -1, 2),
 )
 # Decoders that print text leave these fields out, so that any of them may have been written.
-_ANY_TAGS_BYTES = frozenset(
+_KNOWN_TAGS_BYTES = frozenset(
     sum(_TAG_HEAD_BYTES + size for _, _, size in chosen)
     for count in range(len(_TAGGED) + 1)
     for chosen in combinations(_TAGGED, count)
@@ -66,36 +70,65 @@ class TextSizes:
         self._versions = {PLAIN, FLEXIBLE} if can_be_flexible else {PLAIN}
         self._before: int | None = None  # the version of the last value without partitions
 
-    def fits(self, partitions: Collection[TopicPartition], value_bytes: int, behind: Callable[[], bytes]) -> bool:
-        """Whether the next value of the dump can have this size.
+    def spare_bytes(
+        self, partitions: Collection[TopicPartition], value_bytes: int, behind: Callable[[], bytes]
+    ) -> int | None:
+        """How many bytes of the next value only tagged fields explain, none of which is printed.
+
+        A value that fits version 0 to the byte is of version 0, unless one around it is of version 1.
 
         Args:
             partitions: its topic partitions.
             value_bytes: the size that its record line prints.
             behind: gives the text behind the record, NEXT_VERSION_BYTES of it.
+
+        Returns:
+            None where it cannot have this size.
         """
-        versions = _text_versions(partitions, value_bytes) & self._versions
+        # Brokers write the partitions of a topic together.
+        topics = Counter(partition.topic for partition in partitions).items()
+        spare_bytes, after = value_bytes - _flexible_bytes(topics), None
+        versions = _text_versions(topics, value_bytes, spare_bytes) & self._versions
         if not partitions:
             self._before = min(versions, default=self._before)
         elif len(self._versions) > 1 and versions and self._before not in versions:
-            versions &= _versions_between(self._before, _next_version(behind()))
-        return bool(versions)
+            after = _next_version(behind())
+            versions &= _versions_between(self._before, after)
+        if not versions:
+            return None
+        if PLAIN in versions and (versions == {PLAIN} or FLEXIBLE not in (self._before, after)):
+            return 0
+        return spare_bytes
 
 
-def _text_versions(partitions: Iterable[TopicPartition], value_bytes: int) -> set[int]:
-    """The versions in which such a value can have this size; brokers write the partitions of a topic together."""
-    topics = Counter(partition.topic for partition in partitions).items()
-    is_of = {
-        PLAIN: value_bytes == _plain_bytes(topics),
-        FLEXIBLE: value_bytes - _flexible_bytes(topics) in _ANY_TAGS_BYTES,
-    }
-    return {version for version, fits in is_of.items() if fits}
+def are_of_known_fields(spare_bytes: int) -> bool:
+    """Tagged fields that this version knows can have so many bytes; those of a newer Kafka need not be there."""
+    return spare_bytes in _KNOWN_TAGS_BYTES
+
+
+def can_hold_producer_id(spare_bytes: int) -> bool:
+    """Fields that are not read, and have so many bytes, may hold a producer id."""
+    return spare_bytes >= _PRODUCER_ID_BYTES
+
+
+def _text_versions(topics: Collection[tuple[str, int]], value_bytes: int, spare_bytes: int) -> set[int]:
+    """The versions in which such a value can have this size.
+
+    Without partitions the size of version 0 would be that of version 1 with one empty field, which no type of Kafka's
+    is written as.
+    """
+    is_plain = value_bytes == _plain_bytes(topics)
+    is_flexible = spare_bytes == 0 or (spare_bytes >= LEAST_FIELD_BYTES and (bool(topics) or not is_plain))
+    if is_plain:
+        return {PLAIN, FLEXIBLE} if is_flexible else {PLAIN}
+    return {FLEXIBLE} if is_flexible else set()
 
 
 def _next_version(text: bytes) -> int | None:
     """The version of the first value without partitions in a text; None where there is none."""
     found = _UNLISTED.search(text)
-    return min(_text_versions((), int(found["value_bytes"])), default=None) if found else None
+    value_bytes = int(found["value_bytes"]) if found else 0
+    return min(_text_versions((), value_bytes, value_bytes - _flexible_bytes(())), default=None)
 
 
 def _versions_between(before: int | None, after: int | None) -> set[int]:
@@ -104,16 +137,13 @@ def _versions_between(before: int | None, after: int | None) -> set[int]:
     return {FLEXIBLE} if before == FLEXIBLE and after != PLAIN else {PLAIN, FLEXIBLE}
 
 
-def json_value_bytes(version: int, data: dict[str, Any]) -> int | None:
-    """The size of a value that was printed as JSON, with its version; None where version 0 has tagged fields.
-
-    Tags that a newer broker writes and the tool does not know are not printed: such a value is larger than this.
-    """
+def json_value_bytes(data: dict[str, Any], *, is_flexible: bool) -> int:
+    """The size of a value that was printed as JSON, without tagged fields that this version does not know."""
     topics = [(entry["topic"], len(entry["partitionIds"])) for entry in data["transactionPartitions"] or ()]
+    if not is_flexible:
+        return _plain_bytes(topics)
     tags_bytes = sum(_TAG_HEAD_BYTES + size for name, default, size in _TAGGED if data.get(name, default) != default)
-    if version == FLEXIBLE:
-        return _flexible_bytes(topics) + tags_bytes
-    return None if tags_bytes else _plain_bytes(topics)
+    return _flexible_bytes(topics) + tags_bytes
 
 
 def _plain_bytes(topics: Iterable[tuple[str, int]]) -> int:

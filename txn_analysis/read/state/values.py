@@ -1,7 +1,9 @@
 """What a record of `__transaction_state` says, in each form that Kafka's tools print it.
 
 Shared by dumps and console exports. A value outside of Kafka's own field ranges is refused as a whole: half a value
-would be evidence that nobody wrote. Source: TransactionLogValue.json and TransactionLog, Kafka 0.11 to 4.3.
+would be evidence that nobody wrote. Tagged fields of a newer Kafka are read over: what they say is unknown, and the
+record says so (`may_list_more`, `may_name_more`). Source: TransactionLogValue.json and TransactionLog, Kafka 0.11 to
+4.4.
 """
 
 from __future__ import annotations
@@ -46,11 +48,18 @@ _FIELDS: dict[str, tuple[str, int, int, int | None]] = {
 }
 _PARTITIONS = "transactionPartitions"
 _PRINTED = {_PARTITIONS, *_FIELDS}
+_TAGGED = {name for name, (_, _, _, default) in _FIELDS.items() if default is not None}
+_FIELD_NAME = re.compile("[a-z][a-zA-Z0-9]*")  # of Kafka's message definitions, as JSON has it
 _RANGES = {column: (low, high) for column, low, high, _ in _FIELDS.values()}
 
 
 class BadValueError(ValueError):
-    """A value that Kafka would not write; the message says what is wrong with it, never what it holds."""
+    """A value that Kafka would not write; the message says what is wrong with it, never what it holds.
+
+    `transactional_id` is whose record it is, where its key was read to the byte.
+    """
+
+    transactional_id: str | None = None
 
 
 class PrintedValue(NamedTuple):
@@ -113,7 +122,7 @@ def _in_range(column: str, printed: bytes) -> int | None:
 
 
 class _Refused:
-    """Stands for JSON that Kafka does not write: a repeated name, a fraction, NaN."""
+    """Stands for JSON that Kafka does not write: a repeated name, NaN."""
 
     def __init__(self, *_: object) -> None:
         pass
@@ -125,7 +134,7 @@ def _object(pairs: list[tuple[str, Any]]) -> object:
 
 
 # Integers stay exact; what is refused does not stop the decoder, so that the end of the object is still found.
-JSON_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_Refused, parse_constant=_Refused)
+JSON_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_Refused)
 
 
 def fields_of(value: Any, *names: str) -> tuple[Any, ...]:
@@ -163,14 +172,45 @@ def id_bytes(transactional_id: str) -> int:
         raise BadValueError("not a transactional id") from None
 
 
-def json_value(data: Any) -> TransactionLogValue:
-    """A value from its `data`, versions 0 and 1, tagged fields included.
+def unknown_names(data: dict[str, Any], *, is_flexible: bool) -> frozenset[str]:
+    """The tagged fields of a value's JSON that this version does not know: those of a newer Kafka.
+
+    Args:
+        data: the members of the value.
+        is_flexible: it is of version 1; version 0 has no tagged fields.
+
+    Raises:
+        BadValueError: a name that no field of Kafka has, a name that is repeated within one, or any in version 0.
+    """
+    unknown = frozenset(data.keys() - _PRINTED)
+    is_plain = is_flexible or not (unknown or data.keys() & _TAGGED)
+    if not is_plain or not all(_FIELD_NAME.fullmatch(name) and _is_proper(data[name]) for name in unknown):
+        raise BadValueError("not the JSON of a transaction state record")
+    return unknown
+
+
+def _is_proper(value: Any) -> bool:
+    """Nothing in it is refused."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, _Refused):
+            return False
+        left += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+    return True
+
+
+def json_value(data: Any, *, is_flexible: bool) -> TransactionLogValue:
+    """A value from its `data`, version 1 or 0, tagged fields included.
+
+    Where it has some of a newer Kafka, its list may have been changed by them, and they may hold a producer id.
 
     Raises:
         BadValueError: other fields than Kafka's, or one out of its range.
     """
-    if type(data) is not dict or not data.keys() <= _PRINTED or _PARTITIONS not in data:
+    if type(data) is not dict or _PARTITIONS not in data:
         raise BadValueError("not the JSON of a transaction state record")
+    is_newer = bool(unknown_names(data, is_flexible=is_flexible)) or None
     (producer_id, previous_id, next_id, epoch, _, timeout_ms, status, updated_ms, start_ms, client) = _numbers(data)
     return TransactionLogValue(
         STATES[status],
@@ -183,6 +223,8 @@ def json_value(data: Any) -> TransactionLogValue:
         known(updated_ms),
         known(start_ms),
         known(client),
+        is_newer,
+        is_newer,
     )
 
 

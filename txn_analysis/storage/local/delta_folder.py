@@ -156,7 +156,7 @@ class DeltaFolder:
             slice_of: the partition, by the names of its columns.
         """
         own = [*files]
-        if own or any(file.slice in slice_of.values() for file in self.files):
+        if own or any(not slice_of or file.slice in slice_of.values() for file in self.files):
             self._commit("overwrite", own, slice_of)
 
     def _commit(self, mode: str, files: list[DataFile], slice_of: Mapping[str, str]) -> None:

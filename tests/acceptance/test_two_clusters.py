@@ -1,0 +1,75 @@
+"""The files of two clusters, in one pile or one after another: said with their paths, and what to do."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.captures import CASES, PARAMETERS
+from txn_analysis.pipeline import steps
+from txn_analysis.pipeline.forget import forget
+from txn_analysis.report.text_report import text_report
+from txn_analysis.settings import Settings
+from txn_analysis.storage.opening import open_warehouse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from txn_analysis.report.model import AuditReport
+
+OLD, NEW = "kafka-2.8/capture-1", "kafka-4.2/capture-1"
+PARTS = ("segments", "transaction-state")
+
+
+def no_session() -> Any:
+    pytest.fail("Spark was started")
+
+
+def audited(folder: Path, *clusters: str) -> AuditReport:
+    """Captures of clusters, in folders named like their Kafka."""
+    paths = []
+    for name in clusters:
+        for part in PARTS:
+            place = folder / "pile" / name.replace("/", "-") / part
+            shutil.copytree(CASES / name / part, place, dirs_exist_ok=True)
+            paths.append(str(place))
+    settings = Settings.model_validate(PARAMETERS | {"warehouse": str(folder / "w"), "cluster": "mine"})
+    return steps.audit(no_session, paths, settings)
+
+
+def words(report: AuditReport) -> str:
+    return " ".join(text_report(report).split())
+
+
+def test_in_one_pile_they_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    report = audited(tmp_path, OLD, NEW)
+    assert report.hanging == ()
+    said = words(report)
+    folders = [f"{tmp_path}/pile/{name.replace('/', '-')}" for name in (OLD, NEW)]
+    assert f"look like those of two clusters: {folders[0]} beside {folders[1]} (they share no batch in 11 of" in said
+    assert "audit these folders apart, each with its own `--cluster` or `--warehouse`" in said
+    assert "copy all files of" not in said
+    assert re.findall(r"\b[0-9a-f]{32}\b", said) == []
+
+
+def test_one_after_another_the_earlier_capture_is_named_and_the_way_out_works(tmp_path: Path) -> None:
+    audited(tmp_path, NEW)
+    spoiled = audited(tmp_path, OLD)
+    (earlier,) = spoiled.run.earlier_captures
+    said = words(spoiled)
+    assert (
+        f"and capture {earlier} ({tmp_path}/pile/kafka-4.2-capture-1) in this warehouse look like those of two" in said
+    )
+    assert f"`txn-analysis forget --cluster mine --capture {earlier}`" in said
+    forget(open_warehouse(no_session, str(tmp_path / "w")), "mine", earlier)
+    again = audited(tmp_path, OLD)
+    assert len(again.hanging) == 4
+    assert "two clusters" not in words(again)
+
+
+def test_nights_of_one_cluster_are_not_taken_for_two(tmp_path: Path) -> None:
+    audited(tmp_path, NEW)
+    assert "two clusters" not in words(audited(tmp_path, "kafka-4.2/capture-3"))

@@ -1,0 +1,91 @@
+"""The tables of docs/data-formats.md: every field of what programs read, from the classes that write it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from txn_analysis.plan.plan_file import record_schema
+from txn_analysis.questions import kafka_transactions as kafkas
+from txn_analysis.questions import repair_answers as repairs
+from txn_analysis.questions.captures_answer import CAPTURES
+from txn_analysis.questions.ended import ENDED_COLUMNS
+from txn_analysis.report.answer import MINUS_ONE
+from txn_analysis.report.explanation import Explanation
+from txn_analysis.report.model import AuditReport
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from txn_analysis.report.answer import Column
+
+Rows = list[tuple[str, ...]]
+_ROWS: dict[str, tuple[Column, ...]] = {
+    "find-hanging": kafkas.FIND_HANGING,
+    "list": kafkas.LIST,
+    "describe": kafkas.DESCRIBE,
+    "describe-producers": kafkas.DESCRIBE_PRODUCERS,
+    "ended": ENDED_COLUMNS,
+    "captures": CAPTURES,
+    "verify": repairs.VERIFY,
+    "verify --history": repairs.HISTORY,
+}
+
+
+def plan_fields() -> Rows:
+    """Each field of a line of a plan: its name, its type, what it says."""
+    schema = record_schema()
+    return [
+        (f"`{name}`", _type(schema["properties"][name]), _cell(schema["properties"][name]["description"]))
+        for name in schema["required"]
+    ]
+
+
+def report_fields() -> Rows:
+    """Each object of the report, with its fields and what they say."""
+    return _objects(AuditReport)
+
+
+def explanation_fields() -> Rows:
+    """The same of an explanation."""
+    return _objects(Explanation)
+
+
+def row_columns() -> Rows:
+    """The columns of each verb that prints rows; * where text prints -1 for what is null."""
+    return [
+        (f"`{verb}`", ", ".join(f"`{c.name}`" + ("*" if c.absent == MINUS_ONE else "") for c in columns))
+        for verb, columns in _ROWS.items()
+    ]
+
+
+def _objects(model: type[BaseModel]) -> Rows:
+    schema = model.model_json_schema(mode="serialization")
+    objects = {"": schema} | {name: part for name, part in schema["$defs"].items() if "properties" in part}
+    return [
+        (
+            f"`{name}`" if name else "the whole",
+            ", ".join(f"`{field}`{_link(part)}" for field, part in found["properties"].items()),
+            _cell(found["description"]),
+        )
+        for name, found in objects.items()
+    ]
+
+
+def _link(part: dict[str, Any]) -> str:
+    """The object, or the list of objects, that a field holds."""
+    inner = [part, *part.get("anyOf", ())]
+    named = [p for p in (*inner, *(p["items"] for p in inner if "items" in p)) if "$ref" in p]
+    names = [p["$ref"].rpartition("/")[2] for p in named]
+    return f" ({names[0]})" if names else ""
+
+
+def _type(part: dict[str, Any]) -> str:
+    if "const" in part:
+        return f"always `{str(part['const']).lower()}`"
+    kinds = [p.get("type", "string") for p in part.get("anyOf", [part])]
+    return " or ".join(kinds)
+
+
+def _cell(text: str) -> str:
+    """Words of a docstring in a cell: JSON says null where Python says None."""
+    return " ".join(text.split()).replace("None", "null").replace("NULL", "null").replace("|", "\\|")
