@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.world.faults import EARLY, EXPORTED, FAR_STATES, FOREIGN, HALF_SAID, HALF_UNSAID, MISCOUNTED, UNTRUE
+from tests.world.faults import EARLY, EXPORTED, FAR_STATES, FOREIGN, HALF_SAID, HALF_UNSAID, MISCOUNTED, TWIN, UNTRUE
 from tests.world.model import LAST_EPOCH, Step
 from tests.world.random_worlds import Plot
 
@@ -40,6 +40,12 @@ def _far(fault: str) -> Plot:
     return replace(plot(PASS, *OPEN, PASS, fault=fault, says_last=True), states=FAR_STATES, seed="nothing there")
 
 
+def _with_state_of_a_twin(seed: str, version: int) -> Plot:
+    """What the twin did since is of the seed: compaction took every decision on the commits of the log."""
+    told = plot(PASS, *OPEN, PASS, fault=TWIN, says_nothing_lost=True)
+    return replace(told, seed=seed, version=version, epochs=2)
+
+
 WRONG_ABORTS: dict[str, Plot] = {
     "a commit's marker is lost in an unclean election": plot(*COMMITTED, LOSE, PASS),
     "the same, its decision compacted away": plot(*COMMITTED, LOSE, COMPACT, PASS),
@@ -51,7 +57,9 @@ WRONG_ABORTS: dict[str, Plot] = {
         *OPEN, COMMIT, PASS, COPY_LOG, MARKER, COMPLETE, COPY_STATE
     ),
     "the same, the state compacted": _rotating(*OPEN, COMMIT, PASS, COPY_LOG, MARKER, COMPLETE, COMPACT, COPY_STATE),
-    "the state is another cluster's": replace(plot(*OPEN, PASS, fault=FOREIGN), seed="foreign 0"),
+    "the state is another cluster's": replace(plot(*OPEN, PASS, fault=FOREIGN), seed="foreign 7"),
+    "the state is a twin's, compacted": _with_state_of_a_twin("twin 25", 1),
+    "the state is a busy twin's of version 2, compacted": _with_state_of_a_twin("twin 39", 2),
     "the state is said to have half as many partitions": replace(plot(*OPEN, PASS, fault=MISCOUNTED), states=2),
     "--as-of is earlier than the copy, and the id has expired since": plot(
         *OPEN, PASS, COMMIT, COPY_LOG, MARKER, COMPLETE, EXPIRE, PASS, COMPACT, PASS, COPY_STATE, fault=EARLY
@@ -78,12 +86,14 @@ EXPECTED_RULES = {
     "the producer id rotates while the marker is on its way": "log_may_end_early",
     "the same, the state compacted": "log_may_end_early",
     "the state is another cluster's": "state_does_not_fit",
+    "the state is a twin's, compacted": "state_incomplete",
+    "the state is a busy twin's of version 2, compacted": "state_incomplete",
     "the state is said to have half as many partitions": "state_does_not_fit",
     "--as-of is earlier than the copy, and the id has expired since": "log_may_end_early",
     "the state was copied first, and is said to be the last": "state_older_than_log",
     "the same in a shallow dump, where a marker is later than the state": "state_older_than_log",
     "50 of 100 partitions of the state are given, and nobody says how many there are": "state_incomplete",
-    "50 of 100 partitions of the state are given, and are said to be all": "state_does_not_fit",
+    "50 of 100 partitions of the state are given, and are said to be all": "state_incomplete",
     "a commit in a console export, whose Complete record has the decision's time": "log_may_end_early",
 }
 
