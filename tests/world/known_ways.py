@@ -60,6 +60,9 @@ WRONG_ABORTS: dict[str, Plot] = {
     "the state is another cluster's": replace(plot(*OPEN, PASS, fault=FOREIGN), seed="foreign 7"),
     "the state is a twin's, compacted": _with_state_of_a_twin("twin 25", 1),
     "the state is a busy twin's of version 2, compacted": _with_state_of_a_twin("twin 39", 2),
+    "the state is a twin's, and the log a shallow dump": replace(
+        plot(BEGIN, ABORT, MARKER, COMPLETE, PASS, *OPEN, PASS, fault=TWIN), seed="twin 79", is_shallow=(True,)
+    ),
     "the state is said to have half as many partitions": replace(plot(*OPEN, PASS, fault=MISCOUNTED), states=2),
     "--as-of is earlier than the copy, and the id has expired since": plot(
         *OPEN, PASS, COMMIT, COPY_LOG, MARKER, COMPLETE, EXPIRE, PASS, COMPACT, PASS, COPY_STATE, fault=EARLY
@@ -72,6 +75,9 @@ WRONG_ABORTS: dict[str, Plot] = {
     ),
     "50 of 100 partitions of the state are given, and nobody says how many there are": _far(HALF_UNSAID),
     "50 of 100 partitions of the state are given, and are said to be all": _far(HALF_SAID),
+    "the decision of a commit is lost with the state's tail, and a console export prints no leader epochs": plot(
+        *OPEN, COMMIT, LOSE_STATE, LOSE_STATE, PASS, fault=EXPORTED
+    ),
     "a commit in a console export, whose Complete record has the decision's time": plot(
         *OPEN, COMMIT, PASS, COPY_LOG, MARKER, COMPLETE, COPY_STATE, fault=EXPORTED, says_last=True
     ),
@@ -88,12 +94,16 @@ EXPECTED_RULES = {
     "the state is another cluster's": "state_does_not_fit",
     "the state is a twin's, compacted": "state_incomplete",
     "the state is a busy twin's of version 2, compacted": "state_incomplete",
+    "the state is a twin's, and the log a shallow dump": "state_incomplete",
     "the state is said to have half as many partitions": "state_does_not_fit",
     "--as-of is earlier than the copy, and the id has expired since": "log_may_end_early",
     "the state was copied first, and is said to be the last": "state_older_than_log",
     "the same in a shallow dump, where a marker is later than the state": "state_older_than_log",
     "50 of 100 partitions of the state are given, and nobody says how many there are": "state_incomplete",
     "50 of 100 partitions of the state are given, and are said to be all": "state_incomplete",
+    "the decision of a commit is lost with the state's tail, and a console export prints no leader epochs": (
+        "commit_may_be_missing"
+    ),
     "a commit in a console export, whose Complete record has the decision's time": "log_may_end_early",
 }
 
