@@ -136,10 +136,7 @@ def _advice(finding: FindingItem) -> str:
     if not _must_end_first(finding):
         return "abort it with the plan (see Next): no producer has to be ended first"
     why = "has a transaction in progress" if finding.is_producer_live else "may come back"
-    return (
-        f"FIRST end the producer: it {why} under this producer id, and what it writes there would be aborted as well. "
-        "Stop its application, and fence its id. The script refuses until the id is fenced"
-    )
+    return f"FIRST stop its application, and fence its id: it {why}, and what it writes would be aborted as well"
 
 
 def _must_end_first(finding: FindingItem) -> bool:
