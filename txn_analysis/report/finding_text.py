@@ -122,13 +122,12 @@ def _since(report: AuditReport, finding: FindingItem) -> str:
     basis = " (judged by the brokers' clocks)" if finding.lateness_basis == "broker_clock" else ""
     whose = " by its client's clock" if is_contradicted(report, finding) else ""
     theirs = f", idle {idle_by_brokers(report, finding)}" if is_decided_by_clock(report, finding) else ""
-    after_ms, before_ms = finding.appended_after_ms, finding.appended_before_ms
-    between = f"after {iso_utc(after_ms)} and before {iso_utc(before_ms)}"
-    if after_ms is not None and after_ms == before_ms:
-        between = f"at {iso_utc(after_ms)}"
+    last_ms, after_ms, before_ms = finding.last_timestamp_ms, finding.appended_after_ms, finding.appended_before_ms
+    if last_ms is not None and last_ms == after_ms == before_ms:
+        return f"last write {iso_utc(last_ms)} by the broker's clock, idle {duration(finding.idle_ms)}"
     return (
-        f"last write {iso_utc(finding.last_timestamp_ms)}, idle {duration(finding.idle_ms)}{whose}{basis}; by the "
-        f"brokers' clocks {between}{theirs}"
+        f"last write {iso_utc(last_ms)}, idle {duration(finding.idle_ms)}{whose}{basis}; by the brokers' clocks after "
+        f"{iso_utc(after_ms)} and before {iso_utc(before_ms)}{theirs}"
     )
 
 
