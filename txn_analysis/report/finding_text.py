@@ -124,13 +124,12 @@ def _since(report: AuditReport, finding: FindingItem) -> str:
     basis = " (judged by the brokers' clocks)" if finding.lateness_basis == "broker_clock" else ""
     whose = " by its client's clock" if is_contradicted(report, finding) else ""
     theirs = f", idle {idle_by_brokers(report, finding)}" if is_decided_by_clock(report, finding) else ""
-    after_ms, before_ms = finding.appended_after_ms, finding.appended_before_ms
-    between = f"after {iso_utc(after_ms)} and before {iso_utc(before_ms)}"
-    if after_ms is not None and after_ms == before_ms:
-        between = f"at {iso_utc(after_ms)}"
+    last_ms, after_ms, before_ms = finding.last_timestamp_ms, finding.appended_after_ms, finding.appended_before_ms
+    if last_ms is not None and last_ms == after_ms == before_ms:
+        return f"last write {iso_utc(last_ms)} by the broker's clock, idle {duration(finding.idle_ms)}"
     return (
-        f"last write {iso_utc(finding.last_timestamp_ms)}, idle {duration(finding.idle_ms)}{whose}{basis}; by the "
-        f"brokers' clocks {between}{theirs}"
+        f"last write {iso_utc(last_ms)}, idle {duration(finding.idle_ms)}{whose}{basis}; by the brokers' clocks after "
+        f"{iso_utc(after_ms)} and before {iso_utc(before_ms)}{theirs}"
     )
 
 
@@ -138,10 +137,7 @@ def _advice(finding: FindingItem) -> str:
     if not _must_end_first(finding):
         return "abort it with the plan (see Next): no producer has to be ended first"
     why = "has a transaction in progress" if finding.is_producer_live else "may come back"
-    return (
-        f"FIRST end the producer: it {why} under this producer id, and what it writes there would be aborted as well. "
-        "Stop its application, and fence its id. The script refuses until the id is fenced"
-    )
+    return f"FIRST stop its application, and fence its id: it {why}, and what it writes would be aborted as well"
 
 
 def _must_end_first(finding: FindingItem) -> bool:

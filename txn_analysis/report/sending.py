@@ -46,7 +46,8 @@ def send_sentence(report: AuditReport, finding: FindingItem) -> str:
     found = window_of(report, finding)
     if found is None:
         return "unknown: no broker's clock dates it"
-    return f"from {iso_utc(found.not_before_ms)} to {iso_utc(found.not_after_ms)}; at other times the script refuses"
+    refuses = ", and only once the id is fenced" if finding.must_end_producer else "; at other times the script refuses"
+    return f"from {iso_utc(found.not_before_ms)} to {iso_utc(found.not_after_ms)}{refuses}"
 
 
 def then_sentence(report: AuditReport, finding: FindingItem, partition: PartitionItem | None) -> str | None:
