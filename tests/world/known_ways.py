@@ -75,9 +75,6 @@ WRONG_ABORTS: dict[str, Plot] = {
     ),
     "50 of 100 partitions of the state are given, and nobody says how many there are": _far(HALF_UNSAID),
     "50 of 100 partitions of the state are given, and are said to be all": _far(HALF_SAID),
-    "the decision of a commit is lost with the state's tail, and a console export prints no leader epochs": plot(
-        *OPEN, COMMIT, LOSE_STATE, LOSE_STATE, PASS, fault=EXPORTED
-    ),
     "a commit in a console export, whose Complete record has the decision's time": plot(
         *OPEN, COMMIT, PASS, COPY_LOG, MARKER, COMPLETE, COPY_STATE, fault=EXPORTED, says_last=True
     ),
@@ -101,9 +98,6 @@ EXPECTED_RULES = {
     "the same in a shallow dump, where a marker is later than the state": "state_older_than_log",
     "50 of 100 partitions of the state are given, and nobody says how many there are": "state_incomplete",
     "50 of 100 partitions of the state are given, and are said to be all": "state_incomplete",
-    "the decision of a commit is lost with the state's tail, and a console export prints no leader epochs": (
-        "commit_may_be_missing"
-    ),
     "a commit in a console export, whose Complete record has the decision's time": "log_may_end_early",
 }
 

@@ -45,7 +45,7 @@ def fit_of(copies: Copies, *, nothing_lost: bool) -> Fit:
     found = Fit(is_later=any(own.are_behind() for own in owners.values()))
     is_last = copies.given.state_copied_last and not found.is_later
     test = _Test(copies, nothing_lost)
-    confirmed_count, contradicted_count = 0, 0
+    confirmed_count, contradicted_count, is_doubted = 0, 0, False
     for (n, i), markers in copies.markers.items():
         for run in runs_of(markers):
             confirmed = [owners[n, m].are_there() for m in run]
@@ -55,10 +55,11 @@ def fit_of(copies: Copies, *, nothing_lost: bool) -> Fit:
             against = [m for m in run if m.word == "COMMIT" and test.is_contradicted(m, i)]
             contradicted_count += len(against)
             found.producers |= {i for _ in against}
+            is_doubted |= any(m.is_of_unknown_kind and test.is_contradicted(m, i) for m in run)
             if not copies.known(i):
                 found.is_unproven_for_unknown |= any(test.is_contradicted(m, i, is_reached=is_last) for m in run)
     is_sure = any(own.are_sure() for own in owners.values()) or not any(m.may_be("COMMIT") for _, m in owners)
-    found.is_unproven = bool(contradicted_count) or not is_sure
+    found.is_unproven = bool(contradicted_count) or is_doubted or not is_sure
     found.for_all = contradicted_count > confirmed_count or _is_foreign(copies) or _is_misplaced(copies)
     return found
 
