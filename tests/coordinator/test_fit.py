@@ -34,6 +34,7 @@ ALL_GIVEN = StateAtHand(
     is_whole=True,
     exports=frozenset(),
     is_export_complete=False,
+    is_nothing_lost=False,
     max_clock_skew_ms=SKEW_MS,
     known_since_ms=None,
 )
@@ -276,7 +277,8 @@ def test_a_marker_of_unprinted_kind_contradicts_nothing_and_is_a_doubt(
     history: list[StateRecord] | None, state: StateAtHand, *, is_doubt: bool
 ) -> None:
     sums = told(UNPRINTED, history=history, state=state)
-    assert (counts(sums), sums.unprinted is not None) == (SILENT, is_doubt)
+    found = sums.unprinted_of_unknown if history is None else sums.unprinted
+    assert (counts(sums), found is not None) == (SILENT, is_doubt)
 
 
 def test_a_repetition_of_a_decided_marker_of_unprinted_kind_says_nothing() -> None:
@@ -460,6 +462,7 @@ MARKED = MarkerSums(has_marker=True)
         pytest.param(replace(MARKED, is_sure=True), True, False, False, id="one-is-sure"),
         pytest.param(contradicted(9, 7), True, True, True, id="any-contradiction"),
         pytest.param(MarkerSums(unprinted=witness(9)), True, True, True, id="of-unprinted-kind"),
+        pytest.param(MarkerSums(unprinted_of_unknown=witness(9)), True, False, True, id="of-an-unknown-producer"),
         pytest.param(MarkerSums(unreached=witness(9)), True, False, True, id="later-than-a-part-that-was-copied-last"),
         pytest.param(MarkerSums(unreached=witness(9)), False, False, False, id="later-than-a-part-of-it"),
     ],
@@ -496,6 +499,7 @@ SUMS = st.builds(
     st.integers(0, 3),
     CONTRADICTIONS,
     CONTRADICTIONS,
+    st.none() | WITNESSES,
     st.none() | WITNESSES,
     st.none() | WITNESSES,
     st.none() | WITNESSES,

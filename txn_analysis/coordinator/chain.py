@@ -152,7 +152,8 @@ class StateRows:
             self._add_undecoded(row)
         elif row.transactional_id is not None:
             at = row.recorded_ms, row.last_update_ms, row.offset, row.leader_epoch
-            is_new = row.state == EMPTY and row.producer_epoch == 0 and row.previous_producer_id is None
+            has_no_other = row.previous_producer_id in (None, row.producer_id)
+            is_new = row.state == EMPTY and row.producer_epoch == 0 and has_no_other
             self.steps.add(StateStep(row.transactional_id, order, row.state, *at, is_of_a_new_id=is_new))
 
     def _add_undecoded(self, row: StateRow) -> None:

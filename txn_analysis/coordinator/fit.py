@@ -80,7 +80,9 @@ class MarkerSums:
         against: those that contradict it.
         more_if_nothing_was_lost: those that contradict it as well if no record of it was ever lost.
         later: a marker that is later than the state, and whose decision is not there.
-        unprinted: a marker of unprinted kind, of no decision, that would contradict it if it were a COMMIT.
+        unprinted: a marker of unprinted kind, of no decision, that would contradict it if it were a COMMIT; of a
+            producer that the state knows.
+        unprinted_of_unknown: one of a producer that it does not know.
         unreached: a marker of an unknown producer that would contradict it if every partition reached past it.
         has_marker: there is one whose decision a state can have: a COMMIT, or one of unprinted kind.
         is_sure: some marker is surely confirmed, see `Producer.is_sure`.
@@ -91,6 +93,7 @@ class MarkerSums:
     more_if_nothing_was_lost: Contradictions = NO_CONTRADICTION
     later: Witness | None = None
     unprinted: Witness | None = None
+    unprinted_of_unknown: Witness | None = None
     unreached: Witness | None = None
     has_marker: bool = False
     is_sure: bool = False
@@ -103,6 +106,7 @@ class MarkerSums:
             self.more_if_nothing_was_lost.plus(other.more_if_nothing_was_lost),
             _earlier(self.later, other.later),
             _earlier(self.unprinted, other.unprinted),
+            _earlier(self.unprinted_of_unknown, other.unprinted_of_unknown),
             _earlier(self.unreached, other.unreached),
             self.has_marker or other.has_marker,
             self.is_sure or other.is_sure,
@@ -158,11 +162,13 @@ class Fit:
 
         A state that is compacted can have lost the decision of any marker, so that none contradicts it: it must confirm
         one. And no marker contradicts the logs' own state; one whose kind a shallow dump does not print may be an
-        administrator's abort, which costs an answer. For unknown producers those count as well that would contradict it
-        if it was copied last, as the operator says.
+        administrator's abort, which costs an answer. For unknown producers those of other unknown ones count as well,
+        and those that would contradict it if it was copied last, as the operator says.
         """
         sums = self.sums
-        witnesses = [sums.against.first, sums.unprinted, None if is_known or not is_copied_last else sums.unreached]
+        witnesses = [sums.against.first, sums.unprinted]
+        if not is_known:
+            witnesses += [sums.unprinted_of_unknown, sums.unreached if is_copied_last else None]
         unconfirmed = (UNCONFIRMED,) if sums.has_marker and not sums.is_sure else ()
         return (*unconfirmed, *(f"{w}, has no decision in it" for w in witnesses if w is not None))
 

@@ -187,11 +187,13 @@ class Producer(NamedTuple):
     def sums_of(self, marker: EndMarker, where: TopicPartition) -> MarkerSums:
         """What a marker says that nothing confirms; where its kind is not printed, it contradicts nothing by itself."""
         witness, said = self.witness(marker, where), self.said(marker)
-        is_unreached = not self.histories and self.said(marker, if_reached=True) is not Said.NOTHING
+        is_unreached = not self.histories and self._is_doubt(self.said(marker, if_reached=True))
         unreached = witness if is_unreached else None
         if marker.kind != COMMIT:
-            is_doubt = said is not Said.NOTHING and not self.is_served(marker, where)
-            return MarkerSums(unprinted=witness if is_doubt else None, unreached=unreached)
+            doubt = witness if self._is_doubt(said) and not self.is_served(marker, where) else None
+            if self.histories:
+                return MarkerSums(unprinted=doubt, unreached=unreached)
+            return MarkerSums(unprinted_of_unknown=doubt, unreached=unreached)
         of_asked = {self.producer_id: witness} if self.is_asked else {}
         contradiction = Contradictions(1, of_asked, witness, bool(self.histories))
         match said:
@@ -201,6 +203,9 @@ class Producer(NamedTuple):
                 return MarkerSums(more_if_nothing_was_lost=contradiction, unreached=unreached)
             case Said.NOTHING:
                 return MarkerSums(unreached=unreached)
+
+    def _is_doubt(self, said: Said) -> bool:
+        return said is Said.AGAINST or (said is Said.AGAINST_IF_NOTHING_WAS_LOST and self.state.is_nothing_lost)
 
     def confirms(self, marker: EndMarker, where: TopicPartition) -> bool:
         """A COMMIT marker can be that of one of its commits."""

@@ -27,6 +27,7 @@ class StateAtHand:
         is_whole: all partitions were given, and no larger count of partitions fits the ids.
         exports: numbers of those for which only a console export speaks.
         is_export_complete: the operator says that the exports are complete.
+        is_nothing_lost: the operator says that no record was ever lost.
         max_clock_skew_ms: by how much two brokers' clocks may differ.
         known_since_ms: an id that was last used before this moment may have been forgotten.
     """
@@ -35,6 +36,7 @@ class StateAtHand:
     is_whole: bool
     exports: frozenset[int]
     is_export_complete: bool
+    is_nothing_lost: bool
     max_clock_skew_ms: int
     known_since_ms: int | None
 
@@ -86,6 +88,7 @@ def state_at_hand(state: StateEvidence, settings: Settings, newest_ms: int | Non
         is_whole=len(given) == state.expected_count and state.count.larger is None,
         exports=frozenset(number for number, partition in given.items() if partition.is_console),
         is_export_complete=settings.transaction_state_complete,
+        is_nothing_lost=settings.no_records_lost,
         max_clock_skew_ms=settings.max_clock_skew_ms,
         known_since_ms=minus(newest_ms, settings.transactional_id_expiration_ms),
     )

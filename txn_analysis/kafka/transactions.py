@@ -184,8 +184,12 @@ class StateRecord(NamedTuple):
 
     @property
     def is_of_a_new_id(self) -> bool:
-        """Nothing can have come before it: `Empty` at epoch 0, of an id that had no other producer id."""
-        return self.state == EMPTY and self.producer_epoch == 0 and self.previous_producer_id is None
+        """Nothing can have come before it: `Empty` at epoch 0, of an id that had no other producer id.
+
+        Brokers of 4.3 write the id's own producer id as its previous one.
+        """
+        has_no_other = self.previous_producer_id in (None, self.producer_id)
+        return self.state == EMPTY and self.producer_epoch == 0 and has_no_other
 
     @property
     def producer_ids(self) -> tuple[int | None, int | None, int | None]:

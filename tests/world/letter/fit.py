@@ -55,8 +55,9 @@ def fit_of(copies: Copies, *, nothing_lost: bool) -> Fit:
             against = [m for m in run if m.word == "COMMIT" and test.is_contradicted(m, i)]
             contradicted_count += len(against)
             found.producers |= {i for _ in against}
-            is_doubted |= any(m.is_of_unknown_kind and test.is_contradicted(m, i) for m in run)
-            if not copies.known(i):
+            if copies.known(i):
+                is_doubted |= any(m.is_of_unknown_kind and test.is_contradicted(m, i) for m in run)
+            else:
                 found.is_unproven_for_unknown |= any(test.is_contradicted(m, i, is_reached=is_last) for m in run)
     is_sure = any(own.are_sure() for own in owners.values()) or not any(m.may_be("COMMIT") for _, m in owners)
     found.is_unproven = bool(contradicted_count) or is_doubted or not is_sure
@@ -158,7 +159,7 @@ class _Test:
     def _is_nowhere(self, m: Marker, producer_id: int) -> bool:
         """No partition can have lost what named the producer: it cannot have rotated away, or nothing is gone."""
         may_have_rotated = producer_id in self.newer or m.epoch >= HALF_USED_UP
-        if m.is_of_unknown_kind or not may_have_rotated:
+        if not may_have_rotated:
             return all(self._is_kept(part, None, m) for part in self.copies.parts.values())
         if self.copies.given.is_console:
             ends = [NEVER_MS if m.epoch >= USED_UP else 0, *self.copies.gaps_of_ids()]
