@@ -16,7 +16,8 @@ help: ## This list
 
 demo: $(READY) ## Audit a real capture in data/ and print the report (seconds)
 	@$(BIN)/txn-analysis audit $(CAPTURE)/segments $(CAPTURE)/transaction-state \
-		--transaction-state-partitions 4 --max-clock-skew-ms 0 --warehouse build/demo-warehouse --exit-zero
+		--transaction-state-partitions 4 --max-clock-skew-ms 0 --warehouse build/demo-warehouse --exit-zero \
+		--now 2026-11-21T03:00:00Z
 	@echo 'The commands above work here after:  . $(BIN)/activate' >&2
 
 # Two processes, each with a Spark session of its own; the tests of one file, or of one folder that shares its audits,

@@ -6,7 +6,7 @@ from txn_analysis.cli.jobs import job
 from txn_analysis.cli.metrics import Prometheus, write_metrics
 from txn_analysis.cli.options import ENDING, JUDGING, PageFile, Paths, Request, Width
 from txn_analysis.cli.output import check_output, emit
-from txn_analysis.cli.page import emit_page, run_options
+from txn_analysis.cli.page import emit_page, read_at, run_options
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import exit_code
 from txn_analysis.pipeline import steps as pipeline
@@ -27,16 +27,16 @@ def nightly_audit(
     settings = request.settings()
     check_output(prometheus, "--prometheus")
     check_output(html, "--html")
+    read_ms = read_at(None)
     with spark_session(settings, input_bytes=None) as spark:
         report = pipeline.audit(spark, paths, settings)
         pictures = pictures_of_report(open_warehouse(spark, settings.warehouse), report) if html else None
     if prometheus is not None:
         write_metrics(report, prometheus)
     if html:
-        emit_page(report, pictures, settings, html)
-    emit(
-        text_report(report, width or WIDTH, run_options(settings, report.run.cluster), settings.fail_on), request.output
-    )
+        emit_page(report, pictures, settings, html, read_ms=read_ms)
+    options = run_options(settings, report.run.cluster)
+    emit(text_report(report, width or WIDTH, options, settings.fail_on, read_ms), request.output)
     return exit_code(report.outcome_at(settings.fail_on), settings)
 
 

@@ -10,10 +10,13 @@ class AuditError(Exception):
 
 
 class InputError(AuditError):
-    """Some inputs could not be read or understood; one line for each, with byte offset and remedy."""
+    """Some inputs could not be read or understood; one line for each, with byte offset and remedy.
 
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems))
+    A last line may say what would do for all of them.
+    """
+
+    def __init__(self, problems: list[str], for_all: str | None = None) -> None:
+        super().__init__("\n".join([*problems, *([] if for_all is None else [for_all])]))
         self.problems = problems
 
 

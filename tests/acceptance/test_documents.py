@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.acceptance.captures import SEGMENTS, Variant
-from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
+from tests.docs.examples import DOCUMENTS, ROOT, TRADES, outputs, with_examples
+from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.runs.run_tables import run_tables
+from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
@@ -21,17 +23,23 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
 
 DEMO = Variant("kafka-4.2/capture-1", SEGMENTS)
-README = ROOT / "README.md"
+OF_TRADES = Variant(TRADES[0], (*SEGMENTS, "producer-snapshots"))
 
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]) -> dict[str, str]:
-    """What is printed for the demo's capture, under the names that `make demo` gives its cluster and run."""
-    report = audit_of(DEMO)
-    (run_id,) = set(re.findall(r"run-[0-9a-f]{16}", README.read_text(encoding="utf-8")))
-    named = report.run.model_copy(update={"run_id": run_id, "cluster": "default"})
-    tables = run_tables(open_warehouse(spark, warehouse), DEMO.name)
-    return outputs(report.model_copy(update={"run": named}), tables)
+    """What is printed for the captures of the pages, under the names that a warehouse of their own gives them."""
+    stored = open_warehouse(spark, warehouse)
+    demo, trades = audit_of(DEMO), audit_of(OF_TRADES)
+    of_trades = load_report(stored, Settings(cluster=OF_TRADES.name), trades.run.run_id, TRADES[1:])
+    tables = run_tables(stored, DEMO.name)
+    return outputs(_named(demo, "docs/demo.md"), tables, _named(of_trades, "README.md"))
+
+
+def _named(report: AuditReport, page: str) -> AuditReport:
+    """A report under the name that its run has on a page, of the cluster `default`."""
+    (run_id,) = set(re.findall(r"run-[0-9a-f]{16}", (ROOT / page).read_text(encoding="utf-8")))
+    return report.model_copy(update={"run": report.run.model_copy(update={"run_id": run_id, "cluster": "default"})})
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=[str(path.relative_to(ROOT)) for path in DOCUMENTS])

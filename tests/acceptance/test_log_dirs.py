@@ -43,7 +43,7 @@ class WhileScanning:
 
     @contextmanager
     def stage(self, name: str, detail: str = "", total_bytes: int | None = None) -> Iterator[None]:  # noqa: ARG002 the protocol's names
-        if name == "scan":
+        if name == "reading":
             self._happen()
         yield
 

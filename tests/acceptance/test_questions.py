@@ -53,6 +53,8 @@ OF_THE_LIVE_ONE = (
     "explain --topic orders --start-offset 1",
     "describe --transactional-id nobody",
     "report --run run-1",
+    "report --topic orders --format json",
+    "report --topic order",
 )
 QUESTIONS = [
     *((LIVE, words) for words in OF_THE_LIVE_ONE),

@@ -116,13 +116,15 @@ def test_first_screen_answers_what_to_do(open_page: Callable[..., Opened]) -> No
     plan = page.locator(".now pre").first
     box = plan.bounding_box()
     assert page.locator("h1").inner_text().upper().startswith("HANGING: 2 TRANSACTIONS ON 2 PARTITIONS")
-    assert plan.inner_text() == "txn-analysis abort-plan --run run-1 --warehouse /data/audit --format commands"
+    expected = "txn-analysis abort-plan --run run-1 --warehouse /data/audit --format commands -o plan.sh"
+    assert plan.inner_text() == expected
     assert box is not None
     assert box["y"] + box["height"] < 800
 
 
 def test_finding_shows_its_cause_with_what_speaks_against_it(open_page: Callable[..., Opened]) -> None:
     page = open_page(whole_page()).page
+    page.locator("#finding-1 details.evidence summary").click()
     finding = page.locator("#finding-1").inner_text()
     assert "(late_write_joined_next_transaction, likely)" in finding
     assert "its first batch follows the marker at offset 150" in finding
@@ -158,9 +160,12 @@ def test_finding_opens_by_keyboard_to_its_evidence_and_command(open_page: Callab
     page = open_page(whole_page()).page
     details = page.locator("#finding-2")
     assert not details.locator("pre").first.is_visible()
-    details.locator("summary").focus()
+    details.locator("> summary").focus()
     page.keyboard.press("Enter")
-    assert "abort-plan --run run-1" in details.locator("pre").first.inner_text()
+    assert "kafka-transactions.sh" in details.locator("pre").first.inner_text()
+    details.locator("details.evidence summary").focus()
+    page.keyboard.press("Enter")
+    assert "txn-analysis explain --topic payments --partition 0" in details.locator("pre").last.inner_text()
     assert "its current transaction does not contain payments-0" in details.inner_text()
 
 
@@ -196,7 +201,7 @@ def test_print_shows_the_evidence_of_what_hangs(open_page: Callable[..., Opened]
 
 def test_page_is_readable_without_its_script(open_page: Callable[..., Opened]) -> None:
     page = open_page(whole_page(), java_script_enabled=False).page
-    page.locator("#finding-2 summary").click()
+    page.locator("#finding-2 > summary").click()
     assert page.locator("#finding-2 pre").first.is_visible()
     assert not page.locator("#controls").is_visible()
 

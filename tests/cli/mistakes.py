@@ -21,6 +21,9 @@ class When(StrEnum):
     INTERRUPTED = "when Ctrl-C is pressed"
 
 
+OR_SKIP = "\nerror: Or pass --skip-unrecognised: the report then names what was left out"
+
+
 class Mistake(NamedTuple):
     """One slip: the command behind `txn-analysis`, and the whole answer but for progress and usage.
 
@@ -99,19 +102,18 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "an empty file",
             "audit empty.txt",
-            "error: empty.txt: byte 0: the file is empty. Copy it again, or leave it out",
+            "error: empty.txt: byte 0: the file is empty. Copy it again, or leave it out" + OR_SKIP,
         ),
         Mistake(
             "a file of something else",
             "audit segments notes.txt",
             "error: notes.txt: byte 0: not a text that this version knows. Give it the text of "
-            "kafka-dump-log, or an export of __transaction_state, or leave the file out",
+            "kafka-dump-log, or an export of __transaction_state, or leave the file out" + OR_SKIP,
         ),
         Mistake(
             "a copy that was cut",
             "ingest cut.txt",
-            "error: cut.txt: byte 29656: the text ends inside this line. Copy the file again, or pass "
-            "--skip-unrecognised",
+            "error: cut.txt: byte 29656: the text ends inside this line. Copy the file again" + OR_SKIP,
         ),
     ),
     "Texts as another program left them": (
@@ -119,19 +121,19 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "a cut gzip file",
             "audit cut.txt.gz",
             "error: cut.txt.gz: byte 0: the gzip stream is cut or damaged (Compressed file ended before the"
-            " end-of-stream marker was reached). Copy the file again, or pass --skip-unrecognised",
+            " end-of-stream marker was reached). Copy the file again" + OR_SKIP,
         ),
         Mistake(
             "line ends of Windows",
             "audit crlf.txt",
             "error: crlf.txt: byte 0: lines end in CR LF, as Windows writes them. Change them to LF: tr -d "
-            "'\\r' < FILE > NEW_FILE",
+            "'\\r' < FILE > NEW_FILE" + OR_SKIP,
         ),
         Mistake(
             "UTF-16, as PowerShell writes it",
             "audit utf16.txt",
             "error: utf16.txt: byte 0: UTF-16 text, as PowerShell's redirection writes it. Dump again from "
-            "cmd.exe, or change it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE",
+            "cmd.exe, or change it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE" + OR_SKIP,
         ),
     ),
     "Texts that hold no answer": (
@@ -140,13 +142,13 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "audit old.txt",
             "error: old.txt: byte 0: the first line of this log segment is not one that kafka-dump-log 2.1 "
             "to 4.3 prints. Dump the file again, with the tool of such a version: it reads the files of "
-            "older brokers",
+            "older brokers" + OR_SKIP,
         ),
         Mistake(
             "a dump without its first line",
             "audit tail.txt",
             "error: tail.txt: byte 0: it begins inside a dump, after the `Dumping` line that says which "
-            "partition it is of. Give it the whole text of kafka-dump-log, from its first line on",
+            "partition it is of. Give it the whole text of kafka-dump-log, from its first line on" + OR_SKIP,
         ),
         Mistake(
             "an export by the wrong formatter",
@@ -154,7 +156,7 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "error: consumer.txt: byte 0: an export of the default formatter, which prints the records of "
             "__transaction_state as raw bytes. Export again with --formatter "
             "kafka.coordinator.transaction.TransactionLog$TransactionLogMessageFormatter (0.11 to 3.9) or "
-            "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter (3.9 and newer)",
+            "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter (3.9 and newer)" + OR_SKIP,
         ),
     ),
     "Verbs and options": (
@@ -619,8 +621,8 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "the state was not copied",
             "audit segments --warehouse other --cluster west",
-            "COULD NOT TELL: 9 transactions on 7 partitions: ledger.events-0, ledger.events-1, orders-0, "
-            "orders-1, orders-2 and 2 more\n"
+            "COULD NOT TELL: 9 transactions on 7 partitions: orders-0, orders-1, orders-2, payments-0, "
+            "ledger.events-0 and 2 more\n"
             "Nothing is known to hang, but no partition of `__transaction_state` was given. What would "
             "settle it: audit\n"
             "them again with `__transaction_state`: all its partitions, copied after the logs, from their "
@@ -631,8 +633,8 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "a wrong number of partitions of the state",
             "audit segments state --transaction-state-partitions 3 --warehouse other --cluster north",
-            "COULD NOT TELL: 7 transactions on 7 partitions: ledger.events-0, ledger.events-1, orders-0, "
-            "orders-1, orders-2 and 2 more\n"
+            "COULD NOT TELL: 7 transactions on 7 partitions: orders-0, orders-1, orders-2, payments-0, "
+            "ledger.events-0 and 2 more\n"
             "Nothing is known to hang, but ids in `__transaction_state` do not lie where they would among 3"
             " partitions.\n"
             "What would settle it: `--transaction-state-partitions 4`, the only count that fits the ids in "

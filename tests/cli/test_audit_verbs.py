@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,8 +24,20 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
 
 
+READ_MS = rows.AS_OF_MS + 60_000
+
+
 def report_with(*verdicts: str) -> AuditReport:
     return build_report(rows.run(), [], [rows.health()], [rows.finding(verdict=verdict) for verdict in verdicts])
+
+
+@pytest.fixture(autouse=True)
+def read_a_minute_after_the_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("txn_analysis.cli.page.now_ms", lambda: READ_MS)
+
+
+def text_read_now(report: AuditReport) -> str:
+    return text_report(report, now_ms=READ_MS)
 
 
 @pytest.mark.parametrize(
@@ -62,14 +74,14 @@ def test_exit_code_of_audit(
 def test_report_goes_to_stdout_alone(command: Callable[..., Done], library: Library, dump: str) -> None:
     library.returns("audit", report_with("hanging"))
     done = command("audit", dump)
-    assert done.out == text_report(report_with("hanging"))
-    assert done.err == "txn-analysis: find: 1 file, 76 B ... 0.0 s\n"
+    assert done.out == text_read_now(report_with("hanging"))
+    assert done.err == "txn-analysis: finding files: 1 file, 76 B ... 0.0 s\n"
 
 
 def test_a_quiet_audit_says_nothing_of_its_progress(command: Callable[..., Done], library: Library, dump: str) -> None:
     library.returns("audit", report_with("hanging"))
     assert command("audit", dump, "--quiet").err == ""
-    assert command("audit", dump, "-q").out == text_report(report_with("hanging"))
+    assert command("audit", dump, "-q").out == text_read_now(report_with("hanging"))
     assert command("audit", dump).err != ""
 
 
@@ -168,7 +180,64 @@ def test_report_of_a_named_run(command: Callable[..., Done], library: Library) -
     library.returns("load_report", report_with("hanging"))
     done = command("report", "--run", "run-1")
     assert (done.code, library.calls[0][2]) == (1, "run-1")
-    assert done.out == text_report(report_with("hanging"))
+    assert done.out == text_read_now(report_with("hanging"))
+
+
+@pytest.mark.parametrize("verb", ["audit", "report"])
+def test_old_files_are_said_to_be_old_whatever_the_form(
+    command: Callable[..., Done], library: Library, dump: str, tmp_path: Path, verb: str
+) -> None:
+    for name in ("audit", "load_report"):
+        library.returns(name, report_with("hanging"))
+    library.returns("pictures", Pictures())
+    page = tmp_path / "page.html"
+    words = [verb, *([dump] if verb == "audit" else []), "--html", str(page)]
+    done = command(*words, "--now", "2028-11-21T03:00:00Z")
+    assert done.code == 1
+    for shown in (done.out, page.read_text()):
+        assert "731 d 0 h ago" in shown
+        assert "a plan from these files has expired" in shown
+        assert "abort-plan" not in shown
+    tonight = command(*words).out
+    assert "txn-analysis abort-plan" in tonight
+    assert "copied at         2026-11-21T03:00:00.000Z, 1 min 0 s ago: " in tonight
+
+
+def test_a_moment_that_is_none_is_refused(command: Callable[..., Done], library: Library) -> None:
+    library.returns("load_report", report_with("hanging"))
+    done = command("report", "--now", "yesterday")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: --now yesterday: ")
+
+
+def test_the_json_report_has_a_schema(command: Callable[..., Done], library: Library) -> None:
+    library.returns("load_report", report_with("hanging", "inconclusive"))
+    schema = json.loads(command("report", "--schema").out)
+    report = json.loads(command("report", "--format", "json").out)
+    assert schema["properties"]["schema_version"]["const"] == report["schema_version"]
+    assert_described(report, schema, schema)
+
+
+def assert_described(value: Any, schema: dict[str, Any], whole: dict[str, Any]) -> None:
+    """Each object has just the fields that its schema has, all of them, as deep as they go."""
+    if "$ref" in schema:
+        schema = whole["$defs"][schema["$ref"].rpartition("/")[2]]
+    for other in schema.get("anyOf", []):
+        if value is not None and other.get("type") != "null":
+            assert_described(value, other, whole)
+    if isinstance(value, dict) and "properties" in schema:
+        assert list(value) == list(schema["properties"])
+        assert set(schema["required"]) == value.keys()
+        for name, part in value.items():
+            assert_described(part, schema["properties"][name], whole)
+    for item in value if isinstance(value, list) else ():
+        assert_described(item, schema["items"], whole)
+
+
+def test_report_of_some_topics(command: Callable[..., Done], library: Library) -> None:
+    library.returns("load_report", report_with("hanging"))
+    command("report", "--topic", "orders", "--topic", "payments")
+    assert library.calls[0][3] == ("orders", "payments")
 
 
 def test_report_without_a_run(command: Callable[..., Done], library: Library) -> None:
@@ -202,7 +271,7 @@ def test_output_file_is_written_whole(
     target.write_text("old")
     done = command("audit", dump, "--format", "json", "-o", str(target))
     assert (done.code, done.out) == (1, "")
-    assert json.loads(target.read_text())["schema_version"] == 2
+    assert json.loads(target.read_text())["schema_version"] == 3
     assert sorted(p.name for p in tmp_path.iterdir()) == ["orders-0.txt", "report.json"]
 
 
@@ -241,7 +310,7 @@ def test_page_is_written_beside_the_text(
     library.returns("pictures", Pictures())
     page = tmp_path / "report.html"
     done = command("audit", dump, "--html", str(page))
-    assert (done.code, done.out) == (1, text_report(report_with("hanging")))
+    assert (done.code, done.out) == (1, text_read_now(report_with("hanging")))
     assert page.read_text().startswith("<!doctype html>")
 
 

@@ -268,14 +268,20 @@ UNPRINTED = MARKER._replace(kind=None)
         pytest.param(None, ALL_GIVEN, True, id="the-state-would-have-its-decision"),
         pytest.param(None, COMPACTED, True, id="a-producer-of-version-1-outlasts-compaction"),
         pytest.param(None, with_home(last_moment_ms=5), False, id="it-is-later-than-some-partition"),
-        pytest.param(NEVER_HERE, ALL_GIVEN, False, id="its-producer-is-known"),
+        pytest.param(NEVER_HERE, ALL_GIVEN, True, id="its-id-decided-something-else"),
+        pytest.param(COMMITTED, ALL_GIVEN, False, id="its-id-decided-it"),
     ],
 )
-def test_a_marker_of_unprinted_kind_contradicts_nothing_and_is_a_doubt_for_the_unknown(
+def test_a_marker_of_unprinted_kind_contradicts_nothing_and_is_a_doubt(
     history: list[StateRecord] | None, state: StateAtHand, *, is_doubt: bool
 ) -> None:
     sums = told(UNPRINTED, history=history, state=state)
     assert (counts(sums), sums.unprinted is not None) == (SILENT, is_doubt)
+
+
+def test_a_repetition_of_a_decided_marker_of_unprinted_kind_says_nothing() -> None:
+    again = UNPRINTED._replace(offset=51, at_ms=END_MS - 500, has_data=False)
+    assert told(UNPRINTED, again, history=COMMITTED).unprinted is None
 
 
 @pytest.mark.parametrize(
@@ -453,7 +459,7 @@ MARKED = MarkerSums(has_marker=True)
         pytest.param(replace(MARKED, confirmed_count=1), True, True, True, id="a-newest-decision-is-not-sure"),
         pytest.param(replace(MARKED, is_sure=True), True, False, False, id="one-is-sure"),
         pytest.param(contradicted(9, 7), True, True, True, id="any-contradiction"),
-        pytest.param(MarkerSums(unprinted=witness(9)), True, False, True, id="of-unprinted-kind"),
+        pytest.param(MarkerSums(unprinted=witness(9)), True, True, True, id="of-unprinted-kind"),
         pytest.param(MarkerSums(unreached=witness(9)), True, False, True, id="later-than-a-part-that-was-copied-last"),
         pytest.param(MarkerSums(unreached=witness(9)), False, False, False, id="later-than-a-part-of-it"),
     ],

@@ -39,13 +39,14 @@ MARKS: dict[int, list[EndMarker]] = {
     14: [MARKER._replace(data_epoch=2)],  # of version 2, and nobody has it
     15: [MARKER, LATE._replace(data_epoch=2)],  # the second shows version 2
     16: [MARKER._replace(kind=None)],  # nobody has it, and its kind is not printed
+    17: [MARKER._replace(kind=None), LATE._replace(kind=None, has_data=False)],  # its id has it; repeated
 }
 
 
 def records() -> list[Row]:
     """Ids named after their producers; each but those of 9 and 12 has committed orders-0 at 200,000."""
     found = []
-    for producer_id in (7, 8, 10, 11, 13):
+    for producer_id in (7, 8, 10, 11, 13, 17):
         for number, each in enumerate(COMMITTED):
             offset = 10 * producer_id + number
             places = [("orders", 0)] if each.topic_partitions else []

@@ -96,21 +96,23 @@ def test_while_spark_starts(tmp_path: Path) -> None:
 
 
 def test_a_small_audit_that_needs_no_spark(tmp_path: Path) -> None:
-    ended = interrupted_after("find", txn_analysis(audit_into(tmp_path / "warehouse"), tmp_path / "temp"))
-    assert_at_once(ended, 130, "find")
+    ended = interrupted_after("finding files", txn_analysis(audit_into(tmp_path / "warehouse"), tmp_path / "temp"))
+    assert_at_once(ended, 130, "finding files")
 
 
 def test_a_supervisor_ends_an_audit_that_reads(scene: Scene, tmp_path: Path) -> None:
     warehouse = scene.copied_to(tmp_path / "warehouse")
-    ended = interrupted_after("start Spark", in_tasks(audit_into(warehouse), tmp_path / "temp"), signal.SIGTERM)
-    assert_at_once(ended, 143, "start Spark")
+    ended = interrupted_after("starting Spark", in_tasks(audit_into(warehouse), tmp_path / "temp"), signal.SIGTERM)
+    assert_at_once(ended, 143, "starting Spark")
     scene.audit(warehouse)
     assert scene.problems_after(warehouse) == []
 
 
 # A stage tells that it is over, so that the next one has begun.
 @pytest.mark.cluster
-@pytest.mark.parametrize("stage", ["start Spark", "plan", "scan", "account", "reconstruct", "judge"])
+@pytest.mark.parametrize(
+    "stage", ["starting Spark", "recognising files", "reading", "noting inputs", "linking logs", "judging"]
+)
 def test_at_each_stage_of_an_audit(stage: str, scene: Scene, tmp_path: Path) -> None:
     warehouse = scene.copied_to(tmp_path / "warehouse")
     ended = interrupted_after(stage, in_tasks(audit_into(warehouse), tmp_path / "temp"))
@@ -128,7 +130,7 @@ def test_while_an_answer_is_looked_for_by_spark(
     """As where a configuration of Spark may say what a path means."""
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     asked = [*words, "--warehouse", str(scene.copied_to(tmp_path / "warehouse")), "--cluster", "earlier"]
-    assert_at_once(interrupted_after("start Spark", txn_analysis(asked, tmp_path / "temp")), 130, "start Spark")
+    assert_at_once(interrupted_after("starting Spark", txn_analysis(asked, tmp_path / "temp")), 130, "starting Spark")
 
 
 @pytest.mark.cluster

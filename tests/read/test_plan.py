@@ -256,9 +256,7 @@ def test_a_torn_last_line_is_left_out_and_named() -> None:
     planned = plan(text[:-5])
     torn_at = len(text) - len(batch(2, 1, 200))
     assert planned.sections[0].text_end_bytes == torn_at
-    assert planned.problem == (
-        f"byte {torn_at}: the text ends inside this line. Copy the file again, or pass --skip-unrecognised"
-    )
+    assert planned.problem == (f"byte {torn_at}: the text ends inside this line. Copy the file again")
 
 
 JSON = b'{"key":{"type":0,"data":{"transactionalId":"%s"}},"value":{"version":1,"data":{"producerId":1}}}'
@@ -375,3 +373,13 @@ def test_files_are_planned_by_content(spark: SparkSession, tmp_path: Path) -> No
     (packed,) = plan_inputs(spark, find_files([f"{tmp_path}/d.zst"])).inputs
     assert (packed.input_id, packed.compression) == (by_name["c.txt"].input_id, "zstd")
     assert packed.sections == by_name["c.txt"].sections
+
+
+def test_whatever_is_refused_may_be_left_out_and_a_report_without_it_does_not_say_so() -> None:
+    refused = [plan(shallow("a-0")[:-5]), plan(b"notes of that night\n")]
+    with pytest.raises(InputError) as raised:
+        check_inputs(refused, skip_unrecognised=False)
+    *of_files, of_all = str(raised.value).split("\n")
+    assert len(of_files) == len(raised.value.problems) == 2
+    assert of_all == "Or pass --skip-unrecognised: the report then names what was left out"
+    assert not any("skip-unrecognised" in str(planned.problem) for planned in refused)

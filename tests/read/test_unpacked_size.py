@@ -70,10 +70,12 @@ def test_a_file_that_unpacks_without_end_is_refused_before_its_end(tmp_path: Pat
     assert bomb.sections == ()
     with pytest.raises(InputError) as refused:
         check_inputs([bomb], skip_unrecognised=False)
-    assert str(refused.value) == (
-        f"{file}: byte {bomb.text_bytes}: the file unpacks to more than 500 times its size, as no dump does. "
-        "If it is one, unpack it and give the text"
-    )
+    assert refused.value.problems == [
+        (
+            f"{file}: byte {bomb.text_bytes}: the file unpacks to more than 500 times its size, as no dump does. "
+            "If it is one, unpack it and give the text"
+        )
+    ]
 
 
 @pytest.mark.parametrize("compression", [GZIP, ZSTD])

@@ -9,6 +9,7 @@ from txn_analysis.judge.finding import Finding
 
 AS_OF_MS = 1_795_230_000_000  # 2026-11-21T03:00:00Z
 HOUR_MS = 3_600_000
+PARAMETERS = {"transaction_max_timeout_ms": 900_000, "transaction_state_partitions": 4}
 
 Row = dict[str, Any]
 
@@ -145,7 +146,7 @@ def run(**columns: Any) -> Row:
         "earlier_captures": [],
         "as_of_ms": AS_OF_MS,
         "as_of_basis": "newest_broker_timestamp",
-        "parameters": json.dumps({"transaction_max_timeout_ms": 900_000, "transaction_state_partitions": 4}),
+        "parameters": json.dumps(PARAMETERS),
         "verdict_counts": {},
         "state_coverage": json.dumps({"expected": 4, "seen": 4, "missing": [], "problems": []}),
     } | columns

@@ -9,7 +9,14 @@ import pytest
 
 from tests.report import rows
 from txn_analysis.report.build import build_report
-from txn_analysis.report.clocks import clock_line, clock_sentence, idle_by_brokers, is_contradicted, judged_idle_ms
+from txn_analysis.report.clocks import (
+    clock_line,
+    clock_sentence,
+    idle_by_brokers,
+    is_contradicted,
+    is_decided_by_clock,
+    judged_idle_ms,
+)
 from txn_analysis.report.html.page import html_report
 from txn_analysis.report.text_report import text_report
 
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
 S_MS = 1000
 BACKDATED = {"appended_after_ms": rows.AS_OF_MS - 58 * S_MS, "appended_before_ms": rows.AS_OF_MS - 56 * S_MS}
 WRITTEN_MS = rows.AS_OF_MS - 3 * rows.HOUR_MS
+LATE_MS = rows.AS_OF_MS - 1_200_001  # idle for transaction.max.timeout.ms + 300000, and a millisecond
 
 
 def report(*findings: rows.Row, skew_ms: int = 0) -> AuditReport:
@@ -65,16 +73,54 @@ def test_both_clocks_are_named_wherever_a_duration_stands() -> None:
     assert f"{words}; by the brokers' clocks after 2026-11-21T02:59:02.000Z" in text
     assert "and before 2026-11-21T02:59:04.000Z, idle 56 s to 58 s" in text
     assert f"clocks: {words}, 56 s to 58 s by the brokers'" in text
-    assert "Two clocks: 2 of 3 open transactions have a timestamp of the client's clock" in text
+    assert "Two clocks: for 2 of 3 open transactions the client's timestamps and the brokers' clocks differ" in text
     page = " ".join(html_report(found).split())
-    assert "idle 3 h 0 min by its client&#x27;s clock, 56 s to 58 s by the brokers&#x27;" in page
-    assert "Two clocks: 2 of 3 open transactions" in page
+    assert "idle 3 h 0 min by its client&#x27;s clock; by the brokers&#x27; clocks after 2026-11-21T02:59:02" in page
+    assert page.count('3 h 0 min<br> <span class="quiet">client\'s clock') == 2
+    assert "Two clocks: for 2 of 3 open transactions" in page
+
+
+@pytest.mark.parametrize(
+    ("last_ms", "after_ms", "before_ms", "expected"),
+    [
+        pytest.param(WRITTEN_MS, rows.AS_OF_MS - 58 * S_MS, rows.AS_OF_MS - 56 * S_MS, True, id="late-by-one-alone"),
+        pytest.param(WRITTEN_MS, WRITTEN_MS + S_MS, LATE_MS, False, id="late-by-both"),
+        pytest.param(WRITTEN_MS, WRITTEN_MS + S_MS, LATE_MS + 1, True, id="at-the-bound-not-late-by-the-brokers"),
+        pytest.param(WRITTEN_MS, WRITTEN_MS + S_MS, None, True, id="the-brokers-may-not-call-it-late"),
+        pytest.param(rows.AS_OF_MS - S_MS, None, WRITTEN_MS, True, id="late-by-the-brokers-alone"),
+        pytest.param(rows.AS_OF_MS - S_MS, LATE_MS + 1, LATE_MS + 9, False, id="late-by-neither"),
+    ],
+)
+def test_when_it_depends_on_the_clock(
+    last_ms: int, after_ms: int | None, before_ms: int | None, *, expected: bool
+) -> None:
+    bounds = {"appended_after_ms": after_ms, "appended_before_ms": before_ms}
+    found = report(rows.finding(last_timestamp_ms=last_ms, **bounds))
+    assert is_contradicted(found, found.findings[0])
+    assert is_decided_by_clock(found, found.findings[0]) is expected
+
+
+def test_clocks_that_change_nothing_are_one_remark_at_the_end() -> None:
+    late_by_both = {"appended_after_ms": WRITTEN_MS + S_MS, "appended_before_ms": WRITTEN_MS + 2 * S_MS}
+    found = report(rows.finding(**late_by_both), rows.live_finding())
+    text = " ".join(text_report(found).split())
+    assert "Two clocks" not in text
+    assert "Two clocks" not in html_report(found)
+    assert "clocks the brokers' clocks contradict the client's timestamp of 1 of 2 open transactions;" in text
+    assert text.index("-- What was read") < text.index("contradict the client's timestamp")
+
+
+def test_what_the_broker_stamped_itself_has_one_time() -> None:
+    text = " ".join(
+        text_report(report(rows.finding(appended_after_ms=WRITTEN_MS, appended_before_ms=WRITTEN_MS))).split()
+    )
+    assert "since last write 2026-11-21T00:00:00.000Z by the broker's clock, idle 3 h 0 min why" in text
 
 
 def test_one_clock_is_not_named() -> None:
     found = report(rows.finding())
     assert clock_sentence(found) is clock_line(found, found.findings[0]) is None
-    assert "client's clock" not in text_report(found)
+    assert "client's" not in text_report(found)
 
 
 def test_what_was_dated_ahead_is_idle_by_the_brokers() -> None:

@@ -18,7 +18,8 @@ def report_with(*findings: rows.Row) -> AuditReport:
 
 def test_what_hangs_is_repaired_by_the_plan_of_its_run() -> None:
     first = next_steps(report_with(rows.finding()), " --warehouse /data/audit")[0]
-    assert first.command == "txn-analysis abort-plan --run run-1 --warehouse /data/audit --format commands"
+    expected = "txn-analysis abort-plan --run run-1 --warehouse /data/audit --format commands -o plan.sh"
+    assert first.command == expected
 
 
 @pytest.mark.parametrize("is_live", [True, False])

@@ -45,6 +45,18 @@ def test_json_says_what_could_not_be_told_and_what_would_tell() -> None:
     assert "--transaction-state-complete" in found["settled_by"][0]["text"]
 
 
+def test_the_outcome_counts_what_it_answers_and_beside_it_what_is_in_doubt() -> None:
+    found = [rows.finding(), rows.live_finding(), rows.inconclusive()]
+    outcome = build_report(rows.run(), [], [rows.health()], found).outcome
+    assert (outcome.answer, outcome.transaction_count, outcome.doubtful_count) == (Outcome.FINDINGS, 2, 1)
+    assert (outcome.partitions, outcome.doubtful_partitions) == (("orders-2", "payments-0"), ("orders-0",))
+    late = rows.finding(verdict="coordinated")
+    clean = build_report(rows.run(), [], [rows.health()], [late]).outcome
+    assert (clean.answer, clean.transaction_count, clean.doubtful_count) == (Outcome.CLEAN, 0, 0)
+    dark = build_report(rows.run(), [], [rows.health()], [rows.inconclusive(), late]).outcome
+    assert (dark.answer, dark.transaction_count, dark.doubtful_count) == (Outcome.COULD_NOT_TELL, 1, 1)
+
+
 def test_findings_are_sorted_worst_first_then_by_place() -> None:
     findings = [
         rows.inconclusive(),
@@ -67,8 +79,8 @@ def test_json_has_the_fields_of_the_contract() -> None:
     report = build_report(rows.run(), [rows.input_file()], [rows.health()], [rows.live_finding()])
     document = json.loads(json_report(report))
     promised = ["schema_version", "run", "inputs", "coverage", "partitions", "findings"]
-    assert list(document) == [*promised, "impact", "warnings", "outcome"]
-    assert document["schema_version"] == 2
+    assert list(document) == [*promised, "impact", "warnings", "outcome", "topics"]
+    assert document["schema_version"] == 3
     assert set(document["findings"][0]) >= CONTRACT_FIELDS
     assert document["findings"][0]["verdict"] == "hanging"
     assert document["findings"][0]["coordinator_epoch"] is None

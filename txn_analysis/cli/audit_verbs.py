@@ -14,17 +14,20 @@ from txn_analysis.cli.options import (
     JUDGING,
     READING,
     Format,
+    Now,
     PageFile,
     Paths,
     ReportFormat,
     ReportFormatOption,
     Request,
     RunId,
+    Schema,
     TextOrJson,
     Width,
 )
 from txn_analysis.cli.output import check_output, emit, emit_styled, is_terminal
-from txn_analysis.cli.page import emit_page, run_options
+from txn_analysis.cli.page import emit_page, read_at, run_options
+from txn_analysis.cli.query_verbs import Topics  # noqa: TC001 typer reads the annotations
 from txn_analysis.cli.spark import check_new_warehouse, progress, spark_when_needed
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import InputError
@@ -52,6 +55,7 @@ def audit(
     format: ReportFormatOption = ReportFormat.TEXT,  # noqa: A002 the flag's own name
     html: PageFile = None,
     width: Width = None,
+    now: Now = None,
 ) -> int:
     """Find transactions that nobody will ever end.
 
@@ -65,6 +69,7 @@ def audit(
     settings = request.settings()
     check_output(prometheus, "--prometheus")
     check_output(html, "--html")
+    read_ms = read_at(now)
     with spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
         from txn_analysis.pipeline.steps import audit as run_audit
 
@@ -77,8 +82,8 @@ def audit(
     if prometheus is not None:
         write_metrics(report, prometheus)
     if html:
-        emit_page(report, pictures, settings, html, "--html")
-    return _deliver(report, request, settings, format, width, pictures)
+        emit_page(report, pictures, settings, html, "--html", read_ms)
+    return _deliver(report, request, settings, format, width, pictures, read_ms)
 
 
 def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> int:  # noqa: A002 the flag's own name
@@ -102,23 +107,36 @@ def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> 
 def report(
     request: Request,
     run_id: RunId = None,
+    topic: Topics = None,
     format: ReportFormatOption = ReportFormat.TEXT,  # noqa: A002 the flag's own name
+    html: PageFile = None,
     width: Width = None,
+    now: Now = None,
+    schema: Schema = False,
 ) -> int:
     """Print the report of a run again.
 
     By default of the cluster's last one.
 
-    Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 there is no such run, 3 it could not be told (see
-    --accept-inconclusive).
+    Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 there is no such run or topic, 3 it could not be
+    told (see --accept-inconclusive); of --topic alone, where it is given.
     """
+    if schema:
+        from txn_analysis.report.json_report import report_schema
+
+        emit(json.dumps(report_schema(), indent=2) + "\n", request.output)
+        return 0
     settings = request.settings()
+    check_output(html, "--html")
+    read_ms = read_at(now)
     with stored(settings) as warehouse:
         from txn_analysis.questions.loaded_report import load_report
 
-        loaded = load_report(warehouse, settings, run_id)
-        pictures = _pictures(warehouse, loaded) if format is ReportFormat.HTML else None
-    return _deliver(loaded, request, settings, format, width, pictures)
+        loaded = load_report(warehouse, settings, run_id, tuple(topic or ()))
+        pictures = _pictures(warehouse, loaded) if html or format is ReportFormat.HTML else None
+    if html:
+        emit_page(loaded, pictures, settings, html, "--html", read_ms)
+    return _deliver(loaded, request, settings, format, width, pictures, read_ms)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -133,7 +151,7 @@ def add_to(app: typer.Typer) -> None:
     verb(app, "ingest", "txn-analysis ingest --capture tonight 'broker-1/*.txt'", reads_files=True, uses=READING)(
         ingest
     )
-    verb(app, "report", "txn-analysis report --format html -o report.html", uses=ENDING)(report)
+    verb(app, "report", "txn-analysis report --topic orders", uses=ENDING)(report)
 
 
 def _input_bytes(paths: list[str], settings: Settings) -> int:
@@ -144,7 +162,7 @@ def _input_bytes(paths: list[str], settings: Settings) -> int:
         raise InputError([_NO_STANDARD_INPUT])
     files = find_files(paths)
     input_bytes = sum(file.size_bytes for file in files)
-    with progress().stage("find", count(len(files), "file"), input_bytes):
+    with progress().stage("finding files", count(len(files), "file"), input_bytes):
         pass  # the first line, before what takes a moment to import
     from txn_analysis.read.inputs.first_look import check_at_first_sight
     from txn_analysis.read.topic_config import read_topic_configs
@@ -158,7 +176,7 @@ def _input_bytes(paths: list[str], settings: Settings) -> int:
 
 
 def _pictures(warehouse: Stored, report: AuditReport) -> Pictures:
-    with progress().stage("pictures"):
+    with progress().stage("drawing"):
         from txn_analysis.questions.loaded_report import pictures
 
         return pictures(warehouse, report)
@@ -171,6 +189,7 @@ def _deliver(
     form: ReportFormat,
     width: int | None,
     pictures: Pictures | None,
+    read_ms: int,
 ) -> int:
     # Not needed for --help.
     from txn_analysis.report.json_report import json_report
@@ -178,17 +197,17 @@ def _deliver(
     from txn_analysis.report.text_report import WIDTH, report_lines, text_report
 
     if form is ReportFormat.HTML:
-        emit_page(report, pictures, settings, request.output)
+        emit_page(report, pictures, settings, request.output, read_ms=read_ms)
     elif form is ReportFormat.JSON:
         emit(json_report(report), request.output)
     elif is_terminal(request.output):
         lines = report_lines(
-            report, width or _terminal_width(), run_options(settings, report.run.cluster), settings.fail_on
+            report, width or _terminal_width(), run_options(settings, report.run.cluster), settings.fail_on, read_ms
         )
         emit_styled(lambda stream: print_styled(lines, stream))
     else:
         emit(
-            text_report(report, width or WIDTH, run_options(settings, report.run.cluster), settings.fail_on),
+            text_report(report, width or WIDTH, run_options(settings, report.run.cluster), settings.fail_on, read_ms),
             request.output,
         )
     return exit_code(report.outcome_at(settings.fail_on), settings)

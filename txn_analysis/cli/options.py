@@ -98,6 +98,15 @@ Width = Annotated[
 PageFile = Annotated[
     str | None, typer.Option("--html", metavar="FILE", help="Write the report as an HTML page to FILE as well.")
 ]
+Now = Annotated[
+    str | None,
+    typer.Option(
+        "--now",
+        metavar="TIME",
+        help="When the report is read: it says how old the files are then. [this machine's clock]",
+    ),
+]
+Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON schema of --format json instead.")]
 RunId = Annotated[str | None, typer.Option("--run", metavar="RUN_ID", help="A run; by default the cluster's last one.")]
 Paths = Annotated[list[str], typer.Argument(metavar="PATH", help="Files, folders or globs; copied off the brokers.")]
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from txn_analysis.cli.output import emit
-from txn_analysis.text.escape import shell_word
+from txn_analysis.errors import ConfigError
+from txn_analysis.storage.wall_clock import now_ms
+from txn_analysis.text.escape import clip, shell_word
 
 if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
@@ -15,8 +17,32 @@ if TYPE_CHECKING:
     from txn_analysis.settings import Settings
 
 
+def read_at(now: str | None) -> int:
+    """The moment at which a report is read, as `--now` gives it, or by this machine's clock; epoch milliseconds.
+
+    Nothing is judged by it: it says how old the files are, and whether a plan from them has expired.
+
+    Raises:
+        ConfigError: it is no moment.
+    """
+    if now is None:
+        return now_ms()
+    # Pydantic is not needed for --help.
+    from txn_analysis.settings import parse_time
+
+    try:
+        return parse_time(now)
+    except ValueError as error:
+        raise ConfigError(f"--now {clip(now, 80)}: {error}") from error
+
+
 def emit_page(
-    report: AuditReport, pictures: Pictures | None, settings: Settings, output: str | None, flag: str = "-o"
+    report: AuditReport,
+    pictures: Pictures | None,
+    settings: Settings,
+    output: str | None,
+    flag: str = "-o",
+    read_ms: int | None = None,
 ) -> None:
     """Writes the page to stdout or a file; a page that cannot hold all findings links a table file beside it.
 
@@ -26,6 +52,7 @@ def emit_page(
         settings: say where the warehouse is.
         output: the file; None for stdout.
         flag: the option that named it.
+        read_ms: the moment at which it is read; None where nobody says.
 
     Raises:
         AuditError: a file cannot be written.
@@ -40,7 +67,12 @@ def emit_page(
         emit(findings_csv(report), str(table), flag)
     emit(
         html_report(
-            report, pictures, run_options(settings, report.run.cluster), table.name if table else None, settings.fail_on
+            report,
+            pictures,
+            run_options(settings, report.run.cluster),
+            table.name if table else None,
+            settings.fail_on,
+            read_ms,
         ),
         output,
         flag,

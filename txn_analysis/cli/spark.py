@@ -128,7 +128,7 @@ def spark_session(settings: Settings, input_bytes: int | None = 0) -> Iterator[S
 
     from txn_analysis.spark.session import RunLength, session
 
-    with progress().stage("start Spark"):
+    with progress().stage("starting Spark"):
         spark = session(settings.master, length=RunLength.of(input_bytes))
     handle_signals()
     try:

@@ -38,7 +38,9 @@ class Witness(NamedTuple):
     def __str__(self) -> str:
         """Where it is, and of when."""
         where = f"{self.topic}-{self.partition}, offset {self.offset}"
-        named = f"the {self.kind} marker" if self.kind else "the end marker, of a kind that the dump does not print,"
+        named = (
+            f"the {self.kind} marker" if self.kind else "the end marker, of a kind that a shallow dump does not print,"
+        )
         return f"{named} of producer {self.producer_id} at {where}, of {utc(self.at_ms)}"
 
 
@@ -78,7 +80,7 @@ class MarkerSums:
         against: those that contradict it.
         more_if_nothing_was_lost: those that contradict it as well if no record of it was ever lost.
         later: a marker that is later than the state, and whose decision is not there.
-        unprinted: a marker of unprinted kind, of an unknown producer, that would contradict it if it were a COMMIT.
+        unprinted: a marker of unprinted kind, of no decision, that would contradict it if it were a COMMIT.
         unreached: a marker of an unknown producer that would contradict it if every partition reached past it.
         has_marker: there is one whose decision a state can have: a COMMIT, or one of unprinted kind.
         is_sure: some marker is surely confirmed, see `Producer.is_sure`.
@@ -155,13 +157,12 @@ class Fit:
         """Why the state may be another cluster's after all, or not all of it, in words; nothing hangs where it may be.
 
         A state that is compacted can have lost the decision of any marker, so that none contradicts it: it must confirm
-        one. And no marker contradicts the logs' own state. For unknown producers those count as well that a shallow
-        dump does not print, and those that would contradict it if it was copied last, as the operator says.
+        one. And no marker contradicts the logs' own state; one whose kind a shallow dump does not print may be an
+        administrator's abort, which costs an answer. For unknown producers those count as well that would contradict it
+        if it was copied last, as the operator says.
         """
         sums = self.sums
-        witnesses = [sums.against.first]
-        if not is_known:
-            witnesses += [sums.unprinted, sums.unreached if is_copied_last else None]
+        witnesses = [sums.against.first, sums.unprinted, None if is_known or not is_copied_last else sums.unreached]
         unconfirmed = (UNCONFIRMED,) if sums.has_marker and not sums.is_sure else ()
         return (*unconfirmed, *(f"{w}, has no decision in it" for w in witnesses if w is not None))
 

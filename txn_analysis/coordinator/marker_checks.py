@@ -179,7 +179,8 @@ class Producer(NamedTuple):
             has_marker=bool(written),
             is_sure=any(self.is_sure(marker, where) for marker, _ in written),
         )
-        for marker, _ in written if not confirmed_count else ():
+        is_served = run.kind is None and any(self.is_served(marker, where) for marker, _ in written)
+        for marker, _ in written if not (confirmed_count or is_served) else ():
             sums = sums.plus(self.sums_of(marker, where))
         return sums
 
@@ -189,7 +190,7 @@ class Producer(NamedTuple):
         is_unreached = not self.histories and self.said(marker, if_reached=True) is not Said.NOTHING
         unreached = witness if is_unreached else None
         if marker.kind != COMMIT:
-            is_doubt = said is not Said.NOTHING and not self.histories
+            is_doubt = said is not Said.NOTHING and not self.is_served(marker, where)
             return MarkerSums(unprinted=witness if is_doubt else None, unreached=unreached)
         of_asked = {self.producer_id: witness} if self.is_asked else {}
         contradiction = Contradictions(1, of_asked, witness, bool(self.histories))
@@ -221,7 +222,11 @@ class Producer(NamedTuple):
         homes = self._homes()
         if marker.at_ms is None or not homes or self.state.is_before_end(homes, marker.at_ms):
             return False
-        return not self._is_served(marker, where, self._until_ms)
+        return not self.is_served(marker, where)
+
+    def is_served(self, marker: EndMarker, where: TopicPartition) -> bool:
+        """A marker can be that of a decision; of one that is its id's last, up to the end of the state."""
+        return self._is_served(marker, where, self._until_ms)
 
     def _until_ms(self, decided: Decided) -> int | None:
         home = decided.state_partition

@@ -131,7 +131,11 @@ def _take_marker(
     if producer.is_later(marker, where):
         found.certain.add(key)
     if marker.kind is None:
-        found.sums = found.sums.plus(producer.sums_of(marker, where))
+        said = producer.sums_of(marker, where)
+        if not producer.histories:
+            found.sums = found.sums.plus(said)
+        elif said != MarkerSums():
+            found.certain.add(key)
     elif producer.confirms(marker, where):
         found.sums = found.sums.plus(MarkerSums(1))
     elif silence is None or not silence.covers(marker):

@@ -128,8 +128,8 @@ def _sides(pairs: Iterable[TwoLogs]) -> Sides | None:
             waiting += [(other, 1 - side) for other in beside[folder] if other not in side_of]
     if any(side_of[other] == side for folder, side in side_of.items() for other in beside[folder]):
         return None
-    one, other = (tuple(f for f in sorted(side_of) if side_of[f] == side) for side in (0, 1))
-    return (one, other) if one and other else None
+    sides = [tuple(f for f in sorted(side_of) if side_of[f] == side) for side in (0, 1)]
+    return (sides[0], sides[1]) if all(sides) else None
 
 
 def _apart(path: str, other_path: str) -> tuple[str, str]:

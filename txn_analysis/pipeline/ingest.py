@@ -88,7 +88,7 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     _write_rejects(warehouse, content)
     rows = _account(settled, content, known, settings)
     ingested = Ingested.of(rows, len(new))
-    with progress.stage("account", ingested.account):
+    with progress.stage("noting inputs"):
         _commit(warehouse, rows, held, read_otherwise={row.content for row in held} - known.keys())
     return ingested
 
@@ -100,14 +100,17 @@ def _plan(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progre
         InputError: as of `ingest`.
     """
     files = find_files(paths)
-    with progress.stage("plan", total_bytes=sum(file.size_bytes for file in files)) as tell, followed(tell):
+    with (
+        progress.stage("recognising files", total_bytes=sum(file.size_bytes for file in files)) as tell,
+        followed(tell),
+    ):
         warehouse.create()
         planning = plan_inputs(warehouse.session, files, is_verified=settings.verify)
         check_inputs(planning.inputs, settings.skip_unrecognised)
         if not any(p.sections for p in planning.inputs):
             raise InputError(["nothing to read: none of the inputs was recognised"])
     if planning.left_out:
-        note(progress, "pass over", planning.left_out)
+        note(progress, "leaving out", planning.left_out)
     return planning.inputs
 
 
@@ -149,7 +152,7 @@ def _read_content(warehouse: Warehouse, planned: list[PlannedInput], settings: S
     ingest_id = _digest(chain((p.input_id for p in planned), how))
     content = Content(ingest_id, [r for p in planned for r in rejected_outside(p)])
     size = sum(p.text_bytes for p in planned)
-    with progress.stage("scan", total_bytes=size) as tell, followed(tell):
+    with progress.stage("reading", total_bytes=size) as tell, followed(tell):
         _fill_tables(warehouse, planned, content, settings)
     for p in planned:
         for s in p.sections:

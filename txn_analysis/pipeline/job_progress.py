@@ -26,7 +26,7 @@ def followed(tell: Tell | None) -> Iterator[None]:
     """Meanwhile tells every second which share of the tasks is done, of all stages of jobs that have begun since.
 
     The tasks of one job are about of a size: it is the share of its bytes, or of its partitions, as well. Where no
-    Spark runs there is nothing to tell.
+    Spark runs it stays 0.
 
     Args:
         tell: who is told; None where nobody wants to know.
@@ -53,7 +53,7 @@ def _follow(tell: Tell, is_over: threading.Event) -> None:
         total = sum(all_ for _, all_ in seen.values())
         if total:
             furthest = max(furthest, sum(done for done, _ in seen.values()) / total)  # further stages may begin
-            tell(furthest)
+        tell(furthest)
 
 
 def _look(seen: dict[int, tuple[int, int]]) -> None:

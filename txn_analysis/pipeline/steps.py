@@ -49,11 +49,11 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
     warehouse = open_warehouse(spark, settings.warehouse)
     ingested = read_inputs(warehouse, paths, settings, progress)
     settings = settings.model_copy(update={"capture": ingested.capture})
-    with progress.stage("reconstruct") as tell, followed(tell):
+    with progress.stage("linking logs") as tell, followed(tell):
         run = _reconstructed(start_run(warehouse, settings))  # the ingest has prepared the tables
-    with progress.stage("judge") as tell, followed(tell):
+    with progress.stage("judging") as tell, followed(tell):
         judged = judge(run)
-    with progress.stage("write"):
+    with progress.stage("writing"):
         judged.write()
     own = [item for item in run.evidence.inputs if item["capture_rank"] == 0]
     return build_report(judged.record.row(), own, judged.health, [finding.row() for finding in judged.findings])

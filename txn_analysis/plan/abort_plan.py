@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
@@ -113,6 +113,31 @@ class AbortRecord(BaseModel):
         return f"{self.topic}-{self.partition}"
 
 
+class Window(NamedTuple):
+    """From when until when an abort may be sent; epoch milliseconds by the brokers' clocks."""
+
+    not_before_ms: int
+    not_after_ms: int
+
+
+def window(
+    appended_before_ms: int | None, as_of_ms: int | None, *, late_after_ms: int, plan_valid_ms: int
+) -> Window | None:
+    """When the abort of one hanging transaction may be sent; None where no broker's clock dates it.
+
+    Args:
+        appended_before_ms: the broker's moment before which its last record was appended.
+        as_of_ms: the moment at which the files were copied.
+        late_after_ms: how long a transaction may be idle before it is late (KIP-664).
+        plan_valid_ms: how long a plan holds.
+    """
+    base_ms = as_of_ms if appended_before_ms is None else appended_before_ms
+    if base_ms is None:
+        return None
+    not_before_ms = base_ms + late_after_ms
+    return Window(not_before_ms, max(not_before_ms, as_of_ms or 0) + plan_valid_ms)
+
+
 def abort_plan(findings: Iterable[Finding], settings: Settings, as_of_ms: int | None) -> tuple[AbortRecord, ...]:
     """The `abort_plan` table of one run.
 
@@ -158,7 +183,7 @@ def _plan_order(record: AbortRecord) -> tuple[str, int, int, int]:
 def _record(finding: Finding, settings: Settings, as_of_ms: int | None) -> AbortRecord:
     is_live = _known_or_feared(finding.is_producer_live, finding.transactional_id)
     may_return = _known_or_feared(finding.producer_may_return, finding.transactional_id)
-    not_before_ms = _not_before_ms(finding, settings, as_of_ms)
+    may_be_sent = _window(finding, settings, as_of_ms)
     said = {name: getattr(finding, name) for name in _AS_FOUND}
     try:
         return AbortRecord.model_validate(
@@ -169,8 +194,7 @@ def _record(finding: Finding, settings: Settings, as_of_ms: int | None) -> Abort
                 "transaction_result": False,
                 "transaction_version": 0,
                 "evidence": list(finding.evidence),
-                "not_before_ms": not_before_ms,
-                "not_after_ms": max(not_before_ms, as_of_ms or 0) + settings.plan_valid_ms,
+                **may_be_sent._asdict(),
                 "producer_is_live": is_live,
                 "producer_may_return": may_return,
                 "precondition": _precondition(finding, must_end_producer=is_live or may_return),
@@ -196,14 +220,14 @@ def _known_or_feared(known: bool | None, transactional_id: str | None) -> bool:
     return transactional_id is not None if known is None else known
 
 
-def _not_before_ms(finding: Finding, settings: Settings, as_of_ms: int | None) -> int:
-    bound_ms = finding.appended_before_ms
-    base_ms = as_of_ms if bound_ms is None else bound_ms
-    if base_ms is None:
+def _window(finding: Finding, settings: Settings, as_of_ms: int | None) -> Window:
+    late_after_ms, valid_ms = settings.late_after_ms, settings.plan_valid_ms
+    found = window(finding.appended_before_ms, as_of_ms, late_after_ms=late_after_ms, plan_valid_ms=valid_ms)
+    if found is None:
         raise AuditError(
             f"{_name(finding)} has no broker's time at all, so no abort can be dated: give --as-of and run audit again"
         )
-    return base_ms + settings.late_after_ms
+    return found
 
 
 def _precondition(finding: Finding, *, must_end_producer: bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from txn_analysis.questions.filters import Filters, check_seen
 from txn_analysis.questions.timelines import pictures_of
 from txn_analysis.report.build import build_report
 from txn_analysis.runs.run_tables import run_tables
@@ -16,18 +17,22 @@ if TYPE_CHECKING:
     from txn_analysis.storage.stored import Stored
 
 
-def load_report(warehouse: Stored, settings: Settings, run_id: str | None = None) -> AuditReport:
-    """The report of a run; of the cluster's last one where none is named.
+def load_report(
+    warehouse: Stored, settings: Settings, run_id: str | None = None, topics: tuple[str, ...] = ()
+) -> AuditReport:
+    """The report of a run; of the cluster's last one where none is named; of some topics, or of all.
 
     Raises:
+        ConfigError: the run never saw one of the topics.
         WarehouseError: there is no such warehouse, or no such run.
     """
     tables = run_tables(warehouse, settings.cluster, run_id)
     run = tables.run
+    check_seen(tables, Filters(topics))
     own = warehouse.listed(INPUTS, cluster=[run.cluster], capture=[run.capture])
     of_health = [name for name in PARTITION_HEALTH.names if name != "producers"]
     said = run.row() | {"forgotten_captures": tables.forgotten_captures}
-    return build_report(said, own, tables.listed(PARTITION_HEALTH, *of_health), tables.listed(FINDINGS))
+    return build_report(said, own, tables.listed(PARTITION_HEALTH, *of_health), tables.listed(FINDINGS), topics)
 
 
 def pictures(warehouse: Stored, report: AuditReport) -> Pictures:

@@ -17,6 +17,7 @@ from txn_analysis.kafka.clock import LOG_APPEND_TIME, is_brokers_time
 from txn_analysis.kafka.topics import BROKER_WRITTEN_TOPICS
 from txn_analysis.kafka.transactions import TOMBSTONE
 from txn_analysis.questions.log_slices import Place, Shown, log_points, marker_points
+from txn_analysis.report.order import by_damage
 from txn_analysis.report.pictures import (
     IdTimeline,
     LogPoint,
@@ -87,7 +88,8 @@ def _window(item: PartitionItem | None) -> Shown | None:
 
 
 def _worst_ids(report: AuditReport) -> list[str]:
-    ids = (f.transactional_id for f in report.findings if f.verdict is not Verdict.IN_PROGRESS)
+    open_too_long = (f for f in report.findings if f.verdict is not Verdict.IN_PROGRESS)
+    ids = (finding.transactional_id for finding in by_damage(report, open_too_long))
     return list(dict.fromkeys(name for name in ids if name is not None))[:MOST_IDS]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
@@ -22,7 +23,7 @@ from txn_analysis.report.settling import remedies, what_shows
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 
 def build_report(
@@ -30,6 +31,7 @@ def build_report(
     inputs: Iterable[Mapping[str, Any]],
     health: Iterable[Mapping[str, Any]],
     findings: Iterable[Mapping[str, Any]],
+    topics: Collection[str] = (),
 ) -> AuditReport:
     """The report of one run from its rows, as plain dictionaries.
 
@@ -38,6 +40,7 @@ def build_report(
         inputs: the rows of `inputs` of the captures it read.
         health: its rows of `partition_health`.
         findings: its rows of `findings`.
+        topics: those that the report is about; none for all of the run. What was read is said of the whole run.
     """
     input_items = sorted((InputItem.model_validate(row) for row in inputs), key=lambda item: item.path)
     finding_items = sorted((FindingItem.model_validate(row) for row in findings), key=_worst_first)
@@ -52,6 +55,12 @@ def build_report(
         key=lambda item: (item.topic, item.partition),
     )
     run_item, coverage = _run_item(run), _coverage(run, input_items, partitions)
+    if topics:
+        partitions = [item for item in partitions if item.topic in topics]
+        finding_items = [item for item in finding_items if item.topic in topics]
+        run_item = run_item.model_copy(update={"verdict_counts": _counts(Counter(f.verdict for f in finding_items))})
+    sight = Sight.of(item.seen for item in partitions)._replace(has_logs=coverage.has_logs)
+    of_run = [] if topics else json.loads(run.get("warnings") or "[]")
     return AuditReport(
         run=run_item,
         inputs=tuple(input_items),
@@ -59,25 +68,31 @@ def build_report(
         partitions=tuple(partitions),
         findings=tuple(finding_items),
         impact=_cluster_impact(partitions, finding_items),
-        warnings=tuple(WarningItem.model_validate(row) for row in json.loads(run.get("warnings") or "[]")),
-        outcome=_outcome(finding_items, run_item, coverage, partitions),
+        warnings=tuple(WarningItem.model_validate(row) for row in of_run),
+        outcome=_outcome(finding_items, run_item, coverage, sight),
+        topics=tuple(sorted(topics)),
     )
 
 
-def _outcome(
-    findings: list[FindingItem], run: RunItem, coverage: Coverage, partitions: list[PartitionItem]
-) -> OutcomeItem:
+def _outcome(findings: list[FindingItem], run: RunItem, coverage: Coverage, sight: Sight) -> OutcomeItem:
     doubtful = in_doubt(findings, has_state=coverage.has_state)
-    sight = Sight.of(item.seen for item in partitions)
     answer = outcome_of(findings, has_state=coverage.has_state, sight=sight)
+    hanging = [finding for finding in findings if finding.verdict is Verdict.HANGING]
+    meant = {Outcome.FINDINGS: hanging, Outcome.COULD_NOT_TELL: doubtful}.get(answer, [])
     is_blind = bool(sight.contested) or not findings
     of_sight = what_shows(sight) if is_blind and answer is Outcome.COULD_NOT_TELL else ()
     return OutcomeItem(
         answer=answer,
-        transaction_count=len(doubtful),
-        partitions=tuple(sorted({finding.topic_partition for finding in doubtful})),
+        transaction_count=len(meant),
+        partitions=_places(meant),
+        doubtful_count=len(doubtful),
+        doubtful_partitions=_places(doubtful),
         settled_by=(*remedies(doubtful, run, coverage.transaction_state), *of_sight),
     )
+
+
+def _places(findings: list[FindingItem]) -> tuple[str, ...]:
+    return tuple(sorted({finding.topic_partition for finding in findings}))
 
 
 def _cluster_impact(partitions: list[PartitionItem], findings: list[FindingItem]) -> ClusterImpact:
@@ -122,14 +137,19 @@ def _run_item(run: Mapping[str, Any]) -> RunItem:
             **run,
             "earlier_captures": run["earlier_captures"] or (),
             "parameters": json.loads(run["parameters"]),
-            "verdict_counts": {verdict.value: (run["verdict_counts"] or {}).get(verdict, 0) for verdict in Verdict},
+            "verdict_counts": _counts(run["verdict_counts"] or {}),
         }
     )
+
+
+def _counts(counted: Mapping[Any, int]) -> dict[str, int]:
+    return {verdict.value: counted.get(verdict, 0) for verdict in Verdict}
 
 
 def _coverage(run: Mapping[str, Any], inputs: list[InputItem], partitions: list[PartitionItem]) -> Coverage:
     return Coverage(
         transaction_state=json.loads(run["state_coverage"]),
+        has_logs=Sight.of(item.seen for item in partitions).has_logs,
         partitions_seen=sum(item.is_in_capture for item in partitions),
         partitions_missing=tuple(item.topic_partition for item in partitions if not item.is_in_capture),
         parsed_bytes=sum(item.parsed_bytes for item in inputs),

@@ -1,8 +1,8 @@
 """Whose clock a duration is by: the client's timestamps, or the moments that brokers' clocks wrote around them.
 
 Kafka measures how long a transaction has been idle by its last timestamp, which under CreateTime is the client's word
-(`ProducerStateManager.hasLateTransaction`). Where the brokers' moments around the data contradict it, each duration
-says by which of the two it is.
+(`ProducerStateManager.hasLateTransaction`). Where the brokers' moments around the data contradict it, the duration
+says whose it is; both are told where it depends on the clock whether the transaction is late.
 """
 
 from __future__ import annotations
@@ -43,22 +43,43 @@ def idle_by_brokers(report: AuditReport, finding: FindingItem) -> str:
     return least if least == most else f"{least} to {most}"
 
 
+def is_decided_by_clock(report: AuditReport, finding: FindingItem) -> bool:
+    """Whether it is late depends on whose clock is asked, or may do: the brokers' do not clearly say what the client's
+    says.
+    """
+    as_of_ms, bound_ms = report.run.as_of_ms, report.run.late_after_ms
+    if not is_contradicted(report, finding) or as_of_ms is None or finding.last_timestamp_ms is None:
+        return False
+    if as_of_ms - finding.last_timestamp_ms > bound_ms:
+        return finding.appended_before_ms is None or as_of_ms - finding.appended_before_ms <= bound_ms
+    return finding.appended_after_ms is None or as_of_ms - finding.appended_after_ms > bound_ms
+
+
 def clock_line(report: AuditReport, finding: FindingItem) -> str | None:
-    """Both durations with their clocks, where the two contradict each other."""
-    if not is_contradicted(report, finding):
+    """Both durations with their clocks, where it depends on the clock whether it is late."""
+    if not is_decided_by_clock(report, finding):
         return None
     by_client, by_brokers = duration(finding.idle_ms), idle_by_brokers(report, finding)
     return f"idle {by_client} by its client's clock, {by_brokers} by the brokers'"
 
 
 def clock_sentence(report: AuditReport) -> str | None:
-    """That two clocks tell different times, and which times are by which; None where they agree."""
-    number = sum(is_contradicted(report, finding) for finding in report.findings)
+    """That it depends on the clock what is late; None where it does not."""
+    number = sum(is_decided_by_clock(report, finding) for finding in report.findings)
     if not number:
         return None
-    of, have = count(len(report.findings), "open transaction"), "has" if number == 1 else "have"
     return (
-        f"Two clocks: {number} of {of} {have} a timestamp of the client's clock that the brokers' clocks "
-        "contradict. How long something is idle is by its client's clock, which is how Kafka measures what is late; "
-        "since when it blocks, and from when on an abort may be sent, is by the brokers'."
+        f"Two clocks: for {number} of {count(len(report.findings), 'open transaction')} the client's timestamps and "
+        "the brokers' clocks differ on whether it is late. Kafka measures by the timestamps; an abort may be sent only "
+        "once the brokers' clocks agree."
     )
+
+
+def clock_remark(report: AuditReport) -> str | None:
+    """That clients' timestamps are contradicted without any effect; None where all that are have one."""
+    contradicted = [finding for finding in report.findings if is_contradicted(report, finding)]
+    number = sum(not is_decided_by_clock(report, finding) for finding in contradicted)
+    if not number:
+        return None
+    of = count(len(report.findings), "open transaction")
+    return f"the brokers' clocks contradict the client's timestamp of {number} of {of}; it is late, or not, by both"

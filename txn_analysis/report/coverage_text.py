@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.report.clocks import clock_remark
+from txn_analysis.report.sending import age
 from txn_analysis.report.style import Line, rule_line, wrapped
 from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import count, iso_utc, listed, ranges, size
@@ -24,19 +26,24 @@ _BASES = {
 }
 
 
-def coverage_lines(report: AuditReport, width: int) -> Iterator[Line]:
+def coverage_lines(report: AuditReport, width: int, now_ms: int | None = None) -> Iterator[Line]:
     """What the answer rests on."""
     yield rule_line("What was read", width)
-    for label, text in statements(report):
+    for label, text in statements(report, now_ms):
         yield from _labelled(label, text, width)
 
 
-def statements(report: AuditReport) -> Iterator[tuple[str, str]]:
-    """What the answer rests on, as label and text, escaped; the label is empty where the one before goes on."""
+def statements(report: AuditReport, now_ms: int | None = None) -> Iterator[tuple[str, str]]:
+    """What the answer rests on, as label and text, escaped; the label is empty where the one before goes on.
+
+    Args:
+        report: what was found.
+        now_ms: the time at which it is read, which says how old the files are; None where nobody says.
+    """
     yield from _inputs(report)
     yield from _partitions(report)
     yield from _transaction_state(report)
-    yield from _time(report)
+    yield from _time(report, now_ms)
 
 
 def _inputs(report: AuditReport) -> Iterator[tuple[str, str]]:
@@ -133,10 +140,14 @@ def _why_so_many(state: Mapping[str, Any]) -> str:
     return _COUNT_BASES.get(basis, "") + (f"; {only}{fitting} would fit the ids that were read" if is_named else "")
 
 
-def _time(report: AuditReport) -> Iterator[tuple[str, str]]:
+def _time(report: AuditReport, now_ms: int | None) -> Iterator[tuple[str, str]]:
     run = report.run
     basis = "no broker's clock speaks in the capture: give --as-of" if run.as_of_ms is None else ""
-    yield "copied at", f"{iso_utc(run.as_of_ms)}, {basis or _BASES.get(run.as_of_basis or '', 'origin unknown')}"
+    ago = age(report, now_ms)
+    basis = basis or _BASES.get(run.as_of_basis or "", "origin unknown")
+    yield "copied at", f"{iso_utc(run.as_of_ms)}, {f'{ago}: ' if ago else ''}{basis}"
+    if (remark := clock_remark(report)) is not None:
+        yield "clocks", remark
     captures = f"capture {escape(run.capture)} of cluster {escape(run.cluster)}"
     earlier = f", with {count(len(run.earlier_captures), 'earlier capture')} behind it" if run.earlier_captures else ""
     yield "run", f"{escape(run.run_id)}: {captures}{earlier}"

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.kafka.tools import TRANSACTIONS
 from txn_analysis.plan.fencing import fence_with_kafkas_tool
-from txn_analysis.report.clocks import idle_by_brokers, is_contradicted
+from txn_analysis.report.clocks import idle_by_brokers, is_contradicted, is_decided_by_clock
 from txn_analysis.report.impact_text import blocks_sentence, cause_sentence
+from txn_analysis.report.sending import explain_command, has_expired, send_sentence, then_sentence
 from txn_analysis.report.style import Line, wrapped
-from txn_analysis.text.escape import clip, escape, shell_option, shell_word
+from txn_analysis.text.escape import clip, escape, shell_option
 from txn_analysis.text.words import count, duration, iso_utc, size
 from txn_analysis.verdict import Verdict
 
@@ -34,10 +35,12 @@ class Paragraph(NamedTuple):
     command: str | None = None
 
 
-def block_lines(report: AuditReport, finding: FindingItem, number: int, width: int, options: str) -> Iterator[Line]:
-    """The block of one hanging transaction; `options` complete the command that shows the plan."""
+def block_lines(
+    report: AuditReport, finding: FindingItem, number: int, width: int, options: str, now_ms: int | None = None
+) -> Iterator[Line]:
+    """The block of one hanging transaction; see `paragraphs`."""
     yield Line(f"{number}. {what(finding)}", "bold red")
-    for label, text, facts, command in paragraphs(report, finding, options):
+    for label, text, facts, command in paragraphs(report, finding, options, now_ms):
         if command is not None:
             # Whole, however long: what is broken over two lines cannot be typed as it stands.
             yield Line(_INDENT + label.ljust(_LABEL_WIDTH) + command, "bold")
@@ -46,8 +49,17 @@ def block_lines(report: AuditReport, finding: FindingItem, number: int, width: i
             yield from _labelled("", f"- {fact}", width)
 
 
-def paragraphs(report: AuditReport, finding: FindingItem, options: str) -> Iterator[Paragraph]:
-    """What a person wants to know of a finding, in the order in which they ask; all of it is escaped."""
+def paragraphs(
+    report: AuditReport, finding: FindingItem, options: str, now_ms: int | None = None
+) -> Iterator[Paragraph]:
+    """What a person wants to know of a finding, in the order in which they ask; all of it is escaped.
+
+    Args:
+        report: what was found.
+        finding: the one that it is about.
+        options: complete the command, such as ` --warehouse /data/audit`.
+        now_ms: the time at which this is read; None where nobody says.
+    """
     yield Paragraph("where", _where(finding))
     yield Paragraph("since", _since(report, finding))
     rule = rule_named(finding.rule)
@@ -61,18 +73,26 @@ def paragraphs(report: AuditReport, finding: FindingItem, options: str) -> Itera
     partition = report.partitions_by_place.get((finding.topic, finding.partition))
     yield Paragraph("blocks", blocks_sentence(finding, partition))
     if finding.verdict is Verdict.HANGING:
-        command = f"txn-analysis abort-plan{_run_option(report)}{options} --format commands"
-        yield Paragraph("do", _advice(finding), command=command)
-        if _must_end_first(finding):
-            yield _fence(finding)
-            yield _check(finding)
-        return
-    if rule is not None:
+        yield from _to_do(report, finding, now_ms)
+        if (after := then_sentence(report, finding, partition)) is not None:
+            yield Paragraph("then", after)
+    elif rule is not None:
         yield Paragraph("do", rule.remedy)
-    command = f"txn-analysis {_look(finding)}{_run_option(report)}{options}"
     yield Paragraph(
-        "look", "shows in the log's own order what led to it, and which rules did not hold", command=command
+        "look", "what led to it, and what each rule said", command=explain_command(report, finding, options)
     )
+
+
+def _to_do(report: AuditReport, finding: FindingItem, now_ms: int | None) -> Iterator[Paragraph]:
+    """What a person does about a hanging one, and when."""
+    if has_expired(report, finding, now_ms):
+        yield Paragraph("do", "copy the files and audit again: a plan from these files has expired")
+        return
+    yield Paragraph("do", _advice(finding))
+    if _must_end_first(finding):
+        yield _fence(finding)
+        yield _check(finding)
+    yield Paragraph("send", send_sentence(report, finding))
 
 
 def why_line(finding: FindingItem) -> str:
@@ -102,23 +122,22 @@ def _where(finding: FindingItem) -> str:
 
 def _since(report: AuditReport, finding: FindingItem) -> str:
     basis = " (judged by the brokers' clocks)" if finding.lateness_basis == "broker_clock" else ""
-    are_two = is_contradicted(report, finding)
-    own, theirs = " by its client's clock" if are_two else "", f", idle {idle_by_brokers(report, finding)}"
+    whose = " by its client's clock" if is_contradicted(report, finding) else ""
+    theirs = f", idle {idle_by_brokers(report, finding)}" if is_decided_by_clock(report, finding) else ""
+    last_ms, after_ms, before_ms = finding.last_timestamp_ms, finding.appended_after_ms, finding.appended_before_ms
+    if last_ms is not None and last_ms == after_ms == before_ms:
+        return f"last write {iso_utc(last_ms)} by the broker's clock, idle {duration(finding.idle_ms)}"
     return (
-        f"last write {iso_utc(finding.last_timestamp_ms)}, idle {duration(finding.idle_ms)}{own}{basis}; by the "
-        f"brokers' clocks after {iso_utc(finding.appended_after_ms)} and before {iso_utc(finding.appended_before_ms)}"
-        f"{theirs if are_two else ''}"
+        f"last write {iso_utc(last_ms)}, idle {duration(finding.idle_ms)}{whose}{basis}; by the brokers' clocks after "
+        f"{iso_utc(after_ms)} and before {iso_utc(before_ms)}{theirs}"
     )
 
 
 def _advice(finding: FindingItem) -> str:
     if not _must_end_first(finding):
-        return "the script looks at the clock, and the start up on the broker, and asks, before it sends anything"
+        return "abort it with the plan (see Next): no producer has to be ended first"
     why = "has a transaction in progress" if finding.is_producer_live else "may come back"
-    return (
-        f"FIRST end the producer: it {why} under this producer id, and what it writes there would be aborted as well. "
-        "Stop its application, and fence its id. The script checks that"
-    )
+    return f"FIRST stop its application, and fence its id: it {why}, and what it writes would be aborted as well"
 
 
 def _must_end_first(finding: FindingItem) -> bool:
@@ -136,15 +155,6 @@ def _check(finding: FindingItem) -> Paragraph:
     describe = shell_option("--transactional-id", str(finding.transactional_id))
     must_show = f"an epoch above {finding.producer_epoch} and not list {escape(finding.topic_partition)}"
     return Paragraph("check", f"must show {must_show}", command=f"{TRANSACTIONS} describe {describe}")
-
-
-def _look(finding: FindingItem) -> str:
-    where = f"{shell_option('--topic', finding.topic)} --partition {finding.partition}"
-    return f"explain {where} --start-offset {finding.txn_start_offset}"
-
-
-def _run_option(report: AuditReport) -> str:
-    return f" --run {shell_word(report.run.run_id)}"
 
 
 def _labelled(label: str, text: str, width: int) -> Iterator[Line]:

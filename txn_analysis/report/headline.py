@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
+from txn_analysis.report.order import by_damage
+from txn_analysis.report.sending import Step, repair_steps
 from txn_analysis.report.several_clusters import looks_like, what_to_do
 from txn_analysis.settings import flag_name
-from txn_analysis.text.escape import clip, escape, shell_word
+from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import count, listed
 from txn_analysis.verdict import Verdict
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport, FindingItem
 
 MOST_PLACES = 5
+_TOPIC_WIDTH = 80
 _WAIVERS = (
     ("state_copied_last", "--state-copied-last"),
     ("transaction_state_complete", "--transaction-state-complete"),
@@ -39,7 +42,7 @@ class Headline:
 
     Attributes:
         word: the answer, such as `HANGING`; None where nothing is to be said of any transaction.
-        findings: the transactions that it is about; none where it is about what was not seen.
+        findings: the transactions that it is about, by damage; none where it is about what was not seen.
         verdict: whose colour it has; None where all is well.
         unseen: what was not seen, where it is about that; escaped.
     """
@@ -51,8 +54,8 @@ class Headline:
 
     @property
     def places(self) -> list[str]:
-        """The partitions that it is about; escaped."""
-        return sorted({escape(finding.topic_partition) for finding in self.findings})
+        """The partitions that it is about, in the order of the findings; escaped."""
+        return list(dict.fromkeys(escape(finding.topic_partition) for finding in self.findings))
 
     @property
     def what(self) -> str:
@@ -82,15 +85,15 @@ def headline(report: AuditReport, fail_on: Verdict = Verdict.HANGING) -> Headlin
         return Headline(None, (), None)
     if outcome is Outcome.COULD_NOT_TELL or worst is Verdict.INCONCLUSIVE:
         doubtful = report.doubtful or tuple(f for f in report.findings if f.verdict is worst)
-        return Headline("COULD NOT TELL", doubtful, Verdict.INCONCLUSIVE)
-    named = tuple(finding for finding in report.findings if finding.verdict is worst)
+        return Headline("COULD NOT TELL", tuple(by_damage(report, doubtful)), Verdict.INCONCLUSIVE)
+    named = tuple(by_damage(report, (finding for finding in report.findings if finding.verdict is worst)))
     return Headline(worst.value.upper().replace("_", " "), named, worst)
 
 
 def what_settles(report: AuditReport) -> str:
     """What is missing of an answer, and the one thing that would settle most of it; escaped."""
     first, *others = report.outcome.settled_by
-    number, of = first.transaction_count, report.outcome.transaction_count
+    number, of = first.transaction_count, report.outcome.doubtful_count
     settled = "it" if not others else f"{number} of the {of}"
     rest = "; what the others need is listed below" if others else ""
     return escape(f"Nothing is known to hang, but {first.missing}. What would settle {settled}: {first.text}{rest}.")
@@ -122,6 +125,14 @@ def rests_on_forgotten(captures: Sequence[str]) -> str:
     return f"This run rests on {which} {names}, forgotten since: audit its own files again to judge without it"
 
 
+def narrowed(report: AuditReport) -> str | None:
+    """That a report is about some topics alone; None where it is about all of its run."""
+    if not report.topics:
+        return None
+    topics = listed([clip(topic, _TOPIC_WIDTH) for topic in report.topics], MOST_PLACES)
+    return f"Shown: {topics} alone. Other topics of the run, and its early warnings, are left out."
+
+
 def doubts(report: AuditReport) -> Iterator[Doubt]:
     """What the headline must not hide."""
     counts = report.run.verdict_counts
@@ -129,7 +140,7 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
     if suspect:
         text = f"{count(suspect, 'open transaction')} suspect: look at the list below; an abort is not the remedy."
         yield Doubt(text, Verdict.SUSPECT)
-    is_said = report.outcome.answer is Outcome.COULD_NOT_TELL and inconclusive <= report.outcome.transaction_count
+    is_said = report.outcome.answer is Outcome.COULD_NOT_TELL and inconclusive <= report.outcome.doubtful_count
     if inconclusive and not is_said:
         text = f"{count(inconclusive, 'open transaction')} without an answer: what is missing is listed below."
         yield Doubt(text + _settled(report), Verdict.INCONCLUSIVE)
@@ -146,42 +157,16 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
         yield Doubt(text, Verdict.SUSPECT)
 
 
-class Step(NamedTuple):
-    """One thing to do, in words; the command is to be typed as it stands."""
+def next_steps(report: AuditReport, options: str, now_ms: int | None = None) -> list[Step]:
+    """What to do now, in order.
 
-    text: str
-    command: str | None = None
-
-
-def next_steps(report: AuditReport, options: str) -> list[Step]:
-    """What to do now, in order; `options` complete the commands, such as ` --warehouse /data/audit`."""
-    steps = [*_repair(report, options), *_look(report), *_complete(report)]
+    Args:
+        report: what was found.
+        options: complete the commands, such as ` --warehouse /data/audit`.
+        now_ms: the time at which this is read; None where nobody says.
+    """
+    steps = [*repair_steps(report, options, now_ms), *_look(report), *_complete(report)]
     return steps or [Step(_nothing_to_do(report))]
-
-
-def _repair(report: AuditReport, options: str) -> Iterator[Step]:
-    if not report.hanging:
-        return
-    yield Step(
-        "Print the abort plan: a script that checks the time and the brokers, and asks, before each abort.",
-        f"txn-analysis abort-plan --run {shell_word(report.run.run_id)}{options} --format commands",
-    )
-    returning = [f"{escape(f.topic_partition)} ({_name_of(f)})" for f in report.hanging if f.must_end_producer]
-    if returning:
-        yield Step(
-            f"First end the producer of {listed(returning, 3)}: it may write there again, and an abort would destroy "
-            "that as well."
-        )
-    yield Step(
-        "When the markers are written, copy the files again and audit once more. This says what became of each abort:",
-        f"txn-analysis verify{options}",
-    )
-
-
-def _name_of(finding: FindingItem) -> str:
-    if finding.transactional_id is None:
-        return f"producer id {finding.producer_id}"
-    return clip(finding.transactional_id, 60)
 
 
 def _look(report: AuditReport) -> Iterator[Step]:

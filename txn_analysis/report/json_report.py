@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from txn_analysis.report.model import AuditReport
+from txn_analysis.report.model import SCHEMA_VERSION, AuditReport
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def report_schema() -> dict[str, Any]:
+    """The JSON schema of what `json_report` gives; of `schema_version`, the version that it describes."""
+    schema = AuditReport.model_json_schema(mode="serialization")
+    schema["properties"]["schema_version"]["const"] = SCHEMA_VERSION
+    return {"$schema": _DIALECT} | schema
 
 
 def json_report(report: AuditReport) -> str:

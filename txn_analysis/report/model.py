@@ -8,17 +8,18 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from txn_analysis.judge.outcome import Outcome, SeenLog, Sight, in_doubt, outcome_of
-from txn_analysis.settings import LATE_TRANSACTION_BUFFER_MS
+from txn_analysis.settings import LATE_TRANSACTION_BUFFER_MS, Settings
 from txn_analysis.verdict import Verdict
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class Item(BaseModel):
     """What all items of a report share."""
 
     # The rows of the tables have more columns than the report shows.
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    # Each field is there in JSON, also one that has a default.
+    model_config = ConfigDict(frozen=True, extra="ignore", json_schema_serialization_defaults_required=True)
 
 
 class RunItem(Item):
@@ -41,6 +42,11 @@ class RunItem(Item):
     def late_after_ms(self) -> int:
         """The bound that the run judged by: a transaction that has been idle for longer is late (KIP-664)."""
         return int(self.parameters["transaction_max_timeout_ms"]) + LATE_TRANSACTION_BUFFER_MS
+
+    @property
+    def plan_valid_ms(self) -> int:
+        """How long the run's abort plan holds."""
+        return int(self.parameters.get("plan_valid_ms", Settings.model_fields["plan_valid_ms"].default))
 
 
 class InputItem(Item):
@@ -236,10 +242,12 @@ class Coverage(Item):
     """How much of the truth the run could see.
 
     `transaction_state` is what was seen of `__transaction_state`, as the run recorded it. `partitions_missing` are
-    partitions that an earlier capture of the cluster holds and this one does not.
+    partitions that an earlier capture of the cluster holds and this one does not. `has_logs` says that the log of at
+    least one partition is in the capture, beside those of `__transaction_state`.
     """
 
     transaction_state: dict[str, Any]
+    has_logs: bool
     partitions_seen: int
     partitions_missing: tuple[str, ...]
     parsed_bytes: int
@@ -277,18 +285,25 @@ class Remedy(Item):
 class OutcomeItem(Item):
     """How the run came out: `answer` is `findings` where something hangs, `clean`, or `could_not_tell`.
 
-    `transaction_count` and `partitions` are those of the open transactions of which it could not be told whether they
-    hang, also where others do. `settled_by` is what would tell, the remedy of most transactions first.
+    `transaction_count` and `partitions` are those of the transactions that the answer is about: what hangs, or that of
+    which it could not be told; none where it is `clean`. `doubtful_count` and `doubtful_partitions` are those of which
+    it could not be told whether they hang, also where others do. `settled_by` is what would tell, the remedy of most
+    of them first.
     """
 
     answer: Outcome
     transaction_count: int = 0
     partitions: tuple[str, ...] = ()
+    doubtful_count: int = 0
+    doubtful_partitions: tuple[str, ...] = ()
     settled_by: tuple[Remedy, ...] = ()
 
 
 class AuditReport(Item):
-    """Everything that a run answered. Findings: worst verdict first, then topic, partition, start offset."""
+    """What a run answered: all of it, or what is on `topics`, if there are any.
+
+    Findings: worst verdict first, then topic, partition, start offset.
+    """
 
     schema_version: int = SCHEMA_VERSION
     run: RunItem
@@ -299,6 +314,7 @@ class AuditReport(Item):
     impact: ClusterImpact | None = None
     warnings: tuple[WarningItem, ...] = ()
     outcome: OutcomeItem
+    topics: tuple[str, ...] = ()
 
     @cached_property
     def partitions_by_place(self) -> dict[tuple[str, int], PartitionItem]:
@@ -322,5 +338,5 @@ class AuditReport(Item):
 
     @property
     def sight(self) -> Sight:
-        """Whether all was looked at that could hang."""
-        return Sight.of(item.seen for item in self.partitions)
+        """Whether all was looked at that could hang, as far as the report goes."""
+        return Sight.of(item.seen for item in self.partitions)._replace(has_logs=self.coverage.has_logs)

@@ -45,9 +45,9 @@ class SilentProgress:
 
 
 class LineProgress:
-    """One line for each finished stage: `txn-analysis: scan: 0.4 MiB ... 2.1 s`. The time of day is left to the log.
+    """One line for each finished stage: `txn-analysis: reading: 0.4 MiB ... 2.1 s`. The time of day is left to the log.
 
-    A stage that takes long says every `every_s` seconds how far it is, and how long it will take at that speed.
+    A stage that takes long says every `every_s` seconds how far it is.
     """
 
     def __init__(self, stream: TextIO, every_s: float = 5.0) -> None:
@@ -65,7 +65,7 @@ class LineProgress:
             now = time.monotonic()
             if now - said >= self._every_s:
                 said = now
-                self._print(f"{title}: {how_far(share, now - began, total_bytes)}")
+                self._print(f"{title}: {how_far(share, now - began, total_bytes) or so_far(now - began)}")
 
         try:
             yield tell
@@ -97,8 +97,8 @@ class LiveProgress:
         task = live.add_task(title, total=1)
 
         def tell(share: float) -> None:
-            words = f"{title}: {how_far(share, time.monotonic() - began, total_bytes)}"
-            live.update(task, description=words, refresh=True)
+            words = how_far(share, time.monotonic() - began, total_bytes)
+            live.update(task, description=f"{title}: {words}" if words else title, refresh=True)
 
         try:
             yield tell
@@ -111,10 +111,20 @@ class LiveProgress:
                 self._live = None
 
 
-def how_far(share: float, elapsed_s: float, total_bytes: int | None) -> str:
-    """Which part of a stage is done, and in which time the rest will be at the speed so far."""
-    done = f"{share:.0%}" if total_bytes is None else f"{size(int(share * total_bytes))} done"
-    return f"{done}, about {duration(int(elapsed_s * 1000 * (1 / share - 1)))} left" if share else done
+def how_far(share: float, elapsed_s: float, total_bytes: int | None) -> str | None:
+    """How much of a stage is done, and in which time the rest will be at the speed so far; None where nobody can say.
+
+    The share counts tasks that are finished: before the first one and after the last one, and where the last one is
+    most of the work, it tells nothing. Tasks that read bytes are about of a size.
+    """
+    if total_bytes is None or not 0 < share < 1:
+        return None
+    return f"{size(int(share * total_bytes))} done, about {duration(int(elapsed_s * 1000 * (1 / share - 1)))} left"
+
+
+def so_far(elapsed_s: float) -> str:
+    """How long a stage takes already."""
+    return f"{duration(int(elapsed_s * 1000))} so far"
 
 
 def silent() -> Progress:

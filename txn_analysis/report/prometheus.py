@@ -58,7 +58,7 @@ def _of_cluster(registry: CollectorRegistry, report: AuditReport, finished_ms: i
     gauge(
         "txn_analysis_open_transactions_in_doubt",
         "Open transactions of which it could not be told whether they hang.",
-        report.outcome.transaction_count,
+        report.outcome.doubtful_count,
     )
     late = _late_places(report)
     gauge(

@@ -10,8 +10,10 @@ from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report.clocks import clock_line, judged_idle_ms
 from txn_analysis.report.coverage_text import coverage_lines
 from txn_analysis.report.finding_text import block_lines, why_line
-from txn_analysis.report.headline import doubts, headline, how_sure, what_settles
+from txn_analysis.report.headline import doubts, headline, how_sure, narrowed, next_steps, what_settles
 from txn_analysis.report.impact_text import cause_line, cluster_lines, warning_lines
+from txn_analysis.report.order import by_damage
+from txn_analysis.report.sending import expired_sentence
 from txn_analysis.report.style import Line, rule_line, wrapped
 from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import duration
@@ -33,13 +35,23 @@ _VERDICT_STYLES = {
 }
 
 
-def text_report(report: AuditReport, width: int = WIDTH, options: str = "", fail_on: Verdict = Verdict.HANGING) -> str:
+def text_report(
+    report: AuditReport,
+    width: int = WIDTH,
+    options: str = "",
+    fail_on: Verdict = Verdict.HANGING,
+    now_ms: int | None = None,
+) -> str:
     """The whole report as plain text, without any escape sequence; see `report_lines`."""
-    return "".join(line.text + "\n" for line in report_lines(report, width, options, fail_on))
+    return "".join(line.text + "\n" for line in report_lines(report, width, options, fail_on, now_ms))
 
 
 def report_lines(
-    report: AuditReport, width: int = WIDTH, options: str = "", fail_on: Verdict = Verdict.HANGING
+    report: AuditReport,
+    width: int = WIDTH,
+    options: str = "",
+    fail_on: Verdict = Verdict.HANGING,
+    now_ms: int | None = None,
 ) -> Iterator[Line]:
     """The lines of the report with the styles that a terminal may give them.
 
@@ -48,24 +60,42 @@ def report_lines(
         width: of its lines.
         options: what the commands in it need to find the run, such as ` --warehouse /data/audit`.
         fail_on: the verdict that is asked about; the first line says the same as the exit code.
+        now_ms: the time at which it is read: a plan from old files has expired. None where nobody says.
     """
-    yield from _headline(report, width, fail_on)
-    hanging = report.hanging
+    yield from _headline(report, width, fail_on, now_ms)
+    ordered = by_damage(report, report.findings)
+    hanging = [finding for finding in ordered if finding.verdict is Verdict.HANGING]
+    others = [finding for finding in ordered if finding.verdict is not Verdict.HANGING]
     for number, finding in enumerate(hanging[:_MOST_BLOCKS], start=1):
         yield Line("")
-        yield from block_lines(report, finding, number, width, options)
-    yield from _table(report, hanging[_MOST_BLOCKS:], width)
+        yield from block_lines(report, finding, number, width, options, now_ms)
+    yield from _table(report, [*hanging[_MOST_BLOCKS:], *others], width)
     yield from warning_lines(report, width)
     yield Line("")
-    yield from coverage_lines(report, width)
+    yield from coverage_lines(report, width, now_ms)
+    yield from _next(report, width, options, now_ms)
 
 
-def _headline(report: AuditReport, width: int, fail_on: Verdict) -> Iterator[Line]:
+def _next(report: AuditReport, width: int, options: str, now_ms: int | None) -> Iterator[Line]:
+    """What to do now, as the last thing that is read."""
+    yield Line("")
+    yield rule_line("Next", width)
+    for number, step in enumerate(next_steps(report, options, now_ms), start=1):
+        yield from (Line(part) for part in wrapped(step.text, width, f"{number}. ", "   "))
+        if step.command is not None:
+            yield Line(f"   {step.command}", "bold")
+
+
+def _headline(report: AuditReport, width: int, fail_on: Verdict, now_ms: int | None) -> Iterator[Line]:
     first = headline(report, fail_on)
     style = "green" if first.verdict is None else _VERDICT_STYLES.get(first.verdict, "yellow")
     yield Line(first.text, style if style.startswith("bold") else f"bold {style}")
+    if (about := narrowed(report)) is not None:
+        yield from _paragraph(about, width)
     if report.hanging:
         yield from _paragraph(how_sure(report), width)
+    if (too_old := expired_sentence(report, now_ms)) is not None:
+        yield from _paragraph(too_old, width, _VERDICT_STYLES[Verdict.SUSPECT])
     if report.outcome.answer is Outcome.COULD_NOT_TELL:
         yield from _paragraph(what_settles(report), width)
     yield from cluster_lines(report, width)
@@ -87,9 +117,8 @@ class _Column:
         return max(len(cell) for cell in [self.header, *self.cells])
 
 
-def _table(report: AuditReport, more_hanging: Sequence[FindingItem], width: int) -> Iterator[Line]:
+def _table(report: AuditReport, rows: Sequence[FindingItem], width: int) -> Iterator[Line]:
     """Two lines each: the columns of the transaction, and why it has its verdict or what is missing."""
-    rows = [*more_hanging, *(f for f in report.findings if f.verdict is not Verdict.HANGING)]
     if not rows:
         return
     yield Line("")

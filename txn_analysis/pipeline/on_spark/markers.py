@@ -101,9 +101,11 @@ def marker_sums(markers: DataFrame, states: DataFrame, state: StateAtHand, asked
     """
     not_aborts = markers.where(F.col("kind").isNull() | (F.col("kind") == COMMIT))
     commits, decided = not_aborts.where(F.col("kind") == COMMIT), _decided(states)
-    unserved = _with_homes(_unserved(commits, decided, state), states, state)
+    unserved = _with_homes(_unserved(not_aborts, decided, state), states, state)
     may_be_later = _with_homes(not_aborts, states, state).where(_may_be_later(state))
-    speaking = unserved.where(_may_contradict(state)).select("producer_id")
+    # Markers of unprinted kind of unknown producers are asked one by one below: no decision can be theirs.
+    is_one_by_one = F.col("kind").isNull() & F.col("state_partition").isNull()
+    speaking = unserved.where(_may_contradict(state) & ~is_one_by_one).select("producer_id")
     speaking = speaking.unionByName(may_be_later.select("producer_id")).distinct()
     # Of these producers every marker: any of them may show transaction version 2.
     suspects = markers.join(F.broadcast(speaking), "producer_id", "left_semi").select(*PLACE).distinct().persist()
@@ -194,9 +196,10 @@ def _is_served(markers: DataFrame, decided: DataFrame, until: Column, state: Sta
     return reduce(Column.__and__, is_in_its_place, is_kind & is_in_time)
 
 
-def _unserved(commits: DataFrame, decided: DataFrame, state: StateAtHand) -> DataFrame:
-    """The COMMIT markers for which the state has no decision."""
-    return commits.join(decided, _is_served(commits, decided, decided["completed_ms"], state), "left_anti")
+def _unserved(markers: DataFrame, decided: DataFrame, state: StateAtHand) -> DataFrame:
+    """The markers for which the state has no decision; of unprinted kind also those whose decision is an id's last."""
+    until = F.when(markers["kind"].isNull(), decided["next_ms"]).otherwise(decided["completed_ms"])
+    return markers.join(decided, _is_served(markers, decided, until, state), "left_anti")
 
 
 def _is_any_sure(markers: DataFrame, decided: DataFrame, state: StateAtHand) -> bool:

@@ -34,7 +34,8 @@ KIND_NAMES = {
     CONSOLE_JSON: "transaction_state_console",
 }
 NO_PARTITION = -1  # a console export does not say which partitions of __transaction_state it covers
-_COPY_AGAIN = "Copy the file again, or pass --skip-unrecognised"
+_COPY_AGAIN = "Copy the file again"
+_SKIP = "Or pass --skip-unrecognised: the report then names what was left out"
 _SHOWN_PROBLEMS = 3
 
 
@@ -112,11 +113,12 @@ def check_inputs(planned: Sequence[PlannedInput], skip_unrecognised: bool) -> No
     """Ends the run before any verdict where an input, or a part of one, is not understood.
 
     Raises:
-        InputError: one line `PATH: byte N: what is wrong. What to do` for each such input, unless to be skipped.
+        InputError: one line `PATH: byte N: what is wrong. What to do` for each such input, unless to be skipped; the
+            last one says that they can be.
     """
     problems = [f"{plan.path}: {plan.problem}{_the_same(plan)}" for plan in planned if plan.problem is not None]
     if problems and not skip_unrecognised:
-        raise InputError(problems)
+        raise InputError(problems, _SKIP)
 
 
 def _the_same(plan: PlannedInput) -> str:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 LOG_DIR = "log_dir"  # the contract's name of what a broker's own files are
 GONE = "the file disappeared, or became shorter, while it was read"
-_READ_ANEW = "Copy it again, or pass --skip-unrecognised"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ from txn_analysis.read.log_dir.producer_files import SNAPSHOT_ENTRY_BYTES, SNAPS
 from txn_analysis.read.state.forms import CONSOLE_COUNT, CONSOLE_JSON_START, CONSOLE_TEXT_START
 
 HEAD_BYTES = (1 << 16) + (1 << 10)  # a console export's first record prints its id twice, of 32,767 bytes at most
+# In POSIX and GNU tar the word lies behind the name and the numbers of the first file; zip begins so (APPNOTE 4.3.7).
+_ARCHIVES = (("tar", 257, b"ustar"), ("zip", 0, b"PK\x03\x04"))
 UNKNOWN_TEXT_REMEDY = "Give it the text of kafka-dump-log, or an export of __transaction_state, or leave the file out"
 
 DUMP = "dump"
@@ -130,6 +132,9 @@ def _binary_refusal(head: bytes, text_bytes: int) -> Refusal | None:
             "UTF-16 text, as PowerShell's redirection writes it",
             "Dump again from cmd.exe, or change it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE",
         )
+    for what, starts_at, magic in _ARCHIVES:
+        if head.startswith(magic, starts_at):
+            return Refusal(f"a {what} archive", "Unpack it, and give what was in it")
     if b"\x00" not in head:
         return None if _is_text(head) else Refusal("binary data, not text", UNKNOWN_TEXT_REMEDY)
     kind = _broker_binary(head, text_bytes)

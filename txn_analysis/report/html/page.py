@@ -20,13 +20,15 @@ from txn_analysis.judge.rules import rule_named
 from txn_analysis.report.clocks import clock_line, clock_sentence, judged_idle_ms
 from txn_analysis.report.coverage_text import statements
 from txn_analysis.report.finding_text import paragraphs, what
-from txn_analysis.report.headline import MOST_PLACES, doubts, headline, how_sure, next_steps, what_settles
+from txn_analysis.report.headline import MOST_PLACES, doubts, headline, how_sure, narrowed, next_steps, what_settles
 from txn_analysis.report.html.id_drawing import id_drawing
 from txn_analysis.report.html.log_drawing import partition_drawing
 from txn_analysis.report.html.overview import ages_drawing, runs_drawing
-from txn_analysis.report.impact_text import cluster_sentence, consequences, warning_subject
+from txn_analysis.report.impact_text import cluster_sentence, warning_subject
+from txn_analysis.report.order import by_damage, hidden_by
 from txn_analysis.report.pictures import Pictures
-from txn_analysis.text.escape import clip, escape, html_text, shell_word
+from txn_analysis.report.sending import age, expired_sentence, run_option, topic_options
+from txn_analysis.text.escape import clip, escape, html_text
 from txn_analysis.text.words import count, duration, iso_utc, size
 from txn_analysis.verdict import Verdict
 
@@ -39,17 +41,22 @@ if TYPE_CHECKING:
 
 MOST_FINDINGS = 500
 _MOST_PARTITIONS = 300
+_FOLDED = frozenset({"where", "since", "cause", "look"})  # of a finding, beside its evidence: not needed to act
 
 
 @dataclass(frozen=True)
 class FindingView:
-    """One finding as the page shows it; `picture` is the anchor of its partition's picture, if there is one."""
+    """One finding as the page shows it.
+
+    `is_by_client` says that its age is by its client's clock, and that the brokers' would not call it late;
+    `picture` is the anchor of its partition's picture, if there is one.
+    """
 
     item: FindingItem
     what: str
-    partition: PartitionItem | None
+    hidden_record_count: int | None
     age_ms: int | None
-    clocks: str | None
+    is_by_client: bool
     paragraphs: tuple[Paragraph, ...]
     reason: str
     picture: str | None
@@ -61,6 +68,7 @@ def html_report(
     options: str = "",
     table_file: str | None = None,
     fail_on: Verdict = Verdict.HANGING,
+    now_ms: int | None = None,
 ) -> str:
     """The whole page.
 
@@ -70,6 +78,7 @@ def html_report(
         options: complete the commands in it, such as ` --warehouse /data/audit`.
         table_file: where all findings are, relative to the page; for reports with more than MOST_FINDINGS.
         fail_on: the verdict that is asked about; the first line says the same as the exit code.
+        now_ms: the time at which it is made: a plan from old files has expired. None where nobody says.
     """
     shown = pictures or Pictures()
     logs = _log_drawings(report, shown)
@@ -78,12 +87,13 @@ def html_report(
         "report": report,
         "worst": max((f.verdict for f in report.findings), key=lambda verdict: verdict.severity, default=None),
         "headline": headline(report, fail_on),
+        "narrowed": narrowed(report),
         "settles": what_settles(report) if report.outcome.answer is Outcome.COULD_NOT_TELL else None,
-        "steps": next_steps(report, options),
+        "steps": next_steps(report, options, now_ms),
         "doubts": list(doubts(report)),
-        "findings": _finding_views(report, options, logs),
+        "findings": _finding_views(report, options, logs, now_ms),
         "table_file": table_file,
-        "all_command": f"txn-analysis report --run {shell_word(report.run.run_id)}{options} --format json",
+        "all_command": f"txn-analysis report{run_option(report)}{topic_options(report)}{options} --format json",
         "blocked": _blocked(report),
         "blocked_note": _what_is_counted(report),
         "clocks": clock_sentence(report),
@@ -91,7 +101,9 @@ def html_report(
         "ids": [id_drawing(timeline, start_ms, report.run.as_of_ms) for timeline in shown.ids],
         "ages": ages_drawing(report),
         "runs": runs_drawing(shown.runs),
-        "read": _labelled(report),
+        "read": _labelled(report, now_ms),
+        "age": age(report, now_ms),
+        "too_old": expired_sentence(report, now_ms),
         "style": Markup(_asset("page.css")),  # noqa: S704 our own file
         "script": Markup(_asset("page.js")),  # noqa: S704 our own file
         "style_hash": _source_hash("page.css"),
@@ -110,20 +122,22 @@ def _log_drawings(report: AuditReport, pictures: Pictures) -> list[PartitionDraw
     return [drawing for drawing in drawings if drawing is not None]
 
 
-def _finding_views(report: AuditReport, options: str, logs: Sequence[PartitionDrawing]) -> list[FindingView]:
+def _finding_views(
+    report: AuditReport, options: str, logs: Sequence[PartitionDrawing], now_ms: int | None
+) -> list[FindingView]:
     anchors = {drawing.name: f"log-{number}" for number, drawing in enumerate(logs, start=1)}
     return [
         FindingView(
             finding,
             what(finding),
-            report.partitions_by_place.get((finding.topic, finding.partition)),
+            hidden_by(report, finding),
             judged_idle_ms(report, finding),
-            clock_line(report, finding),
-            tuple(paragraphs(report, finding, options)),
+            clock_line(report, finding) is not None,
+            tuple(paragraphs(report, finding, options, now_ms)),
             _reason(finding),
             anchors.get(escape(finding.topic_partition)),
         )
-        for finding in report.findings[:MOST_FINDINGS]
+        for finding in by_damage(report, report.findings)[:MOST_FINDINGS]
     ]
 
 
@@ -148,14 +162,15 @@ def _what_is_counted(report: AuditReport) -> str:
     more = f", and an unknown number on {count(unknown, 'partition')}" if unknown else ""
     return (
         f"Every partition with an open transaction, also one in progress: {count(len(held), 'partition')}, {records} "
-        f"hidden{more}. The first lines of this page leave out what only transactions in progress hold."
+        f"hidden{more}. The first lines of this page leave out what only transactions in progress hold. "
+        "Since when is by the brokers' clocks."
     )
 
 
-def _labelled(report: AuditReport) -> list[tuple[str, list[str]]]:
+def _labelled(report: AuditReport, now_ms: int | None) -> list[tuple[str, list[str]]]:
     """What was read, the lines of one label together."""
     found: list[tuple[str, list[str]]] = []
-    for label, text in statements(report):
+    for label, text in statements(report, now_ms):
         if label or not found:
             found.append((label, []))
         found[-1][1].append(text)
@@ -176,7 +191,7 @@ def _environment() -> Environment:
     environment.globals.update(
         count=count,
         cluster_sentence=cluster_sentence,
-        consequences=consequences,
+        folded=_FOLDED,
         warning_subject=warning_subject,
         most_places=MOST_PLACES,
         how_sure=how_sure,

@@ -58,7 +58,8 @@
   expand.addEventListener("click", () => {
     const opens = expand.getAttribute("aria-pressed") !== "true";
     expand.setAttribute("aria-pressed", String(opens));
-    for (const finding of findings) finding.querySelector("details").open = opens && !finding.hidden;
+    for (const finding of findings)
+      for (const details of finding.querySelectorAll("details")) details.open = opens && !finding.hidden;
   });
 
   filter.addEventListener("input", applyFilter);

@@ -1,0 +1,122 @@
+"""How a repair is sent: from when until when, by which command, and how far consumers can read afterwards."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.report import rows
+from txn_analysis.judge.finding import Finding
+from txn_analysis.plan.abort_plan import abort_plan
+from txn_analysis.report.build import build_report
+from txn_analysis.report.headline import next_steps
+from txn_analysis.report.sending import then_sentence, window_of
+from txn_analysis.report.text_report import text_report
+from txn_analysis.settings import Settings
+
+if TYPE_CHECKING:
+    from txn_analysis.report.model import AuditReport
+
+DAY_MS = 24 * rows.HOUR_MS
+EVIL = "evil\n'$(rm -rf ~)' -x"
+
+
+def report(*findings: rows.Row) -> AuditReport:
+    return build_report(rows.run(), [], [rows.health()], findings)
+
+
+def text_of(found: AuditReport, now_ms: int | None = None) -> str:
+    return " ".join(text_report(found, now_ms=now_ms).split())
+
+
+def after(found: AuditReport) -> str | None:
+    return then_sentence(found, found.hanging[0], found.partitions[0])
+
+
+@pytest.mark.parametrize("before_ms", [None, rows.AS_OF_MS - 60_000, rows.AS_OF_MS - 9 * DAY_MS])
+def test_the_report_says_the_times_of_the_plan(before_ms: int | None) -> None:
+    row = rows.finding(appended_before_ms=before_ms)
+    found = report(row)
+    (record,) = abort_plan([Finding.of(row)], Settings(), rows.AS_OF_MS)
+    assert window_of(found, found.findings[0]) == (record.not_before_ms, record.not_after_ms)
+
+
+def test_a_finding_says_when_its_abort_may_be_sent() -> None:
+    found = report(rows.finding(appended_before_ms=rows.AS_OF_MS - 60_000))
+    assert "send from 2026-11-21T03:19:00.000Z to 2026-11-22T03:19:00.000Z;" in text_of(found)
+
+
+def test_consumers_read_on_to_the_next_open_transaction() -> None:
+    held = rows.finding(verdict="in_progress", txn_start_offset=163, transactional_id="fraud-scorer")
+    later = rows.finding(verdict="in_progress", txn_start_offset=166)
+    assert after(report(rows.finding(), later, held)) == (
+        "read_committed consumers read on to offset 163, where the open transaction of fraud-scorer (in_progress) "
+        "holds the last stable offset"
+    )
+
+
+def test_consumers_read_on_to_the_end_where_nothing_else_is_open() -> None:
+    elsewhere = rows.finding(verdict="in_progress", partition=1)
+    assert after(report(rows.finding(), elsewhere)) == (
+        "read_committed consumers read on to the end of the log, offset 170"
+    )
+
+
+def test_consumers_still_wait_where_an_older_transaction_blocks_them() -> None:
+    older = rows.finding(verdict="coordinated", txn_start_offset=120, transactional_id="slow")
+    found = report(rows.finding(blocks_partition=False), older)
+    assert str(after(found)).startswith("read_committed consumers still wait at offset 120, where")
+
+
+def test_nothing_is_promised_where_it_is_not_known_what_blocks() -> None:
+    assert after(report(rows.finding(blocks_partition=False))) is None
+
+
+def test_the_run_of_the_plan_names_each_producer_that_must_be_ended_once_and_quoted() -> None:
+    returning = [rows.live_finding(), rows.live_finding(partition=1), rows.live_finding(transactional_id=EVIL)]
+    steps = next_steps(report(rows.finding(), *returning), "")
+    (command,) = [step.command for step in steps if "sh plan.sh" in str(step.command)]
+    assert command is not None
+    assert command.isprintable()
+    words = command.removeprefix("BROKERS=host:9092 sh plan.sh ")
+    shown = subprocess.run(["/bin/sh", "-c", f"printf '%s\\0' {words}"], check=True, capture_output=True, text=True)
+    assert shown.stdout.split("\0")[:-1] == ["--ended", "inventory-sync", "--ended", EVIL]
+
+
+def test_a_plan_without_a_producer_to_end_is_run_as_it_stands() -> None:
+    steps = next_steps(report(rows.finding()), "")
+    assert [step.command for step in steps][1] == "BROKERS=host:9092 sh plan.sh"
+    assert "--ended" not in "".join(step.text for step in steps)
+
+
+def test_of_very_many_producers_the_command_names_some_and_says_how_many_more_there_are() -> None:
+    many = [rows.live_finding(partition=number, transactional_id=f"id-{number:02}") for number in range(23)]
+    (step,) = [step for step in next_steps(report(*many), "") if "sh plan.sh" in str(step.command)]
+    assert str(step.command).count("--ended ") == 20
+    assert "the script names the other 3 ids" in step.text
+
+
+def test_the_plan_stands_once_and_each_finding_has_its_own_explanation() -> None:
+    text = text_of(report(rows.finding(), rows.live_finding()))
+    assert text.count("txn-analysis abort-plan") == 1
+    assert text.index("-- Next --") < text.index("txn-analysis abort-plan")
+    assert "txn-analysis explain --topic orders --partition 2 --start-offset 155 --run run-1" in text
+    assert "txn-analysis explain --topic payments --partition 0 --start-offset 187 --run run-1" in text
+
+
+def test_of_old_files_no_plan_is_printed() -> None:
+    found = report(rows.finding(), rows.live_finding())
+    text = text_of(found, rows.AS_OF_MS + 40 * DAY_MS)
+    assert "abort-plan" not in text
+    assert "sh plan.sh" not in text
+    assert "Copied at 2026-11-21T03:00:00.000Z, 40 d 0 h ago: a plan from these files has expired." in text
+    assert "do copy the files and audit again: a plan from these files has expired" in text
+    assert "txn-analysis explain --topic orders --partition 2" in text
+
+
+def test_of_tonights_files_the_plan_is_printed() -> None:
+    text = text_of(report(rows.finding()), rows.AS_OF_MS + rows.HOUR_MS)
+    assert "txn-analysis abort-plan" in text
+    assert "expired" not in text
