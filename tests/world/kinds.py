@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tests.world.evidence import open_data
+from tests.world.evidence import SKEW_MS, open_data
 from tests.world.faults import WRONG_STATES
 from tests.world.model import LAST_EPOCH
 
@@ -52,7 +52,8 @@ def holds_the_answer(world: World) -> bool:
 
 
 def answered(world: World, hanging: Places) -> Places:
-    """Those hangs of which the copies can speak.
+    """Those hangs of which the copies can speak: where the state has holes, their log goes on past the newest one, and
+    past the newest record of their id.
 
     Of an unknown producer they can where something of the state is older than the marker behind its data (a state
     without that was made again), and where its log goes on to the last week.
@@ -62,11 +63,28 @@ def answered(world: World, hanging: Places) -> Places:
     ends_ms = [b.at_ms for log in world.logs for b in log.copy or () if b.word]
     newest_ms = max((*ends_ms, *(row.at_ms for row in rows)), default=0)
     oldest_ms = min((row.at_ms for row in rows), default=newest_ms)
+    hole_ms = max((row.at_ms for state in world.states for row in _behind_holes(state.copy or ())), default=0)
     return frozenset(
         (n, i)
         for n, i in hanging
+        if not hole_ms or _goes_on(world.logs[n].copy or (), max(hole_ms, _newest_ms(rows, i)))
         if i in known or _is_between(world.logs[n].copy or (), i, oldest_ms, newest_ms - _WEEK_MS)
     )
+
+
+def _behind_holes(rows: tuple[StateRow, ...]) -> Iterator[StateRow]:
+    """The records before which the state lacks some."""
+    return (row for row, before in zip(rows, (-1, *(r.offset for r in rows)), strict=False) if row.offset > before + 1)
+
+
+def _newest_ms(rows: list[StateRow], producer_id: int) -> int:
+    """When something was recorded last of the id that has, or had, a producer id; 0 of an unknown one."""
+    names = {r.name for r in rows if producer_id in (r.producer_id, r.previous_producer_id, r.next_producer_id)}
+    return max((row.at_ms for row in rows if row.name in names), default=0)
+
+
+def _goes_on(log: tuple[Batch, ...], at_ms: int) -> bool:
+    return max((b.at_ms for b in log if b.word), default=0) > at_ms + 2 * SKEW_MS
 
 
 def _is_between(log: tuple[Batch, ...], producer_id: int, oldest_ms: int, week_ms: int) -> bool:

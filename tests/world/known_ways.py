@@ -46,6 +46,13 @@ def _with_state_of_a_twin(seed: str, version: int) -> Plot:
     return replace(told, seed=seed, version=version, epochs=2)
 
 
+def _with_a_common_past(*steps: Step) -> Plot:
+    """The twin's state confirms a commit of before they went apart, and nothing since."""
+    return replace(
+        plot(*steps, fault=TWIN, says_nothing_lost=True), seed="3/19497", version=2, first_epoch=LAST_EPOCH, epochs=2
+    )
+
+
 WRONG_ABORTS: dict[str, Plot] = {
     "a commit's marker is lost in an unclean election": plot(*COMMITTED, LOSE, PASS),
     "the same, its decision compacted away": plot(*COMMITTED, LOSE, COMPACT, PASS),
@@ -60,6 +67,18 @@ WRONG_ABORTS: dict[str, Plot] = {
     "the state is another cluster's": replace(plot(*OPEN, PASS, fault=FOREIGN), seed="foreign 7"),
     "the state is a twin's, compacted": _with_state_of_a_twin("twin 25", 1),
     "the state is a busy twin's of version 2, compacted": _with_state_of_a_twin("twin 39", 2),
+    "the state is a twin's, and confirms a commit of the common past": _with_a_common_past(
+        *(
+            BEGIN,
+            COMMIT,
+            Step("begin", "b", 0),
+            Step("commit", "b"),
+            Step("begin", "c", 0),
+            MARKER,
+            Step("commit", "c"),
+        ),
+        *(COMPLETE, PASS, *OPEN, Step("marker", "c", 0), COPY_LOG, COPY_STATE),
+    ),
     "the state is a twin's, and the log a shallow dump": replace(
         plot(BEGIN, ABORT, MARKER, COMPLETE, PASS, *OPEN, PASS, fault=TWIN), seed="twin 79", is_shallow=(True,)
     ),
@@ -91,6 +110,7 @@ EXPECTED_RULES = {
     "the state is another cluster's": "state_does_not_fit",
     "the state is a twin's, compacted": "state_incomplete",
     "the state is a busy twin's of version 2, compacted": "state_incomplete",
+    "the state is a twin's, and confirms a commit of the common past": "state_incomplete",
     "the state is a twin's, and the log a shallow dump": "state_incomplete",
     "the state is said to have half as many partitions": "state_does_not_fit",
     "--as-of is earlier than the copy, and the id has expired since": "log_may_end_early",
