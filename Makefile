@@ -30,7 +30,7 @@ cluster: $(READY) ## Run the tests that start a Spark of their own: clusters, sp
 # E2E=--brief: the oldest and the newest of the brokers, and nothing twenty times.
 E2E ?=
 
-e2e: $(READY) ## Repair real brokers of four versions, end to end (20 min; fetches Kafka into .kafka/ on first use)
+e2e: $(READY) ## Repair real brokers of five versions, end to end (20 min; fetches Kafka into .kafka/ on first use)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt confluent-kafka \
 		|| echo 'Without confluent-kafka: the tests with librdkafka are skipped' >&2
 	@$(BIN)/python -m tests.e2e.kafka_jars

@@ -1,4 +1,4 @@
-"""Brokers of four versions, started once for all tests; the figures of the whole at the end."""
+"""Brokers of five versions, started once for all tests; the figures of the whole at the end."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """One method for each request of Kafka's protocol that the tests send; what comes back are Kafka's error codes.
 
-Versions are the oldest that brokers 2.8 to 4.3 share. Those of the methods ending in `_2` make a broker take
+Versions are the oldest that brokers 2.8 to 4.4 share. Those of the methods ending in `_2` make a broker take
 the client for one of transaction version 2 (KIP-890): it adds what is written to the transaction by itself, and every
 end raises the epoch.
 """

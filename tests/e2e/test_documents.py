@@ -29,7 +29,7 @@ PLAN = abort_plan(
     rows.AS_OF_MS,
 )
 # The client of 3.9 stands for the brokers of 2.8, too: it is the last one that speaks version 0.
-READERS = [("3.9.1", 0), ("3.9.1", 1), ("4.2.0", 1), ("4.2.0", 2), ("4.3.1", 1), ("4.3.1", 2)]
+READERS = [("3.9.1", 0), ("3.9.1", 1), ("4.2.0", 1), ("4.2.0", 2), ("4.4.0", 1), ("4.4.0", 2)]
 
 
 def document(version: int) -> Any:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.kafka_log.requests import Story
 
-VERSIONS = ("3.9.1", "4.2.0", "4.3.1")
+VERSIONS = ("3.9.1", "4.2.2", "4.3.1", "4.4.0")
 """The log code of 3.9 is Scala, that of 4.0 and newer is Java. Random requests to brokers cover 2.8 as well."""
 
 NONE = -1
@@ -32,6 +32,7 @@ _FIRST_IN_JAVA, _OF_SCALA, _OF_JAVA = (4, 0), "before_4_0", "since_4_0"
 _RENAMED = (
     ((4, 0), "org.apache.kafka.storage.internals.log.UnifiedLog", "kafka.log.UnifiedLog"),
     ((4, 3), "org.apache.kafka.common.record.internal.", "org.apache.kafka.common.record."),
+    ((4, 4), ".closeQuietly()", ".closeHandlers()"),
 )
 
 

@@ -79,7 +79,7 @@ final class Story {
         }
         answer.set("loaded", loadedAnew(isClosed));
         if (!isClosed) {
-            log.closeHandlers();
+            log.closeQuietly();
         }
         answer.put("done", done);
         answer.put("startLost", isStartLost);
@@ -189,7 +189,7 @@ final class Story {
             folder.close(log);
         } else {
             Path file = log.activeSegment().log().file().toPath();
-            log.closeHandlers();
+            log.closeQuietly();
             cut(file, step.path("cut").asLong());
         }
         scheduler.shutdown();
@@ -226,7 +226,7 @@ final class Story {
         UnifiedLog loaded = other.load(isClosed, isClosed ? log.logEndOffset() : 0L);
         loaded.updateHighWatermark(Math.min(log.highWatermark(), loaded.logEndOffset()));
         ObjectNode answer = said(loaded);
-        loaded.closeHandlers();
+        loaded.closeQuietly();
         other.delete();
         return answer;
     }

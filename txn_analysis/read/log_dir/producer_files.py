@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from txn_analysis.read.inputs.window import Readable, Span
 
 SNAPSHOT_HEAD_BYTES, SNAPSHOT_ENTRY_BYTES, TXNINDEX_ENTRY_BYTES = 10, 46, 34
-_VERSION = 1  # the only one in every release from 0.11 to 4.3
+_VERSION = 1  # the only one in every release from 0.11 to 4.4
 _CRC_START = 6
 _HEAD = Struct(">hIi")
 _ENTRY = Struct(">qhiqiqiq")
@@ -32,7 +32,7 @@ def snapshot_problem(data: bytes) -> str | None:
         return "a producer snapshot that is cut short"
     version, crc, count = _HEAD.unpack_from(data)
     if version != _VERSION:
-        return f"a producer snapshot of version {version}, which no broker up to 4.3 writes"
+        return f"a producer snapshot of version {version}, which no broker up to 4.4 writes"
     if len(data) != SNAPSHOT_HEAD_BYTES + SNAPSHOT_ENTRY_BYTES * count:
         return "a producer snapshot that is cut short, or longer than it says"
     if int(google_crc32c.value(data[_CRC_START:])) != crc:
