@@ -10,7 +10,6 @@ import re
 import shutil
 import struct
 import sys
-import tempfile
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,7 +21,7 @@ from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
-from tests.e2e.kafka_jars import dump_tool, tools_version
+from tests.e2e.kept import STATE, are_checkpointed, dump_text, expect, made_anew, row, write_json
 from tests.e2e.raw_client import RawClient
 from tests.e2e.wire import Answer, record
 from tests.faults.processes import wait_until
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 
 VERSION = "4.4.0"
-STATE, ELSEWHERE = "__transaction_state", ("remote", 0)
+ELSEWHERE = ("remote", 0)
 UNREAD, READ, NOBODYS, LISTED = (("orders", number) for number in range(4))
 TAG, FIELD, EPOCH = 4, "lastProducerEpoch", 7
 PLAIN_AT_LAST = "invoice-worker"
@@ -70,7 +69,7 @@ def make(folder: Path, case: Path) -> tuple[list[Hang], dict[str, dict[str, Any]
         running.callback(raw.close)
         hangs = _hang(raw, driver)
         described = _left_open(cluster, driver)
-        wait_until(lambda: _are_written(cluster), "the high watermarks")
+        wait_until(lambda: are_checkpointed(cluster, "orders", 4), "the high watermarks")
         copy_nodes(cluster, case / "capture-1/log-dirs", (0, 1))
         cluster.nodes[1].kill()
         cluster.nodes[0].stop()
@@ -107,10 +106,6 @@ def _left_open(cluster: Cluster, driver: Driver) -> dict[str, dict[str, Any]]:
     cluster.nodes[1].pause()
     driver.commit(_OPEN_IDS[0])
     return described
-
-
-def _are_written(cluster: Cluster) -> bool:
-    return (cluster.log_dir() / "replication-offset-checkpoint").read_text().count("orders ") == 4
 
 
 def _rewrite(log: Path, living: Path) -> None:
@@ -192,16 +187,11 @@ def _dump(cluster: Cluster, case: Path) -> None:
         name = f"{log.parent.parent.name}.{log.parent.name}.txt"
         is_state = log.parent.name.startswith(STATE)
         if not is_state and not log.parent.name.startswith("__"):
-            (case / "capture-1/segments" / name).write_text(_dumped(cluster, log, "--deep-iteration"))
+            (case / "capture-1/segments" / name).write_text(dump_text(cluster, log, "--deep-iteration"))
         if is_state:
-            text = _dumped(cluster, log, "--transaction-log-decoder")
+            text = dump_text(cluster, log, "--transaction-log-decoder")
             (state / name).write_text(text)
             (printed / name).write_text(_with_printed_field(text))
-
-
-def _dumped(cluster: Cluster, log: Path, option: str) -> str:
-    tool = dump_tool(tools_version(VERSION))
-    return cluster.run(tool, option, "--files", str(log)).replace(f"{log.parents[1]}/", "")
 
 
 def _with_printed_field(text: str) -> str:
@@ -218,23 +208,25 @@ def _with_printed_field(text: str) -> str:
 
 def _export(cluster: Cluster, case: Path) -> None:
     """The same by the console consumer, from a broker that has loaded them."""
-    text = "".join(_exported(cluster, partition) for partition in range(STATE_PARTITIONS))
-    rows, at, decoder = [], 0, json.JSONDecoder()
+    state = (case / f"capture-1/log-dirs/n1/{STATE}-{number}/{0:020}.log" for number in range(STATE_PARTITIONS))
+    text = "".join(_exported(cluster, number, log) for number, log in enumerate(state))
+    records, at, decoder = [], 0, json.JSONDecoder()
     while at < len(text):
-        row, at = decoder.raw_decode(text, at)
-        rows.append(row)
-    for row, is_chosen in zip(rows, _chosen([row["key"]["data"]["transactionalId"] for row in rows]), strict=True):
+        found, at = decoder.raw_decode(text, at)
+        records.append(found)
+    names = [found["key"]["data"]["transactionalId"] for found in records]
+    for found, is_chosen in zip(records, _chosen(names), strict=True):
         if is_chosen:
-            row["value"]["data"][FIELD] = EPOCH
-    printed = "".join(json.dumps(row, separators=(",", ":")) for row in rows)
+            found["value"]["data"][FIELD] = EPOCH
+    printed = "".join(json.dumps(found, separators=(",", ":")) for found in records)
     for folder, content in (("console", text), ("console-printed", printed)):
         (case / folder).mkdir(parents=True)
         (case / folder / "transaction-state.json").write_text(content)
 
 
-def _exported(cluster: Cluster, partition: int) -> str:
-    """One partition, which needs no group, to its last record."""
-    count = len(list(_batches((cluster.log_dir() / f"{STATE}-{partition}/{0:020}.log").read_bytes())))
+def _exported(cluster: Cluster, partition: int, log: Path) -> str:
+    """One partition, which needs no group, as far as its copy goes: a coordinator that loads it may write more."""
+    count = len(list(_batches(log.read_bytes())))
     words = ["--bootstrap-server", cluster.bootstrap, "--topic", STATE, "--partition", str(partition)]
     words += ["--offset", "earliest", "--max-messages", str(count), "--timeout-ms", "60000", "--formatter", _FORMATTER]
     return cluster.run("org.apache.kafka.tools.consumer.ConsoleConsumer", *words)
@@ -247,47 +239,21 @@ def expected(
     for hang in hangs:
         rule = "unknown_producer" if hang.transactional_id is None else "partition_not_in_transaction"
         verdict, rule = ("hanging", rule) if is_read(hang) else ("inconclusive", "state_incomplete")
-        yield _row(hang, verdict, rule)
+        yield row(hang, verdict, rule, coordinator_epoch=None if hang.transactional_id is None else 0)
     rules = ("marker_pending_commit", "in_coordinator")
     for name, place, rule in zip(_OPEN_IDS, (ELSEWHERE, LISTED), rules, strict=True):
-        yield _row(Hang("", *place, described[name]["producer_id"], 0, 0, name), "coordinated", rule)
+        yield row(Hang("", *place, described[name]["producer_id"], 0, 0, name), "coordinated", rule)
 
 
-def _row(opened: Hang, verdict: str, rule: str) -> dict[str, Any]:
-    has_marker = verdict != "coordinated" and opened.transactional_id is not None
-    return {
-        "topic": opened.topic,
-        "partition": opened.partition,
-        "producer_id": opened.producer_id,
-        "producer_epoch": opened.producer_epoch,
-        "coordinator_epoch": 0 if has_marker else None,
-        "txn_start_offset": opened.txn_start_offset,
-        "record_count": 2,
-        "verdict": verdict,
-        "rule": rule,
-        "transactional_id": opened.transactional_id,
-    }
-
-
-def main(words: Sequence[str]) -> None:
-    """The command line: where the case is kept."""
-    case = Path(words[0])
-    shutil.rmtree(case, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix="tomorrow-") as folder:
-        hangs, described = make(Path(folder), case)
-    head = {"kafka_version": VERSION, "transaction_state_partitions": STATE_PARTITIONS, "note": _NOTE}
+def _keep(folder: Path, case: Path) -> None:
+    hangs, described = make(folder, case)
     # In text a list of partitions may go on in the field that is not known; in a segment it was read whole.
     is_read = {1: lambda _: True, 2: lambda hang: hang.transactional_id in {None, PLAIN_AT_LAST}}
     for number, told in is_read.items():
-        rows = list(expected(hangs, described, is_read=told))
-        _write(case / f"capture-{number}/expected.json", head | {"open_transactions": rows})
+        expect(case / f"capture-{number}", VERSION, _NOTE, list(expected(hangs, described, is_read=told)))
     stories = [{"kind": hang.cause, "topic": hang.topic, "partition": hang.partition} for hang in hangs]
-    _write(case / "scenario.json", stories)
-
-
-def _write(file: Path, content: object) -> None:
-    file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    write_json(case / "scenario.json", stories)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    made_anew(Path(sys.argv[1]), _keep)
