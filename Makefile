@@ -37,12 +37,16 @@ e2e: $(READY) ## Repair real brokers of five versions, end to end (20 min; fetch
 	@$(BIN)/python -m pytest -m e2e $(E2E) tests/e2e tests/kafka_log tests/kafka_requests
 
 # Their producer ids, offsets and times are new; expected.json of the first two is written by hand.
-captures: $(READY) ## Make again the captures in data/cases that programs made, on brokers of their own (5 min)
+captures: $(READY) ## Make again the captures in data/cases that programs made, on brokers of their own (15 min)
 	@$(BIN)/python -m tests.e2e.lost_marker data/cases/kafka-4.2-lost-marker
 	@$(BIN)/python -m tests.e2e.find_hanging data/cases/kafka-4.3-find-hanging
 	@$(BIN)/python -m tests.e2e.rotation data/cases/kafka-4.2-rotation
 	@$(BIN)/python -m tests.e2e.three_nodes data/cases/kafka-4.2-three-nodes
+	@$(BIN)/python -m tests.e2e.wrong_order data/cases/kafka-4.3-wrong-order
+	@$(BIN)/python -m tests.e2e.busy data/cases/kafka-4.3-busy
+	@$(BIN)/python -m tests.e2e.upgrade data/cases/kafka-4.4-upgrade
 	@$(BIN)/python -m tests.e2e.tomorrow data/cases/kafka-4.4-tomorrow
+	@$(BIN)/python -m tests.e2e.mixed data/cases/kafka-4.2-mixed
 
 # The whole is kept in docs/proofs.md; PROOF=--sample takes minutes, PROOF='--minutes 20' about so many.
 PROOF ?= --write

@@ -101,7 +101,7 @@ def _listens(port: int) -> bool:
 
 
 class Cluster:
-    """A cluster of one version: one node that does everything, and as many more as are asked for."""
+    """A cluster: one node that does everything, and as many more as are asked for."""
 
     def __init__(
         self,
@@ -112,6 +112,7 @@ class Cluster:
         has_guests: bool = False,
         properties: Mapping[str, object] | None = None,
         features: Sequence[str] = (),
+        node_versions: Sequence[str] = (),
     ) -> None:
         """A cluster that is not started yet.
 
@@ -122,8 +123,10 @@ class Cluster:
             has_guests: a second listener is for somebody without any right.
             properties: more of them, of all brokers.
             features: with which the cluster is formatted, as `name=level`; by default the newest of its version.
+            node_versions: of each node, where they are not all of the one version, which the tools are then of.
         """
         self._features = features
+        self._versions = node_versions or [version] * nodes
         self._more = dict(properties or {})
         self.version = version
         self._guest_port = free_port() if has_guests else None
@@ -176,7 +179,7 @@ class Cluster:
             conf = self.folder / f"node-{node + 1}.properties"
             conf.write_text(_lines(self._properties(node)))
             if not self.has_zookeeper:
-                self._format(conf)
+                self._format(conf, self._versions[node])
             self.nodes.append(self._node(node))
             self.nodes[-1].wait_for(port)
             if first_topic is not None and node == 0:
@@ -190,7 +193,7 @@ class Cluster:
 
     def _node(self, node: int) -> Java:
         conf = self.folder / f"node-{node + 1}.properties"
-        return Java(self.version, self.folder / f"node-{node + 1}.log", "kafka.Kafka", str(conf))
+        return Java(self._versions[node], self.folder / f"node-{node + 1}.log", "kafka.Kafka", str(conf))
 
     def create_topic(self, topic: str, replicas: Sequence[Sequence[int]], **configs: object) -> None:
         """A topic whose partitions have replicas on these nodes, from 0 on, the leader first."""
@@ -268,11 +271,11 @@ class Cluster:
             "super.users": "User:ANONYMOUS",
         }
 
-    def _format(self, conf: Path) -> None:
+    def _format(self, conf: Path, version: str) -> None:
         # Any 16 bytes in Kafka's base 64 are a cluster id.
         words = ("format", "--cluster-id", "dHhuLWFuYWx5c2lzLWUyZQ", "--config", str(conf))
         features = [word for each in self._features for word in ("--feature", each)]
-        self.run("kafka.tools.StorageTool", *words, *features, version=self.version)  # it is in the brokers' own jar
+        self.run("kafka.tools.StorageTool", *words, *features, version=version)  # it is in the brokers' own jar
 
     def copy_logs(self, target: Path, node: int = 0) -> Path:
         """Copy a node's log directory as docs/log-directories.md says: logs first, `__transaction_state` last."""

@@ -92,7 +92,7 @@ class Hanger:
         """A group's offsets are committed without adding the group: open in `__consumer_offsets`."""
         producer = self._raw.init_producer_id(transactional_id)
         self._raw.commit_group_offset(producer, GROUP, read, 7)
-        partition = _java_hash(GROUP) % 3
+        partition = java_hash(GROUP) % 3
         return self._hang("group offsets left open", producer, ("__consumer_offsets", partition), None)
 
     def start_deleted(self, transactional_id: str, place: Place) -> Hang:
@@ -164,7 +164,8 @@ class Hanger:
         return Hang(cause, topic, partition, *epochs, start, producer.transactional_id)
 
 
-def _java_hash(text: str) -> int:
+def java_hash(text: str) -> int:
+    """Kafka's hash of a group or a transactional id, of which the rest is its partition."""
     value = 0
     for char in text.encode("utf-16-be")[1::2]:
         value = (31 * value + char) & 0xFFFFFFFF

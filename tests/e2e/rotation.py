@@ -34,7 +34,7 @@ PLACES = (LEFT_OPEN, ROTATED, COMMITTED, TIMED_OUT)
 LEAVER, COMMITTER, SLEEPER = "nightly-ledger", "hourly-ledger", "sleeping-ledger"
 
 _LAST_EPOCH = 32_766  # `TransactionMetadata.isProducerEpochExhausted`
-_PROPERTIES = {
+PROPERTIES = {
     "transaction.max.timeout.ms": 900_000,
     "replica.high.watermark.checkpoint.interval.ms": 200,
     "log.cleaner.backoff.ms": 500,
@@ -42,7 +42,7 @@ _PROPERTIES = {
     "log.initial.task.delay.ms": 100,
 }
 # What 98,000 epochs leave in the state, the cleaner takes; what comes then stays.
-_OF_STATE = {"cleanup_policy": "compact", "segment_ms": 1000, "min_cleanable_dirty_ratio": 0.01}
+OF_STATE = {"cleanup_policy": "compact", "segment_ms": 1000, "min_cleanable_dirty_ratio": 0.01}
 _NO_NEW_SEGMENTS = "segment.ms=3600000"
 _STATE_BYTES = 100_000
 _WITNESSES = 12
@@ -61,26 +61,24 @@ def rotate(folder: Path, target: Path) -> dict[str, Any]:
         what the clients were answered.
     """
     with ExitStack() as running:
-        cluster = Cluster(VERSION, folder, properties=_PROPERTIES)
+        cluster = Cluster(VERSION, folder, properties=PROPERTIES)
         running.callback(cluster.stop)
         cluster.start()
-        cluster.create_topic(STATE, [(0,)] * STATE_PARTITIONS, **_OF_STATE)
+        cluster.create_topic(STATE, [(0,)] * STATE_PARTITIONS, **OF_STATE)
         cluster.create_topic(TOPIC, [(0,)] * len(PLACES))
         raw, requests = RawClient(cluster.ports[0]), Requests(cluster.ports[0])
         running.callback(raw.close)
         running.callback(requests.close)
         wait_until(lambda: all(map(requests.is_led, PLACES)), "the leader")
-        old = {name: _used_up(raw, requests, name) for name in (LEAVER, COMMITTER, SLEEPER)}
-        wait_until(lambda: _is_cleaned(raw, requests, cluster), "the cleaner")
-        state = ("--entity-type", "topics", "--entity-name", STATE)
+        old = {name: used_up(raw, requests, name) for name in (LEAVER, COMMITTER, SLEEPER)}
+        let_clean(raw, requests, cluster, PLACES)
         connected = ("--bootstrap-server", cluster.bootstrap)
-        cluster.run("kafka.admin.ConfigCommand", *connected, *state, "--alter", "--add-config", _NO_NEW_SEGMENTS)
         answers = {
             LEAVER: _leave_open(raw, old[LEAVER]),
             COMMITTER: _commit(requests, old[COMMITTER]),
             SLEEPER: _sleep(raw, requests, old[SLEEPER]),
         }
-        _witnessed(raw, requests)
+        witnessed(raw, requests, PLACES)
         wait_until(lambda: _are_written(cluster), "the high watermarks")
         (target / "oracle").mkdir(parents=True)
         words = ("find-hanging", "--max-transaction-timeout", "15", "--broker-id", "1")
@@ -89,7 +87,7 @@ def rotate(folder: Path, target: Path) -> dict[str, Any]:
         return answers
 
 
-def _used_up(raw: RawClient, requests: Requests, name: str) -> Producer:
+def used_up(raw: RawClient, requests: Requests, name: str) -> Producer:
     """A producer with its last epoch: each new instance takes one."""
     timeout_ms = _TIMEOUT_MS if name == SLEEPER else _NO_TIMEOUT_MS
     producer = raw.init_producer_id(name, timeout_ms)
@@ -110,22 +108,22 @@ def _leave_open(raw: RawClient, old: Producer) -> dict[str, Any]:
 
 def _commit(requests: Requests, old: Producer) -> dict[str, Any]:
     """A client of transaction version 2: the commit at its last epoch gives it the next producer id."""
-    start = _write_2(requests, old, COMMITTED)
+    start = write_2(requests, old, COMMITTED)
     code, new = requests.end_2(old, commit=True)
-    wait_until(lambda: not _is_open(requests, old, COMMITTED), "the end marker")
+    wait_until(lambda: not is_open(requests, old, COMMITTED), "the end marker")
     late, _ = requests.produce_2(COMMITTER, COMMITTED, _batch(old))
     told = {"used_up": _numbers(old), "offset": start, "commit": code, "next": _numbers(new), "late_write": late}
-    return told | {"next_offset": _write_2(requests, new, COMMITTED)}
+    return told | {"next_offset": write_2(requests, new, COMMITTED)}
 
 
 def _sleep(raw: RawClient, requests: Requests, old: Producer) -> dict[str, Any]:
     """One of version 2 whose transaction times out at its last epoch: only a new instance gets the next producer id."""
-    start = _write_2(requests, old, TIMED_OUT)
-    wait_until(lambda: not _is_open(requests, old, TIMED_OUT), "the abort marker")
+    start = write_2(requests, old, TIMED_OUT)
+    wait_until(lambda: not is_open(requests, old, TIMED_OUT), "the abort marker")
     late, _ = requests.end_2(old, commit=True)
     new = raw.init_producer_id(SLEEPER, _NO_TIMEOUT_MS)
     told = {"used_up": _numbers(old), "offset": start, "late_commit": late, "next": _numbers(new)}
-    return told | {"next_offset": _write_2(requests, new, TIMED_OUT)}
+    return told | {"next_offset": write_2(requests, new, TIMED_OUT)}
 
 
 def _numbers(producer: Producer) -> list[int]:
@@ -137,7 +135,8 @@ def _batch(producer: Producer) -> bytes:
     return batch(producer.producer_id, producer.producer_epoch, 0, records, at_ms=now_ms() - 3 * HOUR_MS)
 
 
-def _write_2(requests: Requests, producer: Producer, place: Place) -> int:
+def write_2(requests: Requests, producer: Producer, place: Place) -> int:
+    """A batch of two records by a client of transaction version 2; its base offset."""
     codes: list[int] = []
 
     def is_written() -> bool:
@@ -149,16 +148,17 @@ def _write_2(requests: Requests, producer: Producer, place: Place) -> int:
     return codes[-1]
 
 
-def _is_open(requests: Requests, producer: Producer, place: Place) -> bool:
+def is_open(requests: Requests, producer: Producer, place: Place) -> bool:
+    """Whether a partition waits for the producer's end marker."""
     found = [known for known in requests.producers(place) if known.producer_id == producer.producer_id]
     return any(known.txn_start_offset >= 0 for known in found)
 
 
-def _witnessed(raw: RawClient, requests: Requests) -> None:
+def witnessed(raw: RawClient, requests: Requests, places: Sequence[Place]) -> None:
     """Transactions of others: the broker's clock behind everything, and in all partitions of the state."""
     for number in range(_WITNESSES):
         producer = raw.init_producer_id(f"witness-{number}")
-        place = PLACES[number % len(PLACES)]
+        place = places[number % len(places)]
         raw.add_partition(producer, place)
         raw.write(producer, place, 0, at_ms=now_ms())
         raw.end(producer, commit=True)
@@ -166,9 +166,16 @@ def _witnessed(raw: RawClient, requests: Requests) -> None:
     wait_until(lambda: (known := requests.transaction(last)) is not None and known.state == "CompleteCommit", last)
 
 
-def _is_cleaned(raw: RawClient, requests: Requests, cluster: Cluster) -> bool:
+def let_clean(raw: RawClient, requests: Requests, cluster: Cluster, places: Sequence[Place]) -> None:
+    """Until the cleaner has taken what many epochs left in the state; what is written from then on stays there."""
+    wait_until(lambda: _is_cleaned(raw, requests, cluster, places), "the cleaner")
+    state = ("--bootstrap-server", cluster.bootstrap, "--entity-type", "topics", "--entity-name", STATE)
+    cluster.run("kafka.admin.ConfigCommand", *state, "--alter", "--add-config", _NO_NEW_SEGMENTS)
+
+
+def _is_cleaned(raw: RawClient, requests: Requests, cluster: Cluster, places: Sequence[Place]) -> bool:
     """No segment is cleaned before the next one begins."""
-    _witnessed(raw, requests)
+    witnessed(raw, requests, places)
     return sum(log.stat().st_size for log in cluster.log_dir().glob(f"{STATE}-*/*.log")) < _STATE_BYTES
 
 
