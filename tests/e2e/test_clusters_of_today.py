@@ -10,12 +10,15 @@ import pytest
 from tests.acceptance.captures import OF_MIXED, PARAMETERS, TRUE_WORDS
 from tests.e2e import busy, mixed, upgrade
 from tests.e2e.kept import made_anew
-from tests.log_dir.at_hand import answer_for
+from tests.storage.in_memory import MemoryWarehouse
+from txn_analysis.pipeline import steps
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from txn_analysis.report.model import AuditReport
 
 pytestmark = [pytest.mark.e2e, pytest.mark.lengthy]
 
@@ -26,13 +29,27 @@ pytestmark = [pytest.mark.e2e, pytest.mark.lengthy]
     ids=["busy", "upgrade", "mixed"],
 )
 def test_verdicts_are_what_happened(
-    tmp_path: Path, make: Callable[[Path, Path], None], words: tuple[tuple[str, Any], ...]
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    make: Callable[[Path, Path], None],
+    words: tuple[tuple[str, Any], ...],
 ) -> None:
     case = tmp_path / "case"
     made_anew(case, make)
     names = ("topic", "partition", "producer_id", "verdict", "rule")
     for capture in sorted(case.glob("capture-*")):
         rows = json.loads((capture / "expected.json").read_text())["open_transactions"]
-        answer = answer_for(capture / "log-dirs", Settings.model_validate(PARAMETERS | dict(words)))
-        found = {(f.topic, f.partition, f.producer_id, f.verdict.value, f.rule) for f in answer.findings}
+        report = _audited(monkeypatch, capture / "log-dirs", Settings.model_validate(PARAMETERS | dict(words)))
+        found = {(f.topic, f.partition, f.producer_id, f.verdict, f.rule) for f in report.findings}
         assert found == {tuple(row[name] for name in names) for row in rows}
+
+
+def _audited(monkeypatch: pytest.MonkeyPatch, folder: Path, settings: Settings) -> AuditReport:
+    warehouse = MemoryWarehouse()
+    monkeypatch.setattr("txn_analysis.pipeline.steps.open_warehouse", lambda *_: warehouse)
+    named = settings.model_copy(update={"warehouse": "memory"})
+    return steps.audit(_no_session, [str(folder)], named)  # type: ignore[arg-type]
+
+
+def _no_session() -> None:
+    raise AssertionError("Spark was started")
