@@ -328,7 +328,8 @@ def test_a_state_that_is_empty_in_places_says_nothing_unless_it_was_copied_last(
     ],
 )
 def test_what_confirms_a_marker_surely(history: list[StateRecord], *, is_sure: bool) -> None:
-    assert {told(each, history=history).is_sure for each in (MARKER, UNPRINTED)} == {is_sure}
+    found = {told(each, history=history).sure_ms for each in (MARKER, UNPRINTED)}
+    assert found == {AT_MS if is_sure else None}
 
 
 EXPORTED = replace(ALL_GIVEN, exports=frozenset(range(4)), is_export_complete=True)
@@ -459,7 +460,8 @@ MARKED = MarkerSums(has_marker=True)
         pytest.param(MarkerSums(), True, False, False, id="no-marker-tests-it"),
         pytest.param(MARKED, True, True, True, id="it-surely-confirms-none"),
         pytest.param(replace(MARKED, confirmed_count=1), True, True, True, id="a-newest-decision-is-not-sure"),
-        pytest.param(replace(MARKED, is_sure=True), True, False, False, id="one-is-sure"),
+        pytest.param(replace(MARKED, sure_ms=AT_MS), True, False, False, id="one-is-sure"),
+        pytest.param(replace(MARKED, sure_ms=AT_MS - 1), True, True, True, id="one-that-is-older-than-the-data-is"),
         pytest.param(contradicted(9, 7), True, True, True, id="any-contradiction"),
         pytest.param(MarkerSums(unprinted=witness(9)), True, True, True, id="of-unprinted-kind"),
         pytest.param(MarkerSums(unprinted_of_unknown=witness(9)), True, False, True, id="of-an-unknown-producer"),
@@ -471,7 +473,7 @@ def test_where_nothing_hangs_since_the_state_may_be_anothers(
     sums: MarkerSums, *, is_copied_last: bool, known: bool, unknown: bool
 ) -> None:
     found = fit(sums)
-    said = [bool(found.doubts(is_known=i, is_copied_last=is_copied_last)) for i in (True, False)]
+    said = [bool(found.doubts(AT_MS, is_known=i, is_copied_last=is_copied_last)) for i in (True, False)]
     assert said == [known, unknown]
 
 
@@ -504,7 +506,7 @@ SUMS = st.builds(
     st.none() | WITNESSES,
     st.none() | WITNESSES,
     st.booleans(),
-    st.booleans(),
+    st.none() | st.integers(1, 9),
 )
 
 

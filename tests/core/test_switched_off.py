@@ -109,8 +109,9 @@ GUARDS = [
 ]
 
 
-# What does not fit is caught by `state_incomplete` as well: such a state confirms no marker, or one contradicts it.
-TWICE = {"clock_not_credible", "state_does_not_fit"}
+# These are caught by `state_incomplete` as well: a state that does not fit, or ends before the data, surely confirms no
+# marker that is as late as the data, or one contradicts it.
+TWICE = {"clock_not_credible", "state_does_not_fit", "state_older_than_log"}
 
 
 @pytest.mark.parametrize("name", [name for name in GUARDS if name not in TWICE])
@@ -257,15 +258,19 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         FITTING,
     ),
     "a state that confirms nothing is believed": (
-        Mutant(fit.Fit.doubts, "sums.has_marker and not sums.is_sure", "False"),
+        Mutant(fit.Fit.doubts, "sums.has_marker and not is_confirmed", "False"),
         (*FITTING, *ABORTED),
     ),
     "a decision that hung for hours confirms surely": (
         Mutant(marker_checks.Producer.is_sure, "d.is_close_to(marker, skew_ms)", "True"),
         FITTING,
     ),
+    "what a state confirms of before the data is enough": (
+        Mutant(fit.Fit.doubts, "sums.sure_ms >= since_ms", "True"),
+        FITTING,
+    ),
     "contradictions of others do not matter": (
-        Mutant(fit.Fit.doubts, "witnesses = [sums.against.first]", "witnesses = [None]"),
+        Mutant(fit.Fit.doubts, "[sums.against.first, sums.unprinted]", "[sums.unprinted]"),
         FITTING,
     ),
     "expired ids contradict": (

@@ -278,12 +278,21 @@ EARLY = (
 )
 
 UNCONFIRMED = Fit(sums=MarkerSums(has_marker=True))
+
+
+def confirming(at_ms: int) -> Fit:
+    """The newest marker that the state surely confirms is of then."""
+    return Fit(sums=MarkerSums(has_marker=True, sure_ms=at_ms))
+
+
 UNREACHED = Fit(sums=MarkerSums(unreached=Witness(AFTER_MS, "orders", 1, 50, 9)))
 
 INCOMPLETE = (
     Case("the state surely confirms no marker", "state_incomplete", fit=UNCONFIRMED),
-    Case("the same, of an unknown producer", "state_incomplete", known=UNKNOWN, fit=UNCONFIRMED),
-    Case("it confirms one", "unknown_producer", known=UNKNOWN, fit=Fit(sums=MarkerSums(has_marker=True, is_sure=True))),
+    Case("no marker is confirmed, of an unknown producer", "state_incomplete", known=UNKNOWN, fit=UNCONFIRMED),
+    Case("it confirms one", "unknown_producer", known=UNKNOWN, fit=confirming(BOUND_MS - SKEW_MS)),
+    Case("it confirms one of before", "state_incomplete", known=UNKNOWN, fit=confirming(BOUND_MS - SKEW_MS - 1)),
+    Case("it confirms one of before, of a known producer", "state_incomplete", fit=confirming(BOUND_MS - SKEW_MS - 1)),
     Case(
         "a commit is later than a part of a state that was copied last",
         "state_incomplete",

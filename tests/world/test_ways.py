@@ -111,7 +111,6 @@ def test_a_judge_that_never_accuses_finds_no_hang(monkeypatch: pytest.MonkeyPatc
     ("switched_off", "size"),
     [
         ("log_may_end_early", Size(steps=6, beginning=(*OPEN, PASS), most_disturbances=0)),
-        ("state_older_than_log", Size(steps=5, beginning=(PASS,), most_disturbances=0)),
         ("commit_marker_missing", Size(steps=5, beginning=(*OPEN, COMMIT), most_disturbances=1)),
         ("commit_may_be_missing", Size(steps=4, beginning=(*OPEN, COMMIT, SKIP, COMPLETE), most_disturbances=1)),
     ],

@@ -46,7 +46,7 @@ GROUPS = {
         *("as_of", "transaction_max_timeout_ms", "transaction_state_partitions", "transaction_state_complete"),
         *("state_copied_last", "no_records_lost", "max_clock_skew_ms", "transactional_id_expiration_ms"),
     ),
-    "Output": ("format", "rendering", "html", "width", "prometheus", "output"),
+    "Output": ("format", "rendering", "html", "width", "prometheus", "output", "now", "schema"),
     "Exit code": ENDING,
     "Running": ("warehouse", "config", "master", "quiet", "debug", "help"),
 }

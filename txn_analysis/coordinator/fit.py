@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.coordinator.end_markers import COMMIT
+from txn_analysis.logic import later_of
 from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 FOREIGN = "not one producer of the logs' ended transactions occurs in __transaction_state"
 _MORE_AGAINST = "more COMMIT markers in the logs contradict __transaction_state than it confirms"
 _ANOTHERS, _INCOMPLETE = "it is another cluster's", "it lacks records of its own ids"
-UNCONFIRMED = "it surely confirms no end marker of the logs: nothing shows that it is the state of this cluster"
+UNCONFIRMED = (
+    "it surely confirms no end marker of the logs that is as late as the data: nothing shows that it is the state of "
+    "this cluster"
+)
 
 
 class Witness(NamedTuple):
@@ -85,7 +89,7 @@ class MarkerSums:
         unprinted_of_unknown: one of a producer that it does not know.
         unreached: a marker of an unknown producer that would contradict it if every partition reached past it.
         has_marker: there is one whose decision a state can have: a COMMIT, or one of unprinted kind.
-        is_sure: some marker is surely confirmed, see `Producer.is_sure`.
+        sure_ms: when the newest marker was written that is surely confirmed, see `Producer.is_sure`; None without one.
     """
 
     confirmed_count: int = 0
@@ -96,7 +100,7 @@ class MarkerSums:
     unprinted_of_unknown: Witness | None = None
     unreached: Witness | None = None
     has_marker: bool = False
-    is_sure: bool = False
+    sure_ms: int | None = None
 
     def plus(self, other: MarkerSums) -> MarkerSums:
         """The sum of both."""
@@ -109,7 +113,7 @@ class MarkerSums:
             _earlier(self.unprinted_of_unknown, other.unprinted_of_unknown),
             _earlier(self.unreached, other.unreached),
             self.has_marker or other.has_marker,
-            self.is_sure or other.is_sure,
+            later_of(self.sure_ms, other.sure_ms),
         )
 
     @property
@@ -157,11 +161,12 @@ class Fit:
         told = () if witness is None else (f"{witness}, has no decision in __transaction_state, which reaches past it",)
         return (*self.misfits, *told)
 
-    def doubts(self, *, is_known: bool, is_copied_last: bool) -> tuple[str, ...]:
+    def doubts(self, since_ms: int | None, *, is_known: bool, is_copied_last: bool) -> tuple[str, ...]:
         """Why the state may be another cluster's after all, or not all of it, in words; nothing hangs where it may be.
 
         A state that is compacted can have lost the decision of any marker, so that none contradicts it: it must confirm
-        one. And no marker contradicts the logs' own state; one whose kind a shallow dump does not print may be an
+        one, of `since_ms` or later, as the state of a cluster that was cloned before confirms what both have in common.
+        And no marker contradicts the logs' own state; one whose kind a shallow dump does not print may be an
         administrator's abort, which costs an answer. For unknown producers those of other unknown ones count as well,
         and those that would contradict it if it was copied last, as the operator says.
         """
@@ -169,7 +174,8 @@ class Fit:
         witnesses = [sums.against.first, sums.unprinted]
         if not is_known:
             witnesses += [sums.unprinted_of_unknown, sums.unreached if is_copied_last else None]
-        unconfirmed = (UNCONFIRMED,) if sums.has_marker and not sums.is_sure else ()
+        is_confirmed = sums.sure_ms is not None and (since_ms is None or sums.sure_ms >= since_ms)
+        unconfirmed = (UNCONFIRMED,) if sums.has_marker and not is_confirmed else ()
         return (*unconfirmed, *(f"{w}, has no decision in it" for w in witnesses if w is not None))
 
 

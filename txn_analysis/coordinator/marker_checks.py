@@ -177,7 +177,7 @@ class Producer(NamedTuple):
             confirmed_count,
             later=next((self.witness(m, where) for m, _ in written if self.is_later(m, where)), None),
             has_marker=bool(written),
-            is_sure=any(self.is_sure(marker, where) for marker, _ in written),
+            sure_ms=max([at_ms for marker, at_ms in written if self.is_sure(marker, where)], default=None),
         )
         is_served = run.kind is None and any(self.is_served(marker, where) for marker, _ in written)
         for marker, _ in written if not (confirmed_count or is_served) else ():

@@ -127,7 +127,9 @@ def _take_marker(
 ) -> None:
     """A COMMIT, or a marker of unprinted kind."""
     key = where, producer.producer_id
-    found.sums = found.sums.plus(MarkerSums(has_marker=True, is_sure=producer.is_sure(marker, where)))
+    found.sums = found.sums.plus(
+        MarkerSums(has_marker=True, sure_ms=marker.at_ms if producer.is_sure(marker, where) else None)
+    )
     if producer.is_later(marker, where):
         found.certain.add(key)
     if marker.kind is None:

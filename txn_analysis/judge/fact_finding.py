@@ -190,7 +190,10 @@ def _misfits(case: Case) -> tuple[str, ...]:
 def _gaps(case: Case) -> list[str]:
     waived, state = case.settings.transaction_state_complete, case.state
     is_copied_last = case.settings.state_copied_last
-    told = state.fit.doubts(is_known=case.known is not None, is_copied_last=is_copied_last)
+    opened = case.opened
+    written_ms = opened.appended_after_ms if opened.appended_before_ms is None else opened.appended_before_ms
+    since_ms = minus(written_ms, case.settings.max_clock_skew_ms)
+    told = state.fit.doubts(since_ms, is_known=case.known is not None, is_copied_last=is_copied_last)
     doubts = [f"__transaction_state: {words}" for words in told]
     if case.known is not None:
         if case.holder is None:

@@ -32,6 +32,8 @@ class Fit:
     producers: set[int] = field(default_factory=set)
     is_later: bool = False
     is_unproven: bool = False
+    is_testable: bool = False
+    sure_ms: int = -NEVER_MS
     is_unproven_for_unknown: bool = False
 
     def is_against(self, producer_id: int, *, is_known: bool) -> bool:
@@ -59,8 +61,9 @@ def fit_of(copies: Copies, *, nothing_lost: bool) -> Fit:
                 is_doubted |= any(m.is_of_unknown_kind and test.is_contradicted(m, i) for m in run)
             else:
                 found.is_unproven_for_unknown |= any(test.is_contradicted(m, i, is_reached=is_last) for m in run)
-    is_sure = any(own.are_sure() for own in owners.values()) or not any(m.may_be("COMMIT") for _, m in owners)
-    found.is_unproven = bool(contradicted_count) or is_doubted or not is_sure
+    found.sure_ms = max((m.at_ms for (_, m), own in owners.items() if own.are_sure()), default=-NEVER_MS)
+    found.is_testable = any(m.may_be("COMMIT") for _, m in owners)
+    found.is_unproven = bool(contradicted_count) or is_doubted
     found.for_all = contradicted_count > confirmed_count or _is_foreign(copies) or _is_misplaced(copies)
     return found
 

@@ -52,6 +52,7 @@ class Asked:
         self.first_after = next((ms for o, ms in reversed(moments) if o < first.offset), None)
         self.first_before = next((ms for o, ms in moments if o > first.offset), None)
         self.before = next((ms for o, ms in moments if o > self.last.offset), None)
+        self.after = next((ms for o, ms in reversed(moments) if o < self.last.offset), None)
         markers = copies.markers[n, producer_id]
         self.marked = markers[-1].at_ms - self.skew if markers else -NEVER_MS
         self.is_exact = bool(markers) or log[0].offset == 0
@@ -183,11 +184,14 @@ class Asked:
 
     def is_state_incomplete(self) -> bool:
         """What could hold the answer was not given, or was made again; or confirms nothing where it should."""
+        written_ms = self.after if self.before is None else self.before
+        since_ms = -NEVER_MS if written_ms is None else written_ms - self.copies.skew
+        is_unproven = self.fit.is_unproven or (self.fit.is_testable and self.fit.sure_ms < max(since_ms, 1 - NEVER_MS))
         if self.own:
-            return self.part is None or self.fit.is_unproven
+            return self.part is None or is_unproven
         firsts = [p.first_ms for p in self.copies.parts.values() if p.first_ms is not None]
         is_new = self.before is not None and not any(ms < self.before for ms in firsts)
-        return is_new or not self.copies.is_whole or self.fit.is_unproven or self.fit.is_unproven_for_unknown
+        return is_new or not self.copies.is_whole or is_unproven or self.fit.is_unproven_for_unknown
 
     def may_commit_be_missing(self) -> bool:
         """A decision may be compacted away, or cut off with the state's tail."""

@@ -30,7 +30,7 @@ from txn_analysis.kafka.transactions import (
     PREPARED,
     TopicPartition,
 )
-from txn_analysis.logic import UNBOUNDED_MS
+from txn_analysis.logic import UNBOUNDED_MS, latest
 from txn_analysis.pipeline.on_spark.state import PICKLED, decoded, histories, named_ids, records_in, told
 from txn_analysis.storage.on_spark.types import spark_struct
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT
@@ -120,8 +120,8 @@ def marker_sums(markers: DataFrame, states: DataFrame, state: StateAtHand, asked
         sums = sums.plus(_added_up(told(of_unknown.mapInArrow(_unprinted(state), PICKLED))))
         has_marker = not not_aborts.isEmpty()
         completed = _completed(states)
-        is_sure = sums.is_sure or _is_any_sure(not_aborts, decided, state) or _is_any_sure(not_aborts, completed, state)
-        sums = replace(sums, has_marker=has_marker, is_sure=is_sure)
+        sure_ms = latest(*(_newest_sure_ms(not_aborts, each, state) for each in (decided, completed)))
+        sums = replace(sums, has_marker=has_marker, sure_ms=sure_ms)
         if not sums.against.marker_count and not sums.more_if_nothing_was_lost.marker_count:
             return sums
         # Only where something contradicts, how much is confirmed decides anything.
@@ -202,13 +202,14 @@ def _unserved(markers: DataFrame, decided: DataFrame, state: StateAtHand) -> Dat
     return markers.join(decided, _is_served(markers, decided, until, state), "left_anti")
 
 
-def _is_any_sure(markers: DataFrame, decided: DataFrame, state: StateAtHand) -> bool:
-    """As `marker_checks.Producer.is_sure`, of all markers."""
+def _newest_sure_ms(markers: DataFrame, decided: DataFrame, state: StateAtHand) -> int | None:
+    """As `MarkerSums.sure_ms`, of all markers."""
     within_ms = DECIDED_WITHIN_MS + state.max_clock_skew_ms
     moments = decided["prepared_ms"], decided["next_ms"]
     is_close = reduce(Column.__or__, [F.abs(markers["at_ms"] - ms) <= within_ms for ms in moments])
     is_served = _is_served(markers, decided, decided["next_ms"], state)
-    return not markers.join(decided, is_served & is_close, "left_semi").isEmpty()
+    newest_ms: int | None = markers.join(decided, is_served & is_close, "left_semi").agg(F.max("at_ms")).collect()[0][0]
+    return newest_ms
 
 
 def _unprinted(state: StateAtHand) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

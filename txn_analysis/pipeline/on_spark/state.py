@@ -7,7 +7,7 @@ its tasks and in the pure core alike.
 from __future__ import annotations
 
 import pickle
-from functools import partial, reduce
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -32,7 +32,7 @@ from txn_analysis.storage.on_spark.types import spark_struct
 from txn_analysis.tables._schema import BINARY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pyspark.sql import Column, DataFrame
 
@@ -152,15 +152,18 @@ def state_evidence(
 
 def _chains(states: DataFrame, as_of_ms: int | None) -> dict[int, StateChain]:
     known = states.where(F.col("state_partition").isNotNull()).select(*_CHAINED)
-    return dict(told(known.groupBy("state_partition").applyInArrow(partial(_chain, as_of_ms), PICKLED)))
+    return dict(told(known.groupBy("state_partition").applyInArrow(_chainer(as_of_ms), PICKLED)))
 
 
-def _chain(as_of_ms: int | None, records: pa.Table) -> pa.Table:
-    """All records of one partition of the state, of all captures."""
-    rows, number = StateRows(as_of_ms), records["state_partition"][0].as_py()
-    for row in records.to_pylist():
-        rows.add(StateRow.of(row), tuple(row["record_order"].values()))
-    return pa.table({"pickled": pa.array([pickle.dumps((number, rows.chain()))], pa.binary())})
+def _chainer(as_of_ms: int | None) -> Callable[[pa.Table], pa.Table]:
+    def chain(records: pa.Table) -> pa.Table:
+        """All records of one partition of the state, of all captures."""
+        rows, number = StateRows(as_of_ms), records["state_partition"][0].as_py()
+        for row in records.to_pylist():
+            rows.add(StateRow.of(row), tuple(row["record_order"].values()))
+        return pa.table({"pickled": pa.array([pickle.dumps((number, rows.chain()))], pa.binary())})
+
+    return chain
 
 
 def _sums(states: DataFrame) -> StateSums:
