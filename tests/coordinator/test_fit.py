@@ -451,7 +451,7 @@ def test_for_whom_it_counts(sums: MarkerSums, changes: dict[str, Any], speaks_ag
     assert {name for name, (i, known) in asked.items() if found.against(i, is_known=known)} == speaks_against
 
 
-MARKED = MarkerSums(has_marker=True)
+MARKED = MarkerSums(is_unsure=True)
 
 
 @pytest.mark.parametrize(

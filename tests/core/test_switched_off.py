@@ -109,9 +109,8 @@ GUARDS = [
 ]
 
 
-# These are caught by `state_incomplete` as well: a state that does not fit, or ends before the data, surely confirms no
-# marker that is as late as the data, or one contradicts it.
-TWICE = {"clock_not_credible", "state_does_not_fit", "state_older_than_log"}
+# What does not fit is caught by `state_incomplete` as well: such a state confirms no marker, or one contradicts it.
+TWICE = {"clock_not_credible", "state_does_not_fit"}
 
 
 @pytest.mark.parametrize("name", [name for name in GUARDS if name not in TWICE])
@@ -258,7 +257,7 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         FITTING,
     ),
     "a state that confirms nothing is believed": (
-        Mutant(fit.Fit.doubts, "sums.has_marker and not is_confirmed", "False"),
+        Mutant(fit.Fit.doubts, "sums.is_unsure and not is_confirmed", "False"),
         (*FITTING, *ABORTED),
     ),
     "a decision that hung for hours confirms surely": (

@@ -277,12 +277,12 @@ EARLY = (
     ),
 )
 
-UNCONFIRMED = Fit(sums=MarkerSums(has_marker=True))
+UNCONFIRMED = Fit(sums=MarkerSums(is_unsure=True))
 
 
 def confirming(at_ms: int) -> Fit:
     """The newest marker that the state surely confirms is of then."""
-    return Fit(sums=MarkerSums(has_marker=True, sure_ms=at_ms))
+    return Fit(sums=MarkerSums(is_unsure=True, sure_ms=at_ms))
 
 
 UNREACHED = Fit(sums=MarkerSums(unreached=Witness(AFTER_MS, "orders", 1, 50, 9)))

@@ -88,7 +88,7 @@ class MarkerSums:
             producer that the state knows.
         unprinted_of_unknown: one of a producer that it does not know.
         unreached: a marker of an unknown producer that would contradict it if every partition reached past it.
-        has_marker: there is one whose decision a state can have: a COMMIT, or one of unprinted kind.
+        is_unsure: some COMMIT, or marker of unprinted kind, is not surely confirmed: its decision may be gone.
         sure_ms: when the newest marker was written that is surely confirmed, see `Producer.is_sure`; None without one.
     """
 
@@ -99,7 +99,7 @@ class MarkerSums:
     unprinted: Witness | None = None
     unprinted_of_unknown: Witness | None = None
     unreached: Witness | None = None
-    has_marker: bool = False
+    is_unsure: bool = False
     sure_ms: int | None = None
 
     def plus(self, other: MarkerSums) -> MarkerSums:
@@ -112,7 +112,7 @@ class MarkerSums:
             _earlier(self.unprinted, other.unprinted),
             _earlier(self.unprinted_of_unknown, other.unprinted_of_unknown),
             _earlier(self.unreached, other.unreached),
-            self.has_marker or other.has_marker,
+            self.is_unsure or other.is_unsure,
             later_of(self.sure_ms, other.sure_ms),
         )
 
@@ -164,18 +164,19 @@ class Fit:
     def doubts(self, since_ms: int | None, *, is_known: bool, is_copied_last: bool) -> tuple[str, ...]:
         """Why the state may be another cluster's after all, or not all of it, in words; nothing hangs where it may be.
 
-        A state that is compacted can have lost the decision of any marker, so that none contradicts it: it must confirm
-        one, of `since_ms` or later, as the state of a cluster that was cloned before confirms what both have in common.
-        And no marker contradicts the logs' own state; one whose kind a shallow dump does not print may be an
-        administrator's abort, which costs an answer. For unknown producers those of other unknown ones count as well,
-        and those that would contradict it if it was copied last, as the operator says.
+        A state that is compacted can have lost the decision of any marker, so that none contradicts it. Where it says
+        nothing of some marker, it must confirm another one, of `since_ms` or later, as the state of a cluster that was
+        cloned before confirms what both have in common. And no marker contradicts the logs' own state; one whose kind a
+        shallow dump does not print may be an administrator's abort, which costs an answer. For unknown producers those
+        of other unknown ones count as well, and those that would contradict it if it was copied last, as the operator
+        says.
         """
         sums = self.sums
         witnesses = [sums.against.first, sums.unprinted]
         if not is_known:
             witnesses += [sums.unprinted_of_unknown, sums.unreached if is_copied_last else None]
         is_confirmed = sums.sure_ms is not None and (since_ms is None or sums.sure_ms >= since_ms)
-        unconfirmed = (UNCONFIRMED,) if sums.has_marker and not is_confirmed else ()
+        unconfirmed = (UNCONFIRMED,) if sums.is_unsure and not is_confirmed else ()
         return (*unconfirmed, *(f"{w}, has no decision in it" for w in witnesses if w is not None))
 
 

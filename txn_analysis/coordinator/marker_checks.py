@@ -173,12 +173,10 @@ class Producer(NamedTuple):
         """Of a COMMIT marker, or one of unprinted kind; its repetitions say nothing where one of them is confirmed."""
         written = [(marker, marker.at_ms) for marker in run.markers if marker.at_ms is not None]
         confirmed_count = sum(self.confirms(marker, where) for marker, _ in written)
-        sums = MarkerSums(
-            confirmed_count,
-            later=next((self.witness(m, where) for m, _ in written if self.is_later(m, where)), None),
-            has_marker=bool(written),
-            sure_ms=max([at_ms for marker, at_ms in written if self.is_sure(marker, where)], default=None),
-        )
+        sure_ms = max([at_ms for marker, at_ms in written if self.is_sure(marker, where)], default=None)
+        later = next((self.witness(m, where) for m, _ in written if self.is_later(m, where)), None)
+        is_unsure = bool(written) and sure_ms is None
+        sums = MarkerSums(confirmed_count, later=later, is_unsure=is_unsure, sure_ms=sure_ms)
         is_served = run.kind is None and any(self.is_served(marker, where) for marker, _ in written)
         for marker, _ in written if not (confirmed_count or is_served) else ():
             sums = sums.plus(self.sums_of(marker, where))

@@ -127,24 +127,28 @@ def _take_marker(
 ) -> None:
     """A COMMIT, or a marker of unprinted kind."""
     key = where, producer.producer_id
-    found.sums = found.sums.plus(
-        MarkerSums(has_marker=True, sure_ms=marker.at_ms if producer.is_sure(marker, where) else None)
-    )
     if producer.is_later(marker, where):
         found.certain.add(key)
-    if marker.kind is None:
-        said = producer.sums_of(marker, where)
-        if not producer.histories:
-            found.sums = found.sums.plus(said)
-        elif said != MarkerSums():
-            found.certain.add(key)
+    if producer.is_sure(marker, where):
+        found.sums = found.sums.plus(MarkerSums(sure_ms=marker.at_ms))
+    elif marker.has_data:
+        found.sums = found.sums.plus(MarkerSums(is_unsure=True))
+    else:
+        found.certain.add(key)  # it may repeat one that is sure
+    if marker.kind is None and not producer.histories:
+        found.sums = found.sums.plus(producer.sums_of(marker, where))
     elif producer.confirms(marker, where):
         found.sums = found.sums.plus(MarkerSums(1))
     elif silence is None or not silence.covers(marker):
-        if producer._replace(is_version_2=True).sums_of(marker, where) != MarkerSums():
-            found.certain.add(key)
-        elif producer.sums_of(marker, where) != MarkerSums():
-            found.unrotated.add(key)
+        _suspect(found, producer, marker, where)
+
+
+def _suspect(found: Look, producer: Producer, marker: EndMarker, where: TopicPartition) -> None:
+    key = where, producer.producer_id
+    if producer._replace(is_version_2=True).sums_of(marker, where) != MarkerSums():
+        found.certain.add(key)
+    elif producer.sums_of(marker, where) != MarkerSums():
+        found.unrotated.add(key)
 
 
 def _quiet(histories: Sequence[Sequence[StateRecord]], state: StateAtHand) -> _Quiet:

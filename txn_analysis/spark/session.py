@@ -40,6 +40,8 @@ _WORK_OPTIONS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+    # Below the largest, Spark 4.2 measures the whole batch anew for every row, which is quadratic in nested rows.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.databricks.delta.snapshotPartitions": "1",  # 50 by default: 50 tasks to read a log of a few files
 }
@@ -90,12 +92,11 @@ _SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSe
 class RunLength(Enum):
     """How much work a session is for: what makes Spark run fast makes it start slowly.
 
-    Java does little of an audit on one machine, where tasks write the tables: of 4 GiB of shallow dumps on two cores
-    linking and judging took 16 s in a short run and 19 s in a long one. A long one pays off where batches themselves
-    pass through Java, as copies that differ do, or segments that a snapshot cuts. Clusters keep Java's own settings.
+    A long one pays off where rows pass through Java: records of the coordinator, end markers, copies that differ.
+    Clusters keep Java's own settings.
     """
 
-    SHORT = 8 << 30
+    SHORT = 64 << 20
     LONG = 1 << 63
 
     @classmethod
@@ -165,7 +166,7 @@ def _launch_options(master: str, length: RunLength, java_options: str | None) ->
     jars = [str(jar) for jar in _jars(folder)]
     more = _archive_options(folder) if java_options is None else java_options
     on_this_machine = is_local(master)
-    java = _SMALL_JAVA if on_this_machine else ""
+    java = _SMALL_JAVA if on_this_machine and length is RunLength.SHORT else ""
     return {
         "spark.master": master,
         "spark.jars": ",".join(jars),

@@ -47,11 +47,12 @@ def fit_of(copies: Copies, *, nothing_lost: bool) -> Fit:
     found = Fit(is_later=any(own.are_behind() for own in owners.values()))
     is_last = copies.given.state_copied_last and not found.is_later
     test = _Test(copies, nothing_lost)
-    confirmed_count, contradicted_count, is_doubted = 0, 0, False
+    confirmed_count, contradicted_count, is_doubted, is_unsure = 0, 0, False, False
     for (n, i), markers in copies.markers.items():
         for run in runs_of(markers):
             confirmed = [owners[n, m].are_there() for m in run]
             confirmed_count += sum(m.word == "COMMIT" and it for m, it in zip(run, confirmed, strict=True))
+            is_unsure |= any(m.may_be("COMMIT") for m in run) and not any(owners[n, m].are_sure() for m in run)
             if any(confirmed):
                 continue
             against = [m for m in run if m.word == "COMMIT" and test.is_contradicted(m, i)]
@@ -62,7 +63,7 @@ def fit_of(copies: Copies, *, nothing_lost: bool) -> Fit:
             else:
                 found.is_unproven_for_unknown |= any(test.is_contradicted(m, i, is_reached=is_last) for m in run)
     found.sure_ms = max((m.at_ms for (_, m), own in owners.items() if own.are_sure()), default=-NEVER_MS)
-    found.is_testable = any(m.may_be("COMMIT") for _, m in owners)
+    found.is_testable = is_unsure
     found.is_unproven = bool(contradicted_count) or is_doubted
     found.for_all = contradicted_count > confirmed_count or _is_foreign(copies) or _is_misplaced(copies)
     return found

@@ -100,13 +100,16 @@ def marker_sums(markers: DataFrame, states: DataFrame, state: StateAtHand, asked
     task.
     """
     not_aborts = markers.where(F.col("kind").isNull() | (F.col("kind") == COMMIT))
-    commits, decided = not_aborts.where(F.col("kind") == COMMIT), _decided(states)
+    commits, decided, completed = not_aborts.where(F.col("kind") == COMMIT), _decided(states), _completed(states)
+    unsure = _unsure(_unsure(not_aborts, decided, state), completed, state).persist()
     unserved = _with_homes(_unserved(not_aborts, decided, state), states, state)
     may_be_later = _with_homes(not_aborts, states, state).where(_may_be_later(state))
     # Markers of unprinted kind of unknown producers are asked one by one below: no decision can be theirs.
     is_one_by_one = F.col("kind").isNull() & F.col("state_partition").isNull()
     speaking = unserved.where(_may_contradict(state) & ~is_one_by_one).select("producer_id")
-    speaking = speaking.unionByName(may_be_later.select("producer_id")).distinct()
+    # One without data may repeat another that is sure.
+    bare = unsure.where(~F.col("has_data")).select("producer_id")
+    speaking = speaking.unionByName(may_be_later.select("producer_id")).unionByName(bare).distinct()
     # Of these producers every marker: any of them may show transaction version 2.
     suspects = markers.join(F.broadcast(speaking), "producer_id", "left_semi").select(*PLACE).distinct().persist()
     try:
@@ -118,10 +121,9 @@ def marker_sums(markers: DataFrame, states: DataFrame, state: StateAtHand, asked
         unprinted = _with_homes(not_aborts.where(F.col("kind").isNull()), states, state)
         of_unknown = unprinted.where(F.col("state_partition").isNull())
         sums = sums.plus(_added_up(told(of_unknown.mapInArrow(_unprinted(state), PICKLED))))
-        has_marker = not not_aborts.isEmpty()
-        completed = _completed(states)
+        is_unsure = sums.is_unsure or not unsure.where("has_data").isEmpty()
         sure_ms = latest(*(_newest_sure_ms(not_aborts, each, state) for each in (decided, completed)))
-        sums = replace(sums, has_marker=has_marker, sure_ms=sure_ms)
+        sums = replace(sums, is_unsure=is_unsure, sure_ms=sure_ms)
         if not sums.against.marker_count and not sums.more_if_nothing_was_lost.marker_count:
             return sums
         # Only where something contradicts, how much is confirmed decides anything.
@@ -130,6 +132,7 @@ def marker_sums(markers: DataFrame, states: DataFrame, state: StateAtHand, asked
         return sums.plus(MarkerSums(confirmed_count))
     finally:
         suspects.unpersist()
+        unsure.unpersist()
 
 
 def _decided(states: DataFrame) -> DataFrame:
@@ -204,12 +207,22 @@ def _unserved(markers: DataFrame, decided: DataFrame, state: StateAtHand) -> Dat
 
 def _newest_sure_ms(markers: DataFrame, decided: DataFrame, state: StateAtHand) -> int | None:
     """As `MarkerSums.sure_ms`, of all markers."""
+    sure = markers.join(decided, _is_sure(markers, decided, state), "left_semi")
+    newest_ms: int | None = sure.agg(F.max("at_ms")).collect()[0][0]
+    return newest_ms
+
+
+def _unsure(markers: DataFrame, decided: DataFrame, state: StateAtHand) -> DataFrame:
+    """The markers that none of some decisions surely confirms."""
+    return markers.join(decided, _is_sure(markers, decided, state), "left_anti")
+
+
+def _is_sure(markers: DataFrame, decided: DataFrame, state: StateAtHand) -> Column:
+    """As `marker_checks.Producer.is_sure`."""
     within_ms = DECIDED_WITHIN_MS + state.max_clock_skew_ms
     moments = decided["prepared_ms"], decided["next_ms"]
     is_close = reduce(Column.__or__, [F.abs(markers["at_ms"] - ms) <= within_ms for ms in moments])
-    is_served = _is_served(markers, decided, decided["next_ms"], state)
-    newest_ms: int | None = markers.join(decided, is_served & is_close, "left_semi").agg(F.max("at_ms")).collect()[0][0]
-    return newest_ms
+    return _is_served(markers, decided, decided["next_ms"], state) & is_close
 
 
 def _unprinted(state: StateAtHand) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

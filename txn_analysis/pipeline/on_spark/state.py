@@ -55,7 +55,6 @@ _CHAINED = (
     "transactional_id",
     "state",
     "producer_epoch",
-    "previous_producer_id",
     "topic_partitions",
     *NAMED,
     "is_undecodable",
