@@ -88,10 +88,17 @@ def compacted_before_the_export() -> tuple[Files, Settings]:
 
 HELD_BACK: dict[str, Callable[[], tuple[Files, Settings]]] = {
     "evidence_broken": without_the_marker,
-    "state_older_than_log": state_from_before,
     "log_may_end_early": log_from_before_the_end,
     "state_incomplete": without_the_coordinators_partition,
 }
+
+
+def test_a_state_from_before_is_caught_twice(monkeypatch: pytest.MonkeyPatch, reader: InputReader) -> None:
+    """It ends before the data, and surely confirms no marker that is as late."""
+    files, settings = state_from_before()
+    assert {row["rule"] for row in audit_files(reader, {"all": files}, settings).findings} == {"state_older_than_log"}
+    monkeypatch.setattr(rules, "RULES", tuple(r for r in rules.RULES if r.name != "state_older_than_log"))
+    assert {row["rule"] for row in audit_files(reader, {"all": files}, settings).findings} == {"state_incomplete"}
 
 
 def test_no_mutation_raises_what_its_coordinator_ends_and_none_loses_a_byte() -> None:
