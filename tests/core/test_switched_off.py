@@ -109,8 +109,8 @@ GUARDS = [
 ]
 
 
-# `state_incomplete` catches these as well: a state that does not fit, or ends before the data, surely confirms no marker
-# that is as late as the data, or one contradicts it.
+# `state_incomplete` catches these as well: a state that does not fit, or ends before the data, is contradicted, or it
+# surely confirms no marker that is as late as the data.
 TWICE = {"clock_not_credible", "state_does_not_fit", "state_older_than_log"}
 
 
