@@ -151,7 +151,7 @@ class Request:
         bool | None,
         typer.Option(
             "--transaction-state-complete/--no-transaction-state-complete",
-            help="Your word that no record of __transaction_state is missing.",
+            help="Your word that no record of __transaction_state is missing; of an export, that the topic lost none.",
         ),
     ] = None
     state_copied_last: Annotated[
