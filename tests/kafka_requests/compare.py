@@ -11,6 +11,7 @@ from tests.e2e.requests import ActiveProducer, Transaction
 from tests.kafka_log.audited import doubts_of, producer_of
 from tests.log_dir.at_hand import inputs_of
 from tests.torture.harness import Item, history_of
+from txn_analysis.coordinator.fit import UNCONFIRMED
 from txn_analysis.core.answer import answer_of
 from txn_analysis.kafka.log_problems import HOLES
 from txn_analysis.kafka.sections import LOG
@@ -163,12 +164,19 @@ def _verdicts(said: Said, answer: Answer, found: Comparison) -> Iterator[str]:
     for finding in answer.findings:
         found.verdicts[f"{finding.verdict.value} ({finding.rule})"] += 1
         is_hanging = finding.verdict is Verdict.HANGING
-        if finding.verdict is Verdict.IN_PROGRESS or finding.rule in _NO_ANSWER or said.transactions is None:
+        if finding.verdict is Verdict.IN_PROGRESS or _is_unanswered(finding) or said.transactions is None:
             continue
         if is_hanging == _is_listed(said.transactions.values(), finding):
             listed = "does not list" if not is_hanging else "lists"
             where = f"{finding.topic}-{finding.partition}, producer id {finding.producer_id}"
             yield f"{where}: {finding.verdict.value} by {finding.rule}, and the coordinator {listed} it"
+
+
+def _is_unanswered(finding: Finding) -> bool:
+    """Markers of nobody's leave nothing hanging: the state has no decision for them, and none may contradict it."""
+    told = finding.missing_evidence
+    is_by_markers = bool(told) and all(UNCONFIRMED in words or "has no decision in it" in words for words in told)
+    return finding.rule in _NO_ANSWER or (finding.rule == "state_incomplete" and is_by_markers)
 
 
 def _is_listed(transactions: Iterable[Transaction], finding: Finding) -> bool:
