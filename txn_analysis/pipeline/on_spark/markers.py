@@ -99,8 +99,9 @@ def marker_sums(markers: DataFrame, states: DataFrame, state: StateAtHand, asked
     transactions. Collects one sum for each producer that has a marker which may speak against the state, and for each
     task.
     """
-    not_aborts = markers.where(F.col("kind").isNull() | (F.col("kind") == COMMIT))
-    commits, decided, completed = not_aborts.where(F.col("kind") == COMMIT), _decided(states), _completed(states)
+    not_aborts = markers.where(F.col("kind").isNull() | (F.col("kind") == COMMIT)).persist()
+    commits, decided = not_aborts.where(F.col("kind") == COMMIT), _decided(states).persist()
+    completed = _completed(states).persist()
     unsure = _unsure(_unsure(not_aborts, decided, state), completed, state).persist()
     unserved = _with_homes(_unserved(not_aborts, decided, state), states, state)
     may_be_later = _with_homes(not_aborts, states, state).where(_may_be_later(state))
@@ -131,8 +132,8 @@ def marker_sums(markers: DataFrame, states: DataFrame, state: StateAtHand, asked
         confirmed_count = others.count() - _unserved(others, decided, state).count()
         return sums.plus(MarkerSums(confirmed_count))
     finally:
-        suspects.unpersist()
-        unsure.unpersist()
+        for frame in (suspects, unsure, completed, decided, not_aborts):
+            frame.unpersist()
 
 
 def _decided(states: DataFrame) -> DataFrame:
