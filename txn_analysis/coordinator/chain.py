@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.coordinator.history import written_by_ms
-from txn_analysis.kafka.transactions import COMPLETED, EMPTY, PREPARED_OF
+from txn_analysis.kafka.transactions import COMPLETED, PREPARED_OF, begins_an_id
 from txn_analysis.logic import UNBOUNDED_MS, is_before, later_of, latest
 
 if TYPE_CHECKING:
@@ -152,9 +152,7 @@ class StateRows:
             self._add_undecoded(row)
         elif row.transactional_id is not None:
             at = row.recorded_ms, row.last_update_ms, row.offset, row.leader_epoch
-            has_no_other = row.previous_producer_id in (None, row.producer_id)
-            is_new = row.state == EMPTY and row.producer_epoch == 0 and has_no_other
-            self.steps.add(StateStep(row.transactional_id, order, row.state, *at, is_of_a_new_id=is_new))
+            self.steps.add(StateStep(row.transactional_id, order, row.state, *at, is_of_a_new_id=begins_an_id(row)))
 
     def _add_undecoded(self, row: StateRow) -> None:
         base, last = row.batch_base_offset, row.batch_last_offset

@@ -6,7 +6,7 @@ Rows of tables become these once, where the judge's room begins (`of`); inside i
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from txn_analysis.logic import later_of
 
@@ -184,12 +184,8 @@ class StateRecord(NamedTuple):
 
     @property
     def is_of_a_new_id(self) -> bool:
-        """Nothing can have come before it: `Empty` at epoch 0, of an id that had no other producer id.
-
-        Brokers of 4.3 write the id's own producer id as its previous one.
-        """
-        has_no_other = self.previous_producer_id in (None, self.producer_id)
-        return self.state == EMPTY and self.producer_epoch == 0 and has_no_other
+        """Nothing can have come before it."""
+        return begins_an_id(self)
 
     @property
     def producer_ids(self) -> tuple[int | None, int | None, int | None]:
@@ -214,6 +210,31 @@ class StateRecord(NamedTuple):
         if self.producer_id == producer_id:
             return bool(self.may_list_more)
         return self.may_list_more is not None and bool(self.may_name_more)
+
+
+class _Named(Protocol):
+    """A record of an id, as far as its first one is told from later ones."""
+
+    @property
+    def state(self) -> str | None: ...
+
+    @property
+    def producer_id(self) -> int | None: ...
+
+    @property
+    def previous_producer_id(self) -> int | None: ...
+
+    @property
+    def producer_epoch(self) -> int | None: ...
+
+
+def begins_an_id(record: _Named) -> bool:
+    """Nothing can have come before a record: `Empty` at epoch 0, of an id that had no other producer id.
+
+    Brokers of 4.3 write the id's own producer id as its previous one.
+    """
+    has_no_other = record.previous_producer_id in (None, record.producer_id)
+    return record.state == EMPTY and record.producer_epoch == 0 and has_no_other
 
 
 NAMED = ("producer_id", "previous_producer_id", "next_producer_id")
