@@ -321,6 +321,14 @@ def test_batch_line_that_was_damaged_leaves_an_undecodable_record() -> None:
     assert sum(r.length_bytes for r in parsed.rejects) == len(lines[2]) + len(lines[3])
 
 
+def test_batch_line_with_a_leader_epoch_that_no_broker_writes_is_none() -> None:
+    text = dumped(ongoing("a", "b")).replace(b"partitionLeaderEpoch: 0", b"partitionLeaderEpoch: -2", 1)
+    parsed = read(text)
+    assert [batch_of(row)[2] for row in parsed.rows] == [None, 0]
+    assert parsed.rows[0]["is_undecodable"]
+    assert parsed.rejects
+
+
 def test_noise_between_lines_is_rejected_and_loses_nothing() -> None:
     lines = dumped(ongoing("a", "b")).splitlines(keepends=True)
     parsed = read(b"".join([lines[0], b"SLF4J: x\n", *lines[1:], b"WARN\n"]))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.kafka.batch_format import LAST_TIME_MS
 from txn_analysis.read.dump.batch_lines import read_batch_line
 from txn_analysis.read.dump.forms import BATCH_LINE_START, LEGACY_BATCH_LINE_START, RECORD_LINE_START
@@ -143,7 +144,7 @@ class _StateReader:
         line = _batch_line(self._window.peek(0, length - 1)) if length else None
         if self._resume_position is not None and (line is None or line.position != self._resume_position):
             yield self._window.reject_line(_NOT_A_LINE)
-        elif line is None or line.record_count < 0 or self._goes_back(line):
+        elif line is None or not _is_plausible(line) or self._goes_back(line):
             if length:  # its records are about to follow, and nothing says any more how many, nor of which batch
                 self._due_count, self._is_adrift, self._batch = 1, True, None
             yield from self._missing_records()
@@ -317,6 +318,11 @@ def _of(transactional_id: str, problem: BadValueError) -> BadValueError:
     """What is wrong with a record whose key was read."""
     problem.transactional_id = transactional_id
     return problem
+
+
+def _is_plausible(line: _BatchLine) -> bool:
+    """Its numbers are such as a broker writes."""
+    return line.record_count >= 0 and line.leader_epoch >= ABSENT
 
 
 def _batch_line(text: bytes) -> _BatchLine | None:
