@@ -20,6 +20,7 @@ MAY_KNOW = {
     "kafka": {"columns", "tables", "text"},
     "spark": {"text"},
     "storage": {"columns", "spark", "tables", "text"},
+    "engine": {"columns", "storage", "tables"},
     "read": {*GROUND, "spark", "storage"},
     "log": GROUND,
     "coordinator": GROUND,
@@ -29,10 +30,10 @@ MAY_KNOW = {
     "core": {*GROUND, *SOURCES, "judge", "plan"},
     "runs": {*GROUND, *SOURCES, "judge", "plan", "storage"},
     "questions": {*GROUND, *SOURCES, "judge", "plan", "report", "runs", "storage"},
-    "pipeline": {*GROUND, *SOURCES, "judge", "plan", "read", "report", "runs", "spark", "storage"},
+    "pipeline": {*GROUND, *SOURCES, "judge", "plan", "read", "report", "runs", "spark", "storage", "engine"},
 }
 TOP = {"__init__", "__main__", "cli", "library"}  # which may know all
-USES_SPARK = {"cli", "library", "pipeline", "read/inputs/survey_job", "spark", "storage"}
+USES_SPARK = {"cli", "engine", "library", "pipeline", "read/inputs/survey_job", "spark", "storage"}
 
 
 def modules(room: str = "") -> list[Path]:

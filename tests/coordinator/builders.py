@@ -5,10 +5,18 @@ All tell of the id `billing` with producer 7, and of the partition orders-0, unl
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from txn_analysis.coordinator.marker_columns import MARKERS
 from txn_analysis.coordinator.state_row import StateRow
-from txn_analysis.kafka.transactions import LIVE, StateRecord
+from txn_analysis.kafka.transactions import LIVE, StateRecord, TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from txn_analysis.coordinator.end_markers import EndMarker
 
 TODAY, YESTERDAY = 0, 1
 ORDERS_0 = (("orders", 0),)
@@ -98,3 +106,26 @@ def as_kept(row: dict[str, Any], **changes: Any) -> StateRow:
     """A row of the table as the memory of a run keeps it."""
     places = [{"topic": topic, "partition": number} for topic, number in row["topic_partitions"]]
     return StateRow.of({"capture_rank": TODAY} | row | {"topic_partitions": places} | changes)
+
+
+def marker_rows(found: Mapping[int, Mapping[TopicPartition, Iterable[EndMarker]]]) -> pa.Table:
+    """The end markers of some producers, as rows of `MARKERS`."""
+    rows = [
+        {"topic": where.topic, "partition": where.partition, "producer_id": producer_id, **marker._asdict()}
+        for producer_id, places in found.items()
+        for where, own in places.items()
+        for marker in own
+    ]
+    return pa.Table.from_pylist(rows, schema=MARKERS)
+
+
+def as_read(*rows: dict[str, Any]) -> list[StateRecord]:
+    """Rows of the table as records in the history of their ids."""
+    optional = dict.fromkeys(StateRecord._fields)
+    return [StateRecord(**_known(optional | row)) for row in rows]
+
+
+def _known(row: dict[str, Any]) -> dict[str, Any]:
+    listed = tuple(TopicPartition(*where) for where in row["topic_partitions"] or ())
+    kept = {name: row[name] for name in StateRecord._fields}
+    return kept | {"topic_partitions": listed, "order": row["record_order"], "is_hidden": False}

@@ -5,56 +5,62 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
-from pyspark.sql import functions as F
 
-from tests.coordinator.builders import table_row
-from tests.coordinator.frames import as_read, markers, open_data, states
+from tests.coordinator.builders import as_read, marker_rows, table_row
+from tests.coordinator.test_fit import ALL_GIVEN
 from tests.judge.cases import KNOWN, OPEN
 from txn_analysis.coordinator.end_markers import EndMarker
-from txn_analysis.coordinator.history import in_order
+from txn_analysis.coordinator.history import by_id, in_order
+from txn_analysis.coordinator.partition_count import positive_hashes
+from txn_analysis.coordinator.seen import of_producers
+from txn_analysis.coordinator.state_records import by_producer
 from txn_analysis.coordinator.view import CoordinatorView, best_of, views_of
-from txn_analysis.pipeline.on_spark.evidence import state_partition_of
-from txn_analysis.pipeline.on_spark.state import current_states
-from txn_analysis.pipeline.on_spark.views import coordinator_views
-from txn_analysis.storage.on_spark.types import spark_struct
-from txn_analysis.tables._schema import INT
+from txn_analysis.kafka.state_partition import state_partition
+from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+
+    from txn_analysis.coordinator.view import Views
 
 
-def test_the_last_record_in_offset_order_is_the_current_state(spark: SparkSession) -> None:
-    found = current_states(
-        states(
-            spark,
+def views_of_all(*rows: dict[str, Any], opened: Iterable[int], markers: pa.Table | None = None) -> Views:
+    """What is known of open transactions of some producers on orders-0, none of which was ever marked there."""
+    histories = by_producer(map(in_order, by_id(as_read(*rows)).values()))
+    transactions = [replace(OPEN, producer_id=p, last_marker_ms=None) for p in opened]
+    none_given = replace(ALL_GIVEN, chains={}, max_clock_skew_ms=0)
+    return of_producers(histories, markers or marker_rows({}), transactions, none_given, set()).views
+
+
+def test_the_last_record_in_offset_order_is_the_current_state() -> None:
+    ids = by_id(
+        as_read(
             table_row(5, "billing", "CompleteCommit"),
             table_row(3, "billing", "Ongoing"),
             table_row(1, "ledger", "Empty", producer_id=8),
             table_row(9, "ledger", None, producer_id=None),
         )
     )
-    columns = ("transactional_id", "state", "producer_id", "is_tombstone")
-    assert {tuple(row) for row in found.select(*columns).collect()} == {
+    last = [in_order(own)[-1] for own in ids.values()]
+    assert {(r.transactional_id, r.state, r.producer_id, r.is_tombstone) for r in last} == {
         ("billing", "CompleteCommit", 7, False),
         ("ledger", None, None, True),
     }
 
 
-def test_what_is_known_of_each_producer_id(spark: SparkSession) -> None:
-    views = coordinator_views(
-        open_data(spark, 7, 8, 9, 10),
-        markers(spark),
-        states(
-            spark,
-            table_row(1, "ended", "CompleteCommit", producer_id=7),
-            table_row(2, "live", "Ongoing", producer_id=7),
-            table_row(3, "rotated", "Empty", producer_id=8),
-            table_row(4, "rotated", "Empty", producer_id=80),
-            table_row(5, "expired", "Empty", producer_id=9),
-            table_row(6, "expired", None, producer_id=None),
-        ),
-        max_clock_skew_ms=0,
+def test_what_is_known_of_each_producer_id() -> None:
+    views = views_of_all(
+        table_row(1, "ended", "CompleteCommit", producer_id=7),
+        table_row(2, "live", "Ongoing", producer_id=7),
+        table_row(3, "rotated", "Empty", producer_id=8),
+        table_row(4, "rotated", "Empty", producer_id=80),
+        table_row(5, "expired", "Empty", producer_id=9),
+        table_row(6, "expired", None, producer_id=None),
+        opened=[7, 8, 9, 10],
     )
     assert {
         (producer_id, v.transactional_id, v.state, v.is_listed, v.runs_under_producer_id)
@@ -66,20 +72,16 @@ def test_what_is_known_of_each_producer_id(spark: SparkSession) -> None:
     }
 
 
-def test_decisions_are_held_against_the_markers_of_their_producer(spark: SparkSession) -> None:
+def test_decisions_are_held_against_the_markers_of_their_producer() -> None:
     """Two ids committed orders-0; of one of them the log has the marker."""
     listed = {"topic_partitions": [("orders", 0)]}
-    views = coordinator_views(
-        open_data(spark, 7, 8),
-        markers(spark, (7, EndMarker(50, "COMMIT", 1_001, 0, 0))),
-        states(
-            spark,
-            table_row(1, "whole", "PrepareCommit", producer_id=7, **listed),
-            table_row(2, "whole", "CompleteCommit", producer_id=7),
-            table_row(3, "bereft", "PrepareCommit", producer_id=8, **listed),
-            table_row(4, "bereft", "CompleteCommit", producer_id=8),
-        ),
-        max_clock_skew_ms=0,
+    views = views_of_all(
+        table_row(1, "whole", "PrepareCommit", producer_id=7, **listed),
+        table_row(2, "whole", "CompleteCommit", producer_id=7),
+        table_row(3, "bereft", "PrepareCommit", producer_id=8, **listed),
+        table_row(4, "bereft", "CompleteCommit", producer_id=8),
+        opened=[7, 8],
+        markers=marker_rows({7: {TopicPartition("orders", 0): [EndMarker(50, "COMMIT", 1_001, 0, 0)]}}),
     )
     assert {v.transactional_id: v.without_marker.has_commit_of_any_age for v in views.values()} == {
         "whole": False,
@@ -131,6 +133,5 @@ def test_copies_of_a_record_that_differ_are_both_kept_in_an_order_of_their_own()
 @pytest.mark.parametrize(
     ("hashed", "partition"), [(0, 0), (5, 1), (-5, 1), (2**31 - 1, 3), (-(2**31), 0), (-(2**31) + 1, 3)]
 )
-def test_the_partition_of_a_hash(spark: SparkSession, hashed: int, partition: int) -> None:
-    frame = spark.createDataFrame([(hashed,)], spark_struct(hashed=INT))
-    assert frame.select(state_partition_of(F.col("hashed"), 4)).collect()[0][0] == partition
+def test_the_partition_of_a_hash_in_a_column(hashed: int, partition: int) -> None:
+    assert positive_hashes(np.array([hashed], np.int32)) % 4 == partition == state_partition(hashed, 4)

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.coordinator.builders import exported, record
+from tests.coordinator.builders import exported, marker_rows, record
 from txn_analysis.coordinator.chain import Rise, StateChain
 from txn_analysis.coordinator.end_markers import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.fit import NO_CONTRADICTION, Contradictions, Fit, MarkerSums, Witness, fit_of
-from txn_analysis.coordinator.marker_checks import FAR_FROM_ROTATION, sums_of_producer
+from txn_analysis.coordinator.marker_checks import FAR_FROM_ROTATION, sums_of_markers
 from txn_analysis.coordinator.state_at_hand import DECIDED_WITHIN_MS, StateAtHand
 from txn_analysis.kafka.transactions import TopicPartition
 
@@ -48,7 +48,8 @@ def told(
     *markers: EndMarker, history: list[StateRecord] | None = NEVER_HERE, state: StateAtHand = ALL_GIVEN
 ) -> MarkerSums:
     """What markers of producer 7 on orders-0 say of the state; no id has the producer where its history is None."""
-    return sums_of_producer(7, {HERE: markers}, [history] if history is not None else [], state, {7})
+    known = {} if history is None else {7: [history]}
+    return sums_of_markers(marker_rows({7: {HERE: markers}}), known, state, {7})
 
 
 def counts(sums: MarkerSums) -> tuple[int, int]:
@@ -426,7 +427,7 @@ def contradicted(confirmed: int, *producer_ids: int) -> MarkerSums:
 
 
 def fit(sums: MarkerSums, **changes: Any) -> Fit:
-    known: dict[str, Any] = {"misplaced": None, "is_foreign": False, "cluster_ids": ()}
+    known: dict[str, Any] = {"misplaced": None, "cluster_ids": ()}
     return fit_of(sums, **known | changes)
 
 
@@ -440,7 +441,7 @@ def fit(sums: MarkerSums, **changes: Any) -> Fit:
         pytest.param(contradicted(1, 7, 9), {}, {"7", "8", "unknown"}, id="two-of-three-count-for-everything"),
         pytest.param(contradicted(2, 7, 9), {}, {"7", "unknown"}, id="as-many-as-are-confirmed-do-not"),
         pytest.param(MarkerSums(), {"misplaced": "ids lie elsewhere"}, {"7", "8", "unknown"}, id="misplaced-ids"),
-        pytest.param(MarkerSums(), {"is_foreign": True}, {"7", "8", "unknown"}, id="no-producer-occurs-in-it"),
+        pytest.param(MarkerSums(has_recent=True), {}, {"7", "8", "unknown"}, id="no-producer-occurs-in-it"),
         pytest.param(MarkerSums(), {"cluster_ids": {"A"}}, set(), id="one-cluster"),
         pytest.param(MarkerSums(), {"cluster_ids": {"A", "B"}}, {"7", "8", "unknown"}, id="two-clusters"),
     ],

@@ -22,7 +22,7 @@ from txn_analysis.coordinator import (
     fit,
     history,
     marker_checks,
-    state_at_hand,
+    producer_bounds,
     view,
 )
 from txn_analysis.judge import fact_finding, judgement, loss, rules
@@ -136,6 +136,11 @@ def getter(holder: type, name: str) -> Any:
     return vars(holder)[name].fget
 
 
+def cached(holder: type, name: str) -> Any:
+    """The function behind a property that is made once."""
+    return vars(holder)[name].func
+
+
 MUTANTS: dict[str, tuple[Mutant, Tests]] = {
     "a marker just before its decision": (
         Mutant(decisions.Decision.is_served_by, "self.prepared_ms - max_clock_skew_ms", "self.prepared_ms"),
@@ -222,39 +227,35 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         CHAINED,
     ),
     "a decision is looked for in the minute before": (
-        Mutant(state_at_hand.StateAtHand.is_whole_around, ">= marker_ms - DECIDED_WITHIN_MS", ">= marker_ms"),
+        Mutant(producer_bounds._kept_ms, "_or(gap_end_ms, NEVER) + DECIDED_WITHIN_MS", "_or(gap_end_ms, NEVER)"),
         FITTING,
     ),
     "the minute is a millisecond shorter": (
-        Mutant(
-            state_at_hand.StateAtHand.is_whole_around,
-            ">= marker_ms - DECIDED_WITHIN_MS",
-            "> marker_ms - DECIDED_WITHIN_MS",
-        ),
+        Mutant(marker_checks._Check._said_of_known, "at_ms > self._bound", "at_ms >= self._bound"),
         FITTING,
     ),
     "the state reaches past a marker without an allowance": (
-        Mutant(state_at_hand.StateAtHand.reaches, "at_ms + self.max_clock_skew_ms", "at_ms"),
+        Mutant(producer_bounds.bounds_of, "default=NEVER) - skew_ms", "default=NEVER)"),
         FITTING,
     ),
     "a marker confirms without an allowance": (
-        Mutant(
-            marker_checks.Decided.serves,
-            "self.prepared_ms - skew_ms <= marker.at_ms",
-            "self.prepared_ms <= marker.at_ms",
-        ),
+        Mutant(cached(marker_checks._Check, "_confirms"), "prepared_ms[of] - skew_ms", "prepared_ms[of]"),
         FITTING,
     ),
     "a marker confirms however late": (
-        Mutant(marker_checks.Decided.serves, "marker.at_ms <= until_ms + skew_ms", "marker.at_ms"),
+        Mutant(cached(marker_checks._Check, "_confirms"), "completed_ms[of] + skew_ms", "completed_ms[of] * 0 + EVER"),
         FITTING,
     ),
     "version 2 does not excuse": (
-        Mutant(marker_checks.Producer._would_be_known, "self.is_version_2 or not is_far", "not is_far"),
+        Mutant(
+            marker_checks._Check._said_of_unknown,
+            "self.markers.is_of_version_2[self.markers.producer[own]] | (epoch < 0)",
+            "(epoch < 0)",
+        ),
         FITTING,
     ),
     "a coordinator above every leader is excused": (
-        Mutant(state_at_hand.StateAtHand.is_ahead_of_all, "self.is_whole and", "False and"),
+        Mutant(marker_checks._Check._said_of_unknown, "np.where(is_ahead, _AGAINST, if_compacted)", "if_compacted"),
         FITTING,
     ),
     "a state that confirms nothing is believed": (
@@ -262,7 +263,7 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         (*FITTING, *ABORTED),
     ),
     "a decision that hung for hours confirms surely": (
-        Mutant(marker_checks.Producer.is_sure, "d.is_close_to(marker, skew_ms)", "True"),
+        Mutant(cached(marker_checks._Check, "_is_sure"), "np.minimum(stop_ms, prepared_ms[of] + within_ms)", "stop_ms"),
         FITTING,
     ),
     "what a state confirms of before the data is enough": (
@@ -274,7 +275,11 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         FITTING,
     ),
     "expired ids contradict": (
-        Mutant(state_at_hand.StateAtHand.may_have_expired, "is_before(at_ms, self.known_since_ms)", "False"),
+        Mutant(
+            marker_checks._Check._said_of_unknown,
+            "at_ms < (NEVER if state.known_since_ms is None else state.known_since_ms)",
+            "at_ms < NEVER",
+        ),
         FITTING,
     ),
     "as many as are confirmed are too many": (
@@ -290,11 +295,7 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         (*FITTING, *ABORTED),
     ),
     "a commit is later than the state without an allowance": (
-        Mutant(
-            state_at_hand.StateAtHand.is_before_end,
-            "plus(self.chains[n].last_until_as_of_ms, self.max_clock_skew_ms)",
-            "self.chains[n].last_until_as_of_ms",
-        ),
+        Mutant(producer_bounds.bounds_of, "default=EVER) + skew_ms", "default=EVER)"),
         FITTING,
     ),
     "a disproved word counts": (Mutant(judgement.judgements_of, "without(settings, untrue)", "settings"), ABORTED),
@@ -360,4 +361,4 @@ def _mutated(function: Any, words: str, become: str) -> Any:
     made: dict[str, Any] = {}
     exec(compile(source.replace(words, become), "a mutant", "exec"), dict(function.__globals__), made)
     (mutant,) = made.values()
-    return getattr(mutant, "fget", mutant).__code__
+    return (getattr(mutant, "fget", None) or getattr(mutant, "func", mutant)).__code__

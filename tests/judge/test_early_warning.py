@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import pickle
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from tests.coordinator.builders import as_kept, table_row
-from tests.coordinator.frames import states
 from tests.judge.cases import LATE_MS, Case, listed
-from txn_analysis.coordinator.state_records import StateRecords
-from txn_analysis.coordinator.state_row import StateFiles
+from txn_analysis.coordinator.partition_count import GIVEN, StateCount
+from txn_analysis.coordinator.state_records import Placing, histories_of
+from txn_analysis.engine.in_process import InProcess
+from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.judge.early_warning import open_warnings
 from txn_analysis.judge.warnings import WARNINGS
-from txn_analysis.judge.warnings_of_records import id_warnings_of
-from txn_analysis.pipeline.on_spark.warnings import id_warnings
+from txn_analysis.pipeline.state_steps import HISTORIES
+from txn_analysis.pipeline.warning_steps import warnings_of_ids
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from txn_analysis.engine.engine import Engine
     from txn_analysis.judge.early_warning import WarningLine
     from txn_analysis.judge.warnings.warning import EarlyWarning
 
@@ -72,13 +76,19 @@ HISTORY = [
 ]
 
 
+def warnings_on(engine: Engine[Any], rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[WarningLine]:
+    placing = Placing(StateCount(50, GIVEN), 0, None)
+    histories = [*histories_of((as_kept(row) for row in rows), placing)]
+    values = pa.table([[[] for _ in histories], [*map(pickle.dumps, histories)]], schema=HISTORIES)
+    return warnings_of_ids(engine, engine.made(values), Settings(), as_of_ms)
+
+
 def in_memory(rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[WarningLine]:
-    known = [as_kept(row) for row in rows]
-    return id_warnings_of(StateRecords(Settings(), StateFiles(), known), as_of_ms)
+    return warnings_on(InProcess(), rows, as_of_ms)
 
 
 def in_tasks(spark: SparkSession, rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[WarningLine]:
-    return id_warnings(states(spark, *rows), Settings(), as_of_ms)
+    return warnings_on(OnSpark(spark, 3), rows, as_of_ms)
 
 
 @pytest.fixture(scope="module")

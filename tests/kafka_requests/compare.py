@@ -126,7 +126,8 @@ def _is_cleaned(theirs: ActiveProducer | None, ours: ActiveProducer | None) -> b
 
 def _ids(said: Said, history: History, found: Comparison) -> Iterator[str]:
     """What `DescribeTransactions` and the newest record of an id say otherwise."""
-    newest = {name: rows[-1] for name, rows in history.state.in_order().items()}
+    ordered = sorted(history.state_rows, key=history.placing.order_of)
+    newest = {row.transactional_id: row for row in ordered if row.transactional_id is not None}
     for name, theirs in (said.transactions or {}).items():
         found.ids += 1
         ours = _transaction(newest[name]) if name in newest else None

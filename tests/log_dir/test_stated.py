@@ -288,7 +288,7 @@ def test_files_of_two_topics_of_one_name_are_no_log() -> None:
 
 def test_log_directories_of_two_clusters_do_not_fit_each_other() -> None:
     def misfits(*cluster_ids: str) -> list[str]:
-        fit = fit_of(MarkerSums(), misplaced=None, is_foreign=False, cluster_ids={*cluster_ids})
+        fit = fit_of(MarkerSums(), misplaced=None, cluster_ids={*cluster_ids})
         return list(fit.misfits)
 
     assert misfits("abc", "abc") == []

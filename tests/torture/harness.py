@@ -121,9 +121,8 @@ def _state_rows(item: Item) -> Iterator[Row]:
 
 def _seen_to_ms(history: History) -> dict[int, int]:
     seen: dict[int, int] = {}
-    for row in history.state.rows:
-        own = row.hashed_partition(history.state.count.used)
-        number = own if row.state_partition is None else row.state_partition
+    for row in history.state_rows:
+        number = history.placing.partition_of(row)
         if number is not None and row.last_update_ms is not None:
             seen[number] = max(row.last_update_ms, seen.get(number, 0))
     return seen

@@ -5,21 +5,14 @@ Pure Python over the markers of a log that was chosen; a marker of a transaction
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.logic import more, proven
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 COMMIT, ABORT = "COMMIT", "ABORT"
-ENDED_COLUMNS = (
-    *("topic", "partition", "producer_id", "outcome"),
-    *("end_offset", "end_timestamp_ms", "end_producer_epoch", "coordinator_epoch", "max_producer_epoch"),
-)
-"""The columns of an ended row of `transactions` that say its marker."""
 
 
 class EndMarker(NamedTuple):
@@ -44,35 +37,6 @@ class EndMarker(NamedTuple):
         Under version 1 a timeout and a fencing raise the epoch of an ABORT as well.
         """
         return self.kind == COMMIT and proven(more(self.producer_epoch, self.data_epoch))
-
-    @classmethod
-    def of_ended(cls, row: Mapping[str, Any]) -> EndMarker:
-        """The marker of an ended row of `transactions`."""
-        kind = row["outcome"] if row["outcome"] in {COMMIT, ABORT} else None
-        epochs = row["end_producer_epoch"], row["coordinator_epoch"]
-        return cls(row["end_offset"], kind, row["end_timestamp_ms"], *epochs, data_epoch=row["max_producer_epoch"])
-
-    @classmethod
-    def bare(cls, row: Mapping[str, Any]) -> EndMarker:
-        """A marker without data, from `bare_markers`."""
-        epochs = row["producer_epoch"], row["coordinator_epoch"]
-        return cls(row["offset"], row["marker"], row["timestamp_ms"], *epochs, has_data=False)
-
-
-def markers_of(
-    ended: Iterable[Mapping[str, Any]], health: Iterable[Mapping[str, Any]]
-) -> dict[tuple[TopicPartition, int], list[EndMarker]]:
-    """By partition and producer id, every end marker of some logs, as `on_spark.markers.end_markers` on Spark.
-
-    In: `ended`, ended rows of `transactions`; `health`, rows of `partition_health`.
-    """
-    found: defaultdict[tuple[TopicPartition, int], list[EndMarker]] = defaultdict(list)
-    for row in ended:
-        found[TopicPartition(row["topic"], row["partition"]), row["producer_id"]].append(EndMarker.of_ended(row))
-    for row in health:
-        for bare in row["bare_markers"] or ():
-            found[TopicPartition(row["topic"], row["partition"]), bare["producer_id"]].append(EndMarker.bare(bare))
-    return dict(found)
 
 
 class MarkerRun(NamedTuple):

@@ -89,7 +89,9 @@ class MarkerSums:
         unprinted_of_unknown: one of a producer that it does not know.
         unreached: a marker of an unknown producer that would contradict it if every partition reached past it.
         is_unsure: some COMMIT, or marker of unprinted kind, is not surely confirmed: its decision may be gone.
-        sure_ms: when the newest marker was written that is surely confirmed, see `Producer.is_sure`; None without one.
+        sure_ms: when the newest marker was written that is surely confirmed; None without one.
+        has_recent: transactions ended not long ago, so that their ids cannot have expired.
+        knows_recent: the state has, or had, the producer id of one of these.
     """
 
     confirmed_count: int = 0
@@ -101,6 +103,8 @@ class MarkerSums:
     unreached: Witness | None = None
     is_unsure: bool = False
     sure_ms: int | None = None
+    has_recent: bool = False
+    knows_recent: bool = False
 
     def plus(self, other: MarkerSums) -> MarkerSums:
         """The sum of both."""
@@ -114,6 +118,8 @@ class MarkerSums:
             _earlier(self.unreached, other.unreached),
             self.is_unsure or other.is_unsure,
             later_of(self.sure_ms, other.sure_ms),
+            self.has_recent or other.has_recent,
+            self.knows_recent or other.knows_recent,
         )
 
     @property
@@ -180,15 +186,15 @@ class Fit:
         return (*unconfirmed, *(f"{w}, has no decision in it" for w in witnesses if w is not None))
 
 
-def fit_of(sums: MarkerSums, *, misplaced: str | None, is_foreign: bool, cluster_ids: Collection[str]) -> Fit:
+def fit_of(sums: MarkerSums, *, misplaced: str | None, cluster_ids: Collection[str]) -> Fit:
     """Whether the state fits the logs.
 
     Args:
         sums: what the end markers of all logs say.
         misplaced: that ids lie in partitions that their hash does not give, in words; None where all lie well.
-        is_foreign: transactions ended in the logs, and the state knows none of their producers.
         cluster_ids: every `cluster.id` that a log directory states in its `meta.properties`.
     """
     several = f"the files are of several clusters: cluster.id {' and '.join(sorted(cluster_ids))}"
     in_any_case = (*([] if misplaced is None else [misplaced]), *([several] if len(cluster_ids) > 1 else []))
+    is_foreign = sums.has_recent and not sums.knows_recent
     return Fit((*in_any_case, *([FOREIGN] if is_foreign else [])), sums, in_any_case)

@@ -1,315 +1,307 @@
-"""What the end markers of one producer say of the state: that it has their decisions, or should have, or is older.
+"""What end markers say of the state: that it has their decisions, or should have, or is older.
 
-Pure Python over one producer at a time; `coordinator.fit` adds them up.
+Of all markers at once, column by column: a marker is held against the decisions of its own producer and partition, and
+against the bounds of what the state can have lost of that producer. `coordinator.fit` says what the sums mean.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from enum import Enum, auto
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from txn_analysis.coordinator.end_markers import ABORT, COMMIT, runs_of
+import numpy as np
+
+from txn_analysis.coordinator.end_markers import COMMIT
 from txn_analysis.coordinator.fit import Contradictions, MarkerSums, Witness
-from txn_analysis.coordinator.history import written_by_ms
+from txn_analysis.coordinator.intervals import EVER, NEVER, are_within
+from txn_analysis.coordinator.marker_columns import IS_ABORT, IS_COMMIT, IS_UNPRINTED, NO_TIME, columns_of
+from txn_analysis.coordinator.producer_bounds import Bounds, bounds_of, decided_of, homes_of
 from txn_analysis.coordinator.state_at_hand import DECIDED_WITHIN_MS
-from txn_analysis.kafka.transactions import COMPLETE_COMMIT, EXHAUSTED_EPOCH, PREPARE_COMMIT, PREPARED
-from txn_analysis.logic import UNBOUNDED_MS, more, proven
+from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from txn_analysis.coordinator.end_markers import EndMarker, MarkerRun
+    import pyarrow as pa
+
+    from txn_analysis.columns.arrays import Array
+    from txn_analysis.coordinator.history import History
+    from txn_analysis.coordinator.marker_columns import MarkerColumns
     from txn_analysis.coordinator.state_at_hand import StateAtHand
-    from txn_analysis.kafka.transactions import StateRecord, TopicPartition
 
 # Under transaction versions 0 and 1 a new instance of a producer, a timeout or a fencing raises the epoch: so far from
 # the last one, no producer id rotates away within the days for which its transactional id is known. Version 2 raises it
 # with every transaction, and uses an id up within minutes.
 FAR_FROM_ROTATION = 2**14
 
-
-class Said(Enum):
-    """What a marker says that nothing in the state confirms."""
-
-    NOTHING = auto()
-    AGAINST = auto()
-    AGAINST_IF_NOTHING_WAS_LOST = auto()
+# What a marker says that nothing in the state confirms.
+_NOTHING, _AGAINST, _AGAINST_IF_NOTHING_WAS_LOST = 0, 1, 2
 
 
-class Decided(NamedTuple):
-    """One decision: a Prepare record, or a Complete record whose Prepare is gone, whose value has the decision's time.
-
-    Attributes:
-        is_commit: its kind.
-        prepared_ms: the moment of the decision.
-        completed_ms: when its Complete record was written at the latest; UNBOUNDED_MS where that is not there.
-        next_ms: when the id's next record was written at the latest, whichever it is; None where there is none. Of a
-            Complete record it is its own.
-        state_partition: which partition of the state holds it.
-    """
-
-    is_commit: bool
-    prepared_ms: int
-    completed_ms: int
-    next_ms: int | None
-    state_partition: int | None
-
-    def serves(self, marker: EndMarker, until_ms: int | None, skew_ms: int) -> bool:
-        """A marker can be its own, if written up to a moment; of either kind where none is printed."""
-        is_kind = marker.kind is None or (marker.kind == COMMIT) == self.is_commit
-        if not is_kind or marker.at_ms is None or until_ms is None:
-            return False
-        return self.prepared_ms - skew_ms <= marker.at_ms <= until_ms + skew_ms
-
-    def is_close_to(self, marker: EndMarker, skew_ms: int) -> bool:
-        """A marker was written about when this was decided, or when the id's next record was written."""
-        moments = self.prepared_ms, self.next_ms
-        return any(
-            ms is not None and marker.at_ms is not None and abs(marker.at_ms - ms) <= DECIDED_WITHIN_MS + skew_ms
-            for ms in moments
-        )
-
-
-def sums_of_producer(
-    producer_id: int,
-    markers: Mapping[TopicPartition, Sequence[EndMarker]],
-    histories: Iterable[Sequence[StateRecord]],
-    state: StateAtHand,
-    asked: Collection[int],
-    *,
-    is_version_2: bool | None = None,
+def sums_of_markers(
+    markers: pa.Table, histories: Mapping[int, Sequence[History]], state: StateAtHand, asked: Collection[int]
 ) -> MarkerSums:
-    """What the end markers of one producer say of the state.
+    """What the end markers of some producers say of the state.
 
     Args:
-        producer_id: the producer.
-        markers: its end markers by partition.
-        histories: of the ids that have, or had, the producer id, the records in order.
-        state: what was given of the state.
-        asked: the producer ids of open transactions.
-        is_version_2: some marker of it shows transaction version 2; None where all of them are among `markers`.
+        markers: rows of `MARKERS`: all that these producers have, in all partitions.
+        histories: by producer id, the records of each id that has, or had, it; in order.
+        state: what was given of the state; nothing is said where that is nothing.
+        asked: the producer ids of open transactions; where there are none, only `has_recent` and `knows_recent` are
+            said.
     """
-    if is_version_2 is None:
-        is_version_2 = any(marker.is_of_version_2 for own in markers.values() for marker in own)
-    producer = Producer.of(producer_id, histories, state, is_version_2=is_version_2, is_asked=producer_id in asked)
-    sums = MarkerSums()
-    for where, own in markers.items():
-        for run in runs_of(own):
-            if run.kind != ABORT:
-                sums = sums.plus(producer.sums_of_run(run, where))
-    return sums
+    if not (markers.num_rows and state.chains):
+        return MarkerSums()
+    columns = columns_of(markers)
+    known_since_ms = NEVER if state.known_since_ms is None else state.known_since_ms
+    is_recent = (columns.at_ms == NO_TIME) | (columns.at_ms >= known_since_ms)
+    recent = columns.producers[np.unique(columns.producer[is_recent])].tolist()
+    of_recent = MarkerSums(has_recent=bool(recent), knows_recent=any(i in histories for i in recent))
+    return of_recent.plus(_Check(columns, histories, state, asked).sums()) if asked else of_recent
 
 
-def _completed(histories: Iterable[Sequence[StateRecord]], producer_id: int) -> list[Decided]:
-    """The Complete records under a producer id whose Prepare is gone; of what partitions they were is gone with it."""
-    found = []
-    for history in histories:
-        written_ms = written_by_ms(history)
-        for n, record in enumerate(history):
-            is_its_own = producer_id in (record.producer_id, record.previous_producer_id)
-            is_alone = record.is_completed and not (n and record.completes(history[n - 1]))
-            if is_its_own and is_alone and record.last_update_ms is not None:
-                is_commit, at_ms = record.state == COMPLETE_COMMIT, written_ms[n]
-                found.append(Decided(is_commit, record.last_update_ms, at_ms, at_ms, record.state_partition))
-    return found
+@dataclass(frozen=True)
+class _Check:
+    """Markers, and what they are held against; arrays have a value for each marker."""
 
-
-def _decided(histories: Iterable[Sequence[StateRecord]], producer_id: int) -> dict[tuple[str, int], list[Decided]]:
-    """By topic and partition, the decisions under a producer id in the histories of some ids that have, or had, it."""
-    found: defaultdict[tuple[str, int], list[Decided]] = defaultdict(list)
-    for history in histories:
-        written_ms = written_by_ms(history)
-        for n, record in enumerate(history):
-            if record.state not in PREPARED or producer_id not in (record.producer_id, record.previous_producer_id):
-                continue
-            next_ms = written_ms[n + 1] if n + 1 < len(history) else None
-            is_done = next_ms is not None and history[n + 1].completes(record)
-            completed_ms = written_ms[n + 1] if is_done else UNBOUNDED_MS
-            is_commit = record.state == PREPARE_COMMIT
-            decided = Decided(is_commit, record.moment_ms or 0, completed_ms, next_ms, record.state_partition)
-            for where in record.topic_partitions:
-                found[where].append(decided)
-    return found
-
-
-class Producer(NamedTuple):
-    """One producer whose markers are held against the state.
-
-    Attributes:
-        producer_id: the producer.
-        histories: of the ids that have, or had, it.
-        decided: what these hold, by topic and partition.
-        completed: decisions that these hold of unknown partitions, since compaction left their Complete record alone.
-        state: what was given of the state.
-        is_version_2: one of its markers shows transaction version 2.
-        is_asked: an open transaction is its own.
-    """
-
-    producer_id: int
-    histories: Sequence[Sequence[StateRecord]]
-    decided: Mapping[tuple[str, int], Sequence[Decided]]
-    completed: Sequence[Decided]
+    markers: MarkerColumns
+    histories: Mapping[int, Sequence[History]]
     state: StateAtHand
-    is_version_2: bool
-    is_asked: bool = False
+    asked: Collection[int]
 
-    @classmethod
-    def of(
-        cls,
-        producer_id: int,
-        histories: Iterable[Sequence[StateRecord]],
-        state: StateAtHand,
-        *,
-        is_version_2: bool,
-        is_asked: bool = False,
-    ) -> Producer:
-        """With the decisions that the histories hold."""
-        known = [history for history in histories if history]
-        decided, completed = _decided(known, producer_id), _completed(known, producer_id)
-        return cls(producer_id, known, decided, completed, state, is_version_2, is_asked)
+    def sums(self) -> MarkerSums:
+        """Of COMMIT markers and those of unprinted kind; repetitions say nothing where one of them is confirmed."""
+        own = self.markers
+        counts = (own.kind != IS_ABORT) & (own.at_ms != NO_TIME)
+        is_sure, confirms = self._is_sure & counts, self._confirms & counts
+        is_later = counts & (own.at_ms > self._bound("end_ms")) & ~self._is_served
+        is_settled = self._in_run(confirms | ((own.kind == IS_UNPRINTED) & self._is_served))
+        of_all = MarkerSums(
+            confirmed_count=int(confirms.sum()),
+            later=self._first(is_later),
+            is_unsure=bool((counts & ~self._in_run(is_sure)).any()),
+            sure_ms=int(own.at_ms[is_sure].max()) if is_sure.any() else None,
+        )
+        return of_all.plus(self._of_unconfirmed(counts & ~is_settled))
 
-    def sums_of_run(self, run: MarkerRun, where: TopicPartition) -> MarkerSums:
-        """Of a COMMIT marker, or one of unprinted kind; its repetitions say nothing where one of them is confirmed."""
-        written = [(marker, marker.at_ms) for marker in run.markers if marker.at_ms is not None]
-        confirmed_count = sum(self.confirms(marker, where) for marker, _ in written)
-        sure_ms = max([at_ms for marker, at_ms in written if self.is_sure(marker, where)], default=None)
-        later = next((self.witness(m, where) for m, _ in written if self.is_later(m, where)), None)
-        is_unsure = bool(written) and sure_ms is None
-        sums = MarkerSums(confirmed_count, later=later, is_unsure=is_unsure, sure_ms=sure_ms)
-        is_served = run.kind is None and any(self.is_served(marker, where) for marker, _ in written)
-        for marker, _ in written if not (confirmed_count or is_served) else ():
-            sums = sums.plus(self.sums_of(marker, where))
-        return sums
+    def _of_unconfirmed(self, is_left: Array) -> MarkerSums:
+        """What markers say that nothing confirms; where the kind is not printed, one contradicts nothing by itself."""
+        if not is_left.any():
+            return MarkerSums()
+        own, is_known = self.markers, self._bound("is_known").astype(bool)
+        said, said_if_reached = self._said(is_left)
+        is_commit, is_unprinted = own.kind == IS_COMMIT, own.kind == IS_UNPRINTED
+        is_doubt = is_unprinted & self._is_doubt(said)
+        return MarkerSums(
+            against=self._contradictions(is_commit & (said == _AGAINST)),
+            more_if_nothing_was_lost=self._contradictions(is_commit & (said == _AGAINST_IF_NOTHING_WAS_LOST)),
+            unprinted=self._first(is_doubt & is_known),
+            unprinted_of_unknown=self._first(is_doubt & ~is_known),
+            unreached=self._first(~is_known & self._is_doubt(said_if_reached)),
+        )
 
-    def sums_of(self, marker: EndMarker, where: TopicPartition) -> MarkerSums:
-        """What a marker says that nothing confirms; where its kind is not printed, it contradicts nothing by itself."""
-        witness, said = self.witness(marker, where), self.said(marker)
-        is_unreached = not self.histories and self._is_doubt(self.said(marker, if_reached=True))
-        unreached = witness if is_unreached else None
-        if marker.kind != COMMIT:
-            doubt = witness if self._is_doubt(said) and not self.is_served(marker, where) else None
-            if self.histories:
-                return MarkerSums(unprinted=doubt, unreached=unreached)
-            return MarkerSums(unprinted_of_unknown=doubt, unreached=unreached)
-        of_asked = {self.producer_id: witness} if self.is_asked else {}
-        contradiction = Contradictions(1, of_asked, witness, bool(self.histories))
-        match said:
-            case Said.AGAINST:
-                return MarkerSums(against=contradiction, unreached=unreached)
-            case Said.AGAINST_IF_NOTHING_WAS_LOST:
-                return MarkerSums(more_if_nothing_was_lost=contradiction, unreached=unreached)
-            case Said.NOTHING:
-                return MarkerSums(unreached=unreached)
+    def _is_doubt(self, said: Array) -> Array:
+        of_lost = (said == _AGAINST_IF_NOTHING_WAS_LOST) & self.state.is_nothing_lost
+        is_doubt: Array = (said == _AGAINST) | of_lost
+        return is_doubt
 
-    def _is_doubt(self, said: Said) -> bool:
-        return said is Said.AGAINST or (said is Said.AGAINST_IF_NOTHING_WAS_LOST and self.state.is_nothing_lost)
+    def _said(self, is_left: Array) -> tuple[Array, Array]:
+        """What markers say, and what those of unknown producers said if every partition reached past them."""
+        said, said_if_reached = (np.zeros(len(is_left), np.int8) for _ in range(2))
+        of_known = np.flatnonzero(is_left & self._bound("has_home").astype(bool))
+        of_unknown = np.flatnonzero(is_left & ~self._bound("has_home").astype(bool))
+        is_reached = self.markers.at_ms <= self._bound("reached_ms")
+        said[of_known] = self._said_of_known(of_known)
+        said_if_reached[of_unknown] = self._said_of_unknown(of_unknown)
+        said[of_unknown] = said_if_reached[of_unknown]
+        return np.where(is_reached, said, _NOTHING), said_if_reached
 
-    def confirms(self, marker: EndMarker, where: TopicPartition) -> bool:
-        """A COMMIT marker can be that of one of its commits."""
-        return marker.kind == COMMIT and self._is_served(marker, where, lambda decided: decided.completed_ms)
+    def _said_of_known(self, own: Array) -> Array:
+        """The state would have their decisions: it cannot have lost what led to them."""
+        at_ms = self.markers.at_ms[own]
+        is_ahead = self.markers.coordinator_epoch[own] > self._bound("ahead_of")[own]
+        is_ahead &= at_ms >= self._bound("ahead_since_ms")[own]
+        is_kept = at_ms > self._bound("kept_ms")[own]
+        return _said_if(is_ahead | (is_kept & ~self._may_be_cut(own, at_ms)), is_kept)
 
-    def is_sure(self, marker: EndMarker, where: TopicPartition) -> bool:
+    def _said_of_unknown(self, own: Array) -> Array:
+        """The whole state was given, and their producer cannot be gone from it.
+
+        Compaction leaves the last record of each id, which names its producer id until the id rotates or expires.
+        """
+        state, at_ms, epoch = self.state, self.markers.at_ms[own], self.markers.producer_epoch[own]
+        if not state.is_whole:
+            return np.zeros(len(own), np.int8)
+        has_expired = at_ms < (NEVER if state.known_since_ms is None else state.known_since_ms)
+        is_compacted, may_be_cut = at_ms <= self._any_gap_ms, self._may_be_cut_anywhere(at_ms)
+        is_surely = _said_if(~is_compacted & ~may_be_cut, ~is_compacted)
+        is_ahead = self.markers.coordinator_epoch[own] > self._unknown.ahead_of
+        is_rotating = self.markers.is_of_version_2[self.markers.producer[own]] | (epoch < 0)
+        is_rotating |= epoch >= FAR_FROM_ROTATION
+        if_compacted = np.where(is_rotating, _NOTHING, _said_if(~may_be_cut, np.ones(len(own), bool)))
+        if_compacted = np.where(is_ahead, _AGAINST, if_compacted)
+        said = np.where(~is_compacted | has_expired, is_surely, if_compacted)
+        if not state.exports:
+            return said
+        is_silent = has_expired | (epoch >= EXHAUSTED_EPOCH) | (not state.is_export_complete)
+        return np.where(is_silent, _NOTHING, said)
+
+    @cached_property
+    def _any_gap_ms(self) -> int:
+        """Up to when what led to a marker may be gone from some partition."""
+        gaps = [state_gap for n in self.state.chains if (state_gap := self.state.gap_end_ms(n)) is not None]
+        return min(max(gaps, default=NEVER) + DECIDED_WITHIN_MS, EVER)
+
+    def _may_be_cut(self, own: Array, at_ms: Array) -> Array:
+        """What led to them may have been the tail of an old leader, in a partition that holds an id of theirs."""
+        found = np.zeros(len(own), bool)
+        for homes in self._homes.T:
+            found |= self._within_tails(homes[self.markers.producer[own]], at_ms)
+        return found
+
+    def _may_be_cut_anywhere(self, at_ms: Array) -> Array:
+        anywhere = np.zeros(len(at_ms), np.int64)
+        _, starts, stops = self._tails
+        return are_within(anywhere, at_ms, np.zeros(len(starts), np.int64), starts, stops)
+
+    def _within_tails(self, home: Array, at_ms: Array) -> Array:
+        return are_within(home + 1, at_ms, self._tails[0] + 1, *self._tails[1:])
+
+    @cached_property
+    def _tails(self) -> tuple[Array, Array, Array]:
+        """By partition of the state, when what leads to a marker was lost with a leader's end, if it was then."""
+        skew_ms, found = self.state.max_clock_skew_ms, []
+        for number, chain in self.state.chains.items():
+            for tail in chain.lost_tails:
+                start_ms = NEVER if tail.after_ms is None else tail.after_ms - skew_ms
+                found.append(
+                    (number, start_ms, EVER if tail.by_ms is None else tail.by_ms + skew_ms + DECIDED_WITHIN_MS)
+                )
+        numbers, starts, stops = np.array(found, np.int64).reshape(-1, 3).T
+        return numbers, starts, stops
+
+    @cached_property
+    def _homes(self) -> Array:
+        """Of each producer the partitions in which a leader's end can have been lost; -1 stands for none."""
+        own = [self.histories.get(i, ()) for i in self.markers.producers.tolist()]
+        homes = [sorted({n for n in homes_of(each) if n not in self.state.exports}) for each in own]
+        width = max(map(len, homes), default=0)
+        return np.array([[*each, *[-1] * (width - len(each))] for each in homes], np.int64).reshape(len(homes), width)
+
+    # Decisions.
+
+    @cached_property
+    def _decided(self) -> tuple[Array, ...]:
+        """Of each decision and partition: key, kind, and moments as in `Decided`."""
+        place_of = {where: number for number, where in enumerate(self.markers.places)}
+        found = []
+        for producer, producer_id in enumerate(self.markers.producers.tolist()):
+            for decided in decided_of(producer_id, self.histories.get(producer_id, ()), self.state):
+                # Decisions without places serve everywhere: they have keys behind those of all places.
+                if decided.places is None:
+                    found.append((-1 - producer, *decided[1:]))
+                    continue
+                own = [place_of[where] for where in decided.places if where in place_of]
+                found += [(producer * len(place_of) + place, *decided[1:]) for place in own]
+        return tuple(np.array(found, np.int64).reshape(-1, 6).T)
+
+    def _are_served(self, start_ms: Array, stop_ms: Array, of: Array, *, anywhere: bool = False) -> Array:
+        """Whether a decision of its kind serves a marker; an unprinted marker may be of either kind."""
+        key, is_commit = self._decided[0][of], self._decided[1][of].astype(bool)
+        own = self.markers
+        where = own.producer * len(own.places) + own.place
+        keys = [where] if not anywhere else [where, len(own.producers) * len(own.places) + own.producer]
+        key = np.where(key < 0, len(own.producers) * len(own.places) - 1 - key, key)
+        # A COMMIT asks the commits, under odd keys; an unprinted marker asks all decisions, under even ones.
+        of_key = np.concatenate([2 * key, 2 * key[is_commit] + 1])
+        starts, stops = (np.concatenate([ms, ms[is_commit]]) for ms in (start_ms, stop_ms))
+        is_commit_marker = (own.kind == IS_COMMIT).astype(np.int64)
+        found = [are_within(2 * each + is_commit_marker, own.at_ms, of_key, starts, stops) for each in keys]
+        is_served: Array = np.logical_or.reduce(found)
+        return is_served
+
+    @cached_property
+    def _confirms(self) -> Array:
+        """A COMMIT marker can be that of a commit."""
+        key, _, prepared_ms, completed_ms, *_ = self._decided
+        of, skew_ms = np.flatnonzero(key >= 0), self.state.max_clock_skew_ms
+        is_served = self._are_served(prepared_ms[of] - skew_ms, completed_ms[of] + skew_ms, of)
+        confirms: Array = is_served & (self.markers.kind == IS_COMMIT)
+        return confirms
+
+    @cached_property
+    def _is_served(self) -> Array:
+        """A marker can be that of a decision; of one that is its id's last, up to the end of the state."""
+        key, _, prepared_ms, _, _, until_ms = self._decided
+        of, skew_ms = np.flatnonzero(key >= 0), self.state.max_clock_skew_ms
+        return self._are_served(prepared_ms[of] - skew_ms, until_ms[of] + skew_ms, of)
+
+    @cached_property
+    def _is_sure(self) -> Array:
         """A marker can be that of a decision behind which its id has a record: between the two, and close to one.
 
         A decision that is the newest record of another cluster's id, or hangs there for hours, serves any marker.
         """
-        skew_ms, decided = self.state.max_clock_skew_ms, (*self.decided.get(where, ()), *self.completed)
-        return any(d.serves(marker, d.next_ms, skew_ms) and d.is_close_to(marker, skew_ms) for d in decided)
+        _, _, prepared_ms, _, next_ms, _ = self._decided
+        of, skew_ms = np.flatnonzero(next_ms != NEVER), self.state.max_clock_skew_ms
+        start_ms, stop_ms, within_ms = prepared_ms[of] - skew_ms, next_ms[of] + skew_ms, DECIDED_WITHIN_MS + skew_ms
+        after = np.minimum(stop_ms, prepared_ms[of] + within_ms)
+        before = np.maximum(start_ms, next_ms[of] - within_ms)
+        is_close_to_decision = self._are_served(start_ms, after, of, anywhere=True)
+        return is_close_to_decision | self._are_served(before, stop_ms, of, anywhere=True)
 
-    def is_later(self, marker: EndMarker, where: TopicPartition) -> bool:
-        """A marker was written after all that the state holds of it, which has no decision for it: so it was not last.
+    # What was found.
 
-        A decision whose id has no record behind it serves markers up to the end of its partition of the state.
-        """
-        homes = self._homes()
-        if marker.at_ms is None or not homes or self.state.is_before_end(homes, marker.at_ms):
-            return False
-        return not self.is_served(marker, where)
+    @cached_property
+    def _unknown(self) -> Bounds:
+        return bounds_of((), self.state)
 
-    def is_served(self, marker: EndMarker, where: TopicPartition) -> bool:
-        """A marker can be that of a decision; of one that is its id's last, up to the end of the state."""
-        return self._is_served(marker, where, self._until_ms)
+    @cached_property
+    def _bounds(self) -> Mapping[str, Array]:
+        """Of each producer its bounds, by their names."""
+        own = [self.histories.get(producer_id, ()) for producer_id in self.markers.producers.tolist()]
+        found = np.array([bounds_of(each, self.state) if each else self._unknown for each in own], np.int64)
+        return dict(zip(Bounds._fields, found.T, strict=True))
 
-    def _until_ms(self, decided: Decided) -> int | None:
-        home = decided.state_partition
-        if decided.next_ms is not None or home is None or home not in self.state.chains:
-            return decided.next_ms
-        return self.state.chains[home].last_until_as_of_ms
+    def _bound(self, name: str) -> Array:
+        return self._bounds[name][self.markers.producer]
 
-    def _is_served(self, marker: EndMarker, where: TopicPartition, until_ms: Callable[[Decided], int | None]) -> bool:
-        skew_ms = self.state.max_clock_skew_ms
-        return any(d.serves(marker, until_ms(d), skew_ms) for d in self.decided.get(where, ()))
+    def _in_run(self, holds: Array) -> Array:
+        """Of each marker, whether something holds of it or of one of its repetitions."""
+        run = self.markers.run
+        return np.bincount(run, holds, run[-1] + 1 if len(run) else 0).astype(bool)[run]
 
-    def _homes(self) -> list[int]:
-        """The partitions that were given and can hold its id; of an unknown producer all of them."""
-        return [n for n in _partitions(self.histories) or self.state.chains if n in self.state.chains]
+    def _contradictions(self, are_these: Array) -> Contradictions:
+        own = self.markers
+        found = np.flatnonzero(are_these)
+        asked = own.producers[np.unique(own.producer[found])].tolist()
+        of_asked = {i: self._of_producer(are_these, i) for i in asked if i in self.asked}
+        is_of_known = bool(self._bound("is_known")[found].any())
+        return Contradictions(len(found), of_asked, self._first(are_these), is_of_known)
 
-    def said(self, marker: EndMarker, *, if_reached: bool = False) -> Said:
-        """What a COMMIT marker says that nothing confirms, also if every partition of the state reached past it.
+    def _of_producer(self, are_these: Array, producer_id: int) -> Witness:
+        number = int(np.searchsorted(self.markers.producers, producer_id))
+        witness = self._first(are_these & (self.markers.producer == number))
+        assert witness is not None
+        return witness
 
-        The state would have its decision: it reaches past it, and cannot have lost what led to it. Where nothing since
-        was compacted, an id that has expired is there with its tombstone.
-        """
-        state, homes, at_ms = self.state, _partitions(self.histories), marker.at_ms
-        if at_ms is None:
-            return Said.NOTHING
-        if not if_reached and not all(state.reaches(n, at_ms) for n in homes or state.chains):
-            return Said.NOTHING
-        if not homes:
-            return self._would_be_known(marker, at_ms)
-        is_ahead = all(proven(more(marker.coordinator_epoch, state.chains[n].leader_epoch)) for n in homes)
-        is_there = not any(history[-1].is_tombstone for history in self.histories)
-        if is_ahead and (is_there or not state.may_have_expired(at_ms)):
-            return Said.AGAINST
-        return _said_if(
-            all(_is_kept(h, at_ms, state, if_nothing_was_lost=False) for h in self.histories),
-            all(_is_kept(h, at_ms, state, if_nothing_was_lost=True) for h in self.histories),
-        )
+    def _first(self, are_these: Array) -> Witness | None:
+        """The earliest of some markers, as it is named where it speaks against something."""
+        found = np.flatnonzero(are_these)
+        if not len(found):
+            return None
+        at_ms = self.markers.at_ms[found]
+        return min(map(self._witness, found[at_ms == at_ms.min()].tolist()))
 
-    def _would_be_known(self, marker: EndMarker, at_ms: int) -> Said:
-        """The whole state was given, and its producer cannot be gone from it.
-
-        Compaction leaves the last record of each id, which names its producer id until the id rotates or expires.
-        """
-        state = self.state
-        may_have_expired = state.may_have_expired(at_ms)
-        is_rotating = (marker.producer_epoch or 0) >= EXHAUSTED_EPOCH
-        if not state.is_whole:
-            return Said.NOTHING
-        if state.exports and (is_rotating or may_have_expired or not state.is_export_complete):
-            return Said.NOTHING
-        is_whole = all(state.is_whole_around(n, at_ms) for n in state.chains)
-        is_compacted = not all(state.is_whole_around(n, at_ms, if_nothing_was_lost=True) for n in state.chains)
-        if is_whole or not is_compacted or may_have_expired:
-            return _said_if(is_whole, not is_compacted)
-        if state.is_ahead_of_all(marker.coordinator_epoch):
-            return Said.AGAINST
-        is_far = marker.producer_epoch is not None and marker.producer_epoch < FAR_FROM_ROTATION
-        if self.is_version_2 or not is_far:
-            return Said.NOTHING
-        return _said_if(not any(state.may_be_cut(n, at_ms) for n in state.chains), True)
-
-    def witness(self, marker: EndMarker, where: TopicPartition) -> Witness:
-        """The marker, as it is named where it speaks against something."""
-        return Witness(marker.at_ms or 0, *where, marker.offset, self.producer_id, marker.kind or "")
+    def _witness(self, number: int) -> Witness:
+        own = self.markers
+        kind = COMMIT if own.kind[number] == IS_COMMIT else ""
+        producer_id = int(own.producers[own.producer[number]])
+        topic, partition = own.places[own.place[number]]
+        return Witness(int(own.at_ms[number]), topic, partition, int(own.offset[number]), producer_id, kind)
 
 
-def _said_if(is_against: bool, is_against_if_nothing_was_lost: bool) -> Said:
-    if is_against:
-        return Said.AGAINST
-    return Said.AGAINST_IF_NOTHING_WAS_LOST if is_against_if_nothing_was_lost else Said.NOTHING
-
-
-def _partitions(histories: Iterable[Sequence[StateRecord]]) -> list[int]:
-    return [h[-1].state_partition for h in histories if h[-1].state_partition is not None]
-
-
-def _is_kept(history: Sequence[StateRecord], marker_ms: int, state: StateAtHand, *, if_nothing_was_lost: bool) -> bool:
-    """What led to a marker of an id is all there."""
-    home = history[-1].state_partition
-    if home is not None and home in state.exports:
-        began_ms = None if history[0].is_of_a_new_id else written_by_ms(history)[0]
-        is_since = began_ms is None or began_ms < marker_ms - DECIDED_WITHIN_MS
-        return state.is_export_complete and is_since and state.chains[home].gap_end_ms is None
-    return home is not None and state.is_whole_around(home, marker_ms, if_nothing_was_lost=if_nothing_was_lost)
+def _said_if(is_against: Array, is_against_if_nothing_was_lost: Array) -> Array:
+    if_not = np.where(is_against_if_nothing_was_lost, _AGAINST_IF_NOTHING_WAS_LOST, _NOTHING)
+    return np.where(is_against, _AGAINST, if_not).astype(np.int8)

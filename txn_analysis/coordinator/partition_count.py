@@ -140,9 +140,13 @@ def sums_of_columns(hashes: Array, partitions: Array) -> IdSums:
     """What records say, from whole columns without NULL; see `sums_of_ids`."""
     if not len(hashes):
         return IdSums()
+    return IdSums(len(hashes), int(np.gcd.reduce(positive_hashes(hashes) - partitions)), int(partitions.max()))
+
+
+def positive_hashes(hashes: Array) -> Array:
+    """As `positive_hash`, of a whole column."""
     wide = hashes.astype(np.int64)
-    positive = np.where(wide == -(2**31), 0, np.abs(wide))
-    return IdSums(len(hashes), int(np.gcd.reduce(positive - partitions)), int(partitions.max()))
+    return np.where(wide == -(2**31), 0, np.abs(wide))
 
 
 def sums_of_files(partitions: Iterable[int]) -> IdSums:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from txn_analysis.logic import is_before, latest, minus, more, plus, proven
+from txn_analysis.logic import is_before, latest, minus, plus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,32 +40,10 @@ class StateAtHand:
     max_clock_skew_ms: int
     known_since_ms: int | None
 
-    def reaches(self, partition: int | None, at_ms: int) -> bool:
-        """A partition of the state speaks of a time after a moment."""
-        chain = self.chains.get(-1 if partition is None else partition)
-        last_ms = None if chain is None else chain.last_moment_ms
-        return last_ms is not None and last_ms >= at_ms + self.max_clock_skew_ms
-
-    def is_whole_around(self, partition: int, marker_ms: int, *, if_nothing_was_lost: bool = False) -> bool:
-        """Nothing that led to a marker can be gone from a partition, by compaction or with an old leader's tail."""
+    def gap_end_ms(self, partition: int) -> int | None:
+        """The moment behind the newest hole of a partition, or behind what an export can lack; None without one."""
         chain = self.chains[partition]
-        export_gap_ms = chain.export_gap_ms if partition in self.exports else None
-        gap_end_ms = latest(chain.gap_end_ms, export_gap_ms)
-        has_gap = gap_end_ms is not None and gap_end_ms >= marker_ms - DECIDED_WITHIN_MS
-        return not has_gap and (if_nothing_was_lost or not self.may_be_cut(partition, marker_ms))
-
-    def may_be_cut(self, partition: int, marker_ms: int) -> bool:
-        """What led to a marker may have been the tail of an old leader.
-
-        A new leader takes only what was recorded after the last record that is left of the one before.
-        """
-        since_ms, tails = marker_ms - DECIDED_WITHIN_MS, self.chains[partition].lost_tails
-        return any(tail.may_touch(since_ms, marker_ms, self.max_clock_skew_ms) for tail in tails)
-
-    def is_ahead_of_all(self, coordinator_epoch: int | None) -> bool:
-        """A coordinator epoch is above every leader epoch of the whole state: the state is another cluster's."""
-        epochs = [chain.leader_epoch for chain in self.chains.values()]
-        return self.is_whole and all(proven(more(coordinator_epoch, epoch)) for epoch in epochs)
+        return latest(chain.gap_end_ms, chain.export_gap_ms if partition in self.exports else None)
 
     def is_before_end(self, partitions: Iterable[int], at_ms: int) -> bool:
         """A moment is not later than everything that some partitions hold; one without any moment counts as behind.

@@ -1,123 +1,119 @@
-"""The coordinator's records in memory: those of one history, or those of a run that are few enough to be held."""
+"""The records of the coordinator in the partitions that hold them, and those of each id in their order."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.coordinator.chain import StateRows
-from txn_analysis.coordinator.partition_count import StateCount, state_count, sums_of_files, sums_of_ids
-from txn_analysis.coordinator.sections import SectionRecord
-from txn_analysis.coordinator.state_row import StateFiles, StateRow
+from txn_analysis.coordinator.history import in_order
+from txn_analysis.coordinator.partition_count import StateCount, state_count, sums_of_files
+from txn_analysis.coordinator.sections import SectionRecord, StateSums, sums_of
+from txn_analysis.kafka.state_partition import state_partition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Iterable, Iterator
 
+    from txn_analysis.coordinator.chain import StateChain
+    from txn_analysis.coordinator.history import History
+    from txn_analysis.coordinator.partition_count import IdSums
+    from txn_analysis.coordinator.state_row import StateFiles, StateRow
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.settings import Settings
 
 
-@dataclass(frozen=True)
-class StateRecords:
-    """What was read of `__transaction_state`, and the settings that are true of it.
+class Placing(NamedTuple):
+    """Where the records of a run belong.
 
     Attributes:
-        settings: as for the audit.
-        files: the files that hold it.
-        rows: its records, of all captures, in any order.
+        state_count: how many partitions the state has, and why.
+        dumped_rank: of the newest capture that has a dump or a folder of the state; 0 where none has.
+        as_of_ms: the moment of the copy, where the operator states it.
     """
 
-    settings: Settings
-    files: StateFiles
-    rows: Sequence[StateRow]
+    state_count: StateCount
+    dumped_rank: int
+    as_of_ms: int | None
 
     @classmethod
-    def of(
-        cls, settings: Settings, section_rows: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
-    ) -> StateRecords:
-        """From rows of tables.
+    def of(cls, settings: Settings, files: StateFiles, ids: IdSums) -> Placing:
+        """By what the ids of all records, and the names of the files, say of the count."""
+        counted = state_count(settings.transaction_state_partitions, ids.plus(sums_of_files(files.partitions)))
+        return cls(counted, files.dumped_rank, settings.as_of_ms)
 
-        Args:
-            settings: as for the audit.
-            section_rows: rows of `Evidence.section_rows`, with the offsets that their batches reach over.
-            rows: of `transaction_states`, each with `capture_rank` and, for console exports, `input_moment_ms`.
+    def partition_of(self, row: StateRow) -> int | None:
+        """The partition of the state that holds a record: its own, or for an export the one that its id hashes to."""
+        return self._hashed(row) if row.state_partition is None else row.state_partition
+
+    def order_of(self, row: StateRow) -> tuple[Any, ...]:
+        """The place of a record among those of its id.
+
+        Dumped ones by offset, whichever capture they are from: the offset alone says which record it is. Console
+        exports, which have no offsets, by capture, then by the newest moment of each export, then by arrival. Within
+        one capture a dump counts after an export.
         """
-        return cls(settings, StateFiles.of(section_rows), [StateRow.of(row) for row in rows])
+        if row.state_partition is None:
+            return (-row.capture_rank, False, row.input_moment_ms or 0, row.input_id, row.ordinal)
+        return (-self.dumped_rank, True, row.offset, "", 0)
 
-    @cached_property
-    def count(self) -> StateCount:
-        """How many partitions the state has, and why."""
-        ids = sums_of_ids((row.transactional_id_hash, row.state_partition) for row in self.rows)
-        return state_count(self.settings.transaction_state_partitions, ids.plus(sums_of_files(self.files.partitions)))
+    def record_of(self, row: StateRow) -> StateRecord:
+        """A row as a record in its place."""
+        return row.placed(self.partition_of(row), self.order_of(row))
 
-    def histories(self, producer_ids: AbstractSet[int]) -> dict[str, list[StateRecord]]:
-        """The coordinator's records of the ids that have, or had in any record, one of these producer ids."""
-        if not producer_ids:
-            return {}
-        asked = {row.transactional_id for row in self.rows if not row.producer_ids.isdisjoint(producer_ids)}
-        return self.of_ids(asked)
+    def section_record_of(self, row: StateRow) -> SectionRecord:
+        """A row as coverage asks for it."""
+        hashed = self._hashed(row)
+        return SectionRecord(
+            row.input_id,
+            row.section_index,
+            row.is_console,
+            hashed if row.is_console else row.state_partition,
+            hashed,
+            row.offset,
+            row.recorded_ms,
+            row.is_undecodable,
+            row.transactional_id,
+            row.may_list_more,
+        )
 
-    def of_ids(self, transactional_ids: AbstractSet[str | None]) -> dict[str, list[StateRecord]]:
-        """By transactional id its records, in whatever order they were read."""
-        found: defaultdict[str, list[StateRecord]] = defaultdict(list)
-        for row in self.rows:
-            name = row.transactional_id
-            if name is not None and name in transactional_ids:
-                found[name].append(row.placed(*self._place(row)))
-        return found
+    def _hashed(self, row: StateRow) -> int | None:
+        hashed = row.transactional_id_hash
+        return None if hashed is None else state_partition(hashed, self.state_count.used)
 
-    def in_order(self) -> dict[str, list[StateRow]]:
-        """By transactional id its records in order; copies and captures hold the same record, which is here once.
 
-        Those are among them that could not be decoded, where no copy could be.
-        """
-        found: defaultdict[str, dict[tuple[Any, ...], StateRow]] = defaultdict(dict)
-        for row in self.rows:
-            if row.transactional_id is not None:
-                own, order = found[row.transactional_id], self._place(row)[1]
-                if not row.is_undecodable or order not in own:
-                    own[order] = row
-        return {name: [own[order] for order in sorted(own)] for name, own in found.items()}
+def section_sums_of(rows: Iterable[StateRow], placing: Placing) -> StateSums:
+    """What the files of the judged capture hold, summed up; parts of the records add up."""
+    return sums_of(placing.section_record_of(row) for row in rows if not row.capture_rank)
 
-    def state_rows(self) -> dict[int, StateRows]:
-        """All records of each partition of the state."""
-        found: defaultdict[int, StateRows] = defaultdict(partial(StateRows, self.settings.as_of_ms))
-        for row in self.rows:
-            number, order = self._place(row)
-            if number is not None:
-                found[number].add(row, order)
-        return dict(found)
 
-    def section_records(self) -> Iterator[SectionRecord]:
-        """The judged capture's records as coverage asks for them."""
-        count = self.count.used
-        for row in self.rows:
-            if row.capture_rank:
-                continue
-            hashed = row.hashed_partition(count)
-            yield SectionRecord(
-                row.input_id,
-                row.section_index,
-                row.is_console,
-                hashed if row.is_console else row.state_partition,
-                hashed,
-                row.offset,
-                row.recorded_ms,
-                row.is_undecodable,
-                row.transactional_id,
-                row.may_list_more,
-            )
+def chains_of(rows: Iterable[StateRow], placing: Placing) -> dict[int, StateChain]:
+    """By partition of the state what its records say of themselves; all records of each partition are needed."""
+    found: dict[int, StateRows] = {}
+    for row in rows:
+        number = placing.partition_of(row)
+        if number is not None:
+            found.setdefault(number, StateRows(placing.as_of_ms)).add(row, placing.order_of(row))
+    return {number: own.chain() for number, own in found.items()}
 
-    @cached_property
-    def _dumped_rank(self) -> int:
-        return self.files.dumped_rank
 
-    def _place(self, row: StateRow) -> tuple[int | None, tuple[Any, ...]]:
-        """As `EvidenceFrames.states`: the partition that holds a record, and its place in the history of its id."""
-        if row.state_partition is not None:
-            return row.state_partition, (-self._dumped_rank, True, row.offset, "", 0)
-        order = (-row.capture_rank, False, row.input_moment_ms or 0, row.input_id, row.ordinal)
-        return row.hashed_partition(self.count.used), order
+def histories_of(rows: Iterable[StateRow], placing: Placing) -> Iterator[History]:
+    """The records of each id, in order; all records of each id are needed. None is empty."""
+    found: defaultdict[str, list[StateRecord]] = defaultdict(list)
+    for row in rows:
+        if row.transactional_id is not None:
+            found[row.transactional_id].append(placing.record_of(row))
+    return filter(None, map(in_order, found.values()))
+
+
+def producers_of(history: History) -> set[int]:
+    """The producer ids that an id has, or had."""
+    return {i for record in history for i in record.producer_ids if i is not None}
+
+
+def by_producer(histories: Iterable[History]) -> dict[int, list[History]]:
+    """By producer id the histories of the ids that have, or had, it."""
+    found: defaultdict[int, list[History]] = defaultdict(list)
+    for history in histories:
+        for producer_id in producers_of(history):
+            found[producer_id].append(history)
+    return dict(found)

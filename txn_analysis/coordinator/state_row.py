@@ -8,12 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from txn_analysis.columns.records import records_of
 from txn_analysis.kafka.sections import CLUSTER_ID, STATE
-from txn_analysis.kafka.state_partition import state_partition
-from txn_analysis.kafka.transactions import StateRecord
+from txn_analysis.kafka.transactions import StateRecord, TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    import pyarrow as pa
 
 
 class StateRow(NamedTuple):
@@ -44,7 +46,7 @@ class StateRow(NamedTuple):
     next_producer_id: int | None
     producer_epoch: int | None
     timeout_ms: int | None
-    topic_partitions: tuple[tuple[str, int], ...]
+    topic_partitions: tuple[TopicPartition, ...]
     last_update_ms: int | None
     start_ms: int | None
     client_transaction_version: int | None
@@ -55,8 +57,14 @@ class StateRow(NamedTuple):
     def of(cls, row: Mapping[str, Any]) -> StateRow:
         """A row of the table, with all of its columns or some."""
         values = [*map(row.get, cls._fields)]
-        values[_LISTED] = tuple([(p["topic"], p["partition"]) for p in values[_LISTED] or ()])
+        values[_LISTED] = tuple([TopicPartition(p["topic"], p["partition"]) for p in values[_LISTED] or ()])
         return cls._make(values)
+
+    @classmethod
+    def listed(cls, rows: pa.Table) -> list[StateRow]:
+        """All rows of a table with its columns."""
+        found = records_of(cls, rows)
+        return [row if row.topic_partitions is not None else row._replace(topic_partitions=()) for row in found]
 
     @property
     def is_console(self) -> bool:
@@ -67,11 +75,6 @@ class StateRow(NamedTuple):
     def producer_ids(self) -> set[int | None]:
         """The producer ids that the record stands for (KIP-890's tagged fields)."""
         return {self.producer_id, self.previous_producer_id, self.next_producer_id}
-
-    def hashed_partition(self, partition_count: int) -> int | None:
-        """The partition of the state that its id hashes to; None where the id was not decoded."""
-        hashed = self.transactional_id_hash
-        return None if hashed is None else state_partition(hashed, partition_count)
 
     def placed(self, state_partition: int | None, order: tuple[Any, ...] = ()) -> StateRecord:
         """What the row says, as a record in the partition that holds it; `order` sorts the records of one id."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.coordinator.seen import fit_with, histories_of, state_seen, views_with
-from txn_analysis.core.logs import end_markers, folds_of, linked_logs
+from txn_analysis.coordinator.seen import CoordinatorSide, of_producers, side_of, state_seen
+from txn_analysis.coordinator.state_at_hand import state_at_hand
+from txn_analysis.coordinator.state_records import by_producer, chains_of, histories_of, section_sums_of
+from txn_analysis.core.logs import end_markers, folds_of, linked_logs, views_of_health
 from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.judge.finding import Finding, finding_of, impacts_of, place_of
 from txn_analysis.judge.judgement import Judgement, judgements_of
-from txn_analysis.kafka.transactions import PartitionView
 from txn_analysis.log.rivals import certain_moment_ms
 from txn_analysis.logic import latest
 from txn_analysis.plan.abort_plan import AbortRecord, abort_plan
@@ -82,18 +83,23 @@ def _answer(history: History, folded: Fold) -> Answer:
     opened = linked.opened
     if not opened:
         return Answer((), (), (), linked, None, moments.as_of_ms, {})
-    health = linked.health
-    partitions = {view.topic_partition: view for view in map(PartitionView.of, health)}
-    state = state_seen(history.state, partitions.values())
-    markers = end_markers(folded.ended, linked)
-    known = histories_of(history.state, markers, opened)
-    views = views_with(known, opened, markers, settings.max_clock_skew_ms)
-    state = replace(state, fit=fit_with(history.state, state, known, markers, opened, moments.reach_ms))
-    judged = judgements_of(opened, partitions, views, state, settings, moments, history.sections)
+    side, partitions = _side(history, folded, linked, moments), views_of_health(linked)
+    judged = judgements_of(opened, partitions, side.views, side.state, settings, moments, history.sections)
     impacts = impacts_of(judged.of_open, {}, settings, moments.as_of_ms)
     findings = tuple(_finding(judgement, impacts) for judgement in judged.of_open)
     plan = abort_plan(findings, settings, moments.as_of_ms)
-    return Answer(tuple(judged.of_open), findings, plan, linked, state, moments.as_of_ms, judged.disproved)
+    return Answer(tuple(judged.of_open), findings, plan, linked, side.state, moments.as_of_ms, judged.disproved)
+
+
+def _side(history: History, folded: Fold, linked: Linked, moments: Moments) -> CoordinatorSide:
+    rows, placing = history.state_rows, history.placing
+    sums, chains = section_sums_of(rows, placing), chains_of(rows, placing)
+    seen = state_seen(placing, history.state_files, sums, chains, views_of_health(linked).values())
+    histories, markers = by_producer(histories_of(rows, placing)), end_markers(folded.ended, linked)
+    asked = {transaction.producer_id for transaction in linked.opened}
+    given = state_at_hand(seen, history.settings, moments.reach_ms)
+    said = of_producers(histories, markers, linked.opened, given, asked)
+    return side_of(seen, said, history.state_files.cluster_ids)
 
 
 def _finding(judgement: Judgement, impacts: Any) -> Finding:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.coordinator.state_records import StateRecords
+from txn_analysis.coordinator.partition_count import sums_of_ids
+from txn_analysis.coordinator.state_records import Placing
+from txn_analysis.coordinator.state_row import StateFiles, StateRow
 from txn_analysis.kafka.sections import STATED_OF_PARTITION
 from txn_analysis.log.copies import cuts_of
 from txn_analysis.log.pieces import by_place
@@ -64,9 +66,20 @@ class History:
         return cuts_of(self.log_sections)
 
     @cached_property
-    def state(self) -> StateRecords:
-        """The coordinator's side of it."""
-        return StateRecords.of(self.settings, self.known_sections, self.records)
+    def state_files(self) -> StateFiles:
+        """The files of it that hold the coordinator's side."""
+        return StateFiles.of(self.known_sections)
+
+    @cached_property
+    def state_rows(self) -> list[StateRow]:
+        """The coordinator's records."""
+        return [StateRow.of(row) for row in self.records]
+
+    @cached_property
+    def placing(self) -> Placing:
+        """Where these belong."""
+        ids = sums_of_ids((row.transactional_id_hash, row.state_partition) for row in self.state_rows)
+        return Placing.of(self.settings, self.state_files, ids)
 
     def linkable(self) -> dict[tuple[str, int], list[LogSection]]:
         """The sections by topic and partition, of partitions that have files here."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.records import records_of
-from txn_analysis.coordinator.end_markers import ENDED_COLUMNS, markers_of
+from txn_analysis.coordinator.marker_columns import ENDED_COLUMNS, MARKERS, markers_of_ended, markers_of_health
 from txn_analysis.kafka.sections import LOG_KINDS
-from txn_analysis.kafka.transactions import OpenTransaction
+from txn_analysis.kafka.transactions import OpenTransaction, PartitionView, TopicPartition
 from txn_analysis.log.copies import Comparison, Pair, compare, pairs_to_compare
 from txn_analysis.log.open_transactions import link_partition
 from txn_analysis.log.pieces import LogPiece, by_place
@@ -24,21 +23,21 @@ from txn_analysis.log.segments import segments_of
 from txn_analysis.log.snapshots import SnapshotEntry
 from txn_analysis.log.summary import fold_all
 from txn_analysis.log.transactions import PIECE_KEY, PieceKey
+from txn_analysis.tables import PARTITION_HEALTH, TRANSACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from txn_analysis.coordinator.end_markers import EndMarker
     from txn_analysis.core.history import History
     from txn_analysis.kafka.batches import Batches
-    from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.log.open_transactions import LinkedPartition
     from txn_analysis.log.sections import LogSection
 
 Row = dict[str, Any]
 
-_piece_of = itemgetter(*PIECE_KEY)
-_OF_MARKERS = [*PIECE_KEY, *ENDED_COLUMNS]
+_ENDED = pa.schema([TRANSACTIONS.arrow_schema.field(name) for name in ENDED_COLUMNS])
+_NONE_ENDED = pa.RecordBatch.from_pylist([], schema=_ENDED)
+_BARE = pa.schema([PARTITION_HEALTH.arrow_schema.field(name) for name in ("topic", "partition", "bare_markers")])
 
 
 @dataclass
@@ -112,10 +111,23 @@ def linked_logs(history: History, pieces: Iterable[LogPiece], as_of_ms: int | No
     return found
 
 
-def end_markers(ended: Iterable[pa.RecordBatch], linked: Linked) -> dict[tuple[TopicPartition, int], list[EndMarker]]:
-    """By partition and producer id, every end marker of the logs."""
-    whole = [row for part in ended for row in part.select(_OF_MARKERS).to_pylist() if _piece_of(row) in linked.used]
-    return markers_of(whole + linked.ended, linked.health)
+def end_markers(ended: Iterable[pa.RecordBatch], linked: Linked) -> pa.Table:
+    """Every end marker of the logs, as rows of `MARKERS`."""
+    used = pa.array([" ".join(map(str, key)) for key in linked.used], pa.string())
+    whole = (part.filter(pc.is_in(_keys(part), used)) for part in ended)
+    own = pa.RecordBatch.from_pylist(linked.ended, schema=_ENDED) if linked.ended else _NONE_ENDED
+    health = pa.RecordBatch.from_pylist(linked.health, schema=_BARE)
+    found = [*markers_of_ended(iter([*whole, own])), *markers_of_health(iter([health]))]
+    return pa.Table.from_batches(found, MARKERS)
+
+
+def _keys(rows: pa.RecordBatch) -> pa.Array:
+    return pc.binary_join_element_wise(*(rows.column(name).cast(pa.string()) for name in PIECE_KEY), " ")
+
+
+def views_of_health(linked: Linked) -> dict[TopicPartition, PartitionView]:
+    """By partition what is known of its log."""
+    return {view.topic_partition: view for view in map(PartitionView.of, linked.health)}
 
 
 def _comparisons(history: History, sections: list[LogSection], pieces: list[LogPiece]) -> dict[Pair, Comparison]:

@@ -1,174 +1,117 @@
-"""What a run knows of the coordinator: in memory where its inputs are small, in Spark's tasks where they are not.
-
-Both call the same pure functions. A small capture is judged some seconds sooner so: no job of Spark is faster than a
-tenth of a second, and this takes a dozen of them.
-"""
+"""What a run knows of the coordinator: the steps of its side, one after another, on whichever engine the run has."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
-from functools import partial, reduce
+import pickle
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyspark.sql import functions as F
+import pyarrow as pa
 
-from txn_analysis.coordinator.decisions import decisions_of
-from txn_analysis.coordinator.end_markers import ENDED_COLUMNS, markers_of
-from txn_analysis.coordinator.fit import MarkerSums, fit_of
-from txn_analysis.coordinator.marker_look import Look, looker
-from txn_analysis.coordinator.seen import fit_with, histories_of, state_seen, sums_of_all, views_with
+from txn_analysis.coordinator.fit import MarkerSums
+from txn_analysis.coordinator.marker_columns import (
+    ENDED_COLUMNS,
+    MARKERS,
+    markers_of_ended,
+    markers_of_health,
+)
+from txn_analysis.coordinator.sections import StateSums
+from txn_analysis.coordinator.sections import added_up as sections_added_up
+from txn_analysis.coordinator.seen import CoordinatorSide, OfProducers, side_of, state_seen
 from txn_analysis.coordinator.state_at_hand import state_at_hand
-from txn_analysis.coordinator.state_records import StateRecords
-from txn_analysis.coordinator.state_row import StateRow
-from txn_analysis.kafka.sections import STATE
-from txn_analysis.kafka.transactions import TopicPartition
-from txn_analysis.pipeline.on_spark.markers import PLACE, end_markers, is_foreign, marker_sums, markers_in, with_markers
-from txn_analysis.pipeline.on_spark.state import PICKLED, state_evidence, told
-from txn_analysis.pipeline.on_spark.views import coordinator_views, open_rows
-from txn_analysis.runs.ended_transactions import ended_listed
+from txn_analysis.engine.told import TOLD, heard
+from txn_analysis.pipeline.state_steps import (
+    HISTORIES,
+    OF_PRODUCER,
+    STATE_COLUMNS,
+    STATES,
+    added_up,
+    by_producer_id,
+    chain_step,
+    history_step,
+    placed,
+    producer_step,
+)
+from txn_analysis.pipeline.warning_steps import warnings_of_ids
+from txn_analysis.runs.ended_transactions import ended_columns, ended_filter, ended_ingests
 from txn_analysis.spark.parallel import in_parallel
-from txn_analysis.storage.frames import collected, is_at_hand
-from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES
+from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTION_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from pyspark.sql import DataFrame
-
-    from txn_analysis.coordinator.coverage import StateEvidence
-    from txn_analysis.coordinator.end_markers import EndMarker
-    from txn_analysis.coordinator.fit import Fit
-    from txn_analysis.coordinator.view import Views
-    from txn_analysis.kafka.transactions import OpenTransaction, PartitionView, StateRecord
+    from txn_analysis.coordinator.chain import StateChain
+    from txn_analysis.coordinator.state_at_hand import StateAtHand
+    from txn_analysis.judge.early_warning import WarningLine
+    from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
     from txn_analysis.pipeline.run import Run
 
-Key = tuple[TopicPartition, int]
-Followed = Collection["PartitionView"]
-"""All partitions of a run, by what is known of their logs."""
+_BARE = pa.schema([PARTITION_HEALTH.arrow_schema.field(name) for name in ("topic", "partition", "bare_markers")])
 
 
-class CoordinatorSide(NamedTuple):
-    """What was seen of the state and whether it fits the logs, and what it says of each open transaction."""
+class Coordinator(NamedTuple):
+    """What a run knows of the coordinator, and what the records of transactional ids warn of."""
 
-    state: StateEvidence
-    views: Views
+    side: CoordinatorSide
+    of_ids: list[WarningLine]
 
 
-def coordinator_side(
-    run: Run, opened: Sequence[OpenTransaction], followed: Followed, states: DataFrame
-) -> CoordinatorSide:
-    """What a run knows of the coordinator, where its inputs are too many to be held.
+def coordinator_of(run: Run, opened: Sequence[OpenTransaction], followed: Collection[PartitionView]) -> Coordinator:
+    """What a run knows of the coordinator.
 
     Args:
         run: whose evidence counts.
         opened: the open transactions that are asked about.
         followed: all partitions of the run.
-        states: the records of the coordinator that are evidence in the run.
     """
-    markers = end_markers(run.ended_transactions(), run.rows(PARTITION_HEALTH))
-    state_bytes = sum(item["text_bytes"] for item in run.evidence.inputs if _holds_state(item))
-    if is_at_hand(state_bytes):
-        return _state_in_memory(run, opened, followed, markers)
-    return _on_spark(run, opened, followed, markers, states)
-
-
-def _holds_state(item: Mapping[str, Any]) -> bool:
-    kinds = [section["kind"] for section in item["sections"] or ()]
-    return any(kind == STATE or kind.startswith("console") for kind in kinds)
-
-
-def side_at_hand(run: Run, opened: Sequence[OpenTransaction], followed: Followed) -> CoordinatorSide:
-    """What a run that is at hand knows of the coordinator; arguments as of `coordinator_side`."""
-    records, ended, bare = in_parallel(
-        lambda: run.state_records,
-        lambda: ended_listed(run, *ENDED_COLUMNS),
-        lambda: run.listed(PARTITION_HEALTH, "topic", "partition", "bare_markers"),
-    )
-    found = markers_of(ended, bare)
-    state, known = state_seen(records, followed), histories_of(records, found, opened)
-    fit = fit_with(records, state, known, found, opened, run.moments.reach_ms)
-    views = views_with(known, opened, found, run.settings.max_clock_skew_ms)
-    return CoordinatorSide(replace(state, fit=fit), views)
-
-
-def _state_in_memory(
-    run: Run, opened: Sequence[OpenTransaction], followed: Followed, markers: DataFrame
-) -> CoordinatorSide:
-    """Logs of any size beside a state that is small: of their markers only those that are asked about are collected."""
-    rows = collected(run.evidence.of(TRANSACTION_STATES))
-    records = StateRecords(run.settings, run.state_files, [StateRow.of(row) for row in rows])
-    state, known = state_seen(records, followed), histories_of(records, None, opened)
-    at_hand = state_at_hand(state, run.settings, run.moments.reach_ms)
-    look, found = in_parallel(
-        lambda: reduce(Look.plus, told(markers.mapInArrow(looker(known, at_hand), PICKLED)), Look()),
-        lambda: _markers_of_decided(opened, known, markers, run.settings.max_clock_skew_ms),
-    )
-    sums = MarkerSums()
-    if at_hand.chains and opened:
-        own = _markers_of(suspects, markers) if (suspects := look.suspects) else {}
-        sums = look.with_suspects(sums_of_all(own, known, at_hand, opened, look.version_2))
-    fit = fit_of(
-        sums,
-        misplaced=state.misplaced,
-        is_foreign=bool(at_hand.chains) and look.has_young and not look.knows_one,
-        cluster_ids=run.state_files.cluster_ids,
-    )
-    views = views_with(known, opened, found, run.settings.max_clock_skew_ms)
-    return CoordinatorSide(replace(state, fit=fit), views)
-
-
-def _markers_of_decided(
-    opened: Sequence[OpenTransaction],
-    known: Mapping[int, Sequence[Sequence[StateRecord]]],
-    markers: DataFrame,
-    max_clock_skew_ms: int,
-) -> dict[Key, list[EndMarker]]:
-    """The markers that can serve a decision on an open transaction: none where the state has no such decision."""
-    decided = {
-        t.key: found
-        for t in opened
-        if (
-            found := [
-                d for h in known.get(t.producer_id, ()) for d in decisions_of(h, t.topic_partition, t.producer_id)
-            ]
+    engine, placing, files = run.engine, run.placing, run.state_files
+    if not files.every and not files.has_own_records:  # no capture has a record of it
+        return Coordinator(side_of(state_seen(placing, files, *_NO_STATE, followed), _NOTHING, files.cluster_ids), [])
+    rows = engine.mapped(run.evidence_rows(TRANSACTION_STATES, *STATE_COLUMNS), placed(placing), STATES)
+    of_ids = engine.grouped(["transactional_id"], history_step(placing), HISTORIES, states=rows)
+    with engine.kept(of_ids) as histories:
+        (chains, sums), warnings = in_parallel(
+            lambda: _chains(engine.collected(engine.grouped(["held_by"], chain_step(placing), TOLD, states=rows))),
+            lambda: warnings_of_ids(engine, histories, run.settings, run.as_of_ms),
         )
-    }
-    if not decided:
-        return {}
-    since_ms = min(decision.prepared_ms for found in decided.values() for decision in found) - max_clock_skew_ms
-    return _markers_of(decided, markers.where(F.col("at_ms").isNull() | (F.col("at_ms") >= since_ms)))
+        seen = state_seen(placing, files, sums, chains, followed)
+        given = state_at_hand(seen, run.settings, run.moments.reach_ms)
+        said = _of_producers(run, histories, opened, given) if given.chains else _NOTHING
+    return Coordinator(side_of(seen, said, files.cluster_ids), warnings)
 
 
-def _markers_of(keys: Iterable[Key], markers: DataFrame) -> dict[Key, list[EndMarker]]:
-    places = [(*where, producer_id) for where, producer_id in sorted(keys)]
-    asked = markers.sparkSession.createDataFrame(places, markers.select(*PLACE).schema)
-    rows = collected(with_markers(asked, markers))
-    return {(TopicPartition(row["topic"], row["partition"]), row["producer_id"]): markers_in(row) for row in rows}
+_NO_STATE = StateSums({}, {}), dict[int, "StateChain"]()
+_NOTHING = OfProducers({}, MarkerSums())
 
 
-def _on_spark(
-    run: Run, opened: Sequence[OpenTransaction], followed: Followed, markers: DataFrame, states: DataFrame
-) -> CoordinatorSide:
-    state, views = in_parallel(
-        partial(state_evidence, states, run.evidence, followed, run.state_count, run.settings.as_of_ms),
-        lambda: _views(run, opened, markers, states) if opened else {},
+def _chains(rows: pa.Table) -> tuple[Mapping[int, StateChain], StateSums]:
+    found = list(heard(rows))
+    chains = {number: chain for of_some, _ in found for number, chain in of_some.items()}
+    return chains, sections_added_up(sums for _, sums in found)
+
+
+def _of_producers(run: Run, histories: Any, opened: Sequence[OpenTransaction], state: StateAtHand) -> OfProducers:
+    """By bucket of producers their histories, open transactions and end markers; only sums and views travel."""
+    engine, asked = run.engine, frozenset(transaction.producer_id for transaction in opened)
+    ids = pa.array([transaction.producer_id for transaction in opened], pa.int64())
+    values = pa.array([pickle.dumps(transaction) for transaction in opened], pa.binary())
+    found = engine.grouped(
+        ["producer_id"],
+        producer_step(state, asked),
+        TOLD,
+        histories=engine.mapped(histories, by_producer_id, OF_PRODUCER),
+        opened=engine.made(pa.table([ids, values], schema=OF_PRODUCER)),
+        markers=end_markers(run),
     )
-    asked = {transaction.producer_id for transaction in opened}
-    return CoordinatorSide(replace(state, fit=_fit(run, asked, markers, states, state)), views)
+    told = heard(engine.collected(engine.mapped(found, added_up, TOLD)))
+    return reduce(OfProducers.plus, told, _NOTHING)
 
 
-def _views(run: Run, opened: Sequence[OpenTransaction], markers: DataFrame, states: DataFrame) -> Views:
-    asked = open_rows(markers.sparkSession, opened)
-    return coordinator_views(asked, markers, states, run.settings.max_clock_skew_ms)
-
-
-def _fit(run: Run, asked: set[int], markers: DataFrame, states: DataFrame, state: StateEvidence) -> Fit:
-    """Whether the state fits the logs; what the markers say is only asked where something open depends on it."""
-    at_hand = state_at_hand(state, run.settings, run.moments.reach_ms)
-    is_given = bool(at_hand.chains)
-    sums, is_another = in_parallel(
-        lambda: marker_sums(markers, states, at_hand, asked) if is_given and asked else MarkerSums(),
-        lambda: is_given and is_foreign(states, markers, at_hand.known_since_ms),
-    )
-    return fit_of(sums, misplaced=state.misplaced, is_foreign=is_another, cluster_ids=run.state_files.cluster_ids)
+def end_markers(run: Run) -> Any:
+    """Rows of `MARKERS`: every end marker of the logs of a run, whether the run is complete or not."""
+    engine, names = run.engine, ended_columns(*ENDED_COLUMNS)
+    schema = pa.schema([ENDED_TRANSACTIONS.arrow_schema.field(name) for name in names])
+    rows = engine.table(ENDED_TRANSACTIONS, *names, ingest_id=ended_ingests(run))
+    ended = engine.mapped(engine.mapped(rows, ended_filter(run), schema), markers_of_ended, MARKERS)
+    health = engine.table(PARTITION_HEALTH, *_BARE.names, run_id=[run.run_id])
+    return engine.together(ended, engine.mapped(health, markers_of_health, MARKERS))

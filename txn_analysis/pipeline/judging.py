@@ -9,27 +9,22 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyspark.sql import functions as F
-
 from txn_analysis.judge.early_warning import open_warnings
 from txn_analysis.judge.finding import Finding, Place, finding_of, impacts_of, place_of
 from txn_analysis.judge.judgement import Judgement, Judgements, judgements_of
 from txn_analysis.judge.outcome import SeenLog, Sight, outcome_of
-from txn_analysis.judge.warnings_of_records import id_warnings_of
 from txn_analysis.kafka.topics import GROUP_TOPIC
 from txn_analysis.kafka.transactions import OPEN_COLUMNS, OpenTransaction, PartitionView
 from txn_analysis.log.two_clusters import two_clusters
 from txn_analysis.log.two_logs import TwoLogs
-from txn_analysis.pipeline.coordinator_side import CoordinatorSide, coordinator_side, side_at_hand
+from txn_analysis.pipeline.coordinator_side import coordinator_of
 from txn_analysis.pipeline.on_spark.blocked_groups import blocked_groups
-from txn_analysis.pipeline.on_spark.warnings import id_warnings
 from txn_analysis.pipeline.run import digest, parameters
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.read.topic_config import read_topic_configs
 from txn_analysis.runs.run_record import RunRecord
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.storage.commits import commit_run
-from txn_analysis.storage.frames import collected
 from txn_analysis.tables import (
     ABORT_PLAN,
     FINDINGS,
@@ -81,7 +76,7 @@ class Judged:
 
 def judge(run: Run) -> Judged:
     """The verdict on every open transaction of a reconstructed run, and the plan for those that hang."""
-    seen = _seen_at_hand(run) if run.evidence.is_at_hand else _seen_in_tasks(run)
+    seen = _seen(run)
     warnings = [*open_warnings(seen.judged.of_open, run.settings), *seen.of_ids]
     findings = tuple(_findings(run, seen.judged.of_open))
     plan = abort_plan(findings, run.settings, run.as_of_ms)
@@ -97,44 +92,13 @@ class _Seen(NamedTuple):
     of_ids: list[WarningLine]
 
 
-def _seen_at_hand(run: Run) -> _Seen:
+def _seen(run: Run) -> _Seen:
     rows, health = in_parallel(partial(run.listed, TRANSACTIONS, *OPEN_COLUMNS, outcome=["open"]), run.health)
-    opened, followed = _typed(rows, health)
-    side = side_at_hand(run, opened, followed)
-    return _Seen(
-        health, side.state, _judged(run, opened, followed, side), id_warnings_of(run.state_records, run.as_of_ms)
-    )
-
-
-def _seen_in_tasks(run: Run) -> _Seen:
-    rows, health, states = in_parallel(
-        lambda: collected(run.rows(TRANSACTIONS).where(F.col("outcome") == "open").select(*OPEN_COLUMNS)),
-        run.health,
-        run.states,  # may look how many partitions there are
-    )
-    opened, followed = _typed(rows, health)
-    states.persist()
-    try:
-        side, of_ids = in_parallel(
-            lambda: coordinator_side(run, opened, followed, states),
-            lambda: id_warnings(states, run.settings, run.as_of_ms),
-        )
-    finally:
-        states.unpersist()
-    return _Seen(health, side.state, _judged(run, opened, followed, side), of_ids)
-
-
-def _typed(opened: Iterable[TableRow], health: Iterable[TableRow]) -> tuple[list[OpenTransaction], list[PartitionView]]:
-    """Open rows of `transactions`, and rows of `partition_health`, as the judge takes them: here table rows end."""
-    return [OpenTransaction.of(row) for row in opened], [PartitionView.of(row) for row in health]
-
-
-def _judged(
-    run: Run, opened: list[OpenTransaction], followed: list[PartitionView], side: CoordinatorSide
-) -> Judgements:
-    partitions = {view.topic_partition: view for view in followed}
-    sections = run.evidence.section_rows
-    return judgements_of(opened, partitions, side.views, side.state, run.settings, run.moments, sections)
+    opened, followed = [OpenTransaction.of(row) for row in rows], [PartitionView.of(row) for row in health]
+    side, of_ids = coordinator_of(run, opened, followed)
+    partitions, sections = {view.topic_partition: view for view in followed}, run.evidence.section_rows
+    judged = judgements_of(opened, partitions, side.views, side.state, run.settings, run.moments, sections)
+    return _Seen(health, side.state, judged, of_ids)
 
 
 def _findings(run: Run, judged: list[Judgement]) -> Iterable[Finding]:

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import functions as F
 
+from txn_analysis.coordinator.partition_count import IdSums
+from txn_analysis.coordinator.state_records import Placing
+from txn_analysis.engine.in_process import InProcess
+from txn_analysis.engine.on_spark import OnSpark, bucket_count
+from txn_analysis.engine.told import TOLD, heard
 from txn_analysis.pipeline.on_spark.evidence import EvidenceFrames
-from txn_analysis.pipeline.on_spark.state import id_sums
-from txn_analysis.runs.ended_transactions import LINKED_PIECE_KEY
+from txn_analysis.pipeline.state_steps import id_sums
+from txn_analysis.runs.evidence import GIVEN, own_columns
 from txn_analysis.runs.past_run import PastRun
-from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTION_STATES
+from txn_analysis.tables import TRANSACTION_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from txn_analysis.coordinator.partition_count import IdSums
+    from txn_analysis.engine.engine import Engine
     from txn_analysis.runs.evidence import Evidence
     from txn_analysis.settings import Settings
     from txn_analysis.storage.on_spark.tasks import RowMaker
@@ -61,13 +67,28 @@ class Run(PastRun):
         """The run's own rows of a result table, whether the run is complete or not."""
         return self.warehouse.frame(table).where(F.col("run_id") == self.run_id)
 
-    def states(self) -> DataFrame:
-        """The records of the coordinator that are evidence in the run."""
-        return self.evidence.states(self.state_partition_count)
+    @cached_property
+    def engine(self) -> Engine[Any]:
+        """What runs the steps: this process where all that the run rests on is held, else Spark's tasks."""
+        if self.evidence.is_at_hand:
+            return InProcess(self.warehouse)
+        text_bytes = sum(item["text_bytes"] for item in self.evidence.inputs)
+        return OnSpark(self.warehouse.spark, bucket_count(text_bytes), self.warehouse)
+
+    @cached_property
+    def placing(self) -> Placing:
+        """Where the records of the coordinator belong, and why there are so many partitions."""
+        return Placing(self.state_count, self.state_files.dumped_rank, self.settings.as_of_ms)
+
+    def evidence_rows(self, table: Table, *names: str) -> Any:
+        """Some columns of the rows of a content table that are evidence, with `GIVEN` behind them, for the engine."""
+        schema = pa.schema([*(table.arrow_schema.field(name) for name in names), *((n, pa.int64()) for n in GIVEN)])
+        rows = self.engine.table(table, *own_columns(*names), ingest_id=self.evidence.ingests)
+        return self.engine.mapped(rows, self.evidence.given(*names), schema)
 
     def _id_sums(self) -> IdSums:
-        size_bytes = sum(item["text_bytes"] for item in self.evidence.inputs)
-        return id_sums(self.evidence.of(TRANSACTION_STATES), size_bytes)
+        rows = self.evidence_rows(TRANSACTION_STATES, "transactional_id_hash", "state_partition")
+        return reduce(IdSums.plus, heard(self.engine.collected(self.engine.mapped(rows, id_sums, TOLD))), IdSums())
 
     def replace_by(self, frame: DataFrame, rows_of: RowMaker | None, table: Table) -> None:
         """Make a frame, or what `rows_of` makes of it in a Spark worker, the run's rows of a table."""
@@ -83,15 +104,6 @@ class Run(PastRun):
 
     def _slice(self, table: Table) -> dict[str, str]:
         return dict.fromkeys(table.partition_by, self.run_id)
-
-    def ended_transactions(self) -> DataFrame:
-        """The ended transactions of the run, in the columns of the table, see `runs.ended_transactions`."""
-        ingests = [self.run_id, *self.evidence.ingests]
-        rows = self.warehouse.frame(ENDED_TRANSACTIONS).where(F.col("ingest_id").isin(ingests))
-        own = F.explode("linked_pieces").alias("piece")
-        pieces = self.rows(PARTITION_HEALTH).select(own).select("piece.*")
-        whole = rows.join(F.broadcast(pieces), list(LINKED_PIECE_KEY), "left_semi")
-        return whole.unionByName(rows.where(F.col("ingest_id") == self.run_id))
 
 
 def start_run(warehouse: Warehouse, settings: Settings) -> Run:

@@ -261,8 +261,7 @@ def _ended(known: Nights, records: Iterable[Recommended]) -> list[SeenEnded]:
 def _decisions(known: Nights, records: Iterable[Recommended]) -> list[StateRecord]:
     """The coordinator's records that say how a transaction of these producers ends."""
     wanted = {record.producer_id for record in records}
-    found = states_naming(known.last_run, wanted, state=PREPARED)
-    return [record for own in found.histories(wanted).values() for record in own]
+    return states_naming(known.last_run, wanted, state=PREPARED)
 
 
 def _before(record: Recommended, known: Nights) -> Before:

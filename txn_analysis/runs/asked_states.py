@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.coordinator.history import in_order
-from txn_analysis.coordinator.state_records import StateRecords
+from txn_analysis.coordinator.state_records import histories_of
 from txn_analysis.coordinator.state_row import StateRow
 from txn_analysis.kafka.transactions import NAMED, STATE_COLUMNS
 from txn_analysis.tables import TRANSACTION_STATES
@@ -55,8 +54,7 @@ def placed(states: pa.Table, run: PastRun) -> Iterator[StateRecord]:
     """Rows of `current_states`; console records get the partition that their id hashes to."""
     for batch in states.to_batches(_HELD_ROWS):
         for row in _rows(batch):
-            held_by = row.state_partition
-            yield row.placed(row.hashed_partition(run.state_partition_count) if held_by is None else held_by)
+            yield run.placing.record_of(row)
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[StateRow]:
@@ -106,13 +104,11 @@ def record_counts(run: PastRun, producer_ids: Collection[int]) -> Counter[int]:
     return found
 
 
-def states_naming(run: PastRun, producer_ids: Collection[int], **one_of: Collection[Any]) -> StateRecords:
+def states_naming(run: PastRun, producer_ids: Collection[int], **one_of: Collection[Any]) -> list[StateRecord]:
     """The records that stand for one of some producer ids, and meet what else is asked."""
     wanted = pa.array(sorted(producer_ids), pa.int64())
-    rows: list[StateRow] = []
-    for batch in run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, **one_of):
-        rows += _rows(batch.filter(_names(batch, wanted)))
-    return _records(run, rows)
+    batches = run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, **one_of)
+    return [run.placing.record_of(row) for batch in batches for row in _rows(batch.filter(_names(batch, wanted)))]
 
 
 def histories(run: PastRun, producer_ids: Collection[int]) -> dict[int, dict[str, History]]:
@@ -140,16 +136,10 @@ def of_ids(run: PastRun, transactional_ids: Collection[str]) -> dict[str, Histor
         return {}
     wanted = sorted(transactional_ids)
     batches = run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, transactional_id=wanted)
-    records = _records(run, [row for batch in batches for row in _rows(batch)])
-    found = {name: in_order(own) for name, own in records.of_ids({*wanted}).items()}
-    return {name: history for name, history in found.items() if history}
+    rows = (row for batch in batches for row in _rows(batch))
+    return {history[0].transactional_id: history for history in histories_of(rows, run.placing)}
 
 
 def _names(batch: pa.RecordBatch, producer_ids: pa.Array) -> pa.Array:
     first, second, third = (pc.is_in(batch[name], producer_ids) for name in NAMED)
     return pc.or_(pc.or_(first, second), third)
-
-
-def _records(run: PastRun, rows: list[StateRow]) -> StateRecords:
-    settings = run.settings.model_copy(update={"transaction_state_partitions": run.state_partition_count})
-    return StateRecords(settings, run.state_files, rows)

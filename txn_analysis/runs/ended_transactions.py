@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.equal_runs import is_in
 from txn_analysis.log.transactions import LinkedPiece
-from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS
+from txn_analysis.tables import ENDED_TRANSACTIONS
 from txn_analysis.tables.transactions import ENDED_OUTCOMES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from txn_analysis.runs.past_run import PastRun
 
@@ -27,22 +27,39 @@ def ended_batches(
     """The ended transactions of a run, one batch after another.
 
     Args:
-        run: whose they are; one of an earlier version keeps them in `transactions`.
+        run: whose they are.
         names: of the columns that are wanted.
         outcomes: only those that ended like this.
         one_of: as of `Stored.batches`.
     """
-    pieces = run.linked_pieces
-    if pieces is None:
-        yield from run.batches(TRANSACTIONS, *names, outcome=outcomes, **one_of)
-        return
-    ingests = {run.run_id, *(piece.ingest_id for piece in pieces)}
-    asked = [*dict.fromkeys((*names, *LINKED_PIECE_KEY))]
-    stored = run.warehouse.batches(ENDED_TRANSACTIONS, *asked, ingest_id=sorted(ingests), outcome=outcomes, **one_of)
-    for batch in stored:
-        is_own = pc.or_(pc.equal(batch["ingest_id"], run.run_id), pa.array(is_in(batch, LINKED_PIECE_KEY, pieces)))
-        if len(kept := batch.select([*names]).filter(is_own)):
-            yield kept
+    stored = run.warehouse.batches(
+        ENDED_TRANSACTIONS, *ended_columns(*names), ingest_id=ended_ingests(run), outcome=outcomes, **one_of
+    )
+    for batch in ended_filter(run)(stored):
+        if len(batch):
+            yield batch.select([*names])
+
+
+def ended_columns(*names: str) -> tuple[str, ...]:
+    """Columns of `ended_transactions`, with those that say which rows are a run's."""
+    return tuple(dict.fromkeys((*names, *LINKED_PIECE_KEY)))
+
+
+def ended_ingests(run: PastRun) -> list[str]:
+    """Which slices of `ended_transactions` have rows of a run: its own, and those of its pieces."""
+    return sorted({run.run_id, *(piece.ingest_id for piece in run.linked_pieces or ())})
+
+
+def ended_filter(run: PastRun) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Of rows of `ended_transactions` those of a run."""
+    pieces, run_id = run.linked_pieces or frozenset(), run.run_id
+
+    def own(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            of_piece = pa.array(is_in(batch, LINKED_PIECE_KEY, pieces))
+            yield batch.filter(pc.or_(pc.equal(batch["ingest_id"], run_id), of_piece))
+
+    return own
 
 
 def ended_listed(run: PastRun, *names: str, **one_of: Collection[Any]) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from txn_analysis.storage.frames import is_at_hand
 from txn_analysis.tables import INPUTS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from typing import Self
 
     from txn_analysis.log.rivals import Cuts
@@ -36,6 +36,11 @@ _UNCUT = "read with --depth quick, so that {place} cannot be looked at. Audit it
 
 GIVEN = ("capture_rank", "input_moment_ms")
 """What rows of evidence are given beside their own columns."""
+
+
+def own_columns(*names: str) -> tuple[str, ...]:
+    """Columns of a content table, with those that say which rows are evidence."""
+    return tuple(dict.fromkeys((*names, "input_id", "ingest_id")))
 
 
 @dataclass(frozen=True)
@@ -123,16 +128,23 @@ class Evidence:
         Behind them each row has its `capture_rank` (the newest capture's) and as `input_moment_ms` the newest moment of
         its input, 0 if there is none.
         """
-        own = [*dict.fromkeys((*names, "input_id", "ingest_id"))]
+        rows = self.warehouse.batches(table, *own_columns(*names), ingest_id=self.ingests, **one_of)
+        return (batch for batch in self.given(*names)(rows) if len(batch))
+
+    def given(self, *names: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+        """Of rows that have `own_columns` those that are evidence, as `batches` gives them."""
         keys = pa.array([f"{ingest_id} {input_id}" for input_id, ingest_id in self.ranked], pa.string())
-        given = {name: pa.array([known[name] for known in self.ranked.values()]) for name in GIVEN}
-        for batch in self.warehouse.batches(table, *own, ingest_id=self.ingests, **one_of):
-            key = pc.binary_join_element_wise(batch["ingest_id"], batch["input_id"], " ")
-            place = pc.index_in(key, keys)
-            kept, place = batch.select([*names]).filter(pc.is_valid(place)), place.drop_null()
-            if len(kept):
-                columns = [*kept.columns, *(values.take(place) for values in given.values())]
+        given = [pa.array([known[name] for known in self.ranked.values()], pa.int64()) for name in GIVEN]
+
+        def own(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                key = pc.binary_join_element_wise(batch["ingest_id"], batch["input_id"], " ")
+                place = pc.index_in(key, keys)
+                kept, place = batch.select([*names]).filter(pc.is_valid(place)), place.drop_null()
+                columns = [*kept.columns, *(values.take(place) for values in given)]
                 yield pa.RecordBatch.from_arrays(columns, [*names, *GIVEN])
+
+        return own
 
     def listed(self, table: Table) -> list[Row]:
         """All of the same rows as plain data, where there are few."""

@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from txn_analysis.columns.records import records_of
-from txn_analysis.coordinator.partition_count import IdSums, StateCount, state_count, sums_of_columns, sums_of_files
-from txn_analysis.coordinator.state_records import StateRecords
+from txn_analysis.coordinator.partition_count import (
+    GIVEN,
+    IdSums,
+    StateCount,
+    state_count,
+    sums_of_columns,
+    sums_of_files,
+)
+from txn_analysis.coordinator.state_records import Placing
 from txn_analysis.coordinator.state_row import StateFiles
 from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.fact_finding import Moments
@@ -98,9 +105,10 @@ class PastRun:
         return StateFiles.of(self.evidence.section_rows)
 
     @cached_property
-    def state_records(self) -> StateRecords:
-        """The records of the coordinator that are evidence in the run, where they are few enough to be held."""
-        return StateRecords.of(self.settings, self.evidence.section_rows, self.evidence.listed(TRANSACTION_STATES))
+    def placing(self) -> Placing:
+        """Where the records of the coordinator belong, by the count of partitions that the run counts on."""
+        counted = StateCount(self.state_partition_count, GIVEN)
+        return Placing(counted, self.state_files.dumped_rank, self.settings.as_of_ms)
 
     @cached_property
     def state_partition_count(self) -> int:

@@ -1,0 +1,187 @@
+"""End markers of the logs as columns: as many as transactions, so that nothing walks them one by one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.coordinator.end_markers import ABORT, COMMIT, EndMarker
+from txn_analysis.kafka.transactions import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from txn_analysis.columns.arrays import Array
+
+ENDED_COLUMNS = (
+    *("topic", "partition", "producer_id", "outcome"),
+    *("end_offset", "end_timestamp_ms", "end_producer_epoch", "coordinator_epoch", "max_producer_epoch"),
+)
+"""The columns of an ended row of `transactions` that say its marker."""
+
+MARKERS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("producer_id", pa.int64()),
+        ("offset", pa.int64()),
+        ("kind", pa.string()),
+        ("at_ms", pa.int64()),
+        ("producer_epoch", pa.int32()),
+        ("coordinator_epoch", pa.int32()),
+        ("has_data", pa.bool_()),
+        ("data_epoch", pa.int32()),
+    ]
+)
+"""One row is one end marker, in the fields of `EndMarker`, with its place.
+
+One whose transaction began in another piece of the log can stand there a second time, without its data.
+"""
+
+
+def markers_of_ended(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of `MARKERS` from ended rows of `transactions`, which have `ENDED_COLUMNS`."""
+    for rows in batches:
+        outcome = rows.column("outcome")
+        kind = pc.if_else(pc.is_in(outcome, pa.array([COMMIT, ABORT])), outcome, pa.scalar(None, pa.string()))
+        columns = [
+            *(rows.column(name) for name in ("topic", "partition", "producer_id", "end_offset")),
+            kind,
+            *(rows.column(name) for name in ("end_timestamp_ms", "end_producer_epoch", "coordinator_epoch")),
+            pa.repeat(pa.scalar(True), len(rows)),
+            rows.column("max_producer_epoch"),
+        ]
+        yield pa.RecordBatch.from_arrays(
+            [c.cast(f.type) for c, f in zip(columns, MARKERS, strict=True)], schema=MARKERS
+        )
+
+
+def markers_of_health(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of `MARKERS` from the `bare_markers` of rows of `partition_health`, which have `topic` and `partition`."""
+    for rows in batches:
+        bare = rows.column("bare_markers")
+        place, own = pc.list_parent_indices(bare), bare.flatten()
+        columns = [
+            *(rows.column(name).take(place) for name in ("topic", "partition")),
+            *(own.field(name) for name in ("producer_id", "offset", "marker", "timestamp_ms")),
+            *(own.field(name) for name in ("producer_epoch", "coordinator_epoch")),
+            pa.repeat(pa.scalar(False), len(own)),
+            pa.nulls(len(own), pa.int32()),
+        ]
+        yield pa.RecordBatch.from_arrays(
+            [c.cast(f.type) for c, f in zip(columns, MARKERS, strict=True)], schema=MARKERS
+        )
+
+
+def markers_at(markers: pa.Table, where: TopicPartition, producer_id: int, since_ms: int) -> list[EndMarker]:
+    """The end markers of one producer in one partition, of `since_ms` or later, or of no known time."""
+    of_it = pc.and_(pc.equal(markers["producer_id"], producer_id), pc.equal(markers["topic"], where.topic))
+    of_it = pc.and_(of_it, pc.equal(markers["partition"], where.partition))
+    is_late = pc.greater_equal(pc.fill_null(markers["at_ms"], since_ms), since_ms)
+    own = markers.filter(pc.and_(of_it, is_late)).select(list(EndMarker._fields))
+    return [EndMarker(**row) for row in own.to_pylist()]
+
+
+# What columns hold where a row of Kafka's says nothing; no epoch is below 0.
+_NO_EPOCH, _ANY_EPOCH, NO_TIME = -1, 2**31, -(2**63)
+IS_ABORT, IS_COMMIT, IS_UNPRINTED = 0, 1, 2
+
+
+class MarkerColumns(NamedTuple):
+    """Markers of some producers, each once, in the order of producer, partition and offset.
+
+    Attributes:
+        producers: their ids, in order; `producer` is an index into it.
+        places: the partitions, in no order; `place` is an index into it.
+        producer: of each marker.
+        place: of each marker.
+        offset: of each marker.
+        kind: `IS_ABORT`, `IS_COMMIT` or `IS_UNPRINTED`.
+        at_ms: `NO_TIME` where it is not known.
+        producer_epoch: -1 where it is not known, and so is `coordinator_epoch`.
+        coordinator_epoch: of each marker.
+        starts_run: it does not repeat the marker before: the same kind and epoch without data of the producer between.
+        is_of_version_2: of each producer, as `EndMarker.is_of_version_2` of any of its markers.
+    """
+
+    producers: Array
+    places: Sequence[TopicPartition]
+    producer: Array
+    place: Array
+    offset: Array
+    kind: Array
+    at_ms: Array
+    producer_epoch: Array
+    coordinator_epoch: Array
+    starts_run: Array
+    is_of_version_2: Array
+
+    @property
+    def run(self) -> Array:
+        """Of each marker the number of its run: of a marker with its repetitions."""
+        return np.cumsum(self.starts_run) - 1
+
+
+def columns_of(markers: pa.Table) -> MarkerColumns:
+    """Rows of `MARKERS` as columns."""
+    producers, producer = np.unique(_numbers(markers["producer_id"], 0), return_inverse=True)
+    places, place = _places(markers)
+    offset, at_ms = _numbers(markers["offset"], -1), _numbers(markers["at_ms"], NO_TIME)
+    kind = _kinds(markers["kind"])
+    epoch = _numbers(markers["producer_epoch"], _NO_EPOCH)
+    coordinator_epoch = _numbers(markers["coordinator_epoch"], _NO_EPOCH)
+    has_data = markers["has_data"].to_numpy().astype(bool)
+    shows_version_2 = (kind == IS_COMMIT) & (epoch > _numbers(markers["data_epoch"], _ANY_EPOCH))
+    is_of_version_2 = np.bincount(producer, shows_version_2, len(producers)) > 0
+    order = np.lexsort((has_data, offset, place, producer))
+    # Of one offset the last one counts, which has the data.
+    same = _alike(producer[order], place[order], offset[order])
+    order = order[np.append(~same, True)[-len(order) :]] if len(order) else order
+    repeats = _alike(producer[order], place[order], kind[order], epoch[order]) & ~has_data[order][1:]
+    starts_run = np.append(True, ~repeats)[: len(order)]
+    return MarkerColumns(
+        producers=producers,
+        places=places,
+        producer=producer[order],
+        place=place[order],
+        offset=offset[order],
+        kind=kind[order],
+        at_ms=at_ms[order],
+        producer_epoch=epoch[order],
+        coordinator_epoch=coordinator_epoch[order],
+        starts_run=starts_run,
+        is_of_version_2=is_of_version_2,
+    )
+
+
+def _alike(*columns: Array) -> Array:
+    """Of each value but the last, whether the next one is the same in all columns."""
+    alike: Array = np.logical_and.reduce([column[1:] == column[:-1] for column in columns])
+    return alike
+
+
+def _numbers(column: pa.ChunkedArray, of_null: int) -> Array:
+    numbers: Array = column.cast(pa.int64()).fill_null(of_null).to_numpy()
+    return numbers
+
+
+def _kinds(column: pa.ChunkedArray) -> Array:
+    found = pc.index_in(column, pa.array([ABORT, COMMIT]))
+    kinds: Array = found.cast(pa.int64()).fill_null(IS_UNPRINTED).to_numpy()
+    return kinds
+
+
+def _places(markers: pa.Table) -> tuple[list[TopicPartition], Array]:
+    topics = pa.chunked_array(markers["topic"]).combine_chunks().dictionary_encode()
+    if isinstance(topics, pa.ChunkedArray):
+        topics = topics.combine_chunks()
+    names = topics.dictionary.to_pylist()
+    partitions, partition = np.unique(_numbers(markers["partition"], 0), return_inverse=True)
+    mixed = topics.indices.to_numpy(zero_copy_only=False).astype(np.int64) * max(len(partitions), 1) + partition
+    own, place = np.unique(mixed, return_inverse=True)
+    topic_of, number_of = np.divmod(own, max(len(partitions), 1))
+    places = [TopicPartition(names[t], int(partitions[n])) for t, n in zip(topic_of, number_of, strict=True)]
+    return places, place

@@ -1,0 +1,73 @@
+"""The engine of small audits: one group, in this process."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from txn_analysis.engine.engine import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from txn_analysis.engine.engine import BatchFunction, GroupFunction
+    from txn_analysis.storage.stored import Stored
+    from txn_analysis.tables import Table
+
+
+class HeldRows(NamedTuple):
+    """Rows that are made when they are asked for."""
+
+    schema: pa.Schema
+    batches: Callable[[], Iterator[pa.RecordBatch]]
+
+    @property
+    def held(self) -> pa.Table:
+        """All of them."""
+        return pa.Table.from_batches(self.batches(), self.schema)
+
+
+class InProcess(Engine[HeldRows]):
+    """Whole inputs are one group; nothing is started for them."""
+
+    def __init__(self, warehouse: Stored | None = None) -> None:
+        self._warehouse = warehouse
+
+    def table(self, table: Table, *names: str, **one_of: Collection[Any]) -> HeldRows:
+        """As of `Engine`."""
+        if self._warehouse is None:
+            raise ValueError(table.name)
+        warehouse, schema = self._warehouse, pa.schema([table.arrow_schema.field(name) for name in names])
+        return HeldRows(schema, lambda: (b.cast(schema) for b in warehouse.batches(table, *names, **one_of)))
+
+    def made(self, rows: pa.Table) -> HeldRows:
+        """As of `Engine`."""
+        return HeldRows(rows.schema, lambda: iter(rows.to_batches()))
+
+    def together(self, *rows: HeldRows) -> HeldRows:
+        """As of `Engine`."""
+        return HeldRows(rows[0].schema, lambda: (batch for each in rows for batch in each.batches()))
+
+    def mapped(self, rows: HeldRows, function: BatchFunction, schema: pa.Schema) -> HeldRows:
+        """As of `Engine`."""
+        return HeldRows(schema, lambda: function(rows.batches()))
+
+    def grouped(self, key: Sequence[str], function: GroupFunction, schema: pa.Schema, **inputs: HeldRows) -> HeldRows:
+        """As of `Engine`."""
+        del key  # all keys are one group
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            return iter(function({name: each.held for name, each in inputs.items()}).to_batches())
+
+        return HeldRows(schema, batches)
+
+    @contextmanager
+    def kept(self, rows: HeldRows) -> Iterator[HeldRows]:
+        """As of `Engine`."""
+        yield self.made(rows.held)
+
+    def collected(self, rows: HeldRows) -> pa.Table:
+        """As of `Engine`."""
+        return rows.held

@@ -1,0 +1,79 @@
+"""The steps of early warnings, as an engine runs them: from histories of ids to the worst applications of each kind.
+
+histories --> timeouts; histories, with the median of these --> warnings -- by application --> the worst of each kind
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from txn_analysis.engine.told import TOLD, heard, told, unpickled
+from txn_analysis.judge.early_warning import by_application, median_of, warnings_of, worst_of
+from txn_analysis.judge.warnings.warning import Known
+from txn_analysis.judge.warnings_of_records import is_live, warnings_of_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from txn_analysis.coordinator.history import History
+    from txn_analysis.engine.engine import BatchFunction, Engine
+    from txn_analysis.judge.early_warning import Flagged, WarningLine
+    from txn_analysis.settings import Settings
+
+OF_APPLICATION = pa.schema([("application", pa.string()), ("flagged", pa.binary())])
+"""One row is some warnings about ids of one application, pickled."""
+
+
+def warnings_of_ids(engine: Engine[Any], histories: Any, settings: Settings, as_of_ms: int | None) -> list[WarningLine]:
+    """What the records of transactional ids warn of, in the order of `WARNINGS`.
+
+    Args:
+        engine: whose rows the histories are.
+        histories: rows of `HISTORIES`, of all ids.
+        settings: as for the audit.
+        as_of_ms: when the files were copied; None where no broker's clock speaks.
+    """
+    counts = sum(heard(engine.collected(engine.mapped(histories, timeouts, TOLD))), Counter[int]())
+    known = Known(settings, as_of_ms, median_of(counts.elements()))
+    warned = engine.mapped(histories, warnings_by_application(known), OF_APPLICATION)
+    found = engine.collected(engine.grouped(["application"], worst_step, TOLD, warnings=warned))
+    return warnings_of(each for worst in heard(found) for each in worst)
+
+
+def timeouts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Told: of rows of `HISTORIES`, how many ids that are not gone have which timeout."""
+    found = Counter[int]()
+    for history in _histories(batches):
+        if is_live(history[-1]) and (timeout_ms := history[-1].timeout_ms) is not None:
+            found[timeout_ms] += 1
+    yield from told(found).to_batches()
+
+
+def warnings_by_application(known: Known) -> BatchFunction:
+    """Rows of `OF_APPLICATION` from rows of `HISTORIES`."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found: defaultdict[str, list[Flagged]] = defaultdict(list)
+        for history in _histories(batches):
+            for each in warnings_of_id(history, known):
+                found[each.application].append(each)
+        values = [pickle.dumps(own) for own in found.values()]
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([*found], pa.string()), pa.array(values, pa.binary())], schema=OF_APPLICATION
+        )
+
+    return run
+
+
+def worst_step(tables: Mapping[str, pa.Table]) -> pa.Table:
+    """By `application`, of `warnings`. Told: `Warned` of the worst applications of each kind."""
+    lists = unpickled(tables["warnings"]["flagged"].to_pylist())
+    return told(worst_of(by_application(each for own in lists for each in own)))
+
+
+def _histories(batches: Iterator[pa.RecordBatch]) -> Iterator[History]:
+    return (history for rows in batches for history in unpickled(rows.column("history").to_pylist()))
