@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.rules.commit_marker_missing import COMMIT_MARKER_MISSING
+from txn_analysis.judge.rules.asked_first import COMMIT_MARKER_MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

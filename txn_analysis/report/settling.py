@@ -11,13 +11,13 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.judge.rules.clock_not_credible import CLOCK_NOT_CREDIBLE
-from txn_analysis.judge.rules.commit_may_be_missing import COMMIT_MAY_BE_MISSING
-from txn_analysis.judge.rules.evidence_broken import EVIDENCE_BROKEN
-from txn_analysis.judge.rules.log_may_end_early import LOG_MAY_END_EARLY
-from txn_analysis.judge.rules.state_does_not_fit import STATE_DOES_NOT_FIT
-from txn_analysis.judge.rules.state_incomplete import STATE_INCOMPLETE
-from txn_analysis.judge.rules.state_older_than_log import STATE_OLDER_THAN_LOG
+from txn_analysis.judge.rules.asked_first import CLOCK_NOT_CREDIBLE, EVIDENCE_BROKEN, STATE_DOES_NOT_FIT
+from txn_analysis.judge.rules.not_listed import (
+    COMMIT_MAY_BE_MISSING,
+    LOG_MAY_END_EARLY,
+    STATE_INCOMPLETE,
+    STATE_OLDER_THAN_LOG,
+)
 from txn_analysis.kafka.tools import STATE_TOPIC_DESCRIPTION
 from txn_analysis.report.model import FindingItem, Remedy, RunItem
 from txn_analysis.report.several_clusters import looks_like, what_to_do
