@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,9 +11,9 @@ from tests.coordinator.frames import states
 from tests.judge.cases import LATE_MS, Case, listed
 from txn_analysis.coordinator.state_records import StateRecords
 from txn_analysis.coordinator.state_row import StateFiles
-from txn_analysis.judge.early_warning import open_warnings
+from txn_analysis.judge import warnings
+from txn_analysis.judge.early_warning import id_warnings_of, open_warnings
 from txn_analysis.judge.warnings import WARNINGS
-from txn_analysis.judge.warnings_of_records import id_warnings_of
 from txn_analysis.pipeline.on_spark.warnings import id_warnings
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.judge.early_warning import WarningLine
-    from txn_analysis.judge.warnings.warning import EarlyWarning
+    from txn_analysis.judge.warnings import EarlyWarning
 
 Row = dict[str, Any]
 
@@ -170,5 +169,4 @@ def test_an_open_transaction_near_its_bound(late_by_ms: int, is_near: bool) -> N
 
 @pytest.mark.parametrize("warning", WARNINGS, ids=lambda warning: warning.kind)
 def test_a_warning_is_found_by_its_name(warning: EarlyWarning) -> None:
-    module = import_module(f"txn_analysis.judge.warnings.{warning.kind}")
-    assert warning in vars(module).values()
+    assert vars(warnings)[warning.kind.upper()] is warning

@@ -7,20 +7,31 @@ tasks (`pipeline.on_spark.warnings`) are asked alike.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.applications import application_of
-from txn_analysis.judge.warnings import OF_ABORTS, OF_LAST_RECORDS, WARNINGS
-from txn_analysis.judge.warnings.open_transaction_near_bound import OPEN_TRANSACTION_NEAR_BOUND, is_near
-from txn_analysis.kafka.transactions import ONGOING
+from txn_analysis.judge.warnings import (
+    OF_ABORTS,
+    OF_LAST_RECORDS,
+    OPEN_TRANSACTION_NEAR_BOUND,
+    WARNINGS,
+    Abort,
+    Known,
+    LastRecord,
+    is_near_bound,
+)
+from txn_analysis.kafka.transactions import ONGOING, PREPARE_ABORT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from txn_analysis.coordinator.state_records import StateRecords
+    from txn_analysis.coordinator.state_row import StateRow
     from txn_analysis.judge.judgement import Judgement
-    from txn_analysis.judge.warnings.warning import Abort, Known, LastRecord
     from txn_analysis.settings import Settings
 
 MOST_APPLICATIONS = 10
@@ -140,7 +151,7 @@ def _line(warned: Warned) -> WarningLine:
 
 def open_warnings(judged: Iterable[Judgement], settings: Settings) -> list[WarningLine]:
     """Of the judged open transactions those that will soon be late."""
-    near = [(-(j.facts.lateness.late_by_ms or 0), j.facts) for j in judged if is_near(j.facts.lateness, settings)]
+    near = [(-(j.facts.lateness.late_by_ms or 0), j.facts) for j in judged if is_near_bound(j.facts.lateness, settings)]
     return [
         WarningLine(
             kind=OPEN_TRANSACTION_NEAR_BOUND.kind,
@@ -151,3 +162,40 @@ def open_warnings(judged: Iterable[Judgement], settings: Settings) -> list[Warni
         )
         for left_ms, facts in sorted(near, key=lambda found: found[0])[:MOST_APPLICATIONS]
     ]
+
+
+# Of records in memory.
+
+_last_record = attrgetter(*LastRecord._fields)
+_raised_from = attrgetter(*RaisedFrom._fields)
+
+
+def id_warnings_of(records: StateRecords, as_of_ms: int | None) -> list[WarningLine]:
+    """What the records of transactional ids warn of, in the order of `WARNINGS`."""
+    histories = records.in_order()
+    last = {name: history[-1] for name, history in histories.items()}
+    live = {name: row for name, row in last.items() if not (row.is_tombstone or row.is_undecodable)}
+    known = Known(records.settings, as_of_ms, median_of(row.timeout_ms for row in live.values()))
+    of_last = (w for name, row in live.items() for w in of_last_record(name, LastRecord(*_last_record(row)), known))
+    return warnings_of(by_application(chain(of_last, _repeated(histories))))
+
+
+def _repeated(histories: Mapping[str, Sequence[StateRow]]) -> Iterator[Flagged]:
+    """Of ids that were timed out, or fenced in the middle of a transaction, many times; see `judge.endings`."""
+    for name, rows in histories.items():
+        history = [row for row in rows if not row.is_undecodable]
+        if sum(row.state == PREPARE_ABORT for row in history) >= MANY:
+            for kind, count in Counter(_kinds(history)).items():
+                if count >= MANY:
+                    yield flagged(kind, name, count)
+
+
+def _kinds(history: Sequence[StateRow]) -> Iterator[str]:
+    for n, row in enumerate(history):
+        if row.state == PREPARE_ABORT and n:
+            later = history[n + 2] if n + 2 < len(history) else None
+            after = (None, None) if later is None else (later.state, later.last_update_ms)
+            abort = Abort(row.start_ms, row.timeout_ms, row.last_update_ms, *after)
+            is_raised = RaisedFrom(*_raised_from(history[n - 1])).is_raised_to(row.producer_id, row.producer_epoch)
+            if is_raised and (kind := kind_of(abort)) is not None:
+                yield kind

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import functions as F
 
-from txn_analysis.judge.early_warning import open_warnings
+from txn_analysis.judge.early_warning import id_warnings_of, open_warnings
 from txn_analysis.judge.finding import Finding, Place, finding_of, impacts_of, place_of
 from txn_analysis.judge.judgement import Judgement, Judgements, judgements_of
 from txn_analysis.judge.outcome import SeenLog, Sight, outcome_of
-from txn_analysis.judge.warnings_of_records import id_warnings_of
 from txn_analysis.kafka.topics import GROUP_TOPIC
 from txn_analysis.kafka.transactions import OPEN_COLUMNS, OpenTransaction, PartitionView
 from txn_analysis.log.two_clusters import two_clusters

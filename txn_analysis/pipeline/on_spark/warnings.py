@@ -26,7 +26,7 @@ from txn_analysis.judge.early_warning import (
     warnings_of,
     worst_of,
 )
-from txn_analysis.judge.warnings.warning import Abort, Known, LastRecord
+from txn_analysis.judge.warnings import Abort, Known, LastRecord
 from txn_analysis.kafka.transactions import PREPARE_ABORT
 from txn_analysis.pipeline.on_spark.state import current_states, decoded
 from txn_analysis.storage.frames import collected
