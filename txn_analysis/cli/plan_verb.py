@@ -16,7 +16,7 @@ from txn_analysis.cli.output import emit
 from txn_analysis.cli.query_verbs import Partitions, Topics  # noqa: TC001 typer reads the annotations
 from txn_analysis.cli.verbs import verb
 from txn_analysis.errors import AuditError
-from txn_analysis.kafka.number_bounds import INT32_MAX
+from txn_analysis.kafka.batch_format import INT32_MAX
 from txn_analysis.storage.wall_clock import now_ms
 
 if TYPE_CHECKING:

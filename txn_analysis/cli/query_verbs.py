@@ -14,7 +14,7 @@ from txn_analysis.cli.page import run_options
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.outcome import in_doubt, outcome_of
-from txn_analysis.kafka.number_bounds import INT32_MAX, INT64_MAX, MAX_STATE_PARTITIONS
+from txn_analysis.kafka.batch_format import INT32_MAX, INT64_MAX, MAX_STATE_PARTITIONS
 from txn_analysis.text.escape import escape, shell_word
 from txn_analysis.text.words import count, listed
 from txn_analysis.verdict import Verdict

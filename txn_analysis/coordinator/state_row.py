@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.kafka.sections import CLUSTER_ID, STATE
-from txn_analysis.kafka.state_partition import state_partition
+from txn_analysis.kafka.topics import state_partition
 from txn_analysis.kafka.transactions import StateRecord
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from txn_analysis.judge.rules.not_listed import (
     STATE_INCOMPLETE,
     STATE_OLDER_THAN_LOG,
 )
-from txn_analysis.kafka.tools import STATE_TOPIC_DESCRIPTION
+from txn_analysis.kafka.topics import STATE_TOPIC_DESCRIPTION
 from txn_analysis.report.model import FindingItem, Remedy, RunItem
 from txn_analysis.report.several_clusters import looks_like, what_to_do
 from txn_analysis.settings import flag_name

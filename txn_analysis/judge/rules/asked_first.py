@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.rules.rule import Rule
-from txn_analysis.kafka.tools import STATE_TOPIC_DESCRIPTION
+from txn_analysis.kafka.topics import STATE_TOPIC_DESCRIPTION
 from txn_analysis.logic import UNBOUNDED_MS, both, no
 from txn_analysis.text.words import utc
 from txn_analysis.verdict import Verdict

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.rules.rule import Rule
-from txn_analysis.kafka.tools import TRANSACTIONS
+from txn_analysis.kafka.topics import TRANSACTIONS
 from txn_analysis.logic import UNBOUNDED_MS, either, no
 from txn_analysis.text.words import utc
 from txn_analysis.verdict import Verdict
