@@ -1,7 +1,8 @@
-"""`transaction_states`: the coordinator's own log, `__transaction_state`."""
+"""What the coordinators wrote: `transaction_states`, and `group_offsets` of the consumer groups."""
 
-from txn_analysis.tables._checks import not_negative
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, struct
+from __future__ import annotations
+
+from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, Col, Table, array, in_order, not_negative, struct
 
 TRANSACTION_STATES = Table(
     name="transaction_states",
@@ -52,4 +53,25 @@ TRANSACTION_STATES = Table(
     ),
     partition_by=("ingest_id",),
     checks={"epochs_not_negative": not_negative("producer_epoch")},
+)
+
+
+GROUP_OFFSETS = Table(
+    name="group_offsets",
+    grain="one consumer group with offsets committed by one producer in one range of a dumped segment of "
+    "`__consumer_offsets`, or, without a group, such a range: the keys of all of its records were read",
+    key=("input_id", "section_index", "text_start_bytes", "group_id", "producer_id"),
+    columns=(
+        Col("ingest_id", STRING, "the ingest that read the content", nullable=False),
+        Col("input_id", STRING, "fingerprint of the input", nullable=False),
+        Col("section_index", INT, "`Dumping …` section of the input", nullable=False),
+        Col("partition", INT, "partition of `__consumer_offsets`", nullable=False),
+        Col("text_start_bytes", BIGINT, "where the range begins in the text", nullable=False),
+        Col("text_end_bytes", BIGINT, "where it ends", nullable=False),
+        Col("group_id", STRING, "the consumer group; NULL in the row of the range itself"),
+        Col("producer_id", BIGINT, "who committed the offsets; NULL without a transaction, and without a group"),
+        Col("last_offset", BIGINT, "last offset of the last batch with such offsets", nullable=False),
+    ),
+    partition_by=("ingest_id",),
+    checks={"text_in_order": in_order("text_start_bytes", "text_end_bytes")},
 )
