@@ -122,7 +122,7 @@ def report(
     told (see --accept-inconclusive); of --topic alone, where it is given.
     """
     if schema:
-        from txn_analysis.report.json_report import report_schema
+        from txn_analysis.report.formats import report_schema
 
         emit(json.dumps(report_schema(), indent=2) + "\n", request.output)
         return 0
@@ -192,8 +192,8 @@ def _deliver(
     read_ms: int,
 ) -> int:
     # Not needed for --help.
-    from txn_analysis.report.json_report import json_report
-    from txn_analysis.report.style import print_styled
+    from txn_analysis.report.formats import json_report
+    from txn_analysis.report.terminal import print_styled
     from txn_analysis.report.text_report import WIDTH, report_lines, text_report
 
     if form is ReportFormat.HTML:

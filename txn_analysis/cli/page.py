@@ -58,7 +58,7 @@ def emit_page(
         AuditError: a file cannot be written.
     """
     # Not needed for --help.
-    from txn_analysis.report.findings_csv import findings_csv
+    from txn_analysis.report.formats import findings_csv
     from txn_analysis.report.html.page import MOST_FINDINGS, html_report
 
     table = None

@@ -22,7 +22,7 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from txn_analysis.questions.filters import Filters
     from txn_analysis.questions.kafka_transactions import OpenRow
-    from txn_analysis.report.answer import Answer
+    from txn_analysis.report.formats import Answer
 
 _MOST_PLACES = 5
 _STATE_PARTITION_PREFIX = "__transaction_state-"

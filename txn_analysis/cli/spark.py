@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import ConfigError, WarehouseError
-from txn_analysis.report.progress import progress_on, silent
+from txn_analysis.report.terminal import progress_on, silent
 from txn_analysis.spark.interrupts import handle_signals
 from txn_analysis.spark.when_needed import started_once
 from txn_analysis.storage.errors import said_in_words
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from txn_analysis.report.progress import Progress
+    from txn_analysis.report.terminal import Progress
     from txn_analysis.settings import Settings
     from txn_analysis.spark.when_needed import Spark
 

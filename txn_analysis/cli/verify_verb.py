@@ -15,7 +15,7 @@ from txn_analysis.judge.outcome import Outcome
 
 if TYPE_CHECKING:
     from txn_analysis.plan.repair import Outcome as Repaired
-    from txn_analysis.report.answer import Answer
+    from txn_analysis.report.formats import Answer
 
 
 def verify(

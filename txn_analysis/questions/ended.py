@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.endings import ENDINGS, UNEXPLAINED, IdHistory, ended_with, explains_before_ms
 from txn_analysis.questions.ended_rows import ended_rows, newest, with_previous_ends
-from txn_analysis.report.answer import Answer, Column
+from txn_analysis.report.formats import Answer, Column
 from txn_analysis.runs.asked_states import histories, record_counts
 from txn_analysis.runs.named_producers import named_producers
 

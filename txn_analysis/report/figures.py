@@ -1,4 +1,4 @@
-"""Whose clock a duration is by: the client's timestamps, or the moments that brokers' clocks wrote around them.
+"""What is worked out of findings: the order in which people read them, and whose clock a duration is by.
 
 Kafka measures how long a transaction has been idle by its last timestamp, which under CreateTime is the client's word
 (`ProducerStateManager.hasLateTransaction`). Where the brokers' moments around the data contradict it, the duration
@@ -12,7 +12,34 @@ from typing import TYPE_CHECKING
 from txn_analysis.text.words import count, duration
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from txn_analysis.report.model import AuditReport, FindingItem
+
+
+def by_damage(report: AuditReport, findings: Iterable[FindingItem]) -> list[FindingItem]:
+    """Findings in the order of their damage; ties by topic, partition and start offset.
+
+    Tables and JSON keep the order of the contract instead, which does not change from run to run.
+    """
+    return sorted(
+        findings,
+        key=lambda finding: (
+            *(-finding.verdict.severity, -(hidden_by(report, finding) or 0)),
+            *(finding.topic, finding.partition, finding.txn_start_offset, finding.producer_id),
+        ),
+    )
+
+
+def hidden_by(report: AuditReport, finding: FindingItem) -> int | None:
+    """Records that `read_committed` consumers cannot read because of it; None where the files do not say.
+
+    What an older open transaction hides counts for that one.
+    """
+    if not finding.blocks_partition:
+        return 0
+    partition = report.partitions_by_place.get((finding.topic, finding.partition))
+    return None if partition is None else partition.hidden_record_count
 
 
 def judged_idle_ms(report: AuditReport, finding: FindingItem) -> int | None:
