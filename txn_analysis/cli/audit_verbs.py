@@ -7,8 +7,6 @@ import shutil
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from txn_analysis.cli.asking import stored
-from txn_analysis.cli.metrics import Prometheus, write_metrics
 from txn_analysis.cli.options import (
     ENDING,
     JUDGING,
@@ -25,10 +23,19 @@ from txn_analysis.cli.options import (
     TextOrJson,
     Width,
 )
-from txn_analysis.cli.output import check_output, emit, emit_styled, is_terminal
-from txn_analysis.cli.page import emit_page, read_at, run_options
+from txn_analysis.cli.output import (
+    Prometheus,
+    check_output,
+    emit,
+    emit_page,
+    emit_styled,
+    is_terminal,
+    read_at,
+    run_options,
+    write_metrics,
+)
 from txn_analysis.cli.query_verbs import Topics  # noqa: TC001 typer reads the annotations
-from txn_analysis.cli.spark import check_new_warehouse, progress, spark_when_needed
+from txn_analysis.cli.spark import check_new_warehouse, progress, spark_when_needed, stored
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import InputError
 from txn_analysis.text.words import count

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.cli.asking import asked_run
 from txn_analysis.cli.options import ENDING, Request, RowFormat, RowFormatOption, RunId
-from txn_analysis.cli.output import emit
-from txn_analysis.cli.page import run_options
+from txn_analysis.cli.output import emit, run_options
+from txn_analysis.cli.spark import asked_run
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.outcome import in_doubt, outcome_of
