@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from txn_analysis.cli.jobs import job
 from txn_analysis.cli.options import READING, Paths, Request
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.spark import spark_session
+from txn_analysis.cli.verbs import job
 from txn_analysis.pipeline import steps as pipeline
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from txn_analysis.cli.jobs import job
-from txn_analysis.cli.metrics import Prometheus, write_metrics
 from txn_analysis.cli.options import ENDING, JUDGING, PageFile, Paths, Request, Width
-from txn_analysis.cli.output import check_output, emit
-from txn_analysis.cli.page import emit_page, read_at, run_options
+from txn_analysis.cli.output import Prometheus, check_output, emit, emit_page, read_at, run_options, write_metrics
 from txn_analysis.cli.spark import spark_session
-from txn_analysis.cli.verbs import exit_code
+from txn_analysis.cli.verbs import exit_code, job
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions.loaded_report import pictures as pictures_of_report
 from txn_analysis.report.text_report import WIDTH, text_report

@@ -13,8 +13,8 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from txn_analysis.depth import Depth
 from txn_analysis.errors import ConfigError
-from txn_analysis.kafka.number_bounds import INT32_MAX, INT64_MAX, LAST_MOMENT_MS, MAX_STATE_PARTITIONS
-from txn_analysis.kafka.tools import TOPIC_CONFIGS
+from txn_analysis.kafka.batch_format import INT32_MAX, INT64_MAX, LAST_TIME_MS, MAX_STATE_PARTITIONS
+from txn_analysis.kafka.topics import TOPIC_CONFIGS
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def parse_time(text: str | int) -> int:
         time_ms = _iso_ms(words)
     if time_ms <= 0:
         raise ValueError("is not after 1970-01-01T00:00:00Z")
-    if time_ms > LAST_MOMENT_MS:
+    if time_ms > LAST_TIME_MS:
         raise ValueError("is after 9999-12-31T23:59:59.999Z")
     return time_ms
 
@@ -84,9 +84,9 @@ Name = Annotated[str, Field(min_length=1)]
 KafkaInt = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=INT32_MAX)]
 StatePartitions = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=MAX_STATE_PARTITIONS)]
 SizeBytes = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=INT64_MAX)]
-DurationMs = Annotated[int, BeforeValidator(_not_bool), Field(ge=0, le=LAST_MOMENT_MS)]
-PositiveDurationMs = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=LAST_MOMENT_MS)]
-TimeMs = Annotated[int, BeforeValidator(_time), BeforeValidator(_not_bool), Field(gt=0, le=LAST_MOMENT_MS)]
+DurationMs = Annotated[int, BeforeValidator(_not_bool), Field(ge=0, le=LAST_TIME_MS)]
+PositiveDurationMs = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=LAST_TIME_MS)]
+TimeMs = Annotated[int, BeforeValidator(_time), BeforeValidator(_not_bool), Field(gt=0, le=LAST_TIME_MS)]
 
 
 class Settings(BaseModel, frozen=True, extra="forbid"):

@@ -91,7 +91,7 @@ def test_every_verb_says_that_the_warehouse_is_damaged(
 ) -> None:
     warehouse = shutil.copytree(sound, tmp_path / "warehouse")
     damage(warehouse / table / "_delta_log")
-    monkeypatch.setattr("txn_analysis.cli.asking.spark_session", no_session)
+    monkeypatch.setattr("txn_analysis.cli.spark.spark_session", no_session)
     for verb in VERBS:
         with pytest.raises(SystemExit) as ended:
             app([*verb.split(), "--warehouse", str(warehouse), "--cluster", "east"], prog_name="txn-analysis")

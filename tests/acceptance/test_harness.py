@@ -15,7 +15,7 @@ from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS, VARIANTS, Var
 from tests.torture.harness import Answer, audit_files
 from tests.torture.mutations import Given, Mutator
 from tests.torture.subjects import real_cases, simulated
-from txn_analysis.kafka.log_problems import ProblemKind
+from txn_analysis.kafka.sections import ProblemKind
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.pipeline.judging import judge
 from txn_analysis.pipeline.run import start_run

@@ -61,8 +61,8 @@ def run(
 
     for module in ("asking", "spark"):
         monkeypatch.setattr(f"txn_analysis.cli.{module}.spark_session", session)
-    monkeypatch.setattr("txn_analysis.cli.plan_verb.now_ms", lambda: COPIED_MS)  # read at once, as it should be
-    monkeypatch.setattr("txn_analysis.cli.page.now_ms", lambda: COPIED_MS)  # read at once, as it should be
+    monkeypatch.setattr("txn_analysis.cli.plan_verbs.now_ms", lambda: COPIED_MS)  # read at once, as it should be
+    monkeypatch.setattr("txn_analysis.cli.output.now_ms", lambda: COPIED_MS)  # read at once, as it should be
     monkeypatch.chdir(tmp_path)
 
     def done(*words: str) -> tuple[int, str, str]:

@@ -96,7 +96,7 @@ def asked(
 
     def answer(words: list[str], *, by_spark: bool = False) -> Answer:
         with monkeypatch.context() as patched:
-            patched.setattr("txn_analysis.cli.asking.spark_session", session if by_spark else _no_session)
+            patched.setattr("txn_analysis.cli.spark.spark_session", session if by_spark else _no_session)
             if by_spark:
                 only_by_spark(patched)
             with pytest.raises(SystemExit) as ended:

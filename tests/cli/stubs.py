@@ -21,9 +21,9 @@ class Library:
         self._monkeypatch = monkeypatch
         self.calls: list[tuple[Any, ...]] = []
         self.sessions: list[Any] = []
-        monkeypatch.setattr("txn_analysis.cli.asking.spark_session", self._no_session)
+        monkeypatch.setattr("txn_analysis.cli.spark.spark_session", self._no_session)
         monkeypatch.setattr("txn_analysis.cli.audit_verbs.spark_when_needed", self._no_session)
-        monkeypatch.setattr("txn_analysis.cli.asking.check_warehouse", lambda _: None)
+        monkeypatch.setattr("txn_analysis.cli.spark.check_warehouse", lambda _: None)
         # `import` looks a submodule up in its package first, where the real one may be already.
         self.module(
             "txn_analysis.storage.opening",

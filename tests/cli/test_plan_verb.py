@@ -25,12 +25,12 @@ PLAN = list(abort_plan(FINDINGS, Settings(), rows.AS_OF_MS))
 @pytest.fixture(autouse=True)
 def in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command's clock: an hour after the copy."""
-    monkeypatch.setattr("txn_analysis.cli.plan_verb.now_ms", lambda: rows.AS_OF_MS + HOUR_MS)
+    monkeypatch.setattr("txn_analysis.cli.plan_verbs.now_ms", lambda: rows.AS_OF_MS + HOUR_MS)
 
 
 @pytest.fixture
 def too_late(in_time: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("txn_analysis.cli.plan_verb.now_ms", lambda: rows.AS_OF_MS + 48 * HOUR_MS)
+    monkeypatch.setattr("txn_analysis.cli.plan_verbs.now_ms", lambda: rows.AS_OF_MS + 48 * HOUR_MS)
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def plan(monkeypatch: pytest.MonkeyPatch) -> None:
     def records(settings: Settings, run_id: str | None, *_: object) -> list[AbortRecord]:
         return [] if run_id == "clean" else PLAN
 
-    monkeypatch.setattr("txn_analysis.cli.plan_verb._records", records)
+    monkeypatch.setattr("txn_analysis.cli.plan_verbs._records", records)
 
 
 @pytest.mark.parametrize("api_version", [0, 1, 2])
@@ -132,7 +132,7 @@ def plan_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A plan of the command's today."""
     now_ms = rows.AS_OF_MS + HOUR_MS
     late = abort_plan(rows.judged(rows.finding(appended_before_ms=now_ms), rows.live_finding()), Settings(), now_ms)
-    monkeypatch.setattr("txn_analysis.cli.plan_verb._records", lambda *_: list(late))
+    monkeypatch.setattr("txn_analysis.cli.plan_verbs._records", lambda *_: list(late))
     file = tmp_path / "plan.ndjson"
     file.write_text(ndjson(late))
     return file

@@ -12,7 +12,7 @@ from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.judge.outcome import CLEAR_SIGHT
 from txn_analysis.questions import kafka_transactions as queries
 from txn_analysis.questions.filters import Filters
-from txn_analysis.report.answer import Answer, Column
+from txn_analysis.report.formats import Answer, Column
 from txn_analysis.runs.run_record import RunRecord
 from txn_analysis.verdict import Verdict
 

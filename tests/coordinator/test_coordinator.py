@@ -17,7 +17,7 @@ from txn_analysis.coordinator.partition_count import positive_hashes
 from txn_analysis.coordinator.seen import of_producers
 from txn_analysis.coordinator.state_records import by_producer
 from txn_analysis.coordinator.view import CoordinatorView, best_of, views_of
-from txn_analysis.kafka.state_partition import state_partition
+from txn_analysis.kafka.topics import state_partition
 from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:

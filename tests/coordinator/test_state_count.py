@@ -22,7 +22,7 @@ from txn_analysis.coordinator.partition_count import (
     sums_of_files,
     sums_of_ids,
 )
-from txn_analysis.kafka.state_partition import java_hash, state_partition
+from txn_analysis.kafka.topics import java_hash, state_partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,7 +14,7 @@ from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.core.history import History
 from txn_analysis.kafka.batch_format import TIMES
 from txn_analysis.kafka.batches import Batches, BatchPlace
-from txn_analysis.kafka.state_partition import java_hash, state_partition
+from txn_analysis.kafka.topics import java_hash, state_partition
 from txn_analysis.settings import Settings
 
 Row = dict[str, Any]

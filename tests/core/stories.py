@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.core.histories import World, data, marker, record
 from txn_analysis.core.answer import answer_of
-from txn_analysis.kafka.state_partition import java_hash, state_partition
+from txn_analysis.kafka.topics import java_hash, state_partition
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from tests.core.histories import World, data, marker, record
 from tests.core.random_world import BEGAN_MS, HOUR_MS, random_history
 from txn_analysis.coordinator.partition_count import DERIVED
 from txn_analysis.core.answer import Answer, answer_of, answers_of
-from txn_analysis.kafka.state_partition import java_hash, state_partition
+from txn_analysis.kafka.topics import java_hash, state_partition
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from txn_analysis.questions import kafka_transactions as kafkas
 from txn_analysis.questions import repair_answers as repairs
 from txn_analysis.questions.captures_answer import CAPTURES
 from txn_analysis.questions.ended import ENDED_COLUMNS
-from txn_analysis.report.answer import MINUS_ONE
 from txn_analysis.report.explanation import Explanation
+from txn_analysis.report.formats import MINUS_ONE
 from txn_analysis.report.model import AuditReport
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from txn_analysis.report.answer import Column
+    from txn_analysis.report.formats import Column
 
 Rows = list[tuple[str, ...]]
 _ROWS: dict[str, tuple[Column, ...]] = {

@@ -1,13 +1,12 @@
 """What is made in docs/: a page for each verdict and rule, that of mistakes, and the tables of rules and the like.
 
-Made of the objects of the judge (their words, and the first lines of their modules) and of the proof table.
+Made of the words of the judge's objects and of the proof table.
 """
 
 from __future__ import annotations
 
 import re
 import textwrap
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,7 +53,7 @@ def _table(head: tuple[str, ...], cells: Iterable[tuple[str, ...]]) -> str:
 
 def _rules_table() -> str:
     cells = (
-        (str(number), f"[`{rule.name}`](rules/{rule.name}.md)", rule.verdict.value, _docstring(rule)[0])
+        (str(number), f"[`{rule.name}`](rules/{rule.name}.md)", rule.verdict.value, rule.condition or rule.meaning)
         for number, rule in enumerate(RULES, start=1)
     )
     return _table(("#", "rule", "verdict", "when"), cells)
@@ -108,19 +107,11 @@ _TABLES = {
 }
 
 
-def _docstring(rule: Rule) -> tuple[str, str]:
-    """When a rule holds, and what else its module says of it."""
-    whole = import_module(f"txn_analysis.judge.rules.{rule.name}").__doc__ or ""
-    first, _, rest = whole.partition("\n")
-    return first.removeprefix(f"`{rule.name}`: ").removesuffix("."), " ".join(rest.split())
-
-
 def _rule_page(number: int, rule: Rule) -> str:
     case = next(case for case in CASES if case.rule == rule.name)
-    sources = _docstring(rule)[1]
     verdict = f"[`{rule.verdict.value}`](../verdicts/{rule.verdict.value}.md)"
-    because = _wrapped(rule.reason) + (f"\n\n{_wrapped(sources)}" if sources else "")
-    return f"""{_MADE.format(source=f"txn_analysis/judge/rules/{rule.name}.py")}
+    because = _wrapped(rule.reason) + (f"\n\n{_wrapped(rule.background)}" if rule.background else "")
+    return f"""{_MADE.format(source=f"{rule.when.__module__.replace('.', '/')}.py")}
 
 # `{rule.name}`
 

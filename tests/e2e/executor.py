@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tests.e2e.broker import QUIET
 from tests.e2e.driver import KafkaError
 from tests.e2e.kafka_jars import TRANSACTIONS_TOOL, class_path
-from txn_analysis.kafka.tools import TRANSACTIONS
+from txn_analysis.kafka.topics import TRANSACTIONS
 from txn_analysis.plan.renderings import ndjson, write_txn_markers
 from txn_analysis.plan.script import commands
 

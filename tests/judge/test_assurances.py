@@ -22,9 +22,8 @@ from tests.judge.cases import (
 )
 from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
 from txn_analysis.coordinator.fit import Fit, MarkerSums, Witness
-from txn_analysis.judge.assurances import without
 from txn_analysis.judge.fact_finding import Moments
-from txn_analysis.judge.judgement import Judgements, judgements_of
+from txn_analysis.judge.judgement import Judgements, judgements_of, without
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:

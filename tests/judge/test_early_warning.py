@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from txn_analysis.coordinator.partition_count import GIVEN, StateCount
 from txn_analysis.coordinator.state_records import Placing, histories_of
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
+from txn_analysis.judge import warnings
 from txn_analysis.judge.early_warning import open_warnings
 from txn_analysis.judge.warnings import WARNINGS
 from txn_analysis.pipeline.state_steps import HISTORIES
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.engine.engine import Engine
     from txn_analysis.judge.early_warning import WarningLine
-    from txn_analysis.judge.warnings.warning import EarlyWarning
+    from txn_analysis.judge.warnings import EarlyWarning
 
 Row = dict[str, Any]
 
@@ -180,5 +180,4 @@ def test_an_open_transaction_near_its_bound(late_by_ms: int, is_near: bool) -> N
 
 @pytest.mark.parametrize("warning", WARNINGS, ids=lambda warning: warning.kind)
 def test_a_warning_is_found_by_its_name(warning: EarlyWarning) -> None:
-    module = import_module(f"txn_analysis.judge.warnings.{warning.kind}")
-    assert warning in vars(module).values()
+    assert vars(warnings)[warning.kind.upper()] is warning

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from txn_analysis.judge.outcome import Outcome, SeenLog, Sight, in_doubt, outcome_of
-from txn_analysis.kafka.log_problems import ProblemKind
+from txn_analysis.kafka.sections import ProblemKind
 from txn_analysis.kafka.topics import STATE_TOPIC
 from txn_analysis.verdict import Verdict
 

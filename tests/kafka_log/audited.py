@@ -9,8 +9,7 @@ from tests.kafka_log.program import NONE, Producer
 from tests.log_dir.at_hand import inputs_of
 from tests.torture.harness import Item, history_of
 from txn_analysis.core.answer import answers_of
-from txn_analysis.kafka.log_problems import HOLES
-from txn_analysis.kafka.sections import LOG
+from txn_analysis.kafka.sections import HOLES, LOG
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:

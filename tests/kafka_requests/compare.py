@@ -13,8 +13,7 @@ from tests.log_dir.at_hand import inputs_of
 from tests.torture.harness import Item, history_of
 from txn_analysis.coordinator.fit import UNCONFIRMED
 from txn_analysis.core.answer import answer_of
-from txn_analysis.kafka.log_problems import HOLES
-from txn_analysis.kafka.sections import LOG
+from txn_analysis.kafka.sections import HOLES, LOG
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.log.evidence import batches_of, folded, section_row, sections_and_text, snapshot_evidence
 from tests.log.test_copies import DEEP, TODAY, YESTERDAY, data, link, log, marker
-from txn_analysis.kafka.log_problems import ProblemKind
+from txn_analysis.kafka.sections import ProblemKind
 from txn_analysis.log.open_transactions import link_partition
 from txn_analysis.log.sections import log_sections
 

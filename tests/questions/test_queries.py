@@ -21,7 +21,7 @@ from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from txn_analysis.kafka.transactions import StateRecord
-    from txn_analysis.report.answer import Answer
+    from txn_analysis.report.formats import Answer
 
 AS_OF_MS = rows.AS_OF_MS
 

@@ -12,7 +12,7 @@ from tests.oracle.dump_writer import Tool, segment_lines
 from tests.oracle.model import Batch, Segment, StateRecord, StateValue
 from tests.oracle.state_writer import state_batch, value_bytes
 from tests.read.bodies import CASES, Body, Parsed, Row, capture_body, damaged, parse, single_flips, transactional_ids
-from txn_analysis.kafka.state_partition import state_partition
+from txn_analysis.kafka.topics import state_partition
 from txn_analysis.read.inputs.window import CUT_SHORT
 from txn_analysis.read.state.decoded_dump import OLD_DEEP, read_state_section
 

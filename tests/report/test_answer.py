@@ -4,7 +4,7 @@ import csv
 import io
 import json
 
-from txn_analysis.report.answer import MINUS_ONE, Answer, Column
+from txn_analysis.report.formats import MINUS_ONE, Answer, Column
 
 COLUMNS = (Column("Topic"), Column("Epoch", MINUS_ONE), Column("Start"), Column("TopicPartitions"))
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.report import rows
 from txn_analysis.report.build import build_report
-from txn_analysis.report.clocks import (
+from txn_analysis.report.figures import (
     clock_line,
     clock_sentence,
     idle_by_brokers,

@@ -5,7 +5,7 @@ import io
 
 from tests.report import rows
 from txn_analysis.report.build import build_report
-from txn_analysis.report.findings_csv import COLUMNS, findings_csv
+from txn_analysis.report.formats import COLUMNS, findings_csv
 
 
 def test_every_finding_is_one_line_worst_first() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.report import rows
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report.build import build_report
-from txn_analysis.report.json_report import json_report
+from txn_analysis.report.formats import json_report
 from txn_analysis.report.model import FindingItem
 from txn_analysis.tables import FINDINGS
 from txn_analysis.verdict import Verdict

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from tests.report import rows
 from txn_analysis.report.build import build_report
-from txn_analysis.report.findings_csv import findings_csv
+from txn_analysis.report.figures import by_damage
+from txn_analysis.report.formats import findings_csv, json_report
 from txn_analysis.report.headline import headline
 from txn_analysis.report.html.page import html_report
-from txn_analysis.report.json_report import json_report
-from txn_analysis.report.order import by_damage
 from txn_analysis.report.text_report import text_report
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from txn_analysis.report.progress import LineProgress, LiveProgress, how_far, progress_on, silent
+from txn_analysis.report.terminal import LineProgress, LiveProgress, how_far, progress_on, silent
 
 
 class Terminal(io.StringIO):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.report import rows
 from txn_analysis.report.build import build_report
-from txn_analysis.report.style import print_styled, wrapped
+from txn_analysis.report.terminal import print_styled, wrapped
 from txn_analysis.report.text_report import report_lines, text_report
 from txn_analysis.verdict import Verdict
 

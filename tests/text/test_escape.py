@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from txn_analysis.report.csv_table import csv_table
+from txn_analysis.report.formats import csv_table
 from txn_analysis.text.escape import (
     clip,
     escape,

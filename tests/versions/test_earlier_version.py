@@ -16,7 +16,7 @@ from tests.plan.test_plan_versions import TomorrowsRecord
 from tests.table_rows import row_of
 from tests.versions.captures import COMPACTED, EAST, FIRST, LATER, parts_of
 from txn_analysis.errors import WarehouseError
-from txn_analysis.kafka.log_problems import ProblemKind
+from txn_analysis.kafka.sections import ProblemKind
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.plan import plan_versions
 from txn_analysis.questions import kafka_transactions as queries

@@ -22,8 +22,7 @@ from txn_analysis.storage.on_spark.types import frame_of
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.table_versions import bring_up_to_date, differences
 from txn_analysis.tables import INPUTS, Col, Table
-from txn_analysis.tables._checks import at_least, one_of
-from txn_analysis.tables._schema import BIGINT, INT, STRING, array, struct
+from txn_analysis.tables._schema import BIGINT, INT, STRING, array, at_least, one_of, struct
 from txn_analysis.tables.inputs import SECTION
 
 if TYPE_CHECKING:

@@ -7,8 +7,6 @@ import shutil
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from txn_analysis.cli.asking import stored
-from txn_analysis.cli.metrics import Prometheus, write_metrics
 from txn_analysis.cli.options import (
     ENDING,
     JUDGING,
@@ -25,10 +23,19 @@ from txn_analysis.cli.options import (
     TextOrJson,
     Width,
 )
-from txn_analysis.cli.output import check_output, emit, emit_styled, is_terminal
-from txn_analysis.cli.page import emit_page, read_at, run_options
+from txn_analysis.cli.output import (
+    Prometheus,
+    check_output,
+    emit,
+    emit_page,
+    emit_styled,
+    is_terminal,
+    read_at,
+    run_options,
+    write_metrics,
+)
 from txn_analysis.cli.query_verbs import Topics  # noqa: TC001 typer reads the annotations
-from txn_analysis.cli.spark import check_new_warehouse, progress, spark_when_needed
+from txn_analysis.cli.spark import check_new_warehouse, progress, spark_when_needed, stored
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import InputError
 from txn_analysis.text.words import count
@@ -122,7 +129,7 @@ def report(
     told (see --accept-inconclusive); of --topic alone, where it is given.
     """
     if schema:
-        from txn_analysis.report.json_report import report_schema
+        from txn_analysis.report.formats import report_schema
 
         emit(json.dumps(report_schema(), indent=2) + "\n", request.output)
         return 0
@@ -192,8 +199,8 @@ def _deliver(
     read_ms: int,
 ) -> int:
     # Not needed for --help.
-    from txn_analysis.report.json_report import json_report
-    from txn_analysis.report.style import print_styled
+    from txn_analysis.report.formats import json_report
+    from txn_analysis.report.terminal import print_styled
     from txn_analysis.report.text_report import WIDTH, report_lines, text_report
 
     if form is ReportFormat.HTML:

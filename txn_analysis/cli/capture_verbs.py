@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.cli.asking import stored
 from txn_analysis.cli.options import Format, Request, RowFormat, RowFormatOption, TextOrJson
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.query_verbs import as_printed
-from txn_analysis.cli.spark import check_warehouse, spark_when_needed
+from txn_analysis.cli.spark import check_warehouse, spark_when_needed, stored
 from txn_analysis.cli.verbs import verb
 from txn_analysis.text.escape import escape
 from txn_analysis.text.words import count

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from txn_analysis.cli.asking import asked_run
 from txn_analysis.cli.options import Format, Request, RowFormat, RowFormatOption, RunId, TextOrJson
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.query_verbs import Partitions, Patterns, ProducerIds, Topics, as_printed
+from txn_analysis.cli.spark import asked_run
 from txn_analysis.cli.verbs import verb
-from txn_analysis.kafka.number_bounds import INT32_MAX, INT64_MAX
+from txn_analysis.kafka.batch_format import INT32_MAX, INT64_MAX
 
 
 class Outcome(StrEnum):

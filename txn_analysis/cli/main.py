@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from txn_analysis.cli import audit_verbs, capture_verbs, explain_verbs, plan_verb, query_verbs, shell_verbs, verify_verb
+from txn_analysis.cli import audit_verbs, capture_verbs, explain_verbs, plan_verbs, query_verbs, shell_verbs
 
 app = typer.Typer(
     name="txn-analysis",
@@ -36,5 +36,5 @@ def txn_analysis(
     raise typer.Exit
 
 
-for _verbs in (audit_verbs, query_verbs, explain_verbs, plan_verb, verify_verb, capture_verbs, shell_verbs):
+for _verbs in (audit_verbs, query_verbs, explain_verbs, plan_verbs, capture_verbs, shell_verbs):
     _verbs.add_to(app)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from txn_analysis.depth import Depth  # noqa: TC001 typer reads the annotations
-from txn_analysis.kafka.tools import TOPIC_CONFIGS
+from txn_analysis.kafka.topics import TOPIC_CONFIGS
 from txn_analysis.verdict import Verdict  # noqa: TC001 typer reads the annotations
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Where a report goes: stdout, or a file that appears whole or not at all."""
+"""Where a report goes: stdout, or a file that appears whole or not at all; the page and the metrics as well."""
 
 from __future__ import annotations
 
@@ -7,13 +7,21 @@ import secrets
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from txn_analysis.errors import AuditError
+import typer
+
+from txn_analysis.errors import AuditError, ConfigError
+from txn_analysis.storage.wall_clock import now_ms
+from txn_analysis.text.escape import clip, shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TextIO
+
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.report.pictures import Pictures
+    from txn_analysis.settings import Settings
 
 
 def check_output(output: str | None, flag: str = "-o") -> None:
@@ -95,3 +103,99 @@ def _write_whole(path: Path, text: str) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def read_at(now: str | None) -> int:
+    """The moment at which a report is read, as `--now` gives it, or by this machine's clock; epoch milliseconds.
+
+    Nothing is judged by it: it says how old the files are, and whether a plan from them has expired.
+
+    Raises:
+        ConfigError: it is no moment.
+    """
+    if now is None:
+        return now_ms()
+    # Pydantic is not needed for --help.
+    from txn_analysis.settings import parse_time
+
+    try:
+        return parse_time(now)
+    except ValueError as error:
+        raise ConfigError(f"--now {clip(now, 80)}: {error}") from error
+
+
+def emit_page(
+    report: AuditReport,
+    pictures: Pictures | None,
+    settings: Settings,
+    output: str | None,
+    flag: str = "-o",
+    read_ms: int | None = None,
+) -> None:
+    """Writes the page to stdout or a file; a page that cannot hold all findings links a table file beside it.
+
+    Args:
+        report: what was found.
+        pictures: its series over time.
+        settings: say where the warehouse is.
+        output: the file; None for stdout.
+        flag: the option that named it.
+        read_ms: the moment at which it is read; None where nobody says.
+
+    Raises:
+        AuditError: a file cannot be written.
+    """
+    # Not needed for --help.
+    from txn_analysis.report.formats import findings_csv
+    from txn_analysis.report.html.page import MOST_FINDINGS, html_report
+
+    table = None
+    if output is not None and len(report.findings) > MOST_FINDINGS:
+        table = Path(output).with_suffix(".findings.csv")
+        emit(findings_csv(report), str(table), flag)
+    emit(
+        html_report(
+            report,
+            pictures,
+            run_options(settings, report.run.cluster),
+            table.name if table else None,
+            settings.fail_on,
+            read_ms,
+        ),
+        output,
+        flag,
+    )
+
+
+def run_options(settings: Settings, cluster: str) -> str:
+    """What printed commands need to find the runs of the same cluster, from the same folder.
+
+    Defaults are left out, unless the environment says otherwise: it does so to the printed command as well.
+    """
+    said = (("warehouse", settings.warehouse), ("cluster", cluster))
+    return "".join(f" --{name} {shell_word(value)}" for name, value in said if not _is_default(name, value))
+
+
+def _is_default(name: str, value: str) -> bool:
+    from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings
+
+    return value == Settings.model_fields[name].default and f"{ENVIRONMENT_PREFIX}{name.upper()}" not in os.environ
+
+
+Prometheus = Annotated[
+    str | None,
+    typer.Option("--prometheus", metavar="FILE", help="Write the run's metrics to FILE, for a textfile collector."),
+]
+
+
+def write_metrics(report: AuditReport, file: str) -> None:
+    """Writes the metrics of a run; the file appears whole or not at all.
+
+    Raises:
+        AuditError: it cannot be written.
+    """
+    # Not needed for --help.
+    from txn_analysis.report.prometheus import prometheus_text
+
+    # The one figure that is of this machine's clock: an alert must see that no audit succeeded any more.
+    emit(prometheus_text(report, now_ms()), file, "--prometheus")

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.cli.asking import asked_run
 from txn_analysis.cli.options import ENDING, Request, RowFormat, RowFormatOption, RunId
-from txn_analysis.cli.output import emit
-from txn_analysis.cli.page import run_options
+from txn_analysis.cli.output import emit, run_options
+from txn_analysis.cli.spark import asked_run
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.outcome import in_doubt, outcome_of
-from txn_analysis.kafka.number_bounds import INT32_MAX, INT64_MAX, MAX_STATE_PARTITIONS
+from txn_analysis.kafka.batch_format import INT32_MAX, INT64_MAX, MAX_STATE_PARTITIONS
 from txn_analysis.text.escape import escape, shell_word
 from txn_analysis.text.words import count, listed
 from txn_analysis.verdict import Verdict
@@ -22,7 +21,7 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from txn_analysis.questions.filters import Filters
     from txn_analysis.questions.kafka_transactions import OpenRow
-    from txn_analysis.report.answer import Answer
+    from txn_analysis.report.formats import Answer
 
 _MOST_PLACES = 5
 _STATE_PARTITION_PREFIX = "__transaction_state-"

@@ -1,15 +1,191 @@
-"""The habits of a shell: `help` and `version` as commands, and completion of words."""
+"""The habits of a shell: `help` and `version` as commands, and completion of words.
+
+The scripts with which bash, zsh and fish complete a command line list verbs, options and values as they are when it is
+printed: at a tab no Python starts, which would take a third of a second. What is hidden in `--help` is not offered.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from txn_analysis import __version__
-from txn_analysis.cli.completion import Shell, completion_script
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.verbs import add_command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FILES = frozenset({"FILE", "DIR", "PATH"})
+
+
+class Shell(StrEnum):
+    """The shells whose completion is known."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a verb: its spellings, what may follow it, and its help.
+
+    `values` are its choices; without any a file follows where `is_file`, something else where `takes_value`.
+    """
+
+    flags: tuple[str, ...]
+    values: tuple[str, ...]
+    takes_value: bool
+    is_file: bool
+    help: str
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb: the first line of its help, its options, and the words that may follow it; None for files."""
+
+    name: str
+    help: str
+    options: tuple[Option, ...]
+    words: tuple[str, ...] | None
+
+    @property
+    def flags(self) -> list[str]:
+        """Every spelling of its options."""
+        return [flag for option in self.options for flag in option.flags]
+
+
+def completion_script(group: Any, shell: Shell) -> str:
+    """The script for one shell.
+
+    Args:
+        group: the command line, as typer has it.
+        shell: which is to read it.
+    """
+    verbs = [_verb(name, command, [*group.commands]) for name, command in group.commands.items()]
+    lines = {Shell.BASH: _bash, Shell.ZSH: _zsh, Shell.FISH: _fish}[shell](verbs)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _verb(name: str, command: Any, names: list[str]) -> Verb:
+    context = command.make_context(name, [], resilient_parsing=True)
+    options = [p for p in command.params if p.param_type_name == "option" and not p.hidden]
+    words: tuple[str, ...] | None = ()
+    for argument in (p for p in command.params if p.param_type_name == "argument"):
+        words = tuple(names) if argument.metavar == "VERB" else _choices(argument, context) or None
+    helped = Option(("-h", "--help"), (), takes_value=False, is_file=False, help="Show its help.")
+    return Verb(
+        name, command.get_short_help_str(200), (*(_option(option, context) for option in options), helped), words
+    )
+
+
+def _option(param: Any, context: Any) -> Option:
+    flags = tuple(sorted((*param.opts, *param.secondary_opts), key=len))
+    takes_value = not (param.is_flag or param.count)
+    is_file = takes_value and param.metavar in _FILES
+    values = _choices(param, context) if takes_value else ()
+    return Option(flags, values, takes_value, is_file, (param.help or "").partition(". ")[0].rstrip("."))
+
+
+def _choices(param: Any, context: Any) -> tuple[str, ...]:
+    """The values that it may have, as they are typed; none where there are too many to be named."""
+    return tuple(str(item.value) for item in param.shell_complete(context, ""))
+
+
+def _bash(verbs: list[Verb]) -> Iterator[str]:
+    yield "# Completion of txn-analysis for bash:  source <(txn-analysis completion bash)"
+    yield "_txn_analysis() {"
+    yield "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} verb= each offered="
+    yield '    for each in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do'
+    yield "        case $each in -*) ;; *) verb=$each; break ;; esac"
+    yield "    done"
+    yield "    COMPREPLY=()"
+    yield '    case "$verb $before" in'
+    for verb in verbs:
+        for option in (option for option in verb.options if option.takes_value):
+            cases = " | ".join(f'"{verb.name} {flag}"' for flag in option.flags)
+            yield f'        {cases}) offered="{" ".join(option.values)}" ;;'
+    yield '        *) case "$verb $word" in'
+    for verb in verbs:
+        yield f'            "{verb.name} -"*) offered="{" ".join(verb.flags)}" ;;'
+        if verb.words:
+            yield f'            "{verb.name} "*) offered="{" ".join(verb.words)}" ;;'
+    yield '            " -"*) offered="--help --version" ;;'
+    yield f'            " "*) offered="{" ".join(verb.name for verb in verbs)}" ;;'
+    yield "        esac ;;"
+    yield "    esac"
+    yield '    COMPREPLY=($(compgen -W "$offered" -- "$word"))'
+    yield "}"
+    yield "complete -o default -F _txn_analysis txn-analysis"
+
+
+def _zsh(verbs: list[Verb]) -> Iterator[str]:
+    yield "#compdef txn-analysis"
+    yield "# Completion of txn-analysis for zsh, behind compinit:  source <(txn-analysis completion zsh)"
+    yield "_txn_analysis() {"
+    yield "    local -a verbs=("
+    for verb in verbs:
+        yield f"        {shlex.quote(f'{verb.name}:{verb.help}')}"
+    yield "    )"
+    yield "    if (( CURRENT == 2 )); then"
+    yield "        _describe verb verbs"
+    yield "        return"
+    yield "    fi"
+    yield "    local verb=$words[2]"
+    yield "    shift words"
+    yield "    (( CURRENT-- ))"
+    yield "    case $verb in"
+    for verb in verbs:
+        rest = "*:file:_files" if verb.words is None else f"1:word:({' '.join(verb.words)})" if verb.words else ""
+        specs = [spec for option in verb.options for spec in _zsh_specs(option)] + ([rest] if rest else [])
+        yield f"        {verb.name}) _arguments {' '.join(map(shlex.quote, specs))} ;;"
+    yield "    esac"
+    yield "}"
+    yield "compdef _txn_analysis txn-analysis"
+
+
+def _zsh_specs(option: Option) -> Iterator[str]:
+    said = option.help.replace("[", "(").replace("]", ")").replace(":", ",")
+    value = ""
+    if option.takes_value:
+        value = (
+            f":value:({' '.join(option.values)})" if option.values else ":file:_files" if option.is_file else ":value: "
+        )
+    return (f"*{flag}[{said}]{value}" for flag in option.flags)
+
+
+def _fish(verbs: list[Verb]) -> Iterator[str]:
+    yield "# Completion of txn-analysis for fish: put it into ~/.config/fish/completions/txn-analysis.fish"
+    yield "complete -c txn-analysis -n __fish_use_subcommand -f"
+    yield "complete -c txn-analysis -n __fish_use_subcommand -l version -d 'Print the version'"
+    for verb in verbs:
+        yield f"complete -c txn-analysis -n __fish_use_subcommand -a {verb.name} -d {_fish_word(verb.help)}"
+    for verb in verbs:
+        condition = f"complete -c txn-analysis -n '__fish_seen_subcommand_from {verb.name}'"
+        if verb.words is not None:
+            yield f"{condition} -f" + (f" -a {_fish_word(' '.join(verb.words))}" if verb.words else "")
+        for option in verb.options:
+            yield f"{condition} {_fish_option(option)}"
+
+
+def _fish_option(option: Option) -> str:
+    flags = " ".join(f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in option.flags)
+    value = ""
+    if option.takes_value:
+        value = (
+            f" -x -a {_fish_word(' '.join(option.values))}" if option.values else " -r -F" if option.is_file else " -x"
+        )
+    return f"{flags}{value} -d {_fish_word(option.help)}"
+
+
+def _fish_word(text: str) -> str:
+    """In single quotes fish knows two escapes alone."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def help_(

@@ -1,4 +1,7 @@
-"""How a function of a request becomes a verb: shared options, one-line errors, exit code."""
+"""How a function becomes a verb of the command line, or the command of a script in `jobs/`.
+
+With shared options that are given once and stand in groups, one-line errors, and an exit code.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,19 @@ import inspect
 import os
 import sys
 import traceback
+from collections import Counter
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
-from txn_analysis.cli.help_groups import GroupedOnceEach
-from txn_analysis.cli.options import ENDING, JUDGING, Request
+from txn_analysis.cli.options import ENDING, GROUPS, JUDGING, Request
 from txn_analysis.cli.output import check_output
 from txn_analysis.cli.spark import quietly
 from txn_analysis.errors import AuditError
-from txn_analysis.spark.interrupts import Interrupted, is_interrupted
+from txn_analysis.spark.interrupts import Interrupted, ending_at_once, is_interrupted
 from txn_analysis.text.escape import escape
 
 if TYPE_CHECKING:
@@ -30,6 +34,59 @@ if TYPE_CHECKING:
 
     Body = Callable[..., int]
     Command = Callable[..., None]
+
+
+class OnceEach(TyperCommand):
+    """A verb that refuses a second value of an option with room for one: the last one would win in silence."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads the words behind the verb.
+
+        Args:
+            ctx: typer's own context of the call.
+            args: the words.
+
+        Returns:
+            The words that are left over.
+
+        Raises:
+            UsageError: an option that is not to be repeated is there twice; or the words are no command.
+        """
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for option, times in Counter(param for param in given if _takes_one_value(param)).items():
+            if times > 1:
+                ctx.fail(f"Option '{option.opts[0]}' is given {times} times, but takes one value: give it once.")
+        return super().parse_args(ctx, args)
+
+
+def _takes_one_value(param: Any) -> bool:
+    return param.param_type_name == "option" and not (param.multiple or param.is_flag or param.count)
+
+
+_OWN = "Options"
+_GROUP_OF = {name: group for group, names in GROUPS.items() for name in names}
+
+
+class GroupedOnceEach(OnceEach):
+    """A verb whose options stand in groups: its own first, then those of `options.GROUPS`."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes arguments and options.
+
+        Args:
+            ctx: typer's own context of the call.
+            formatter: takes what is written.
+        """
+        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", _OWN, *GROUPS)}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                is_argument = param.param_type_name == "argument"
+                sections["Arguments" if is_argument else _GROUP_OF.get(str(param.name), _OWN)].append(record)
+        for name, records in sections.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
 
 
 def verb(
@@ -140,3 +197,31 @@ def _note_ignored(request: Request, foreign: Sequence[str], *, is_of_run: bool) 
     for flags, why in ((request.given(judging), kept), (request.given(ending), "")):
         if flags:
             print(f"note: {', '.join(flags)}: no effect here{why}", file=sys.stderr)
+
+
+class _Script(typer.Typer):
+    """The only command of a script; an interrupted one ends as an interrupted `txn-analysis` does."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with ending_at_once():
+            return super().__call__(*args, **kwargs)
+
+
+def job(name: str, example: str, uses: Collection[str] = JUDGING) -> Callable[[Body], typer.Typer]:
+    """Makes `function(request, **own_options) -> exit code` the only command of a script.
+
+    Args:
+        name: the script, without `.py`.
+        example: options and paths for the end of its help.
+        uses: as of `verb`.
+
+    Returns:
+        A decorator that leaves the command in place of the function; calling it runs the script.
+    """
+
+    def command(body: Body) -> typer.Typer:
+        app = _Script(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+        verb(app, name, f"spark-submit jobs/{name}.py {example}", reads_files=True, uses=uses)(body)
+        return app
+
+    return command

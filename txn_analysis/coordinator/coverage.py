@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from txn_analysis.coordinator.chain import NO_RECORDS, StateChain
 from txn_analysis.coordinator.fit import Fit
 from txn_analysis.coordinator.partition_count import MOST_PARTITIONS, StateCount
-from txn_analysis.kafka.log_problems import HOLES
-from txn_analysis.kafka.state_partition import java_hash, state_partition
-from txn_analysis.kafka.topics import STATE_TOPIC
+from txn_analysis.kafka.sections import HOLES
+from txn_analysis.kafka.topics import STATE_TOPIC, java_hash, state_partition
 from txn_analysis.logic import UNBOUNDED_MS, latest
 from txn_analysis.text.words import ranges
 

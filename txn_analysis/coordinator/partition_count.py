@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from txn_analysis.kafka.state_partition import positive_hash
+from txn_analysis.kafka.topics import positive_hash
 from txn_analysis.text.words import ranges
 
 if TYPE_CHECKING:

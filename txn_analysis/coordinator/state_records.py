@@ -9,7 +9,7 @@ from txn_analysis.coordinator.chain import StateRows
 from txn_analysis.coordinator.history import in_order
 from txn_analysis.coordinator.partition_count import StateCount, state_count, sums_of_files
 from txn_analysis.coordinator.sections import SectionRecord, StateSums, sums_of
-from txn_analysis.kafka.state_partition import state_partition
+from txn_analysis.kafka.topics import state_partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -64,7 +64,7 @@ class StateRow(NamedTuple):
     def listed(cls, rows: pa.Table) -> list[StateRow]:
         """All rows of a table with its columns."""
         found = records_of(cls, rows)
-        return [row if row.topic_partitions is not None else row._replace(topic_partitions=()) for row in found]
+        return [row if row.topic_partitions else row._replace(topic_partitions=()) for row in found]
 
     @property
     def is_console(self) -> bool:

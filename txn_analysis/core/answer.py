@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.core.history import History
     from txn_analysis.core.logs import Fold, Linked
-    from txn_analysis.judge.assurances import Disproved
+    from txn_analysis.judge.judgement import Disproved
     from txn_analysis.log.pieces import LogPiece
     from txn_analysis.log.sections import SectionKey
 

@@ -1,27 +1,38 @@
 """Early warning: what does not hang yet and will, and whose; from the open transactions and the coordinator's state.
 
 Counted by application (`judge.applications`), so that a thousand ids of one job are one line. What is kept is bounded:
-of each kind the worst applications, and how many ids there are in all. Pure functions: records in memory and Spark's
-tasks (`pipeline.on_spark.warnings`) are asked alike.
+of each kind the worst applications, and how many ids there are in all. `pipeline.warning_steps` brings the histories.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.applications import application_of
-from txn_analysis.judge.warnings import OF_ABORTS, OF_LAST_RECORDS, WARNINGS
-from txn_analysis.judge.warnings.open_transaction_near_bound import OPEN_TRANSACTION_NEAR_BOUND, is_near
-from txn_analysis.kafka.transactions import ONGOING
+from txn_analysis.judge.warnings import (
+    OF_ABORTS,
+    OF_LAST_RECORDS,
+    OPEN_TRANSACTION_NEAR_BOUND,
+    WARNINGS,
+    Abort,
+    Known,
+    LastRecord,
+    is_near_bound,
+)
+from txn_analysis.kafka.transactions import ONGOING, PREPARE_ABORT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from txn_analysis.coordinator.history import History
     from txn_analysis.judge.judgement import Judgement
-    from txn_analysis.judge.warnings.warning import Abort, Known, LastRecord
+    from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.settings import Settings
+
+_last = attrgetter(*LastRecord._fields)
 
 MOST_APPLICATIONS = 10
 MANY = 3
@@ -74,6 +85,9 @@ class RaisedFrom(NamedTuple):
         if self.state != ONGOING or self.producer_epoch is None or producer_epoch is None:
             return False
         return producer_id is not None and self.producer_id == producer_id and producer_epoch > self.producer_epoch
+
+
+_before = attrgetter(*RaisedFrom._fields)
 
 
 def flagged(kind: str, transactional_id: str, score: int) -> Flagged:
@@ -140,7 +154,7 @@ def _line(warned: Warned) -> WarningLine:
 
 def open_warnings(judged: Iterable[Judgement], settings: Settings) -> list[WarningLine]:
     """Of the judged open transactions those that will soon be late."""
-    near = [(-(j.facts.lateness.late_by_ms or 0), j.facts) for j in judged if is_near(j.facts.lateness, settings)]
+    near = [(-(j.facts.lateness.late_by_ms or 0), j.facts) for j in judged if is_near_bound(j.facts.lateness, settings)]
     return [
         WarningLine(
             kind=OPEN_TRANSACTION_NEAR_BOUND.kind,
@@ -151,3 +165,36 @@ def open_warnings(judged: Iterable[Judgement], settings: Settings) -> list[Warni
         )
         for left_ms, facts in sorted(near, key=lambda found: found[0])[:MOST_APPLICATIONS]
     ]
+
+
+# Of records in memory.
+
+_last_record = attrgetter(*LastRecord._fields)
+_raised_from = attrgetter(*RaisedFrom._fields)
+
+
+def warnings_of_id(history: History, known: Known) -> Iterator[Flagged]:
+    """What one id is warned of: by its last record, and for being timed out, or fenced, many times."""
+    name, last = history[-1].transactional_id, history[-1]
+    if is_live(last):
+        yield from of_last_record(name, LastRecord(*_last(last)), known)
+    if sum(record.state == PREPARE_ABORT for record in history) >= MANY:
+        for kind, count in Counter(_kinds(history)).items():
+            if count >= MANY:
+                yield flagged(kind, name, count)
+
+
+def is_live(last: StateRecord) -> bool:
+    """The last record of an id is known, and the id is not gone."""
+    return not (last.is_tombstone or last.is_hidden)
+
+
+def _kinds(history: History) -> Iterator[str]:
+    for n, record in enumerate(history):
+        if record.state == PREPARE_ABORT and n:
+            later = history[n + 2] if n + 2 < len(history) else None
+            after = (None, None) if later is None else (later.state, later.last_update_ms)
+            abort = Abort(record.start_ms, record.timeout_ms, record.last_update_ms, *after)
+            is_raised = RaisedFrom(*_before(history[n - 1])).is_raised_to(record.producer_id, record.producer_epoch)
+            if is_raised and (kind := kind_of(abort)) is not None:
+                yield kind

@@ -20,7 +20,7 @@ from txn_analysis.logic import plus
 from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from txn_analysis.kafka.transactions import StateRecord
 
@@ -294,3 +294,25 @@ def _stale_because(
     if epoch is not None and first_epoch is not None and first_epoch < epoch:
         return f"its first batch has epoch {first_epoch}, its transaction ran at {epoch}"
     return None
+
+
+class Ended(NamedTuple):
+    """An ended transaction with the transactional id that explains its end, and that end."""
+
+    transaction: EndedTransaction
+    transactional_id: str | None
+    ending: Ending
+
+
+def ended_with(transaction: EndedTransaction, histories: Mapping[str, IdHistory], max_clock_skew_ms: int) -> Ended:
+    """Of several ids that had the producer id, the one that explains the end best.
+
+    Args:
+        transaction: the ended one.
+        histories: of the ids that have, or had, its producer id, by their names.
+        max_clock_skew_ms: by how much two brokers' clocks may differ.
+    """
+    known: list[tuple[str | None, IdHistory]] = [*sorted(histories.items())] or [(None, IdHistory([]))]
+    endings = [(name, ending_of(transaction, history, max_clock_skew_ms)) for name, history in known]
+    name, ending = max(endings, key=lambda found: found[1].cause.confidence.rank)
+    return Ended(transaction, name, ending)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from txn_analysis.judge.judgement import Judgement
-    from txn_analysis.kafka.topic_config import TopicConfig
+    from txn_analysis.kafka.topics import TopicConfig
     from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.settings import Settings
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from txn_analysis.kafka.topic_config import TopicConfig
+    from txn_analysis.kafka.topics import TopicConfig
     from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
 
 DAY_MS = 86_400_000

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.judge.assurances import disproved_by_loss, disproved_by_state, given, without
 from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.fact_finding import facts_of
 from txn_analysis.judge.rules import first_rule
+from txn_analysis.judge.rules.asked_first import COMMIT_MARKER_MISSING
 from txn_analysis.judge.unsent_markers import with_unsent_markers
 from txn_analysis.kafka.topics import STATE_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from txn_analysis.coordinator.coverage import StateEvidence
+    from txn_analysis.coordinator.fit import Fit
     from txn_analysis.coordinator.view import CoordinatorView, Views
-    from txn_analysis.judge.assurances import Disproved
     from txn_analysis.judge.causes.cause import FoundCause
     from txn_analysis.judge.fact_finding import Moments
     from txn_analysis.judge.facts import Facts
@@ -26,6 +26,39 @@ if TYPE_CHECKING:
     from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
     from txn_analysis.settings import Settings
     from txn_analysis.verdict import Verdict
+
+Disproved = dict[str, str]
+"""By the name of its setting, what disproves an assurance, in words."""
+
+
+def disproved_by_state(fit: Fit) -> Disproved:
+    """The word that the state was copied last, where a commit in the logs is later than it, and not in it."""
+    later = fit.sums.later
+    if later is None:
+        return {}
+    return {"state_copied_last": f"{later}, is later than what __transaction_state holds, and is not in it"}
+
+
+def disproved_by_loss(judged: Iterable[Judgement], partitions: Iterable[PartitionView]) -> Disproved:
+    """The word that no record was lost, where a marker was."""
+    lost = (f"{j.facts.where} lost a COMMIT marker" for j in judged if j.rule is COMMIT_MARKER_MISSING)
+    cut = (
+        f"a copy of {p.topic_partition} was truncated below an end marker at offset {p.truncated_marker_offset}"
+        for p in partitions
+        if p.truncated_marker_offset is not None
+    )
+    told = next(iter((*sorted(lost), *sorted(cut))), None)
+    return {} if told is None else {"no_records_lost": told}
+
+
+def given(settings: Settings, disproved: Disproved) -> Disproved:
+    """Of what is disproved, that for which the operator gave their word."""
+    return {name: told for name, told in disproved.items() if getattr(settings, name)}
+
+
+def without(settings: Settings, disproved: Mapping[str, str]) -> Settings:
+    """The settings without the assurances that are disproved."""
+    return settings.model_copy(update=dict.fromkeys(disproved, False))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from txn_analysis.kafka.log_problems import MAY_HIDE_OPEN
+from txn_analysis.kafka.sections import MAY_HIDE_OPEN
 from txn_analysis.kafka.topics import STATE_TOPIC
 from txn_analysis.text.words import listed
 from txn_analysis.verdict import Verdict

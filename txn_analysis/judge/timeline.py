@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.kafka.clock import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
+from txn_analysis.kafka.batch_format import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT
-from txn_analysis.columns.equal_runs import equal_runs
+from txn_analysis.columns.arrays import ABSENT, equal_runs
 from txn_analysis.kafka.batch_format import CODECS, LAST_TIME_MS, TIMES
 from txn_analysis.tables import LOG_BATCHES
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from txn_analysis.kafka.batch_headers import HEADER_BYTES
-from txn_analysis.kafka.cursor import Cursor, CutShortError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +26,42 @@ _XERIAL_HEAD_BYTES = 16  # magic, version and oldest compatible version
 _GZIP_WINDOW_BITS = 31
 _MOST_VARINT_BYTES, _MOST_LENGTH_BYTES = 10, 5  # of 64 and of 32 bits
 _SMALLEST_RECORD_BYTES = 7
+
+
+class CutShortError(ValueError):
+    """The bytes end within a field, or a number has more bytes than its type."""
+
+
+class Cursor:
+    """A place in some bytes, which are read from front to back; what is read moves it on."""
+
+    def __init__(self, data: bytes) -> None:
+        """Begin at the first byte."""
+        self._data = data
+        self._at = 0
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether everything was read."""
+        return self._at == len(self._data)
+
+    def unsigned_varint(self, most_bytes: int) -> int:
+        """Seven bits a byte, the lowest first (org.apache.kafka.common.utils.ByteUtils).
+
+        Raises:
+            CutShortError: there are no more bytes, or the number has more than `most_bytes`.
+        """
+        value, data, at = 0, self._data, self._at
+        for shift in range(0, 7 * most_bytes, 7):
+            if at >= len(data):
+                raise CutShortError("a number is cut short")
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                self._at = at
+                return value
+        raise CutShortError("a number is too long")
 
 
 class BadBatchError(ValueError):

@@ -12,7 +12,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from txn_analysis.kafka.log_problems import ProblemKind
 from txn_analysis.kafka.sections import (
     BINARY_GRAMMARS,
     CLEAN_SHUTDOWN,
@@ -21,6 +20,7 @@ from txn_analysis.kafka.sections import (
     LOG_KINDS,
     LOG_START,
     TOPIC_ID,
+    ProblemKind,
 )
 from txn_analysis.log.segments import TO_THE_END, Problem
 

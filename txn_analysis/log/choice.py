@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.kafka.log_problems import ProblemKind
+from txn_analysis.kafka.sections import ProblemKind
 from txn_analysis.log.copies import Comparison, Pair, Part, Stretch
 from txn_analysis.log.segments import TO_THE_END, Problem, Segment
 from txn_analysis.log.two_logs import TwoLogs, differ_from_the_start

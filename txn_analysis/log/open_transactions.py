@@ -9,8 +9,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from txn_analysis.kafka.log_problems import ProblemKind
-from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT
+from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT, ProblemKind
 from txn_analysis.log.checkpoints import Stated
 from txn_analysis.log.other_copies import high_watermarks
 from txn_analysis.log.partition_health import PartitionHealth, health_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from txn_analysis.kafka.log_problems import ProblemKind
+from txn_analysis.kafka.sections import ProblemKind
 from txn_analysis.log.choice import Choice, Comparisons, Copies, Truncation
 from txn_analysis.log.copies import Part, stretches
 from txn_analysis.log.other_copies import OtherCopies, Span

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.kafka.log_problems import ProblemKind
-from txn_analysis.kafka.sections import LOG_KINDS, TOPIC_ID
+from txn_analysis.kafka.sections import LOG_KINDS, TOPIC_ID, ProblemKind
 from txn_analysis.log.rivals import without_rivals
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from txn_analysis.columns.arrays import NONE, Array, Nearest, at, lists, max_of, nullable
-from txn_analysis.kafka.batch_format import END_MARKERS, TIMES
+from txn_analysis.kafka.batch_format import END_MARKERS, LOG_APPEND_TIME, TIMES, is_brokers_time, is_brokers_topic
 from txn_analysis.kafka.batches import BatchPlace
-from txn_analysis.kafka.clock import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
 from txn_analysis.log.producer_spans import Rows, fragments_of, producers_of
 from txn_analysis.log.rivals import UNCUT, Cuts
 from txn_analysis.log.transactions import ended_rows

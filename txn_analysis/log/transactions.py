@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.equal_runs import is_in
+from txn_analysis.columns.arrays import is_in
 from txn_analysis.columns.records import plain
 from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from txn_analysis.kafka.log_problems import ProblemKind
+from txn_analysis.kafka.sections import ProblemKind
 from txn_analysis.log.other_copies import OtherCopies
 from txn_analysis.log.segments import TO_THE_END, Problem
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from txn_analysis.log.sections import SectionKey
     from txn_analysis.pipeline.content import ContentKey
     from txn_analysis.read.inputs.planned_input import PlannedInput
-    from txn_analysis.report.progress import Progress
+    from txn_analysis.report.terminal import Progress
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txn_analysis.report.progress import Progress, Tell
+    from txn_analysis.report.terminal import Progress, Tell
 
 _EVERY_S = 1.0
 

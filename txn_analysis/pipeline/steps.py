@@ -16,7 +16,7 @@ from txn_analysis.pipeline.run import Run, start_run
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.read.topic_config import read_topic_configs
 from txn_analysis.report.build import build_report
-from txn_analysis.report.progress import silent
+from txn_analysis.report.terminal import silent
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.report.progress import Progress
+    from txn_analysis.report.terminal import Progress
     from txn_analysis.settings import Settings
     from txn_analysis.spark.when_needed import Spark
 

@@ -12,9 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from txn_analysis.engine.told import TOLD, heard, told, unpickled
-from txn_analysis.judge.early_warning import by_application, median_of, warnings_of, worst_of
-from txn_analysis.judge.warnings.warning import Known
-from txn_analysis.judge.warnings_of_records import is_live, warnings_of_id
+from txn_analysis.judge.early_warning import (
+    by_application,
+    is_live,
+    median_of,
+    warnings_of,
+    warnings_of_id,
+    worst_of,
+)
+from txn_analysis.judge.warnings import Known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

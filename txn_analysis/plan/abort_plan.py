@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from txn_analysis.errors import AuditError
-from txn_analysis.kafka.tools import TRANSACTIONS
+from txn_analysis.kafka.topics import TRANSACTIONS
 from txn_analysis.text.escape import escape, shell_option
 from txn_analysis.verdict import Verdict
 

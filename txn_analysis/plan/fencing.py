@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from txn_analysis.kafka.tools import TRANSACTIONS
+from txn_analysis.kafka.topics import TRANSACTIONS
 from txn_analysis.text.escape import shell_word
 
 _JAVA = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import ValidationError
 
 from txn_analysis.errors import AuditError
-from txn_analysis.kafka.tools import TRANSACTIONS
+from txn_analysis.kafka.topics import TRANSACTIONS
 from txn_analysis.plan.abort_plan import AbortRecord, fingerprinted, plan_fingerprint
 from txn_analysis.plan.plan_versions import other_version
 from txn_analysis.plan.renderings import ndjson

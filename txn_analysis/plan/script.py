@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from txn_analysis.kafka.tools import TRANSACTIONS
+from txn_analysis.kafka.topics import TRANSACTIONS
 from txn_analysis.plan.fencing import ways_of_a_script
 from txn_analysis.plan.renderings import why_not_by_epochs
 from txn_analysis.text.escape import escape, shell_option, shell_word

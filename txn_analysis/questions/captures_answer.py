@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.report.answer import Answer, Column
+from txn_analysis.report.formats import Answer, Column
 from txn_analysis.text.words import iso_utc
 
 if TYPE_CHECKING:

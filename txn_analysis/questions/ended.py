@@ -10,17 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.errors import ConfigError
-from txn_analysis.judge.ended import ended_with
-from txn_analysis.judge.endings import ENDINGS, UNEXPLAINED, IdHistory, explains_before_ms
+from txn_analysis.judge.endings import ENDINGS, UNEXPLAINED, IdHistory, ended_with, explains_before_ms
 from txn_analysis.questions.ended_rows import ended_rows, newest, with_previous_ends
-from txn_analysis.report.answer import Answer, Column
+from txn_analysis.report.formats import Answer, Column
 from txn_analysis.runs.asked_states import histories, record_counts
 from txn_analysis.runs.named_producers import named_producers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from txn_analysis.judge.ended import Ended
+    from txn_analysis.judge.endings import Ended
     from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.named_producers import NamedProducers
     from txn_analysis.runs.past_run import PastRun

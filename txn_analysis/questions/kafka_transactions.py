@@ -17,7 +17,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.errors import WarehouseError
-from txn_analysis.report.answer import MINUS_ONE, Answer, Column
+from txn_analysis.report.formats import MINUS_ONE, Answer, Column
 from txn_analysis.text.escape import escape
 from txn_analysis.verdict import Verdict
 

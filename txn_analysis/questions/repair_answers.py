@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from txn_analysis.plan.repair import Repair
-from txn_analysis.report.answer import Answer, Column
+from txn_analysis.report.formats import Answer, Column
 from txn_analysis.text.escape import escape
 from txn_analysis.text.words import count, iso_utc
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.kafka.clock import LOG_APPEND_TIME, is_brokers_time
+from txn_analysis.kafka.batch_format import LOG_APPEND_TIME, is_brokers_time
 from txn_analysis.kafka.topics import BROKER_WRITTEN_TOPICS
 from txn_analysis.kafka.transactions import TOMBSTONE
 from txn_analysis.questions.log_slices import Place, Shown, log_points, marker_points
-from txn_analysis.report.order import by_damage
+from txn_analysis.report.figures import by_damage
 from txn_analysis.report.pictures import (
     IdTimeline,
     LogPoint,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.report.clocks import clock_remark
+from txn_analysis.report.figures import clock_remark
 from txn_analysis.report.sending import age
-from txn_analysis.report.style import Line, rule_line, wrapped
+from txn_analysis.report.terminal import Line, rule_line, wrapped
 from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import count, iso_utc, listed, ranges, size
 

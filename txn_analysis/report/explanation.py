@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from txn_analysis.report.model import CauseItem, Item
-from txn_analysis.report.style import wrapped
+from txn_analysis.report.terminal import wrapped
 from txn_analysis.text.escape import escape
 from txn_analysis.text.words import iso_utc
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.kafka.tools import TRANSACTIONS
+from txn_analysis.kafka.topics import TRANSACTIONS
 from txn_analysis.plan.fencing import fence_with_kafkas_tool
-from txn_analysis.report.clocks import idle_by_brokers, is_contradicted, is_decided_by_clock
+from txn_analysis.report.figures import idle_by_brokers, is_contradicted, is_decided_by_clock
 from txn_analysis.report.impact_text import blocks_sentence, cause_sentence
 from txn_analysis.report.sending import explain_command, has_expired, send_sentence, then_sentence
-from txn_analysis.report.style import Line, wrapped
+from txn_analysis.report.terminal import Line, wrapped
 from txn_analysis.text.escape import clip, escape, shell_option
 from txn_analysis.text.words import count, duration, iso_utc, size
 from txn_analysis.verdict import Verdict

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.report.order import by_damage
+from txn_analysis.report.figures import by_damage
 from txn_analysis.report.sending import Step, repair_steps
-from txn_analysis.report.several_clusters import looks_like, what_to_do
+from txn_analysis.report.settling import looks_like, what_to_do
 from txn_analysis.settings import flag_name
 from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import count, listed

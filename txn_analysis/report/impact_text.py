@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.causes import cause_named
-from txn_analysis.report.clocks import clock_sentence
-from txn_analysis.report.style import Line, rule_line, wrapped
+from txn_analysis.report.figures import clock_sentence
+from txn_analysis.report.terminal import Line, rule_line, wrapped
 from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import count, duration, iso_utc, listed, size
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.plan.abort_plan import window
-from txn_analysis.report.order import by_damage
+from txn_analysis.report.figures import by_damage
 from txn_analysis.text.escape import clip, escape, shell_option, shell_word
 from txn_analysis.text.words import count, duration, iso_utc, listed
 

@@ -2,7 +2,7 @@
 
 One remedy for each kind of thing that is missing, with its option or file named in full. A word of the operator is only
 asked for where the finding's own missing evidence asks for it: never where the files disprove it, or where there is
-nothing that it could be true of.
+nothing that it could be true of. And what is said where the files look like those of two clusters.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.judge.rules.clock_not_credible import CLOCK_NOT_CREDIBLE
-from txn_analysis.judge.rules.commit_may_be_missing import COMMIT_MAY_BE_MISSING
-from txn_analysis.judge.rules.evidence_broken import EVIDENCE_BROKEN
-from txn_analysis.judge.rules.log_may_end_early import LOG_MAY_END_EARLY
-from txn_analysis.judge.rules.state_does_not_fit import STATE_DOES_NOT_FIT
-from txn_analysis.judge.rules.state_incomplete import STATE_INCOMPLETE
-from txn_analysis.judge.rules.state_older_than_log import STATE_OLDER_THAN_LOG
-from txn_analysis.kafka.tools import STATE_TOPIC_DESCRIPTION
+from txn_analysis.judge.rules.asked_first import CLOCK_NOT_CREDIBLE, EVIDENCE_BROKEN, STATE_DOES_NOT_FIT
+from txn_analysis.judge.rules.not_listed import (
+    COMMIT_MAY_BE_MISSING,
+    LOG_MAY_END_EARLY,
+    STATE_INCOMPLETE,
+    STATE_OLDER_THAN_LOG,
+)
+from txn_analysis.kafka.topics import STATE_TOPIC_DESCRIPTION
 from txn_analysis.report.model import FindingItem, Remedy, RunItem
-from txn_analysis.report.several_clusters import looks_like, what_to_do
 from txn_analysis.settings import flag_name
-from txn_analysis.text.words import iso_utc, ranges
+from txn_analysis.text.escape import shell_option, shell_word
+from txn_analysis.text.words import iso_utc, listed, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -245,3 +245,45 @@ _WORDS: dict[str, Callable[[Asked], tuple[str, str]]] = {
     STATE_INCOMPLETE.name: _incomplete,
     COMMIT_MAY_BE_MISSING.name: _lost,
 }
+
+
+_MOST_FOLDERS = 4
+
+
+def looks_like(clusters: Mapping[str, Any]) -> str:
+    """What was seen, from a run's record of it; without a full stop, not escaped."""
+    if clusters["other_capture"] is not None:
+        own, other = [f" ({_named(side)})" for side in clusters["sides"]] or ("", "")
+        both = f"this capture{own} and capture {clusters['other_capture']}{other} in this warehouse"
+        what = f"{both} look like those of two clusters"
+    else:
+        what = f"these files look like those of two clusters: {' beside '.join(map(_named, clusters['sides']))}"
+    return f"{what} ({_why(clusters)})"
+
+
+def what_to_do(clusters: Mapping[str, Any], run: RunItem) -> str:
+    """What would settle it; not escaped."""
+    if clusters["other_capture"] is None:
+        are_few = all(len(side) <= _MOST_FOLDERS for side in clusters["sides"])
+        apart = "" if are_few else "put the files of each cluster into a folder of its own, and "
+        return f"{apart}audit these folders apart, each with its own `--cluster` or `--warehouse`"
+    forget = f"`txn-analysis forget {shell_option('--cluster', run.cluster)} --capture"
+    return (
+        f"take out the one that is another cluster's, {forget} {shell_word(run.capture)}` or {forget} "
+        f"{shell_word(clusters['other_capture'])}` (with the `--warehouse` of this audit), and audit its files with a "
+        "`--cluster` of their own"
+    )
+
+
+def _named(folders: list[str]) -> str:
+    return listed(folders, _MOST_FOLDERS)
+
+
+def _why(clusters: Mapping[str, Any]) -> str:
+    reasons = []
+    if clusters["partition_count"]:
+        counted = f"{clusters['partition_count']} of the {clusters['shared_count']} partitions that both have"
+        reasons.append(f"they share no batch in {counted}")
+    if clusters["cluster_ids"]:
+        reasons.append(f"cluster.id {' and '.join(clusters['cluster_ids'])}")
+    return "; ".join(reasons)

@@ -7,14 +7,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.outcome import Outcome
-from txn_analysis.report.clocks import clock_line, judged_idle_ms
 from txn_analysis.report.coverage_text import coverage_lines
+from txn_analysis.report.figures import by_damage, clock_line, judged_idle_ms
 from txn_analysis.report.finding_text import block_lines, why_line
 from txn_analysis.report.headline import doubts, headline, how_sure, narrowed, next_steps, what_settles
 from txn_analysis.report.impact_text import cause_line, cluster_lines, warning_lines
-from txn_analysis.report.order import by_damage
 from txn_analysis.report.sending import expired_sentence
-from txn_analysis.report.style import Line, rule_line, wrapped
+from txn_analysis.report.terminal import Line, rule_line, wrapped
 from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import duration
 from txn_analysis.verdict import Verdict

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.equal_runs import is_in
+from txn_analysis.columns.arrays import is_in
 from txn_analysis.log.transactions import LinkedPiece
 from txn_analysis.tables import ENDED_TRANSACTIONS
 from txn_analysis.tables.transactions import ENDED_OUTCOMES

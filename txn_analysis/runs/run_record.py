@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One row of the table `runs`, whose columns are described there (`tables.runs`).
+    """One row of the table `runs`, whose columns are described there (`tables.inputs`).
 
     `run_number` is None before the row is written; `warnings` and `outcome` are None in runs of versions that did not
     say them. `parameters`, `state_coverage` and `warnings` are JSON.

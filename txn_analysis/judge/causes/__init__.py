@@ -1,63 +1,60 @@
-"""The causes: why an open transaction is open. The first reading that explains the facts counts. One file is one cause.
+"""The causes: why an open transaction is open. The first reading that explains the facts counts.
 
 A cause never decides a verdict. Sources: KIP-890 for writes that come late or unannounced, KIP-664 for what makes a
-transaction hang, KAFKA-9144 for coordinator epochs, KIP-360 for epoch exhaustion. A new cause is a file, and a line in
-READINGS for each way that leads to it.
+transaction hang, KAFKA-9144 for coordinator epochs, KIP-360 for epoch exhaustion. A new cause is an object in the
+module that it belongs to, and a line in READINGS for each way that leads to it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.causes import (
-    coordinator_epoch_went_back,
-    coordinator_overdue,
-    late_end_txn,
-    late_write_after_marker,
-    late_write_joined_next_transaction,
-    marker_missing,
-    marker_not_sent_in_upgrade,
-    old_epoch_left_open,
-    producer_id_never_known,
-    producer_id_rotated,
-    transaction_in_progress,
-    transactional_id_expired,
-    unexplained,
-    write_before_partition_added,
-)
-from txn_analysis.judge.causes.cause import Confidence, FoundCause
+from txn_analysis.judge.causes import of_the_client as client
+from txn_analysis.judge.causes import of_the_coordinator as coordinator
+from txn_analysis.judge.causes import of_the_id
+from txn_analysis.judge.causes.cause import Cause, Confidence, FoundCause, Reading
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from txn_analysis.judge.causes.cause import Cause, Reading
     from txn_analysis.judge.facts import Facts
     from txn_analysis.judge.rules.rule import Rule
 
+UNEXPLAINED = Cause(
+    name="unexplained",
+    meaning="no known cause fits",
+    story="the facts fit none of the causes above",
+    prevention="please report it with the JSON of the finding",
+    evidence=lambda _: [],
+    doubt="the facts fit none of the known causes",
+)
+
+OF_THE_LOG: tuple[Reading, ...] = (
+    Reading(coordinator.COORDINATOR_EPOCH_WENT_BACK, coordinator.has_a_markers_epoch_fallen),
+)
+"""Those that ask nothing of the coordinator."""
+
 READINGS: tuple[Reading, ...] = (
-    late_write_joined_next_transaction.BY_PROOF,
-    coordinator_epoch_went_back.BY_MARKERS,
-    coordinator_epoch_went_back.BY_STATE,
-    marker_not_sent_in_upgrade.READING,
-    marker_missing.READING,
-    coordinator_overdue.READING,
-    late_write_joined_next_transaction.BY_CLIENTS_CLOCK,
-    transaction_in_progress.READING,
-    transactional_id_expired.WRITTEN_AFTER,
-    late_end_txn.READING,
-    late_write_after_marker.READING,
-    old_epoch_left_open.READING,
-    producer_id_rotated.READING,
-    transactional_id_expired.GONE,
-    write_before_partition_added.READING,
-    producer_id_never_known.TOO_RECENT,
-    producer_id_never_known.TOO_LARGE,
-    transactional_id_expired.FORGOTTEN,
-    unexplained.READING,
+    Reading(client.LATE_WRITE_JOINED_NEXT_TRANSACTION, client.is_proven_to_join),
+    *OF_THE_LOG,
+    Reading(coordinator.COORDINATOR_EPOCH_WENT_BACK, coordinator.is_coordinator_fenced),
+    Reading(coordinator.MARKER_NOT_SENT_IN_UPGRADE, coordinator.were_markers_not_sent),
+    Reading(coordinator.MARKER_MISSING, coordinator.is_marker_missing),
+    Reading(coordinator.COORDINATOR_OVERDUE, coordinator.is_transaction_overdue),
+    Reading(client.LATE_WRITE_JOINED_NEXT_TRANSACTION, client.joins_by_clients_clock),
+    Reading(client.TRANSACTION_IN_PROGRESS, client.is_in_progress),
+    Reading(of_the_id.TRANSACTIONAL_ID_EXPIRED, of_the_id.is_written_after_expiry),
+    Reading(client.LATE_END_TXN, client.was_ended_again),
+    Reading(client.LATE_WRITE_AFTER_MARKER, client.follows_marker),
+    Reading(of_the_id.OLD_EPOCH_LEFT_OPEN, of_the_id.was_taken_over),
+    Reading(of_the_id.PRODUCER_ID_ROTATED, of_the_id.was_rotated),
+    Reading(of_the_id.TRANSACTIONAL_ID_EXPIRED, of_the_id.is_gone),
+    Reading(client.WRITE_BEFORE_PARTITION_ADDED, client.was_never_added),
+    Reading(of_the_id.PRODUCER_ID_NEVER_KNOWN, of_the_id.is_too_recent),
+    Reading(of_the_id.PRODUCER_ID_NEVER_KNOWN, of_the_id.is_too_large),
+    Reading(of_the_id.TRANSACTIONAL_ID_EXPIRED, of_the_id.is_forgotten),
+    Reading(UNEXPLAINED, lambda _: Confidence.UNKNOWN),
 )
 """The last one always explains, and is never sure."""
-
-OF_THE_LOG: tuple[Reading, ...] = (coordinator_epoch_went_back.BY_MARKERS,)
-"""Those that ask nothing of the coordinator."""
 
 CAUSES: tuple[Cause, ...] = tuple({reading.cause.name: reading.cause for reading in READINGS}.values())
 _BY_NAME = {cause.name: cause for cause in CAUSES}

@@ -33,7 +33,7 @@ class Cause:
     """Why a transaction is open, and its words.
 
     Attributes:
-        name: as reports and metrics print it; also the name of its file.
+        name: as reports and metrics print it.
         meaning: what happened, in half a sentence.
         story: what happened, as docs/causes.md tells it.
         prevention: what prevents it; `-` where nothing has to.

@@ -1,30 +1,37 @@
-"""The rules, in the contract's order: the first one that holds gives the verdict. One file is one rule.
+"""The rules, in the contract's order: the first one that holds gives the verdict.
 
-A new rule is a file, and a line in RULES: pages, reports, `explain` and the plan read the rest from the object.
+A new rule is an object in the module that it belongs to, and a line in RULES: pages, reports, `explain` and the plan
+read the rest from the object.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.rules.clock_not_credible import CLOCK_NOT_CREDIBLE
-from txn_analysis.judge.rules.commit_marker_missing import COMMIT_MARKER_MISSING
-from txn_analysis.judge.rules.commit_may_be_missing import COMMIT_MAY_BE_MISSING
-from txn_analysis.judge.rules.coordinator_overdue import COORDINATOR_OVERDUE
-from txn_analysis.judge.rules.evidence_broken import EVIDENCE_BROKEN
-from txn_analysis.judge.rules.in_coordinator import IN_COORDINATOR
-from txn_analysis.judge.rules.log_may_end_early import LOG_MAY_END_EARLY
-from txn_analysis.judge.rules.marker_overdue import MARKER_OVERDUE
-from txn_analysis.judge.rules.marker_pending_abort import MARKER_PENDING_ABORT
-from txn_analysis.judge.rules.marker_pending_commit import MARKER_PENDING_COMMIT
-from txn_analysis.judge.rules.no_rule import NO_RULE
-from txn_analysis.judge.rules.not_late import NOT_LATE
-from txn_analysis.judge.rules.partition_not_in_transaction import PARTITION_NOT_IN_TRANSACTION
-from txn_analysis.judge.rules.stale_data_in_live_transaction import STALE_DATA_IN_LIVE_TRANSACTION
-from txn_analysis.judge.rules.state_does_not_fit import STATE_DOES_NOT_FIT
-from txn_analysis.judge.rules.state_incomplete import STATE_INCOMPLETE
-from txn_analysis.judge.rules.state_older_than_log import STATE_OLDER_THAN_LOG
-from txn_analysis.judge.rules.unknown_producer import UNKNOWN_PRODUCER
+from txn_analysis.judge.rules.asked_first import (
+    CLOCK_NOT_CREDIBLE,
+    COMMIT_MARKER_MISSING,
+    EVIDENCE_BROKEN,
+    NOT_LATE,
+    STALE_DATA_IN_LIVE_TRANSACTION,
+    STATE_DOES_NOT_FIT,
+)
+from txn_analysis.judge.rules.listed import (
+    COORDINATOR_OVERDUE,
+    IN_COORDINATOR,
+    MARKER_OVERDUE,
+    MARKER_PENDING_ABORT,
+    MARKER_PENDING_COMMIT,
+)
+from txn_analysis.judge.rules.not_listed import (
+    COMMIT_MAY_BE_MISSING,
+    LOG_MAY_END_EARLY,
+    NO_RULE,
+    PARTITION_NOT_IN_TRANSACTION,
+    STATE_INCOMPLETE,
+    STATE_OLDER_THAN_LOG,
+    UNKNOWN_PRODUCER,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,19 +13,16 @@ if TYPE_CHECKING:
     from txn_analysis.verdict import Verdict
 
 
-def nothing(_: Facts) -> Sequence[str]:
-    """No sentence."""
-    return ()
-
-
 @dataclass(frozen=True, kw_only=True)
 class Rule:
     """A named condition over the facts of one open transaction, the verdict that it gives, and its words.
 
     Attributes:
-        name: the contract's; also the name of its file.
+        name: the contract's.
         verdict: what it gives.
         meaning: what it says, in half a sentence.
+        condition: when it holds, as docs/rules.md lists it; None where that is its meaning.
+        background: what else its page says of the reason; empty for nothing.
         when: its condition. It holds on True alone: None, for what the evidence cannot tell, holds for nothing.
         evidence: what it rests on, a sentence each; None for what has nothing to say.
         missing: what would be needed for an answer; nothing where there is one.
@@ -38,9 +35,11 @@ class Rule:
     name: str
     verdict: Verdict
     meaning: str
+    condition: str | None = None
+    background: str = ""
     when: Callable[[Facts], Truth]
     evidence: Callable[[Facts], Sequence[str | None]]
-    missing: Callable[[Facts], Sequence[str | None]] = nothing
+    missing: Callable[[Facts], Sequence[str | None]] = lambda _: ()
     why_not: Callable[[Facts], str]
     would_change: str | None = None
     reason: str

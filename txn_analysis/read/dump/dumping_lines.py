@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from txn_analysis.kafka.topics import DECODED_TOPICS
+from txn_analysis.kafka.topics import BROKER_WRITTEN_TOPICS
 from txn_analysis.read.dump.forms import (
     ABORTED_TRANSACTION,
     BATCH,
@@ -285,5 +285,5 @@ def _decoded_end(text: bytes, at: int, key_bytes: int) -> int | None:
 
 def _step_section(dumping: re.Match[bytes]) -> _Walk:
     file = parse_dump_path(dumping["path"].decode(errors="replace"))
-    is_decoded = isinstance(file, DumpedFile) and file.topic in DECODED_TOPICS
+    is_decoded = isinstance(file, DumpedFile) and file.topic in BROKER_WRITTEN_TOPICS
     return _Walk(dumping.end(), due=None, is_decoded=is_decoded)

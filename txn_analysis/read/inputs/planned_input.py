@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from txn_analysis.errors import InputError
 from txn_analysis.kafka.batches import BatchPlace
 from txn_analysis.kafka.sections import BINARY_GRAMMARS, LOG, SNAPSHOT, STATE, TXNINDEX
-from txn_analysis.kafka.topics import DECODED_TOPICS, STATE_TOPIC
+from txn_analysis.kafka.topics import BROKER_WRITTEN_TOPICS, STATE_TOPIC
 from txn_analysis.read.inputs.recognise import CONSOLE_JSON, CONSOLE_TEXT, Refusal, recognise
 from txn_analysis.read.inputs.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED
 
@@ -248,7 +248,7 @@ def _believed_marks(first: int, chunks: Sequence[ChunkFacts]) -> list[tuple[Sect
 
 
 def _is_decoded(mark: SectionMark) -> bool:
-    return mark.file is not None and mark.file.topic in DECODED_TOPICS
+    return mark.file is not None and mark.file.topic in BROKER_WRITTEN_TOPICS
 
 
 def _section(index: int, mark: SectionMark, end: int, trailer: TrailerMark | None, *, is_proven: bool) -> Section:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT
-from txn_analysis.kafka.batch_format import CODECS, CONTROL_KEY_BYTES, MARKER_VALUE_BYTES, TIMES
+from txn_analysis.kafka.batch_format import (
+    CODECS,
+    CONTROL_KEY_BYTES,
+    MARKER_VALUE_BYTES,
+    TIMES,
+    is_brokers_time,
+    is_brokers_topic,
+)
 from txn_analysis.kafka.batch_headers import (
     CODEC_MASK,
     CONTROL,
@@ -25,7 +32,6 @@ from txn_analysis.kafka.batch_headers import (
 )
 from txn_analysis.kafka.batches import Batches, times
 from txn_analysis.kafka.checksums import checked, crcs
-from txn_analysis.kafka.clock import is_brokers_time, is_brokers_topic
 from txn_analysis.kafka.record_batch import BadBatchError, records_of
 from txn_analysis.kafka.sections import BINARY_VERIFIED, STATE
 from txn_analysis.kafka.topics import GROUP_TOPIC

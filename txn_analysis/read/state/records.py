@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from txn_analysis.columns.arrays import known
-from txn_analysis.kafka.state_partition import java_hash
+from txn_analysis.kafka.topics import java_hash
 from txn_analysis.kafka.transactions import TopicPartition  # noqa: TC001 `fields_of` reads the annotations
 
 

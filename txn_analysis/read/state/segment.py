@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from txn_analysis.kafka.batch_format import CODECS, LAST_TIME_MS
 from txn_analysis.kafka.batch_headers import CODEC_MASK, CONTROL, LOG_APPEND_TIME, HeaderWalk
 from txn_analysis.kafka.checksums import crcs, is_right
-from txn_analysis.kafka.cursor import Cursor, CutShortError
-from txn_analysis.kafka.record_batch import BadBatchError, records_of
+from txn_analysis.kafka.record_batch import BadBatchError, Cursor, CutShortError, records_of
 from txn_analysis.read.state.records import RecordPlace, batch_place, state_record, undecodable_record
 from txn_analysis.read.state.value_sizes import can_hold_producer_id
 from txn_analysis.read.state.values import BadValueError, json_id, json_value

@@ -6,9 +6,22 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from txn_analysis.report.clocks import judged_idle_ms
-from txn_analysis.report.html.frame import BOTTOM, LETTER, RIGHT, TOP, WIDTH, Frame, Glyph
-from txn_analysis.report.html.scales import DURATION_TICKS, Scale, Tick, count_ticks, duration_place, duration_scale
+from txn_analysis.report.figures import judged_idle_ms
+from txn_analysis.report.html.axes import (
+    BOTTOM,
+    DURATION_TICKS,
+    LETTER,
+    RIGHT,
+    TOP,
+    WIDTH,
+    Frame,
+    Glyph,
+    Scale,
+    Tick,
+    count_ticks,
+    duration_place,
+    duration_scale,
+)
 from txn_analysis.text.words import count, duration, iso_utc
 from txn_analysis.verdict import Verdict
 

@@ -17,15 +17,13 @@ from markupsafe import Markup
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.report.clocks import clock_line, clock_sentence, judged_idle_ms
 from txn_analysis.report.coverage_text import statements
+from txn_analysis.report.figures import by_damage, clock_line, clock_sentence, hidden_by, judged_idle_ms
 from txn_analysis.report.finding_text import paragraphs, what
 from txn_analysis.report.headline import MOST_PLACES, doubts, headline, how_sure, narrowed, next_steps, what_settles
-from txn_analysis.report.html.id_drawing import id_drawing
-from txn_analysis.report.html.log_drawing import partition_drawing
+from txn_analysis.report.html.drawings import id_drawing, partition_drawing
 from txn_analysis.report.html.overview import ages_drawing, runs_drawing
 from txn_analysis.report.impact_text import cluster_sentence, warning_subject
-from txn_analysis.report.order import by_damage, hidden_by
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.sending import age, expired_sentence, run_option, topic_options
 from txn_analysis.text.escape import clip, escape, html_text
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txn_analysis.report.finding_text import Paragraph
-    from txn_analysis.report.html.log_drawing import PartitionDrawing
+    from txn_analysis.report.html.drawings import PartitionDrawing
     from txn_analysis.report.model import AuditReport, FindingItem, PartitionItem
 
 MOST_FINDINGS = 500

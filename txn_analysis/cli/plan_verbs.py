@@ -1,0 +1,270 @@
+"""The verb `abort-plan`: what a run recommends to send, in one of three renderings; and the check of such a file.
+
+And `verify`: what became of the aborts that earlier runs recommended.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from txn_analysis.cli.options import Request, RowFormat, RowFormatOption, RunId
+from txn_analysis.cli.output import emit
+from txn_analysis.cli.query_verbs import Partitions, Topics, as_printed
+from txn_analysis.cli.spark import asked_run, note_forgotten, stored
+from txn_analysis.cli.verbs import exit_code, verb
+from txn_analysis.errors import AuditError
+from txn_analysis.judge.outcome import Outcome
+from txn_analysis.kafka.batch_format import INT32_MAX
+from txn_analysis.storage.wall_clock import now_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txn_analysis.plan.abort_plan import AbortRecord
+    from txn_analysis.plan.plan_file import Part
+    from txn_analysis.plan.repair import Outcome as Repaired
+    from txn_analysis.report.formats import Answer
+    from txn_analysis.settings import Settings
+
+_DATA_FILES = frozenset({".json", ".ndjson"})
+
+
+class Rendering(StrEnum):
+    """The forms of a plan."""
+
+    COMMANDS = "commands"
+    NDJSON = "ndjson"
+    WRITE_TXN_MARKERS = "write-txn-markers"
+
+
+def abort_plan(
+    request: Request,
+    run_id: RunId = None,
+    rendering: Annotated[
+        Rendering | None,
+        typer.Option(
+            "--rendering",
+            "--format",
+            help="A script that checks before it sends, one record a line, or Kafka's request as JSON. [commands]",
+        ),
+    ] = None,
+    api_version: Annotated[
+        int,
+        typer.Option(
+            "--api-version", min=0, max=2, help="Of WriteTxnMarkers: 0 for brokers before 2.8, 2 from 4.2 on."
+        ),
+    ] = 1,
+    topic: Topics = None,
+    partition: Partitions = None,
+    transactional_id: Annotated[
+        list[str] | None,
+        typer.Option("--transactional-id", metavar="ID", help="Only this id; may be repeated."),
+    ] = None,
+    max_records: Annotated[
+        int | None,
+        typer.Option("--max-records", metavar="N", min=1, max=INT32_MAX, help="Only the first N of what is left."),
+    ] = None,
+    ended: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ended",
+            metavar="ID",
+            help="You stopped the producer of this transactional id and fenced it: write-txn-markers has its records; "
+            "may be repeated.",
+        ),
+    ] = None,
+    expired: Annotated[
+        bool, typer.Option("--expired", help="Print a plan that is too old to be executed, to look at it.")
+    ] = False,
+    yes_many: Annotated[
+        bool, typer.Option("--yes-many", help="Print a plan for more partitions than plan_max_partitions (100).")
+    ] = False,
+    check: Annotated[
+        str | None,
+        typer.Option(
+            "--check",
+            metavar="FILE",
+            help="Print nothing, but refuse FILE (ndjson) if it was changed or has expired; with --warehouse, also if "
+            "its run never recommended it.",
+        ),
+    ] = None,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON schema of a line of ndjson instead.")
+    ] = False,
+) -> int:
+    """Print the script that ends what hangs; send nothing.
+
+    Only hanging transactions are in it. A marker for a transaction that still lives loses acknowledged data silently:
+    the script checks the time and the brokers before each abort, and refuses what does not hold. Who sends the other
+    two forms must honour `not_before_ms`, `not_after_ms` and `precondition` of each record (ndjson); the request for
+    `write-txn-markers` leaves out what needs its producer ended (see --ended). docs/runbook.md says how to go about it.
+
+    Exit code: 0 also where there is something to abort, 2 there is no such run, its plan has expired, or FILE is
+    refused.
+    """
+    from txn_analysis.plan import plan_file
+
+    if schema:
+        emit(json.dumps(plan_file.record_schema(), indent=2) + "\n", request.output)
+        return 0
+    part = plan_file.Part(tuple(topic or ()), tuple(partition or ()), tuple(transactional_id or ()), max_records)
+    form = _form(rendering, request.output, ended or ())
+    settings = request.settings()
+    if check is not None:
+        if part != plan_file.Part():
+            raise AuditError("--check takes the file as it is: leave out what narrows a plan")
+        emit(_checked(check, settings, is_warehouse_given=request.warehouse is not None), request.output)
+        return 0
+    records = _wanted(_records(settings, run_id, part), part)
+    if not yes_many:
+        plan_file.check_size(records, settings.plan_max_partitions)
+    plan_file.check_ended(records, ended or ())
+    printed_ms = now_ms()
+    if not expired:
+        plan_file.check_printed(records, printed_ms)
+    for line in (*plan_file.expired(records, printed_ms), *plan_file.producers_to_end(records)):
+        print(f"note: {line}", file=sys.stderr)
+    emit(_rendered(records, form, api_version, ended or ()), request.output)
+    return 0
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds these verbs to the command line."""
+    verb(app, "abort-plan", "txn-analysis abort-plan --format commands -o plan.sh")(abort_plan)
+    verb(app, "verify", "txn-analysis verify --history", uses=("exit_zero", "accept_inconclusive"))(verify)
+
+
+def _form(rendering: Rendering | None, output: str | None, ended: Sequence[str]) -> Rendering:
+    """The wanted form: the script where none is named, but never under the name of a file of data.
+
+    Raises:
+        AuditError: the file is named like data, or an option belongs to another form.
+    """
+    if rendering is None and output is not None and Path(output).suffix.lower() in _DATA_FILES:
+        raise AuditError(
+            f"-o {output}: the plan is a shell script unless --format says otherwise: give --format ndjson (a record a "
+            "line), --format write-txn-markers (Kafka's request), or a file such as plan.sh"
+        )
+    form = rendering or Rendering.COMMANDS
+    if ended and form is not Rendering.WRITE_TXN_MARKERS:
+        raise AuditError(
+            "--ended belongs to --format write-txn-markers; the script takes it when it is run: sh plan.sh --ended ID"
+        )
+    return form
+
+
+def _wanted(records: list[AbortRecord], part: Part) -> list[AbortRecord]:
+    wanted = list(part.of(records))
+    if len(wanted) < len(records):
+        print(f"note: {len(wanted)} of {len(records)} records of the plan", file=sys.stderr)
+    return wanted
+
+
+def _checked(file: str, settings: Settings, *, is_warehouse_given: bool) -> str:
+    from txn_analysis.plan import plan_file
+
+    try:
+        # Newlines as they are: the file is compared byte by byte.
+        text = Path(file).read_bytes().decode("ascii")
+    except OSError as error:
+        raise AuditError(f"--check {file}: cannot be read: {error.strerror or error}; check the path") from error
+    except UnicodeDecodeError as error:
+        raise AuditError(f"{file}: is not ASCII, which `--format ndjson` always is") from error
+    records = plan_file.read_plan(text, file)
+    # What is executed is executed now.
+    executed_ms = now_ms()
+    plan_file.check_time(records, executed_ms, file)
+    if is_warehouse_given:
+        plan_file.check_against(records, _records(settings, records[0].run_id, plan_file.Part()), file)
+    return plan_file.what_was_checked(records, executed_ms)
+
+
+def _records(settings: Settings, run_id: str | None, part: Part) -> list[AbortRecord]:
+    """The plan of a run; a part of it that names what the run never saw is refused, as it would look like no plan."""
+    with asked_run(settings, run_id) as tables:
+        # Not needed for --help.
+        from txn_analysis.questions import filters as asked
+        from txn_analysis.report.headline import rests_on_forgotten
+
+        if tables.forgotten_captures:
+            raise AuditError(f"no plan of it is printed: {rests_on_forgotten(tables.forgotten_captures)}")
+        asked.check_seen(tables, asked.Filters(part.topics, part.partitions))
+        asked.check_ids_seen(tables, part.transactional_ids)
+        return tables.abort_plan()
+
+
+def _rendered(records: list[AbortRecord], rendering: Rendering, api_version: int, ended: Sequence[str]) -> str:
+    # Not needed for --help.
+    from txn_analysis.plan.renderings import ndjson, write_txn_markers
+    from txn_analysis.plan.script import commands
+
+    if rendering is Rendering.NDJSON:
+        return ndjson(records)
+    if rendering is Rendering.COMMANDS:
+        return commands(records)
+    document, left_out = write_txn_markers(records, api_version, ended)
+    for line in left_out:
+        print(line, file=sys.stderr)
+    return document
+
+
+def verify(
+    request: Request,
+    run_id: RunId = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since", metavar="RUN_ID", help="Only what this run recommended. [all that is not known to be done]"
+        ),
+    ] = None,
+    history: Annotated[
+        bool,
+        typer.Option(
+            "--history", help="Every transaction that ever hung: since when, seen, recommended and ended where."
+        ),
+    ] = False,
+    format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
+) -> int:
+    """Say what became of the aborts that were recommended.
+
+    The logs were copied and audited again. repaired: an abort marker ended the transaction, and not the coordinator's.
+    ended_by_coordinator: the coordinator's marker did. still_hanging: the log goes on without one. not_covered: the
+    capture does not show it. LsoBefore and LsoAfter are the partition's last stable offset in the run that recommended
+    it, and in this one.
+
+    Exit code: 0 nothing is left to do, 1 something still hangs or is not covered, 2 there is no such run, 3 aborts are
+    recommended and no later capture tells what became of them (see --accept-inconclusive).
+    """
+    settings = request.settings()
+    with stored(settings) as warehouse:
+        from txn_analysis.questions import verify as repairs
+        from txn_analysis.questions.repair_answers import history_answer, in_words, verify_answer, what_is_open
+
+        known = repairs.nights(warehouse, settings.cluster, run_id)
+        note_forgotten(known.forgotten_captures)
+        outcomes: list[Repaired]
+        answer: Answer
+        if history:
+            past = repairs.past(known)
+            outcomes, answer = [item.outcome for item in past], history_answer(past)
+        else:
+            outcomes = repairs.verify(known, since)
+            answer = verify_answer(outcomes)
+        words, open_plan = in_words(outcomes), repairs.unverified(known, outcomes, since)
+    emit(as_printed(answer, format) + (words if format is RowFormat.TEXT else ""), request.output)
+    if open_plan is not None:
+        typer.echo(what_is_open(open_plan), err=True)
+    return exit_code(_outcome(outcomes, is_any_open=open_plan is not None), settings)
+
+
+def _outcome(outcomes: list[Repaired], *, is_any_open: bool) -> Outcome:
+    """What is not done hangs, as far as is known; what no later capture tells of may, or may not."""
+    if not all(outcome.repair.is_done for outcome in outcomes):
+        return Outcome.FINDINGS
+    return Outcome.COULD_NOT_TELL if is_any_open else Outcome.CLEAN
