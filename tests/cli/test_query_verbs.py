@@ -9,6 +9,7 @@ import pytest
 from tests.cli.stubs import raising
 from tests.report import rows
 from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.judge.finding import Finding
 from txn_analysis.judge.outcome import CLEAR_SIGHT
 from txn_analysis.questions import kafka_transactions as queries
 from txn_analysis.questions.filters import Filters
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 ONE_ROW = Answer((Column("Topic"),), (("orders",),))
 NO_ROW = Answer((Column("Topic"),), ())
-HANGS = queries.OpenRow(Verdict.HANGING, 1, "orders", 2)
+HANGS = Finding.of_some(rows.finding(late_by_ms=1))
 VERBS = {
     "find-hanging": "find_hanging",
     "list": "list_transactions",
@@ -90,8 +91,8 @@ def test_no_such_run(command: Callable[..., Done], monkeypatch: pytest.MonkeyPat
     assert (done.code, done.out, done.err) == (2, "", "error: no run run-7\n")
 
 
-def opened(verdict: Verdict, late_by_ms: int | None = 1) -> queries.OpenRow:
-    return queries.OpenRow(verdict, late_by_ms, "orders", 2)
+def opened(verdict: Verdict, late_by_ms: int | None = 1) -> Finding:
+    return Finding.of_some(rows.finding(verdict=verdict, late_by_ms=late_by_ms))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_find_hanging_ends_with_the_code_of_what_is_asked_about(
     command: Callable[..., Done],
     asked: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
-    found: list[queries.OpenRow],
+    found: list[Finding],
     words: tuple[str, ...],
     code: int,
 ) -> None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.report import rows
+from txn_analysis.judge.finding import Finding
 from txn_analysis.plan.abort_plan import abort_plan
-from txn_analysis.plan.repair import Outcome, Recommended, Repair, SeenOpen
+from txn_analysis.plan.repair import Outcome, Recommended, Repair
 from txn_analysis.questions import verify as repairs
 from txn_analysis.settings import Settings
 
@@ -33,7 +34,13 @@ def ended_as(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
             asked["since"] = since
             return outcomes
 
-        finding = SeenOpen.of(rows.finding(cause={"name": "late_write_after_marker"}))
+        cause = {
+            "name": "late_write_after_marker",
+            "confidence": "certain",
+            "evidence_for": [],
+            "evidence_against": [],
+        }
+        finding = Finding.of_some(rows.finding(cause=cause))
         past = [repairs.Past(outcome, (finding, finding), "run-1", "run-3", 2) for outcome in outcomes]
         monkeypatch.setattr(repairs, "nights", lambda *_: SimpleNamespace(forgotten_captures=()))
         monkeypatch.setattr(repairs, "verify", verify)

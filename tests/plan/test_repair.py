@@ -6,6 +6,7 @@ import pytest
 
 from tests.coordinator.builders import record
 from tests.report import rows
+from txn_analysis.judge.finding import Finding
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.plan.repair import (
     After,
@@ -14,7 +15,6 @@ from txn_analysis.plan.repair import (
     Recommended,
     Repair,
     SeenEnded,
-    SeenOpen,
     SeenPartition,
     outcome_of,
 )
@@ -49,9 +49,9 @@ def ended(**columns: Any) -> SeenEnded:
     )._replace(**columns)
 
 
-def still_open(**columns: Any) -> SeenOpen:
+def still_open(**columns: Any) -> Finding:
     """The recommended transaction, open as before."""
-    return SeenOpen.of(rows.finding(cause=None) | columns)
+    return Finding.of_some(rows.finding(cause=None) | columns)
 
 
 def decision(**columns: Any) -> StateRecord:

@@ -7,6 +7,7 @@ import pytest
 from tests.coordinator.builders import record
 from tests.report import rows
 from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.judge.finding import Finding
 from txn_analysis.questions.filters import Filters, check_seen
 from txn_analysis.questions.kafka_transactions import (
     asked_about,
@@ -16,7 +17,7 @@ from txn_analysis.questions.kafka_transactions import (
     list_transactions,
 )
 from txn_analysis.runs.run_record import RunRecord
-from txn_analysis.runs.run_tables import AskedFinding, ProducerState
+from txn_analysis.runs.run_tables import ProducerState
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -34,13 +35,13 @@ def state(transactional_id: str, **columns: Any) -> StateRecord:
 
 
 @pytest.fixture(scope="module")
-def findings() -> list[AskedFinding]:
+def findings() -> list[Finding]:
     found = [
         rows.live_finding(coordinator_epoch=4, coordinator_epoch_basis="marker", idle_ms=119_999),
         rows.finding(last_timestamp_ms=None, idle_ms=None),
         rows.inconclusive(),
     ]
-    return [AskedFinding.of(row) for row in found]
+    return [Finding.of_some(row) for row in found]
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def ids(answer: Answer) -> list[Any]:
     return [row[0] for row in answer.rows]
 
 
-def test_find_hanging_has_kafkas_columns_and_ours(findings: list[AskedFinding]) -> None:
+def test_find_hanging_has_kafkas_columns_and_ours(findings: list[Finding]) -> None:
     answer = find_hanging(findings, Filters())
     assert [column.name for column in answer.columns] == [
         "Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset", "LastTimestamp",
@@ -95,7 +96,7 @@ def test_find_hanging_has_kafkas_columns_and_ours(findings: list[AskedFinding]) 
         (Filters(state_partitions=(0,)), ["payments"]),
     ],
 )
-def test_filters_of_find_hanging(findings: list[AskedFinding], filters: Filters, topics: list[str]) -> None:
+def test_filters_of_find_hanging(findings: list[Finding], filters: Filters, topics: list[str]) -> None:
     assert ids(find_hanging(findings, filters)) == topics
 
 
@@ -113,13 +114,13 @@ INCONCLUSIVE = ("orders", 0)
     ],
 )
 def test_in_doubt_is_what_may_be_asked_for(
-    findings: list[AskedFinding], filters: Filters, places: list[tuple[str, int]]
+    findings: list[Finding], filters: Filters, places: list[tuple[str, int]]
 ) -> None:
     asked = asked_about(findings, filters, has_state=True)
     assert sorted((row.topic, row.partition) for row in asked) == places
 
 
-def test_without_a_state_any_open_transaction_may_be_asked_for(findings: list[AskedFinding]) -> None:
+def test_without_a_state_any_open_transaction_may_be_asked_for(findings: list[Finding]) -> None:
     """Its id is not known, and may match."""
     of_nobody = Filters(("orders",), (2,), transactional_id_patterns=("payroll",))
     assert asked_about(findings, of_nobody, has_state=True) == []

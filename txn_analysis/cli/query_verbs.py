@@ -19,8 +19,8 @@ from txn_analysis.text.words import count, listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
+    from txn_analysis.judge.finding import Finding
     from txn_analysis.questions.filters import Filters
-    from txn_analysis.questions.kafka_transactions import OpenRow
     from txn_analysis.report.formats import Answer
 
 _MOST_PLACES = 5
@@ -127,7 +127,7 @@ def find_hanging(
     return exit_code(outcome, settings)
 
 
-def _say_what_is_not_listed(opened: list[OpenRow], more: str, *, has_state: bool, fail_on: Verdict) -> None:
+def _say_what_is_not_listed(opened: list[Finding], more: str, *, has_state: bool, fail_on: Verdict) -> None:
     """On stderr, what the exit code rests on beside the rows."""
     doubtful = in_doubt(opened, has_state=has_state)
     others = [row for row in opened if fail_on.severity <= row.verdict.severity < Verdict.HANGING.severity]

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from txn_analysis.judge.applications import application_of, remark_on
 from txn_analysis.judge.causes.cause import FoundCause
 from txn_analysis.judge.impact import Impact, impact_of
 from txn_analysis.judge.rules import asked
+from txn_analysis.tables import FINDINGS
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -101,8 +104,26 @@ class Finding:
         }
         return cls(**said | {name: tuple(said[name] or ()) for name in _SENTENCES})
 
+    @classmethod
+    def of_some(cls, row: Mapping[str, Any]) -> Finding:
+        """A row of some columns, all of `SINGLE_VALUES` among them; what was not read is None, or empty."""
+        return cls.of({**_NOT_READ, **row})
 
+    @property
+    def producer_place(self) -> tuple[str, int, int]:
+        """Topic, partition and producer id: whose data is open, and where."""
+        return self.topic, self.partition, self.producer_id
+
+    @property
+    def span(self) -> tuple[int, int | None]:
+        """The first and the last offset of its data; the latter is None where that is not known."""
+        return self.txn_start_offset, self.last_offset
+
+
+SINGLE_VALUES = tuple(column.name for column in FINDINGS.columns if not pa.types.is_nested(column.type))
+"""The columns of `findings` without sentences, causes and the like: what many findings are asked about."""
 _SENTENCES = ("evidence", "missing_evidence", "would_change")
+_NOT_READ: dict[str, Any] = dict.fromkeys(("cause", "impact")) | dict.fromkeys((*_SENTENCES, "rules_asked"), ())
 
 
 def _plain(record: Any) -> dict[str, Any]:

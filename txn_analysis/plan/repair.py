@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.kafka.transactions import PREPARED, StateRecord, TopicPartition
 from txn_analysis.text.words import iso_utc
-from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from txn_analysis.judge.finding import Finding
 
 ProducerPlace = tuple[str, int, int]
 """Topic, partition and producer id."""
@@ -78,46 +79,6 @@ class SeenPartition(NamedTuple):
     last_stable_offset: int | None
 
 
-class SeenOpen(NamedTuple):
-    """One row of `findings`, as far as it tells what became of an abort; `cause` is its name, None before it was told.
-
-    `appended_before_ms` is the latest moment at which its last record can have been written, by the brokers' clocks.
-    """
-
-    run_id: str
-    finding_id: str
-    topic: str
-    partition: int
-    producer_id: int
-    txn_start_offset: int
-    last_offset: int | None
-    verdict: Verdict
-    rule: str
-    missing_evidence: tuple[str, ...]
-    appended_before_ms: int | None
-    cause: str | None
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> SeenOpen:
-        """A row of the table with these columns."""
-        said = {name: row[name] for name in cls._fields} | {
-            "verdict": Verdict(row["verdict"]),
-            "missing_evidence": tuple(row["missing_evidence"] or ()),
-            "cause": None if row["cause"] is None else row["cause"]["name"],
-        }
-        return cls(**said)
-
-    @property
-    def place(self) -> ProducerPlace:
-        """The producer whose data is open, and its partition."""
-        return self.topic, self.partition, self.producer_id
-
-    @property
-    def span(self) -> tuple[int, int | None]:
-        """The first and the last offset of its data; the latter is None where that is not known."""
-        return self.txn_start_offset, self.last_offset
-
-
 class SeenEnded(NamedTuple):
     """One ended row of `transactions`, as far as it tells what became of an abort."""
 
@@ -163,7 +124,7 @@ class After:
     """
 
     health: SeenPartition | None
-    findings: tuple[SeenOpen, ...]
+    findings: tuple[Finding, ...]
     ended: tuple[SeenEnded, ...]
     history: tuple[StateRecord, ...]
     max_clock_skew_ms: int
@@ -209,7 +170,7 @@ def _is_same(span: tuple[int, int | None], before: Before) -> bool:
     return starts_before_end and (last is None or last >= before.record.txn_start_offset)
 
 
-def _open_outcome(before: Before, after: After, finding: SeenOpen) -> Outcome:
+def _open_outcome(before: Before, after: After, finding: Finding) -> Outcome:
     assert after.health is not None
     if finding.rule == _BROKEN:
         missing = "; ".join(finding.missing_evidence) or "its log is not proven whole"

@@ -23,7 +23,8 @@ from txn_analysis.text.words import listed, ranges
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from txn_analysis.runs.run_tables import AskedFinding, RunTables
+    from txn_analysis.judge.finding import Finding
+    from txn_analysis.runs.run_tables import RunTables
 
 _MOST_NAMED = 8
 _NAME_WIDTH = 80
@@ -70,7 +71,7 @@ class Filters:
         patterns = self.transactional_id_patterns
         return transactional_id is not None and any(re.fullmatch(p, transactional_id) for p in patterns)
 
-    def has(self, finding: AskedFinding, *, in_doubt: bool) -> bool:
+    def has(self, finding: Finding, *, in_doubt: bool) -> bool:
         """Whether a finding is wanted.
 
         Args:

@@ -14,7 +14,7 @@ What is unknown is None, and null in JSON. In text it is what the tool prints th
 from __future__ import annotations
 
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.report.formats import MINUS_ONE, Answer, Column
@@ -24,9 +24,10 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from txn_analysis.judge.finding import Finding
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.questions.filters import Filters
-    from txn_analysis.runs.run_tables import AskedFinding, ProducerState
+    from txn_analysis.runs.run_tables import ProducerState
 
 _MS_PER_MIN = 60_000
 _RUNNING = ("Ongoing", "PrepareCommit", "PrepareAbort")
@@ -65,7 +66,7 @@ DESCRIBE_PRODUCERS = (
 )
 
 
-def find_hanging(findings: Iterable[AskedFinding], filters: Filters, since: Iterable[AskedFinding] = ()) -> Answer:
+def find_hanging(findings: Iterable[Finding], filters: Filters, since: Iterable[Finding] = ()) -> Answer:
     """The hanging findings; `Duration(min)` is whole minutes since the last write, as Kafka's.
 
     `since`: findings of another run; what hung there already is left out.
@@ -82,18 +83,9 @@ def find_hanging(findings: Iterable[AskedFinding], filters: Filters, since: Iter
     return Answer(FIND_HANGING, tuple(_hanging_row(finding) for finding in sorted(found, key=order)))
 
 
-class OpenRow(NamedTuple):
-    """One open transaction of a run, as far as the outcome depends on it."""
-
-    verdict: Verdict
-    late_by_ms: int | None
-    topic: str
-    partition: int
-
-
 def asked_about(
-    findings: Iterable[AskedFinding], filters: Filters, since: Iterable[AskedFinding] = (), *, has_state: bool
-) -> list[OpenRow]:
+    findings: Iterable[Finding], filters: Filters, since: Iterable[Finding] = (), *, has_state: bool
+) -> list[Finding]:
     """The open transactions that a question is about, hanging or not; what is in doubt may be what is asked for.
 
     Args:
@@ -106,11 +98,11 @@ def asked_about(
     for finding in findings:
         is_in_doubt = finding.verdict is Verdict.INCONCLUSIVE or not has_state
         if finding.finding_id not in known and filters.has(finding, in_doubt=is_in_doubt):
-            found.append(OpenRow(finding.verdict, finding.late_by_ms, finding.topic, finding.partition))
+            found.append(finding)
     return found
 
 
-def _hanging(findings: Iterable[AskedFinding]) -> set[str]:
+def _hanging(findings: Iterable[Finding]) -> set[str]:
     return {finding.finding_id for finding in findings if finding.verdict is Verdict.HANGING}
 
 
@@ -198,7 +190,7 @@ def describe_producers(
     return Answer(DESCRIBE_PRODUCERS, tuple(sorted(wanted, key=itemgetter(0))))
 
 
-def _hanging_row(finding: AskedFinding) -> tuple[Any, ...]:
+def _hanging_row(finding: Finding) -> tuple[Any, ...]:
     return (
         finding.topic,
         finding.partition,

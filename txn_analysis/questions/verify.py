@@ -12,8 +12,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.errors import WarehouseError
+from txn_analysis.judge.finding import SINGLE_VALUES, Finding
 from txn_analysis.kafka.transactions import PREPARED
-from txn_analysis.plan.repair import After, Before, Outcome, Recommended, SeenEnded, SeenOpen, SeenPartition, outcome_of
+from txn_analysis.plan.repair import After, Before, Outcome, Recommended, SeenEnded, SeenPartition, outcome_of
 from txn_analysis.runs.asked_states import states_naming
 from txn_analysis.runs.captures import forgotten
 from txn_analysis.runs.ended_transactions import ended_listed
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Table
 
 _PRODUCER = ("topic", "partition", "producer_id")
+_WHY = ("missing_evidence", "cause")
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,12 @@ class Nights:
         return self.warehouse.listed(table, *names, run_id=[*self.order], **one_of)
 
     @cached_property
-    def hanging(self) -> list[SeenOpen]:
+    def hanging(self) -> list[Finding]:
         """Every finding, in any of the runs, of a producer and partition that one of them calls hanging."""
         rows = self._rows(FINDINGS, *_PRODUCER, verdict=[Verdict.HANGING.value])
         ever = {(row["topic"], row["partition"], row["producer_id"]) for row in rows}
-        found = self._rows(FINDINGS, *SeenOpen._fields, producer_id=sorted({place[-1] for place in ever}))
-        return [finding for finding in map(SeenOpen.of, found) if finding.place in ever]
+        found = self._rows(FINDINGS, *SINGLE_VALUES, *_WHY, producer_id=sorted({place[-1] for place in ever}))
+        return [finding for finding in map(Finding.of_some, found) if finding.producer_place in ever]
 
     @cached_property
     def health(self) -> dict[tuple[str, str, int], SeenPartition]:
@@ -176,7 +178,7 @@ class Past:
     """
 
     outcome: Outcome
-    findings: tuple[SeenOpen, ...]
+    findings: tuple[Finding, ...]
     recommended_in: str
     ended_in: str | None
     times: int
@@ -184,7 +186,7 @@ class Past:
     @property
     def cause(self) -> str | None:
         """Why it hangs, by the last run that saw it; None where that run was made before causes were told."""
-        return self.findings[-1].cause
+        return _cause_of(self.findings)
 
 
 def past(known: Nights) -> list[Past]:
@@ -207,20 +209,25 @@ def past(known: Nights) -> list[Past]:
     ]
 
 
-def _kind(record: Recommended, findings: Sequence[SeenOpen]) -> tuple[str, str]:
-    return record.transactional_id or record.topic_partition, findings[-1].cause or record.rule
+def _kind(record: Recommended, findings: Sequence[Finding]) -> tuple[str, str]:
+    return record.transactional_id or record.topic_partition, _cause_of(findings) or record.rule
 
 
-def _findings_of(record: Recommended, known: Nights) -> tuple[SeenOpen, ...]:
+def _cause_of(findings: Sequence[Finding]) -> str | None:
+    last = findings[-1].cause
+    return None if last is None else last.name
+
+
+def _findings_of(record: Recommended, known: Nights) -> tuple[Finding, ...]:
     own = (finding for finding in known.hanging if finding.finding_id == record.finding_id)
     return tuple(sorted(own, key=lambda finding: known.order[finding.run_id]))
 
 
-def _first_hanging(findings: Sequence[SeenOpen]) -> str:
+def _first_hanging(findings: Sequence[Finding]) -> str:
     return next(finding.run_id for finding in findings if finding.verdict is Verdict.HANGING)
 
 
-def _ended_in(outcome: Outcome, findings: Sequence[SeenOpen], known: Nights) -> str | None:
+def _ended_in(outcome: Outcome, findings: Sequence[Finding], known: Nights) -> str | None:
     if not outcome.repair.is_done:
         return None
     place = (outcome.record.topic, outcome.record.partition)
@@ -277,7 +284,7 @@ def _after(
     run_id = known.last.run_id
     return After(
         known.health.get((run_id, record.topic, record.partition)),
-        tuple(f for f in known.hanging if f.run_id == run_id and f.place == record.place),
+        tuple(f for f in known.hanging if f.run_id == run_id and f.producer_place == record.place),
         tuple(e for e in ended if e.place == record.place),
         tuple(state for state in history if state.names(record.producer_id)),
         skew_ms,

@@ -7,6 +7,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from txn_analysis.judge.finding import SINGLE_VALUES, Finding
 from txn_analysis.judge.outcome import SEEN_COLUMNS, SeenLog, Sight
 from txn_analysis.plan.plan_versions import stored_record
 from txn_analysis.runs.asked_states import current_states, placed
@@ -14,10 +15,9 @@ from txn_analysis.runs.captures import forgotten
 from txn_analysis.runs.past_run import finished_run
 from txn_analysis.runs.wanted_run import wanted_run
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH
-from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator
 
     import pyarrow as pa
 
@@ -27,31 +27,6 @@ if TYPE_CHECKING:
     from txn_analysis.runs.run_record import RunRecord
     from txn_analysis.storage.stored import Stored
     from txn_analysis.tables import Table
-
-
-class AskedFinding(NamedTuple):
-    """One row of `findings`, as far as a question is about it."""
-
-    finding_id: str
-    verdict: Verdict
-    rule: str
-    late_by_ms: int | None
-    topic: str
-    partition: int
-    producer_id: int
-    producer_epoch: int | None
-    coordinator_epoch: int | None
-    txn_start_offset: int
-    last_timestamp_ms: int | None
-    idle_ms: int | None
-    transactional_id: str | None
-    state_partition: int | None
-    coordinator_state: str | None
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> AskedFinding:
-        """A row of the table with these columns."""
-        return cls(**{name: row[name] for name in cls._fields} | {"verdict": Verdict(row["verdict"])})
 
 
 class ProducerState(NamedTuple):
@@ -111,9 +86,9 @@ class RunTables:
         """The run's rows of a result table of any size, one batch after another; see `Stored.batches`."""
         return self.warehouse.batches(table, *names, run_id=[self.run.run_id], **one_of)
 
-    def findings(self) -> list[AskedFinding]:
-        """The run's findings, as far as they are asked about."""
-        return [AskedFinding.of(row) for row in self.listed(FINDINGS, *AskedFinding._fields)]
+    def findings(self) -> list[Finding]:
+        """The run's findings, without their sentences and causes."""
+        return [Finding.of_some(row) for row in self.listed(FINDINGS, *SINGLE_VALUES)]
 
     def producers(self, topic: str, partition: int) -> list[ProducerState] | None:
         """The producers of one partition; None where the run saw nothing of it."""

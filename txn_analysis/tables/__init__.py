@@ -1,10 +1,16 @@
 """The Delta tables of the warehouse, by what they are about; see `docs/tables.md` for the generated reference."""
 
 from txn_analysis.tables._schema import INDEXED_COLUMNS, Col, Table
-from txn_analysis.tables.coordinators import GROUP_OFFSETS, TRANSACTION_STATES
 from txn_analysis.tables.findings import ABORT_PLAN, FINDINGS
 from txn_analysis.tables.inputs import INPUTS, REJECTS, RUNS
-from txn_analysis.tables.logs import ABORTED_TRANSACTIONS, LOG_BATCHES, LOG_PIECES, PRODUCER_SNAPSHOTS
+from txn_analysis.tables.logs import (
+    ABORTED_TRANSACTIONS,
+    GROUP_OFFSETS,
+    LOG_BATCHES,
+    LOG_PIECES,
+    PRODUCER_SNAPSHOTS,
+    TRANSACTION_STATES,
+)
 from txn_analysis.tables.transactions import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIONS
 
 ALL_TABLES = (
