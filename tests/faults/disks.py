@@ -71,7 +71,7 @@ def small_disk(folder: Path, scene: Scene) -> Iterator[SmallDisk]:
     try:
         yield SmallDisk(disk, scene.copied_to(disk / "warehouse"))
     finally:
-        subprocess.run(["umount", disk], check=True)
+        subprocess.run(["umount", "--lazy", disk], check=True)  # a process that was interrupted may still hold it
 
 
 @dataclass

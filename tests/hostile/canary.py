@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from tests.hostile.scenes import TOOLS, copied
-from tests.oracle.dump_writer import Tool, log_files
+from tests.oracle.dump_writer import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ OPTIONS = (
     *("--transaction-state-partitions", "4", "--max-clock-skew-ms", "0", "--state-copied-last"),
     *("--transaction-state-complete", "--skip-unrecognised", "--exit-zero", "--debug"),
 )
-FOUND_SOMETHING_OR_NOTHING = {0, 1}
+ANSWERED = {0, 1, 3}
 VERBS = (
     ("report",),
     ("report", "--format", "json"),
@@ -100,7 +100,9 @@ def run_canary(folder: Path, seed: int, verbs: tuple[tuple[str, ...], ...] = VER
     for path in (temporary, outputs):
         path.mkdir(parents=True)
     warehouse = folder / "warehouse"
-    clusters = {"spoiled": _spoiled_files(secrets), "default": _whole_files(secrets)}
+    clusters = {"spoiled": _spoiled_files(secrets)}
+    clusters |= {f"tool-{number}": _whole_files(secrets, tool) for number, tool in enumerate(TOOLS.values())}
+    clusters["default"] = _whole_files(secrets, Tool((4, 0)))
     commands = {}
     for cluster, files in clusters.items():
         (capture / cluster).mkdir(parents=True)
@@ -130,7 +132,7 @@ def _run(commands: dict[str, list[str]], temporary: Path, outputs: Path) -> None
         raise RuntimeError(f"the commands failed: {done.stderr.decode(errors='replace')[-2000:]}")
     codes = json.loads(done.stdout)
     for name, words in commands.items():
-        if codes.get(name) not in FOUND_SOMETHING_OR_NOTHING or not (outputs / f"{name}.out").stat().st_size:
+        if codes.get(name) not in ANSWERED or not (outputs / f"{name}.out").stat().st_size:
             said = (outputs / f"{name}.err").read_text(errors="replace")
             raise RuntimeError(f"{' '.join(words)} failed: {said[-2000:]}")
 
@@ -157,14 +159,10 @@ def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
     yield f"{path}, statistics", str([s.to_dict() for s in statistics if s is not None]).encode()
 
 
-def _whole_files(secrets: Secrets) -> dict[str, bytes]:
+def _whole_files(secrets: Secrets, tool: Tool) -> dict[str, bytes]:
     """A capture that is understood, whose records hold secrets; one of its transactions hangs."""
     copy = copied()
-    files = {n: text for n, text in copy.files(Tool((4, 0), payload=True)).items() if n.startswith("__transaction")}
-    for number, (name, tool) in enumerate(TOOLS.items()):
-        logs = tuple(_renamed(_with_secrets(log, secrets), number) for log in copy.logs)
-        files |= {f"{name.replace(' ', '-')}.{file}": text for file, text in log_files(logs, tool).items()}
-    return files
+    return replace(copy, logs=tuple(_with_secrets(log, secrets) for log in copy.logs)).files(tool)
 
 
 def _spoiled_files(secrets: Secrets) -> dict[str, bytes]:
@@ -213,11 +211,6 @@ def _record_with_secrets(record: Record, secrets: Secrets) -> Record:
     header_keys = ",".join(secrets.new("header key") for _ in range(2))
     sized = replace(record, key_bytes=len(key), value_bytes=len(payload))
     return replace(sized, key=key, payload=payload, header_keys=header_keys)
-
-
-def _renamed(history: History, number: int) -> History:
-    """Each tool's dump is of topics of its own; the first ones are the state's."""
-    return history if number == 0 else replace(history, topic=f"{history.topic}.{number}")
 
 
 def main() -> int:
