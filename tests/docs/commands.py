@@ -65,6 +65,11 @@ def blocks_of(text: str) -> list[str]:
     return [textwrap.dedent(block) for block in _FENCED.findall(text)]
 
 
+def inline_code(text: str) -> list[str]:
+    """What stands between backticks in prose."""
+    return _INLINE.findall(_FENCED.sub("", text))
+
+
 def wrong_with(command: Command, *, is_whole: bool = True) -> str | None:
     """What its program would refuse in it; None where nothing.
 
@@ -91,7 +96,7 @@ def wrong_with(command: Command, *, is_whole: bool = True) -> str | None:
 def commands_of(text: str) -> Iterator[Command]:
     """The commands in fenced blocks (a backslash continues a line) and between backticks."""
     yield from commands_in_blocks(text)
-    for inline in _INLINE.findall(_FENCED.sub("", text)):
+    for inline in inline_code(text):
         yield from commands_in(inline)
 
 

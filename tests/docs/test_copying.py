@@ -45,7 +45,7 @@ source, target = map(pathlib.Path, words[-2:])
 for path in source.iterdir():
     if next((taken for taken, pattern in rules if fnmatch.fnmatchcase("/" + path.name, pattern)), True):
         copy = shutil.copytree if path.is_dir() else shutil.copy2
-        target.mkdir(parents=True, exist_ok=True)
+        target.mkdir(exist_ok=True)  # one folder and no more
         copy(path, target / path.name)
 """
 
@@ -92,14 +92,14 @@ def copies(tmp_path: Path, copy: str, kind: str) -> Path:
             file.touch()
         for name in BESIDE:
             (tmp_path / broker / "var/lib/kafka" / name).touch()
-    (tmp_path / "copies").mkdir()
     program(tmp_path / "bin/rsync", COPIER)
     program(tmp_path / "bin/txn-analysis", '#!/bin/sh\necho "$@" > "$BROKERS/audited"\n')
-    # A folder of this machine stands for each broker and for /copies.
-    script = block_of(kind).replace("$broker:/", f"{tmp_path}/$broker/").replace("/copies/", f"{tmp_path}/copies/")
+    # A folder of this machine stands for each broker.
+    script = block_of(kind).replace("$broker:/", f"{tmp_path}/$broker/")
     known = os.environ | {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "BROKERS": str(tmp_path), "COPY": copy}
-    subprocess.run(["sh", "-eu", "-c", script], env=known, check=True)
-    return tmp_path / "copies"
+    subprocess.run(["sh", "-eu", "-c", script], cwd=tmp_path, env=known, check=True)
+    (made,) = (tmp_path / "copies").iterdir()
+    return made
 
 
 def copied_at(copies: Path) -> dict[tuple[str, str], int]:
@@ -119,13 +119,27 @@ def test_files_beside_the_logs_are_copied(copies: Path) -> None:
 
 
 def test_copies_of_all_brokers_are_audited_with_the_word_that_is_true(copies: Path) -> None:
-    words = (copies.parent / "audited").read_text().split()
-    assert words == ["audit", *(str(copies / broker) for broker in BROKERS), "--state-copied-last"]
+    words = (copies.parents[1] / "audited").read_text().split()
+    assert words == ["audit", f"copies/{copies.name}", "--state-copied-last"]
 
 
-@pytest.mark.parametrize(
-    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name
-)
+def test_the_next_copy_goes_into_another_folder(tmp_path: Path, kind: str) -> None:
+    program(tmp_path / "bin/rsync", "#!/bin/sh\n")
+    program(tmp_path / "bin/txn-analysis", "#!/bin/sh\n")
+    for second in (7, 8):
+        program(
+            tmp_path / "bin/date", f'#!/bin/sh\nexec {shutil.which("date")} -d "2026-11-21 03:12:0{second}Z" "$@"\n'
+        )
+        known = os.environ | {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+        subprocess.run(["sh", "-eu", "-c", block_of(kind)], cwd=tmp_path, env=known, check=True)
+    assert sorted(f.name for f in (tmp_path / "copies").iterdir()) == ["20261121T031207Z", "20261121T031208Z"]
+
+
+# The transcript types the lines of docs/log-directories.md: tests/docs/test_transcript.py.
+PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "repair-transcript.md"]
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
 def test_no_page_copies_by_what_promises_no_order(page: Path) -> None:
     for block in blocks_of(page.read_text(encoding="utf-8")):
         assert not re.search(r"\bcp -\w*[rRa]", block)
@@ -137,10 +151,9 @@ def test_the_smallest_copy_finds_what_hangs_in_its_topic(tmp_path: Path, copy: s
     program(tmp_path / "bin/rsync", f'#!/bin/sh\nexec {copy} "$@"\n')
     program(tmp_path / "bin/txn-analysis", "#!/bin/sh\n")
     lines = block_of(ONE_TOPIC).replace("broker-1 broker-2 broker-3", "n1 n2")
-    script = lines.replace("$broker:/var/lib/kafka/", f"{LOG_DIRS}/$broker/").replace("/copies/", f"{tmp_path}/copies/")
-    (tmp_path / "copies").mkdir()
+    script = lines.replace("$broker:/var/lib/kafka/", f"{LOG_DIRS}/$broker/")
     known = os.environ | {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
-    subprocess.run(["sh", "-eu", "-c", script], env=known, check=True)
+    subprocess.run(["sh", "-eu", "-c", script], cwd=tmp_path, env=known, check=True)
     found, whole = (hanging(tmp_path / name, folder) for name, folder in (("w", tmp_path / "copies"), ("v", LOG_DIRS)))
     assert found == {place for place in whole if place[0] == "orders"}
     assert len(whole) > len(found) == 2

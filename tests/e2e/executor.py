@@ -25,6 +25,7 @@ _FOUR_FIELDS = re.compile(r"^(?:    send|#   brokers .*) (abort .* --coordinator
 _CLASSES = {
     "kafka-transactions.sh": TRANSACTIONS_TOOL,
     "kafka-producer-perf-test.sh": "org.apache.kafka.tools.ProducerPerformance",
+    "kafka-log-dirs.sh": "org.apache.kafka.tools.LogDirsCommand",
 }
 _BEFORE_DESCRIBE = "2.8.2"  # brokers before 3.0 cannot describe a transaction
 

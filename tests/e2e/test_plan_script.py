@@ -20,6 +20,7 @@ from tests.e2e.executor import put_tool, with_recorded_epochs
 from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
 from tests.e2e.kafka_jars import kafka_jars
 from tests.e2e.raw_client import Producer, RawClient
+from tests.e2e.stuck_topic import high_watermarks
 from tests.faults.processes import wait_until
 from tests.kafka_requests.librdkafka import IS_INSTALLED
 from txn_analysis.pipeline import steps as pipeline
@@ -114,7 +115,7 @@ def told(
         hangs = _let_hang(raw, driver)
         ends = {n: driver.call("consume", topic=TOPIC, partition=n, timeout_ms=1000)["end"] for n in range(8)}
         # It is written every few seconds; what lies above it may be a dead leader's own.
-        wait_until(lambda: _high_watermarks(cluster) == ends, "the checkpoint of the high watermarks")
+        wait_until(lambda: high_watermarks(cluster, TOPIC) == ends, "the checkpoint of the high watermarks")
         _put_tools(folder / "bin", request.param)
         operator = Operator(_plan(cluster, spark, folder), cluster, folder / "bin")
         yield _tell(Told(request.param), operator, raw, driver, hangs)
@@ -129,13 +130,6 @@ def _put_tools(folder: Path, version: str) -> None:
     (folder / "python3").chmod(0o755)
     (folder / "kafka").mkdir()
     (folder / "kafka" / "libs").symlink_to(kafka_jars(TOOLS.get(version, version)))
-
-
-def _high_watermarks(cluster: Cluster) -> dict[int, int]:
-    """What the broker has written down of the topic's partitions."""
-    file = cluster.log_dir() / "replication-offset-checkpoint"
-    lines = file.read_text().splitlines()[2:] if file.exists() else []
-    return {int(number): int(offset) for topic, number, offset in map(str.split, lines) if topic == TOPIC}
 
 
 def _let_hang(raw: RawClient, driver: Driver) -> dict[int, Hang]:

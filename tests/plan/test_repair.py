@@ -64,10 +64,10 @@ def decision(**columns: Any) -> StateRecord:
     return record("PrepareAbort", MARKER_MS - 5)._replace(recorded_ms=None, **known | columns)
 
 
-def after(*, health: dict[str, Any] | None = None, **seen: Any) -> Outcome:
+def after(*, health: dict[str, Any] | None = None, max_clock_skew_ms: int = 0, **seen: Any) -> Outcome:
     seen_there = SeenPartition("run-2", "orders", 2, True, 0, 190, None, 190)._replace(**health or {})
     found = {"findings": (), "ended": (), "history": ()} | seen
-    return outcome_of(BEFORE, After(seen_there, max_clock_skew_ms=0, **found))
+    return outcome_of(BEFORE, After(seen_there, max_clock_skew_ms=max_clock_skew_ms, **found))
 
 
 def test_marker_as_recommended_is_a_repair() -> None:
@@ -110,6 +110,28 @@ def test_marker_of_the_coordinator_is_told_from_a_repair(
 )
 def test_other_records_of_the_coordinator_leave_it_a_repair(changed: dict[str, Any]) -> None:
     assert after(ended=(ended(),), history=(decision(**changed),)).repair is Repair.REPAIRED
+
+
+def abort_just_before_the_late_data() -> tuple[SeenEnded, StateRecord]:
+    """The transaction after whose abort the data came, all of it within the second before the copy."""
+    decided_ms = rows.AS_OF_MS - 110
+    marker = ended(txn_start_offset=151, last_offset=153, end_offset=154, end_timestamp_ms=decided_ms + 2)
+    return marker, decision(last_update_ms=decided_ms)
+
+
+def test_the_decision_to_abort_what_came_before_the_data_leaves_it_a_repair() -> None:
+    marker, decided = abort_just_before_the_late_data()
+    of_both_captures = (decided, decided._replace(order=(2,)))
+    outcome = after(ended=(ended(), marker), history=of_both_captures, max_clock_skew_ms=1000)
+    assert (outcome.repair, outcome.marker_offset) == (Repair.REPAIRED, 171)
+
+
+@pytest.mark.parametrize("later_ms", [400, HOUR_MS - 5])
+def test_a_decision_without_a_marker_of_its_own_is_the_coordinators(later_ms: int) -> None:
+    marker, decided = abort_just_before_the_late_data()
+    later = decision(last_update_ms=rows.AS_OF_MS + later_ms)
+    outcome = after(ended=(ended(), marker), history=(decided, later), max_clock_skew_ms=1000)
+    assert outcome.repair is Repair.ENDED_BY_COORDINATOR
 
 
 def test_data_of_a_newer_epoch_that_was_aborted_with_it_leaves_it_a_repair() -> None:

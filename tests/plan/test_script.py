@@ -240,6 +240,30 @@ def test_old_brokers_need_a_word_for_each_record(executor: Executor) -> None:
     assert [abort[4] for abort in old.runs(script, "--yes", "--unchecked", "f2").aborts] == ["3"]
 
 
+@pytest.mark.parametrize("typed", [("--yes", "--ended", "it's billing"), ("--dry-run",)], ids=["in earnest", "dry run"])
+def test_of_old_brokers_it_prints_what_to_look_at_and_the_line_that_sends(
+    executor: Executor, typed: tuple[str, ...]
+) -> None:
+    script = script_of(RETURNING | {"transactional_id": "it's billing"})
+    old = executor.but(describe=TOO_OLD, brokers="one:9092,two:9092")
+    said = old.runs(script, *typed).said
+    assert (
+        "`txn-analysis describe --transactional-id 'it'\\''s billing'` must show an epoch above 3, or another" in said
+    )
+    (line,) = (line for line in said.splitlines() if line.startswith("  BROKERS="))
+    environment, _, words = line.partition("plan.sh")
+    assert environment.startswith("  BROKERS=one:9092,two:9092 sh ")
+    assert old.runs_typed(script, f"--yes {words.replace('--yes', '')}").aborts == [FOUR_FIELDS]
+
+
+def test_what_was_typed_with_control_characters_is_not_printed_again(executor: Executor) -> None:
+    name = "a\x1b[2Jb\nc"
+    script = script_of(RETURNING | {"transactional_id": name})
+    old = executor.but(describe=TOO_OLD).runs(script, "--yes", "--ended", name)
+    assert "send it by --unchecked f1\n" in old.said
+    assert ("\x1b" in old.said, "plan.sh" in old.said) == (False, False)
+
+
 def test_no_word_replaces_what_the_brokers_can_check(executor: Executor) -> None:
     busy = executor.but(describe=transaction("billing", 987_654_321, 4, "orders-2"))
     arguments = ("--yes", "--ended", "billing", "--unchecked", "f1")

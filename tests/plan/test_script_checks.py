@@ -197,6 +197,7 @@ def test_a_dry_run_goes_on_behind_what_time_and_people_can_mend(executor: Execut
         "its producer may return",
         "its producer is not fenced",
     ]
+    assert done.said.count("forceTerminateTransaction") == 1
     fenced = early.but(describe=FENCED).runs(script_of(RETURNING), "--dry-run")
     assert (fenced.code, "would be sent" in fenced.said) == (1, False)
 

@@ -48,6 +48,11 @@ def test_a_finding_says_when_its_abort_may_be_sent() -> None:
     assert "send from 2026-11-21T03:19:00.000Z to 2026-11-22T03:19:00.000Z;" in text_of(found)
 
 
+def test_of_one_transaction_it_is_not_spoken_as_of_many() -> None:
+    assert "Nobody will ever end it. Its log is proven whole" in text_of(report(rows.finding()))
+    assert "Nobody will ever end them. Their logs are" in text_of(report(rows.finding(), rows.live_finding()))
+
+
 def test_consumers_read_on_to_the_next_open_transaction() -> None:
     held = rows.finding(verdict="in_progress", txn_start_offset=163, transactional_id="fraud-scorer")
     later = rows.finding(verdict="in_progress", txn_start_offset=166)
@@ -85,8 +90,14 @@ def test_the_run_of_the_plan_names_each_producer_that_must_be_ended_once_and_quo
     assert shown.stdout.split("\0")[:-1] == ["--ended", "inventory-sync", "--ended", EVIL]
 
 
+def test_before_a_line_is_typed_that_asks_the_brokers_it_is_said_where_they_are() -> None:
+    told = text_of(report(rows.live_finding())).partition("-- Next --")[2]
+    assert told.index("beside `fence`") < told.index("export BROKERS=host:9092") < told.index("sh plan.sh")
+
+
 def test_a_plan_without_a_producer_to_end_is_run_as_it_stands() -> None:
     steps = next_steps(report(rows.finding()), "")
+    assert "export" not in "".join(map(str, steps))
     assert [step.command for step in steps][1] == "BROKERS=host:9092 sh plan.sh"
     assert "--ended" not in "".join(step.text for step in steps)
 

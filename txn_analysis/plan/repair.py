@@ -11,7 +11,7 @@ from txn_analysis.kafka.transactions import PREPARED, StateRecord, TopicPartitio
 from txn_analysis.text.words import iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from txn_analysis.judge.finding import Finding
 
@@ -148,7 +148,8 @@ def outcome_of(before: Before, after: After) -> Outcome:
 
     An end marker is the coordinator's if it commits, if its epochs are neither those of the plan nor those of the data
     (a timeout, a fencing and transaction version 2 raise the producer epoch by one), or if the coordinator recorded
-    between the first capture and the marker that it would end a transaction with this partition.
+    between the first capture and the marker that it would end a transaction with this partition, and no earlier marker
+    is the one that it then wrote.
     """
     if after.health is None or not after.health.is_in_capture:
         return _outcome(before, after, Repair.NOT_COVERED, f"no file of {before.record.topic_partition} in the capture")
@@ -204,19 +205,40 @@ def _sign_of_coordinator(before: Before, after: After, ended: SeenEnded) -> str 
 
 
 def _decision(before: Before, after: After, ended: SeenEnded) -> StateRecord | None:
-    """The coordinator's record that it would end a transaction with this partition, since the first capture."""
+    """The coordinator's record that it would end a transaction with this partition, since the first capture.
+
+    Within the skew of two clocks, a decision from just before the data looks like one after the capture; the marker
+    that it led to lies before the data.
+    """
+    earlier_ms = _earlier_markers_ms(before, after)
+    for state, at_ms in _decisions_between(before, after, ended):
+        own_ms = next((end_ms for end_ms in earlier_ms if at_ms <= end_ms + after.max_clock_skew_ms), None)
+        if own_ms is None:
+            return state
+        earlier_ms.remove(own_ms)
+    return None
+
+
+def _decisions_between(before: Before, after: After, ended: SeenEnded) -> Iterator[tuple[StateRecord, int]]:
+    """The coordinator's decisions about this partition from the first capture to a marker, and when they were made."""
     record = before.record
     where = TopicPartition(record.topic, record.partition)
     skew_ms = after.max_clock_skew_ms
-    for state in after.history:
+    # Each capture has the records that it was made with: one decision may be there as often.
+    for state in dict.fromkeys(state._replace(order=()) for state in after.history):
         at_ms = state.moment_ms
         if state.state not in PREPARED or not state.concerns(where, record.producer_id) or at_ms is None:
             continue
         is_since = before.as_of_ms is None or at_ms > before.as_of_ms - skew_ms
         is_until = ended.end_timestamp_ms is None or at_ms <= ended.end_timestamp_ms + skew_ms
         if is_since and is_until:
-            return state
-    return None
+            yield state, at_ms
+
+
+def _earlier_markers_ms(before: Before, after: After) -> list[int]:
+    """When the markers of this producer were written that lie before the recommended data."""
+    found = (e.end_timestamp_ms for e in after.ended if e.end_offset < before.record.txn_start_offset)
+    return sorted(end_ms for end_ms in found if end_ms is not None)
 
 
 def _outcome(before: Before, after: After, repair: Repair, why: str, ended: SeenEnded | None = None) -> Outcome:

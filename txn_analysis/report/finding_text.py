@@ -154,7 +154,8 @@ def _check(finding: FindingItem) -> Paragraph:
     """How one sees that the producer was ended."""
     describe = shell_option("--transactional-id", str(finding.transactional_id))
     must_show = f"an epoch above {finding.producer_epoch} and not list {escape(finding.topic_partition)}"
-    return Paragraph("check", f"must show {must_show}", command=f"{TRANSACTIONS} describe {describe}")
+    older = "; for brokers before 3.0 the script says how"
+    return Paragraph("check", f"must show {must_show}{older}", command=f"{TRANSACTIONS} describe {describe}")
 
 
 def _labelled(label: str, text: str, width: int) -> Iterator[Line]:

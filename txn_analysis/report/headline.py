@@ -104,9 +104,11 @@ def how_sure(report: AuditReport) -> str:
     disproved = report.coverage.disproved
     waived = [option for name, option in _WAIVERS if report.run.parameters.get(name) and name not in disproved]
     word = f", where your word was taken for {' and '.join(waived)}" if waived else ""
+    is_one = len(report.hanging) == 1
+    it, logs = ("it", "Its log is") if is_one else ("them", "Their logs are")
     return (
-        "Nobody will ever end them. Their logs are proven whole to the end, and the coordinator's state reaches past "
-        f"them{word}. Check each precondition before you abort."
+        f"Nobody will ever end {it}. {logs} proven whole to the end, and the coordinator's state reaches past "
+        f"{it}{word}. Check {'its' if is_one else 'each'} precondition before you abort."
     )
 
 

@@ -122,7 +122,11 @@ def repair_steps(report: AuditReport, options: str, now_ms: int | None = None) -
         places = listed([f"{escape(f.topic_partition)} ({name_of(f)})" for f in returning], 3)
         whose = "the producer of" if len(returning) == 1 else "the producers of"
         it = "it" if len(returning) == 1 else "they"
-        yield Step(f"First end {whose} {places}: {it} may write there again, and an abort would destroy that as well.")
+        yield Step(
+            f"First end {whose} {places}: {it} may write there again, and an abort would destroy that as well. Stop "
+            "the application, then type what stands beside `fence`, and beside `check`. Both ask the brokers at:",
+            "export BROKERS=host:9092",
+        )
     yield _sending(report, current)
     yield Step(
         "When the markers are written, copy the files again and audit once more. This says what became of each abort:",

@@ -54,7 +54,7 @@ def placed(states: pa.Table, run: PastRun) -> Iterator[StateRecord]:
     """Rows of `current_states`; console records get the partition that their id hashes to."""
     for batch in states.to_batches(_HELD_ROWS):
         for row in _rows(batch):
-            yield run.placing.record_of(row)
+            yield row.placed(run.placing.partition_of(row))
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[StateRow]:

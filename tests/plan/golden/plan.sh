@@ -88,7 +88,7 @@ said_yes() {
 begin() {
     record_id=$1 record=$2 not_before_s=$3 not_after_s=$4
     shift 4
-    is_refused=no is_unchecked=no
+    is_refused=no is_unchecked=no is_fencing_said=no missing_words=
     if given --unchecked "$record_id" "$@"; then is_unchecked=yes; fi
     is_due || return
     if [ "$is_asking" = no ]; then return 0; fi
@@ -116,7 +116,12 @@ ask_brokers() {
     case $said in
     *'does not support'* | *UnsupportedVersion*)
         if [ "$is_unchecked" = yes ]; then return 2; fi
-        refuse "these brokers are too old for \`$tool $1\`, which must be looked at first. If you know what it would say: --unchecked $record_id"
+        verb=$1
+        shift
+        refuse "these brokers are too old for \`$tool $verb\`, which must be looked at first. Copy the files and audit again instead: \`txn-analysis $verb$(words "$@")\` must show $must_show. If it does, send it by --unchecked $record_id"
+        set -- "$?"
+        say_how_to_go_on
+        return "$1"
         ;;
     *) refuse "\`$tool $1\` failed: $(shown "$said")" ;;
     esac
@@ -125,6 +130,7 @@ ask_brokers() {
 # is_open PRODUCER_ID PRODUCER_EPOCH START_OFFSET LAST_TIMESTAMP WORD...: what the plan is about is open there, and nothing came since
 is_open() {
     producer_id=$1 producer_epoch=$2 start_offset=$3 last_timestamp=$4
+    must_show="producer id $1 with epoch $2, start offset $3 and no later LastTimestamp than $4"
     shift 4
     ask_brokers describe-producers "$@"
     case $? in 0) ;; 2) return 0 ;; *) return 1 ;; esac
@@ -158,13 +164,29 @@ quoted() {
     esac
 }
 
+# words WORD...: each behind a space, as they are typed, but on one line and without what steers a terminal
+words() {
+    for word in "$@"; do printf ' %s' "$(shown "$(quoted "$word")")"; done
+}
+
 # filled TEXT PLACE WORD: the text with the word at the one place
 filled() {
     printf '%s%s%s' "${1%%"$2"*}" "$3" "${1#*"$2"}"
 }
 
-# say_how_to_fence: the lines that fence, with the id, the brokers and the tool that are used here
+# say_how_to_go_on: the line that sends this record unchecked, as this run was typed
+say_how_to_go_on() {
+    line="${COMMAND_CONFIG:+COMMAND_CONFIG=$(quoted "$COMMAND_CONFIG") }"
+    line="$line${KAFKA_TRANSACTIONS:+KAFKA_TRANSACTIONS=$(quoted "$KAFKA_TRANSACTIONS") }"
+    line="${line}BROKERS=$(quoted "$BROKERS") sh $(quoted "$0")$typed$missing_words --unchecked $record_id"
+    # A line break or the like in it: who typed it knows how.
+    if [ "$(shown "$line")" = "$line" ]; then printf '  %s\n' "$line" >&2; fi
+}
+
+# say_how_to_fence: the lines that fence, with the id, the brokers and the tool that are used here; once for a record
 say_how_to_fence() {
+    if [ "$is_fencing_said" = yes ]; then return; fi
+    is_fencing_said=yes
     how_to_fence | while IFS= read -r line; do
         case $line in
         kafka-transactions.sh\ *)
@@ -185,6 +207,7 @@ is_said_to_be_ended() {
     if given --ended "$id" "$@"; then return 0; fi
     refuse_today "its producer may return, and what it writes then would be lost. Stop it, fence its id, and say --ended $id_word"
     set -- "$?"
+    missing_words=" --ended $id_word"
     say_how_to_fence
     return "$1"
 }
@@ -205,6 +228,7 @@ is_ended() {
 # is_ended_now: the same at one moment; what was seen is in $look
 is_ended_now() {
     producer_id=$1 producer_epoch=$2 where=$3 id=$4
+    must_show="an epoch above $2, or another producer id than $1, and not list $3"
     shift 4
     ask_brokers describe "$@" || return
     # Behind the header there are the coordinator and the id, which may hold anything.
@@ -251,8 +275,9 @@ send() {
 trap 'echo "interrupted. Run this again: it looks first" >&2; exit 130' INT TERM HUP
 
 is_asking=yes is_dry_run=no would_be=
-expected=
+expected='' typed=''
 for argument in "$@"; do
+    if [ "$argument" != --dry-run ]; then typed="$typed $(quoted "$argument")"; fi
     if [ -n "$expected" ]; then
         expected=
         continue
