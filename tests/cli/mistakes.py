@@ -398,6 +398,22 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             when=When.AFTER,
         ),
     ),
+    "Another version": (
+        Mistake(
+            "a warehouse of another version",
+            "audit segments state --warehouse other-version --cluster east",
+            "error: {folder}/other-version: made by another version of txn-analysis: audit again into a new"
+            " --warehouse",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "the same, asked about",
+            "report --warehouse other-version --cluster east",
+            "error: {folder}/other-version: made by another version of txn-analysis: audit again into a new"
+            " --warehouse",
+            when=When.AFTER,
+        ),
+    ),
     "Captures": (
         Mistake(
             "a capture with a slip",

@@ -70,7 +70,7 @@ def markers_of(
     for row in ended:
         found[TopicPartition(row["topic"], row["partition"]), row["producer_id"]].append(EndMarker.of_ended(row))
     for row in health:
-        for bare in row["bare_markers"] or ():
+        for bare in row["bare_markers"]:
             found[TopicPartition(row["topic"], row["partition"]), bare["producer_id"]].append(EndMarker.bare(bare))
     return dict(found)
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.equal_runs import is_in
 from txn_analysis.log.transactions import LinkedPiece
-from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS
+from txn_analysis.tables import ENDED_TRANSACTIONS
 from txn_analysis.tables.transactions import ENDED_OUTCOMES
 
 if TYPE_CHECKING:
@@ -27,15 +27,12 @@ def ended_batches(
     """The ended transactions of a run, one batch after another.
 
     Args:
-        run: whose they are; one of an earlier version keeps them in `transactions`.
+        run: whose they are.
         names: of the columns that are wanted.
         outcomes: only those that ended like this.
         one_of: as of `Stored.batches`.
     """
     pieces = run.linked_pieces
-    if pieces is None:
-        yield from run.batches(TRANSACTIONS, *names, outcome=outcomes, **one_of)
-        return
     ingests = {run.run_id, *(piece.ingest_id for piece in pieces)}
     asked = [*dict.fromkeys((*names, *LINKED_PIECE_KEY))]
     stored = run.warehouse.batches(ENDED_TRANSACTIONS, *asked, ingest_id=sorted(ingests), outcome=outcomes, **one_of)

@@ -34,7 +34,8 @@ ABORT_PLAN = Table(
         Col(
             "producer_may_return",
             BOOLEAN,
-            "it is the current producer id of an id: its client may write there again. NULL: of an earlier version",
+            "it is the current producer id of an id: its client may write there again",
+            nullable=False,
         ),
         Col("precondition", STRING, "what an executor must check first, in words", nullable=False),
     ),

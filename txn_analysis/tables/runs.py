@@ -20,7 +20,12 @@ RUNS = Table(
         Col("table_versions", COUNTS, "Delta version of each table that was read"),
         Col("verdict_counts", COUNTS, "findings by verdict"),
         Col("state_coverage", STRING, "what was seen of `__transaction_state`, as JSON", nullable=False),
-        Col("warnings", STRING, "what does not hang yet and will, as JSON; of each kind the worst applications"),
+        Col(
+            "warnings",
+            STRING,
+            "what does not hang yet and will, as JSON; of each kind the worst applications",
+            nullable=False,
+        ),
         Col("outcome", STRING, "findings where something hangs, clean, or could_not_tell", nullable=False),
     ),
     checks={

@@ -71,7 +71,7 @@ _CHECKS = {
 
 TRANSACTIONS = Table(
     name="transactions",
-    grain="one transaction on one partition that was open in one run; of runs of earlier versions also each ended one",
+    grain="one transaction on one partition that was open in one run",
     key=("run_id", "topic", "partition", "producer_id", "txn_start_offset"),
     columns=(Col("run_id", STRING, "the run", nullable=False), *_COLUMNS),
     partition_by=("run_id",),
