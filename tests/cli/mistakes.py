@@ -398,6 +398,18 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             when=When.AFTER,
         ),
     ),
+    "Removed": (
+        Mistake(
+            "an option of an earlier version",
+            "audit segments state --depth quick",
+            "Error: --depth was removed: leave it out",
+        ),
+        Mistake(
+            "a setting of an earlier version",
+            "audit segments --config depth.toml",
+            "error: depth.toml: depth was removed: delete the line",
+        ),
+    ),
     "Another version": (
         Mistake(
             "a warehouse of another version",

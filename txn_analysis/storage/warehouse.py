@@ -120,10 +120,6 @@ class Warehouse(ABC):
         Looking and inserting is one step: of two writers at once, the second sees the rows of the first.
         """
 
-    @abstractmethod
-    def update(self, rows: Sequence[Row], table: Table, matching: Alike, columns: Sequence[str]) -> None:
-        """Set some columns of every row of a table without partitions as in the one of `rows` that is alike to it."""
-
 
 def too_busy(path: str) -> WarehouseError:
     """The error of a writer that others were faster than, every time."""

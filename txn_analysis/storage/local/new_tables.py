@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Table
 
 FORMAT = 1
-"""The format of a warehouse, for people and programs that read it: raised with each change of its tables."""
+"""The format of a warehouse: raised with each change of its tables, or of what reading keeps of a file."""
 _FORMAT_PROPERTY = "txn-analysis.format"
 
 # The least version of Delta's protocol that a writer must know.

@@ -154,18 +154,6 @@ class LocalTables:
 
         return self._alone(table, insert)
 
-    def update(self, rows: Sequence[Row], table: Table, matching: Alike, columns: Sequence[str]) -> None:
-        """Set some columns of every row of a table without partitions as in the one of `rows` that is alike to it."""
-
-        def update(stored: DeltaFolder) -> None:
-            new = {matching.key(row): {name: row.get(name) for name in columns} for row in rows}
-            before = self._rows(table, stored, table.arrow_schema.names)
-            after = [row | new.get(matching.key(row), {}) for row in before]
-            if after != before:
-                stored.replace(self._written([_batch(after, table)], table, {}), {})
-
-        self._alone(table, update)
-
     def _rows(self, table: Table, stored: DeltaFolder, names: Sequence[str]) -> list[Row]:
         return plain_rows(self._streamed(table, stored, names, {}))
 

@@ -82,7 +82,3 @@ class LocalWarehouse(Warehouse):
     def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
         """As of `Warehouse`."""
         return self._tables.insert(rows, table, unless)
-
-    def update(self, rows: Sequence[Row], table: Table, matching: Alike, columns: Sequence[str]) -> None:
-        """As of `Warehouse`."""
-        self._tables.update(rows, table, matching, columns)

@@ -123,15 +123,6 @@ class SparkWarehouse(Warehouse):
 
         return self._write(table, merge)
 
-    def update(self, rows: Sequence[Row], table: Table, matching: Alike, columns: Sequence[str]) -> None:
-        """As of `Warehouse`."""
-        source, values = frame_of(self.spark, rows, table).alias("s"), {name: F.col(f"s.{name}") for name in columns}
-
-        def merge() -> None:
-            self._as_target(table).merge(source, matching.sql).whenMatchedUpdate(set=dict(values)).execute()
-
-        self._write(table, merge)
-
     def _as_target(self, table: Table) -> DeltaTable:
         return DeltaTable.forPath(self.spark, self.path(table)).alias("t")
 
