@@ -53,8 +53,6 @@ Minutes are those of one audit with every batch kept, on cores like the bench's.
 not by files; more cores than ranges have nothing to do. A later audit reads all bytes again to know them, but parses
 and keeps only what is new.
 
-`--depth quick` saves bytes, not time: {quick} ([for whom it is](decisions/0076-what-quick-is-for.md)).
-
 Memory: {memory} The driver holds a row for each file and each open transaction.
 
 Disk of every node, beside Spark and Arrow: numba with llvmlite takes 208 MB
@@ -147,7 +145,6 @@ def page() -> str:
         caveats="".join(f"{paragraph}\n\n" for paragraph in caveats(figures)),
         needs=_needs_table(figures),
         memory=_memory(figures),
-        quick=_quick(figures),
         checked=_checked(),
     )
 
@@ -174,12 +171,6 @@ def _memory(figures: Figures) -> str:
         f"driver, executor and Python workers of the bench together took at most {large:.1f} GiB"
         f" ({small:.1f} GiB with the smaller input)."
     )
-
-
-def _quick(figures: Figures) -> str:
-    whole, quick = (figures.get(f"{depth}_large_warehouse_bytes") for depth in ("full", "quick"))
-    share = f"{quick / whole:.0%}" if whole and quick else "less than half"
-    return f"where nothing was audited before, it leaves {share} of the warehouse"
 
 
 def _checked() -> str:

@@ -78,12 +78,6 @@ def full(bench: Bench) -> Figures:
     )
 
 
-def quick(bench: Bench) -> Figures:
-    """Audit the shallow dumps without keeping batches."""
-    made = bench.audits({f"quick_{size}": [bench.shallow(size)] for size in SIZES}, "--depth", "quick")
-    return _of_audits(made) | {"quick_large_warehouse_bytes": _size_bytes(bench.warehouse)}
-
-
 def baseline(bench: Bench) -> Figures:
     """Ask DuckDB for the open transactions of the shallow dumps, with and without keeping the batches."""
     figures: Figures = {}
@@ -170,7 +164,6 @@ def kafka_dump_log(bench: Bench) -> Figures:
 STEPS: dict[str, Callable[[Bench], Figures]] = {
     "shallow inputs": shallow_inputs,
     "audit": full,
-    "audit --depth quick": quick,
     "duckdb": baseline,
     "second audit": again,
     "parts": parts,
@@ -249,5 +242,5 @@ def answers_differ(figures: Figures) -> bool:
     return any(
         len({figures[name] for name in names if name in figures}) > 1
         for size in SIZES
-        for names in [[f"{mode}_{size}_open_transactions" for mode in ("full", "quick", "duckdb", "duckdb_keep")]]
+        for names in [[f"{mode}_{size}_open_transactions" for mode in ("full", "duckdb", "duckdb_keep")]]
     )

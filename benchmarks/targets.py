@@ -88,10 +88,6 @@ def _full(figures: Figures) -> Measured:
     return _against(_per_gib(figures, "full"), _per_gib(figures, "duckdb_keep"), "s per added GiB")
 
 
-def _quick(figures: Figures) -> Measured:
-    return _against(_per_gib(figures, "quick"), _per_gib(figures, "duckdb"), "s per added GiB")
-
-
 def _deep(figures: Figures) -> Measured:
     return _against(_per_gib(figures, "deep", "deep_{}_text_bytes"), _per_gib(figures, "full"), "s per added GiB")
 
@@ -136,7 +132,6 @@ def _one_partition(figures: Figures) -> Measured:
 
 TARGETS = (
     Target("`audit` of shallow dumps, every batch kept, against DuckDB keeping them", 1.5, ("audit", "duckdb"), _full),
-    Target("`audit --depth quick` against DuckDB", 0.8, ("audit --depth quick", "duckdb"), _quick),
     Target("deep dumps against shallow ones, for the same bytes", 1.0, ("audit", "deep"), _deep),
     Target("fixed cost: a tiny audit against a bare session and one Delta write", 0.75, ("fixed cost",), _fixed),
     Target(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from txn_analysis.storage.local.new_tables import FORMAT
 from txn_analysis.storage.on_spark.types import frame_of
 from txn_analysis.tables import (
     ABORT_PLAN,
@@ -25,6 +26,8 @@ from txn_analysis.tables import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 
@@ -103,3 +106,12 @@ def replace_slice(warehouse: Warehouse, table: Table, *rows: Row) -> None:
     """Make rows the whole content of the slice that the first one belongs to."""
     name = (table.partition_by or table.key)[0]
     warehouse.replace_by(frame_of(warehouse.spark, rows, table), None, table, **{name: rows[0][name]})
+
+
+def give_format(root: Path, said: str | None) -> None:
+    """Let the tables of a warehouse say that they are of another format, or of none, as other versions leave them."""
+    other = "" if said is None else f', "txn-analysis.format": "{said}"'
+    for log in root.glob("*/_delta_log/*"):
+        if log.suffix in {".json", ".crc"}:
+            text = log.read_text(encoding="utf-8")
+            log.write_text(text.replace(f', "txn-analysis.format": "{FORMAT}"', other), encoding="utf-8")

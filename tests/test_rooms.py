@@ -10,7 +10,7 @@ import pytest
 import txn_analysis
 
 ROOT = Path(txn_analysis.__file__).parent
-ANYBODY = {"depth", "errors", "logic", "settings", "verdict"}
+ANYBODY = {"errors", "logic", "settings", "verdict"}
 GROUND = {"columns", "kafka", "tables", "text"}
 SOURCES = {"coordinator", "log"}
 MAY_KNOW = {

@@ -69,6 +69,12 @@ def test_unknown_name_in_a_file_names_file_key_and_the_likely_one(toml: Callable
     )
 
 
+def test_a_setting_that_was_removed_says_what_to_do(toml: Callable[[str], str]) -> None:
+    file = toml('depth = "quick"')
+    assert refusal(file) == f"{file}: depth was removed: delete the line"
+    assert refusal(env={"TXN_ANALYSIS_DEPTH": "full"}) == "environment: TXN_ANALYSIS_DEPTH was removed: delete the line"
+
+
 def test_unknown_names_in_environment_and_flags() -> None:
     assert refusal(env={"TXN_ANALYSIS_CLUSTR": "x"}).startswith(
         "environment: TXN_ANALYSIS_CLUSTR is not a setting; did you mean cluster?"

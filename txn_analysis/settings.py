@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from txn_analysis.depth import Depth
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.batch_format import INT32_MAX, INT64_MAX, LAST_TIME_MS, MAX_STATE_PARTITIONS
 from txn_analysis.kafka.topics import TOPIC_CONFIGS
@@ -27,6 +26,8 @@ LATE_TRANSACTION_BUFFER_MS = 300_000
 
 ENVIRONMENT_PREFIX = "TXN_ANALYSIS_"
 JARS_VARIABLE = "TXN_ANALYSIS_JARS"  # a folder, and no setting of a run
+
+_REMOVED = frozenset({"depth"})  # settings of earlier versions
 
 _EPOCH_MS = re.compile(r"[+-]?[0-9]+")
 _MOST_DIGITS = 20  # of an int64 with its sign; Python itself refuses to read or print a number of thousands of them
@@ -145,11 +146,6 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         default=False,
         description="leave out what is not understood instead of stopping; coverage then says what is missing",
     )
-    depth: Depth = Field(
-        default=Depth.FULL,
-        description="`quick` saves bytes, not time: of most logs it keeps what the batches add up to, and no batch;"
-        " verdicts are the same",
-    )
     verify: bool = Field(
         default=False,
         description="look at the checksum of every batch of a log directory, not only of those that decide a verdict",
@@ -198,7 +194,9 @@ def load_settings(config_file: str | None, env: Mapping[str, str], flags: Mappin
     said_by: dict[str, str] = {}
     problems: list[str] = []
     for field, label, value in (*_file_entries(config_file), *_env_entries(env), *_flag_entries(flags)):
-        if field not in Settings.model_fields:
+        if field in _REMOVED:
+            problems.append(f"{label} was removed: delete the line")
+        elif field not in Settings.model_fields:
             problems.append(f"{label} is not a setting{_did_you_mean(field)}")
         else:
             values[field], said_by[field] = value, label

@@ -77,15 +77,3 @@ def test_content_that_is_given_twice_is_stored_once(audited: Audited, spark: Spa
     pipeline.ingest(spark, [str(CAPTURE / part) for part in PARTS], settings)
     after = open_warehouse(spark, audited.root).frame(GROUP_OFFSETS)
     assert sorted(map(tuple, after.collect()), key=repr) == before
-
-
-def test_a_warehouse_that_an_earlier_version_made_does_not_know_the_groups(
-    audited: Audited, spark: SparkSession, tmp_path: Path
-) -> None:
-    old = str(shutil.copytree(audited.root, tmp_path / "warehouse"))
-    shutil.rmtree(tmp_path / "warehouse" / GROUP_OFFSETS.name)
-    open_warehouse(spark, old).create()
-    again = Audited(spark, old, audited.run_id, audited.capture, []).judged_again()
-    assert groups(again) == [(None, None)]
-    verdicts = [(row["verdict"], row["rule"]) for row in audited.findings]
-    assert [(row["verdict"], row["rule"]) for row in again] == verdicts

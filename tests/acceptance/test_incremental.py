@@ -95,23 +95,6 @@ def test_todays_files_are_compared_with_yesterdays(spark: SparkSession, warehous
     assert reason.endswith(f"{paths['today']} and {paths['yesterday']}")
 
 
-def test_copies_are_compared_though_the_first_was_read_quickly(
-    spark: SparkSession, warehouse: str, tmp_path: Path
-) -> None:
-    """A longer copy agrees by its fold; one that differs cannot be explained without batches, and is not believed."""
-    batches = (data(0, 3), marker(3), data(4, producer=8))
-    yesterday: Logs = {"extended": batches, "differing": batches}
-    today = {
-        "extended": (*batches, marker(5, producer=8, time_ms=9_000)),
-        "differing": (data(0, 3), replace(marker(3), delete_horizon_ms=9_000, crc=2), data(4, producer=8)),
-    }
-    report = audited_nights(spark, warehouse, tmp_path, (yesterday, today), depth="quick")
-    found = {p.topic: p for p in report.partitions}
-    assert problems(found["extended"]) == []
-    assert found["extended"].witnesses == ("copies agree up to offset 4",)
-    assert [reason.partition(":")[0] for reason in problems(found["differing"])] == ["copies differ from offset 0 on"]
-
-
 def audited_nights(
     spark: SparkSession, warehouse: str, folder: Path, nights: tuple[Logs, Logs], **settings: str
 ) -> AuditReport:

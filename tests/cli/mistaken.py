@@ -33,6 +33,7 @@ _TEXTS = {
     "old.txt": _TOO_OLD,
     "consumer.txt": "CreateTime:1795229916182\tbilling\t\x00\x01\n",
     "wrong.toml": "clustr = 'east'\n",
+    "depth.toml": "depth = 'full'\n",
     "text.toml": "cluster east\n",
 }
 

@@ -398,6 +398,34 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             when=When.AFTER,
         ),
     ),
+    "Removed": (
+        Mistake(
+            "an option of an earlier version",
+            "audit segments state --depth quick",
+            "Error: --depth was removed: leave it out",
+        ),
+        Mistake(
+            "a setting of an earlier version",
+            "audit segments --config depth.toml",
+            "error: depth.toml: depth was removed: delete the line",
+        ),
+    ),
+    "Another version": (
+        Mistake(
+            "a warehouse of another version",
+            "audit segments state --warehouse other-version --cluster east",
+            "error: {folder}/other-version: made by another version of txn-analysis: audit again into a new"
+            " --warehouse",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "the same, asked about",
+            "report --warehouse other-version --cluster east",
+            "error: {folder}/other-version: made by another version of txn-analysis: audit again into a new"
+            " --warehouse",
+            when=When.AFTER,
+        ),
+    ),
     "Captures": (
         Mistake(
             "a capture with a slip",

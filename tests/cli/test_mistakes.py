@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from tests.acceptance.captures import PARAMETERS
 from tests.cli.mistaken import answer_alone, answer_here, fill
 from tests.cli.mistakes import KINDS, MISTAKES, When
+from tests.table_rows import give_format
 from txn_analysis.cli.main import app
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
@@ -44,11 +45,12 @@ def audited(folder: Path, spark: SparkSession, empty_warehouse: Path) -> Path:
     settings = Settings.model_validate({"warehouse": str(folder / "w"), "cluster": "east"} | PARAMETERS)
     report = pipeline.audit(spark, [str(folder / "segments"), str(folder / "state")], settings)
     assert len(report.hanging) == 4
-    for name in ("damaged", "torn"):
+    for name in ("damaged", "torn", "other-version"):
         shutil.copytree(folder / "w", folder / name)
     shutil.rmtree(folder / "damaged" / "partition_health")
     for log in (folder / "torn" / "runs" / "_delta_log").glob("*1.json"):
         log.write_bytes(log.read_bytes()[:50])
+    give_format(folder / "other-version", "7")
     return folder
 
 

@@ -94,10 +94,9 @@ def test_decoder_errors_and_broken_batches_are_problems() -> None:
         pytest.param("offsets_in_no_file", False, id="what-is-counted-between-the-files"),
         pytest.param("input_problem", True, id="a-problem-worded-like-a-hole"),
         pytest.param("a_kind_of_tomorrow", True, id="of-a-later-version"),
-        pytest.param(None, True, id="of-an-earlier-version"),
     ],
 )
-def test_the_kind_of_a_problem_decides_and_no_words(kind: str | None, is_counted: bool) -> None:
+def test_the_kind_of_a_problem_decides_and_no_words(kind: str, is_counted: bool) -> None:
     reason = "file 0 has no batch for offset 7: offsets 5 to 7 are in no file"
     state_0 = replace(HEALTH, topic="__transaction_state", partition=0, problems=(LogProblem(kind, reason),))
     evidence = state_evidence_of(StateCount(1, GIVEN), [FIRST_FILE], {}, {}, [state_0])

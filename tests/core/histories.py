@@ -127,7 +127,7 @@ class Snapshot:
     def section(self) -> Row:
         """Its row of `Evidence.section_rows`."""
         section = _section(self.place, "snapshot", 0, self.offset)
-        return section | {"input_id": f"{_input_id(self.place)}, snapshot {self.offset}", "has_batches": False}
+        return section | {"input_id": f"{_input_id(self.place)}, snapshot {self.offset}"}
 
     def rows(self) -> list[Row]:
         """Its rows of `producer_snapshots`."""
@@ -212,7 +212,6 @@ def _section(place: tuple[str, int], kind: str, batch_count: int, base_offset: i
         "is_start_proven": True,
         "is_end_proven": True,
         "input_problem": None,
-        "has_batches": True,
         "grammar": "2.2+",
         "stated": None,
         "log_dir": None,
@@ -221,12 +220,12 @@ def _section(place: tuple[str, int], kind: str, batch_count: int, base_offset: i
 
 def _marked(folder: str, place: tuple[str, int], offset: int) -> Row:
     section = _section(place, "high_watermark", 0, offset)
-    return section | {"input_id": f"{folder}, checkpoint", "log_dir": folder, "has_batches": False}
+    return section | {"input_id": f"{folder}, checkpoint", "log_dir": folder}
 
 
 def _of_cluster(stated: str) -> Row:
     section = _section(("meta", 0), "cluster_id", 0)
-    unplaced = {"topic": None, "partition": None, "has_batches": False}
+    unplaced = {"topic": None, "partition": None}
     return section | unplaced | {"input_id": f"meta.properties of {stated}", "stated": stated}
 
 

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.plan.plan_versions import stored_record
+from txn_analysis.plan.abort_plan import AbortRecord
 from txn_analysis.plan.script import commands
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, LOG_BATCHES, LOG_PIECES, TRANSACTIONS
 
@@ -47,7 +47,7 @@ def walk(tables: RunTables) -> str:
         ("transactions", _values(opened, _OF_TRANSACTION)),
         ("findings", _values(finding, _OF_FINDING) + [f"evidence: {line}" for line in finding["evidence"]]),
         ("abort_plan", _values(record, _OF_RECORD)),
-        ("abort-plan --format commands", _sent(commands([stored_record(record)]))),
+        ("abort-plan --format commands", _sent(commands([AbortRecord.model_validate(record)]))),
     )
     return "\n".join(f"{name}\n" + "".join(f"    {line}\n" for line in lines) for name, lines in stations)
 

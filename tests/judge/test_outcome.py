@@ -30,7 +30,7 @@ NOT_YET_A_QUESTION = Opened(Verdict.INCONCLUSIVE, YOUNG)
 NO_LOG, CONTESTED = Sight(has_logs=False), Sight(contested=("orders-0",))
 
 
-def log(*kinds: str | None) -> SeenLog:
+def log(*kinds: str) -> SeenLog:
     return SeenLog("orders", 0, is_in_capture=True, problem_kinds=frozenset(kinds))
 
 
@@ -69,7 +69,7 @@ def test_lines_that_may_hide_an_open_transaction_are_never_green(findings: list[
         pytest.param(log(ProblemKind.CONTESTED_LINE), ("orders-0",), id="two-lines-claim-one-place"),
         pytest.param(log(ProblemKind.HEADER_KEYS_MAY_OPEN), ("orders-0",), id="text-of-a-client-would-open-one"),
         pytest.param(log(ProblemKind.MAY_BE_HEADER_KEYS), (), id="text-of-a-client-opens-none"),
-        pytest.param(log(ProblemKind.TORN_TAIL, None), (), id="another-problem"),
+        pytest.param(log(ProblemKind.TORN_TAIL), (), id="another-problem"),
         pytest.param(log(ProblemKind.CONTESTED_LINE)._replace(is_in_capture=False), (), id="of-an-earlier-capture"),
         pytest.param(log(ProblemKind.CONTESTED_LINE)._replace(topic=STATE_TOPIC), (), id="of-the-coordinator"),
     ],

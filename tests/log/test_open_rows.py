@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 
-from tests.log.evidence import NO_CUTS, batches_of, folded, link_history, section_row, sections_and_text
+from tests.log.evidence import link_history
 from tests.log.test_against_broker import DEEP, SPLITS
 from tests.log.test_copies import DEEP as DEEP_TOOL
 from tests.log.test_copies import OTHER_PRODUCER, SHALLOW, TODAY, YESTERDAY, data, link, log, marker
 from tests.oracle.history import histories
 from tests.oracle.model import History, Segment
-from txn_analysis.log.open_transactions import link_partition
-from txn_analysis.log.sections import log_sections
 
 if TYPE_CHECKING:
     from tests.oracle.model import Batch
@@ -108,17 +106,6 @@ def test_a_marker_that_ends_what_an_earlier_file_began_is_not_bare() -> None:
 def test_a_shallow_dump_does_not_say_what_a_bare_marker_is() -> None:
     linked = link((log(data(0), marker(1), commit(2), data(3)), SHALLOW, TODAY))
     assert [(m.offset, m.marker, m.coordinator_epoch) for m in bare_of(linked, 7)] == [(2, None, None)]
-
-
-def test_pieces_of_an_earlier_version_know_no_bare_markers() -> None:
-    sections, text = sections_and_text(log(data(0), marker(1), commit(2), data(3)), DEEP_TOOL)
-    pieces = folded(batches_of(sections, text, range_bytes=10_000), NO_CUTS)
-    of_before = [
-        piece._replace(producers=tuple(p._replace(bare_markers=None, last_commit_offset=None) for p in piece.producers))
-        for piece in pieces
-    ]
-    linked = link_partition(log_sections(map(section_row, sections)), of_before, [], {}, None)
-    assert bare_of(linked, 7) == []
 
 
 TRUNCATED = log(data(0), commit(1), data(2, producer=OTHER_PRODUCER))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 KINDS = {int: pa.types.is_integer, bool: pa.types.is_boolean, str: pa.types.is_string}
 NOT_STORED = {"is_used"}
-# Though their columns may be NULL, in rows that others write or earlier versions wrote.
+# Though their columns may be NULL, in rows that others write.
 ALWAYS_WRITTEN = {
     "two_logs",
     "content_digest",
@@ -152,7 +152,7 @@ def test_structs_in_lists_become_records_in_tuples_wherever_the_rows_begin() -> 
     assert found[0].is_used
 
 
-def test_what_an_earlier_version_did_not_write_is_the_default() -> None:
+def test_of_a_column_that_is_not_there_the_default_is_given() -> None:
     kind = LOG_PIECES.arrow_schema.field("producers").type.value_type
     before = pa.struct([field for field in kind if field.name != "last_commit_offset"])
     (_, piece, _) = records_of(LogPiece, pieces(pa.list_(before))[1:])

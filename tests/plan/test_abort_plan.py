@@ -35,11 +35,6 @@ def test_only_hanging_transactions_are_planned(verdict: Verdict) -> None:
     assert plan_of(rows.finding(verdict=verdict.value)) == ()
 
 
-def test_what_an_earlier_version_held_back_is_planned() -> None:
-    (record,) = plan_of(rows.finding(hold="its transactional id is shaped like Flink's"))
-    assert record.topic_partition == "orders-2"
-
-
 @pytest.mark.parametrize(
     ("basis", "seen", "sent"),
     [("none_seen", None, 0), ("marker", 7, 7), ("snapshot", 2, 2), ("unknown", None, None)],
@@ -87,14 +82,6 @@ def test_a_producer_that_may_write_again_is_ended_first(is_live: bool, may_retur
     name = r"""--transactional-id "$(printf 'evil\012$(rm \055rf ~)')"`"""
     assert f"{name} must show an epoch above 0 and not list payments-0" in record.precondition
     assert "never by --start-offset" in record.precondition
-
-
-@pytest.mark.parametrize(("transactional_id", "is_feared"), [(None, False), ("inventory-sync", True)])
-def test_what_is_not_known_of_a_producer_is_feared_where_it_has_an_id(
-    transactional_id: str | None, is_feared: bool
-) -> None:
-    record = only(is_producer_live=None, producer_may_return=None, transactional_id=transactional_id)
-    assert (record.producer_is_live, record.producer_may_return) == (is_feared, is_feared)
 
 
 @pytest.mark.parametrize(

@@ -156,3 +156,33 @@ def test_check_says_how_long_to_wait() -> None:
         "first end the producer of payments-0, transactional id inventory-sync"
     ]
     assert f"3 of them not before {iso_utc(starts_ms)}" in what_was_checked(PLAN, starts_ms - 1)
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(AuditError) as refused:
+        read_plan(text, "plan")
+    return str(refused.value)
+
+
+def test_a_plan_of_another_version_is_refused_whatever_its_fields_are() -> None:
+    text = ndjson(PLAN).replace('"schema_version": 2', '"schema_version": 3').replace('"rule"', '"law"')
+    assert refusal(text) == "plan, line 1: has schema_version 3, which this version does not read: audit again"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{}", "[]", "7", "null", "a script", '{"markers": []}'),
+        ndjson(PLAN).replace('"schema_version": 2, ', ""),
+        ndjson(PLAN).replace('"producer_epoch": ', '"producer_epoch": 70000'),
+        ndjson(PLAN).replace('"rule": ', '"rack": "r1", "rule": '),
+        json.dumps({"\x1b[2J" + "x" * 500: 1}) + "\n",
+    ],
+    ids=["nothing", "list", "number", "null", "no-json", "kafkas-request", "no-version", "range", "field", "terminal"],
+)
+def test_other_files_are_no_records_of_a_plan(text: str) -> None:
+    found = refusal(text)
+    assert "line 1: is no record of a plan (" in found
+    assert found.endswith("Only what `abort-plan --format ndjson` prints can be checked")
+    assert found.isprintable()
+    assert len(found) < 400

@@ -13,7 +13,7 @@ import pytest
 from txn_analysis.judge.endings import EndedTransaction
 from txn_analysis.questions import ended_rows
 from txn_analysis.questions.ended_rows import newest, with_previous_ends
-from txn_analysis.tables import TRANSACTIONS
+from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +22,7 @@ Row = dict[str, Any]
 
 STORED = [name for name in EndedTransaction._fields if name != "previous_end_ms"]
 SCHEMA = pa.schema([TRANSACTIONS.arrow_schema.field(name) for name in STORED])
+ENDED_SCHEMA = ENDED_TRANSACTIONS.arrow_schema
 ORDER = itemgetter("topic", "partition", "producer_id")
 
 
@@ -69,7 +70,9 @@ def test_where_nothing_ended_there_is_nothing() -> None:
 
 
 def test_the_end_before_is_that_of_the_same_producer_and_partition(rows: list[Row]) -> None:
-    run: Any = SimpleNamespace(batches=lambda *_, **__: batches(rows), linked_pieces=None)  # as in earlier versions
+    own = [row | {"ingest_id": "run-1"} for row in rows]  # as of transactions that span pieces
+    stored = SimpleNamespace(batches=lambda *_, **__: iter([pa.RecordBatch.from_pylist(own, ENDED_SCHEMA)]))
+    run: Any = SimpleNamespace(run_id="run-1", warehouse=stored, linked_pieces=frozenset())
     aborted = [row for row in rows if row["outcome"] == "ABORT"]
     found = with_previous_ends(run, pa.Table.from_pylist(aborted, SCHEMA))
     known = {(one.topic_partition, one.producer_id, one.end_offset): one.previous_end_ms for one in found}

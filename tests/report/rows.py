@@ -51,6 +51,11 @@ def finding(**columns: Any) -> Row:
         "blocks_partition": True,
         "evidence": ["no transactional id has, or had, producer id 987654321", "4 of 4 partitions seen"],
         "missing_evidence": [],
+        "cause": None,
+        "application": None,
+        "impact": None,
+        "rules_asked": [],
+        "would_change": [],
     } | columns
 
 
@@ -149,4 +154,5 @@ def run(**columns: Any) -> Row:
         "parameters": json.dumps(PARAMETERS),
         "verdict_counts": {},
         "state_coverage": json.dumps({"expected": 4, "seen": 4, "missing": [], "problems": []}),
+        "warnings": "[]",
     } | columns

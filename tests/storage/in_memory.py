@@ -79,11 +79,6 @@ class MemoryWarehouse(Warehouse):
             self._put(table, self._of(table) + plain_rows([new]))
             return len(fresh)
 
-    def update(self, rows: Sequence[Row], table: Table, matching: Alike, columns: Sequence[str]) -> None:
-        new = {matching.key(row): {name: row.get(name) for name in columns} for row in rows}
-        with self._lock:
-            self._put(table, [row | new.get(matching.key(row), {}) for row in self._of(table)])
-
     def _of(self, table: Table) -> list[Row]:
         if table.name not in self._rows:
             raise no_warehouse(self.root, table)

@@ -102,12 +102,6 @@ def test_of_rows_that_are_alike_only_the_first_is_inserted(warehouse: Warehouse)
     assert {row["input_id"]: row["path"] for row in warehouse.listed(INPUTS)} == {"1": "first", "2": other["path"]}
 
 
-def test_some_columns_of_the_rows_that_are_alike_are_set(warehouse: Warehouse) -> None:
-    warehouse.insert([row_of(INPUTS, input_id=n, ingest_id="old") for n in ("1", "2")], INPUTS, ())
-    warehouse.update([row_of(INPUTS, input_id="2", ingest_id="new")], INPUTS, Alike(("input_id",)), ["ingest_id"])
-    assert {row["input_id"]: row["ingest_id"] for row in warehouse.listed(INPUTS)} == {"1": "old", "2": "new"}
-
-
 def test_a_row_that_a_table_may_not_have_is_refused_and_nothing_is_written(warehouse: Warehouse) -> None:
     warehouse.replace_rows([row_of(REJECTS, ingest_id="x")], REJECTS, ingest_id="x")
     bad = row_of(REJECTS, ingest_id="x", input_id="other", length_bytes=0)

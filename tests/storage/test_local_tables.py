@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.runs.wanted_run import latest_run
-from txn_analysis.storage.commits import commit_inputs, commit_run, deepen_inputs, held_inputs
+from txn_analysis.storage.commits import commit_inputs, commit_run, held_inputs
 from txn_analysis.storage.frames import collected
 from txn_analysis.storage.match import Alike, unlike
 from txn_analysis.storage.on_spark.tables import committed
@@ -35,7 +35,7 @@ def audited(night: int) -> tuple[Row, Row]:
     """An input and a run, as a night's audit commits them."""
     of_night = {"cluster": "east's", "capture": f"night {night}"}
     sizes = {"size_bytes": 9, "text_bytes": 9, "parsed_bytes": 9, "rejected_bytes": 0}
-    section = {"section_index": 0, "kind": "log", "topic": "orders", "partition": 0, "has_batches": False}
+    section = {"section_index": 0, "kind": "log", "topic": "orders", "partition": 0}
     read = {
         "input_id": f"input {night}",
         "ingest_id": f"ingest {night}",
@@ -64,7 +64,8 @@ def nightly(spark: SparkSession, empty_warehouse: Path, tmp_path_factory: pytest
         commit_inputs(warehouse, [item], held=[])
         commit_run(warehouse, run)
     item, _ = audited(0)
-    deepen_inputs(warehouse, [item | {"ingest_id": "deeper"}])  # rewrites a data file by Spark
+    place = {name: item[name] for name in ("cluster", "capture")}
+    warehouse.replace_rows([item | {"ingest_id": "anew"}], INPUTS, **place)  # all rows lie in one data file now
     return warehouse
 
 
@@ -78,7 +79,7 @@ def test_rows_are_those_that_spark_reads(nightly: Warehouse) -> None:
 def test_only_some_rows_and_columns(nightly: Warehouse) -> None:
     found = nightly.listed(INPUTS, "input_id", "ingest_id", cluster=["east's"], capture=["night 0", "night 7", "none"])
     assert sorted(found, key=str) == [
-        {"input_id": "input 0", "ingest_id": "deeper"},
+        {"input_id": "input 0", "ingest_id": "anew"},
         {"input_id": "input 7", "ingest_id": "ingest 7"},
     ]
     assert latest_run(nightly, "east's") == f"run {NIGHTS - 1}"

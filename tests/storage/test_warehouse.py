@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.table_rows import replace_slice, row_of
+from tests.by_spark import only_by_spark
+from tests.table_rows import give_format, replace_slice, row_of
+from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.commits import commit_inputs, commit_run
-from txn_analysis.storage.on_spark.tables import committed, create_table
+from txn_analysis.storage.local.delta_folder import DeltaFolder
+from txn_analysis.storage.on_spark.tables import committed
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, REJECTS, RUNS, Table
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
     from txn_analysis.storage.warehouse import Warehouse
@@ -90,17 +91,34 @@ def test_one_slice_from_many_writers_is_there_once(warehouse: Warehouse) -> None
     assert warehouse.frame(REJECTS).count() == 3
 
 
-def test_a_warehouse_of_an_earlier_version_gets_the_columns_that_it_lacks(warehouse: Warehouse) -> None:
-    before = replace(FINDINGS, columns=tuple(c for c in FINDINGS.columns if c.name not in {"cause", "impact"}))
-    shutil.rmtree(warehouse.path(FINDINGS))
-    create_table(warehouse.spark, warehouse.path(before), before)
-    replace_slice(warehouse, before, row_of(before, run_id="old"))
-    warehouse.create()
-    known = {"name": "marker_missing", "confidence": "certain", "evidence_for": ["a"], "evidence_against": []}
-    replace_slice(warehouse, FINDINGS, row_of(FINDINGS, run_id="new", cause=known))
-    rows = {row["run_id"]: row["cause"] for row in warehouse.frame(FINDINGS).collect()}
-    assert rows["old"] is None
-    assert rows["new"].asDict() == known
+@pytest.fixture(params=["our writer", pytest.param("Spark's writer", marks=pytest.mark.cluster)])
+def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "Spark's writer":
+        only_by_spark(monkeypatch)
+
+
+@pytest.mark.parametrize("said", ["2", None], ids=["a later version", "a version before there was a number"])
+def test_a_warehouse_of_another_version_is_neither_read_nor_written(
+    writer: None, warehouse: Warehouse, said: str | None
+) -> None:
+    folder = Path(warehouse.root)
+    give_format(folder, said)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    refused = f"^{folder}: made by another version of txn-analysis: audit again into a new --warehouse$"
+    with pytest.raises(WarehouseError, match=refused):
+        open_warehouse(warehouse.spark, warehouse.root).create()
+    with pytest.raises(WarehouseError, match=refused):
+        open_warehouse(warehouse.spark, warehouse.root).listed(RUNS)
+    with pytest.raises(WarehouseError, match=refused):
+        open_warehouse(warehouse.spark, warehouse.root).frame(FINDINGS)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_every_table_says_the_format_whoever_made_it(writer: None, spark: SparkSession, tmp_path: Path) -> None:
+    root = str(tmp_path / "warehouse")
+    open_warehouse(spark, root).create()
+    said = {table.name: DeltaFolder(Path(root) / table.name).properties for table in ALL_TABLES}
+    assert {name: known["txn-analysis.format"] for name, known in said.items()} == dict.fromkeys(said, "1")
 
 
 def test_tables_are_created_by_two_at_once(spark: SparkSession, tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def _section_rows(item: Item) -> Iterator[Row]:
     planned = item.input.planned
     proven = [section.is_start_proven for section in planned.sections[1:]] + [True]
     problems = [None] * (len(planned.sections) - 1) + [planned.problem]
-    of_input = {"input_id": planned.input_id, "capture_rank": item.rank, "has_batches": True}
+    of_input = {"input_id": planned.input_id, "capture_rank": item.rank}
     for section, is_end_proven, problem in zip(planned.sections, proven, problems, strict=True):
         of_section = {"section_index": section.index, "is_end_proven": is_end_proven, "input_problem": problem}
         yield asdict(section) | of_input | of_section

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.depth import Depth  # noqa: TC001 typer reads the annotations
 from txn_analysis.kafka.topics import TOPIC_CONFIGS
 from txn_analysis.verdict import Verdict  # noqa: TC001 typer reads the annotations
 
@@ -32,16 +31,15 @@ JUDGING = (
     "topic_config",
     "free_bytes",
     "skip_unrecognised",
-    "depth",
     "verify",
 )
 # Flags that decide with which code a verb ends, of those that answer whether anything hangs.
 ENDING = ("fail_on", "exit_zero", "accept_inconclusive")
 # Those of judging that reading files follows as well.
-READING = ("capture", "skip_unrecognised", "depth", "verify")
+READING = ("capture", "skip_unrecognised", "verify")
 
 GROUPS = {
-    "Input": ("cluster", "capture", "topic_config", "free_bytes", "skip_unrecognised", "depth", "verify"),
+    "Input": ("cluster", "capture", "topic_config", "free_bytes", "skip_unrecognised", "verify"),
     "What you assert": (
         *("as_of", "transaction_max_timeout_ms", "transaction_state_partitions", "transaction_state_complete"),
         *("state_copied_last", "no_records_lost", "max_clock_skew_ms", "transactional_id_expiration_ms"),
@@ -196,13 +194,6 @@ class Request:
     skip_unrecognised: Annotated[
         bool | None,
         typer.Option("--skip-unrecognised/--no-skip-unrecognised", help="Go on without files that are not understood."),
-    ] = None
-    depth: Annotated[
-        Depth | None,
-        typer.Option(
-            "--depth",
-            help="quick: same verdicts in half the warehouse: of most logs no batch is kept. [full]",
-        ),
     ] = None
     verify: Annotated[
         bool | None,

@@ -14,6 +14,7 @@ import traceback
 from collections import Counter
 from contextlib import contextmanager
 from functools import cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
@@ -36,8 +37,14 @@ if TYPE_CHECKING:
     Command = Callable[..., None]
 
 
+_REMOVED = frozenset({"--depth"})
+
+
 class OnceEach(TyperCommand):
-    """A verb that refuses a second value of an option with room for one: the last one would win in silence."""
+    """A verb that refuses a second value of an option with room for one: the last one would win in silence.
+
+    An option of an earlier version is refused in words that say what to do.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reads the words behind the verb.
@@ -50,8 +57,11 @@ class OnceEach(TyperCommand):
             The words that are left over.
 
         Raises:
-            UsageError: an option that is not to be repeated is there twice; or the words are no command.
+            UsageError: an option was removed, or is there twice and not to be repeated; or the words are no command.
         """
+        for name in takewhile("--".__ne__, (word.partition("=")[0] for word in args)):
+            if name in _REMOVED:
+                ctx.fail(f"{name} was removed: leave it out")
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for option, times in Counter(param for param in given if _takes_one_value(param)).items():
             if times > 1:

@@ -49,7 +49,7 @@ def _field(hint: Any) -> RecordField:
 def records_of(kind: type[Record], rows: pa.RecordBatch | pa.Table | pa.StructArray) -> list[Record]:
     """The rows as records; columns that no field is named after are left out.
 
-    A column that rows lack, for an earlier version wrote them, gives the field's default.
+    A column that rows lack gives the field's default.
 
     Raises:
         KeyError: a field without a default has no column.

@@ -44,10 +44,7 @@ class RuleAsked:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One row of the table `findings`, whose columns are described there (`tables.findings`).
-
-    Where the types allow None beyond that, an earlier version did not write the column.
-    """
+    """One row of the table `findings`, whose columns are described there (`tables.findings`)."""
 
     run_id: str
     finding_id: str
@@ -78,8 +75,8 @@ class Finding:
     coordinator_start_ms: int | None
     coordinator_update_ms: int | None
     coordinator_timeout_ms: int | None
-    is_producer_live: bool | None
-    producer_may_return: bool | None
+    is_producer_live: bool
+    producer_may_return: bool
     blocks_partition: bool | None
     evidence: tuple[str, ...]
     missing_evidence: tuple[str, ...]
@@ -95,14 +92,14 @@ class Finding:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Finding:
-        """A row of `findings`; what an earlier version did not write is None, or empty."""
-        said = {name: row.get(name) for name in cls.__slots__} | {
+        """A row of `findings`."""
+        said = {name: row[name] for name in cls.__slots__} | {
             "verdict": Verdict(row["verdict"]),
-            "cause": None if row.get("cause") is None else FoundCause.of(row["cause"]),
-            "impact": None if row.get("impact") is None else Impact.of(row["impact"]),
-            "rules_asked": tuple([RuleAsked.of(rule) for rule in row.get("rules_asked") or ()]),
+            "cause": None if row["cause"] is None else FoundCause.of(row["cause"]),
+            "impact": None if row["impact"] is None else Impact.of(row["impact"]),
+            "rules_asked": tuple([RuleAsked.of(rule) for rule in row["rules_asked"]]),
         }
-        return cls(**said | {name: tuple(said[name] or ()) for name in _SENTENCES})
+        return cls(**said | {name: tuple(said[name]) for name in _SENTENCES})
 
     @classmethod
     def of_some(cls, row: Mapping[str, Any]) -> Finding:

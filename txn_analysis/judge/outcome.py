@@ -46,12 +46,12 @@ class SeenLog(NamedTuple):
     topic: str
     partition: int
     is_in_capture: bool
-    problem_kinds: frozenset[str | None]
+    problem_kinds: frozenset[str]
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> SeenLog:
         """A row of `partition_health`, or its columns `SEEN_COLUMNS`."""
-        kinds = frozenset([problem["kind"] for problem in row["problems"] or ()])
+        kinds = frozenset([problem["kind"] for problem in row["problems"]])
         return cls(row["topic"], row["partition"], row["is_in_capture"], kinds)
 
 

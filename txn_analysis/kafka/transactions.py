@@ -93,9 +93,9 @@ class OpenTransaction:
 
 
 class LogProblem(NamedTuple):
-    """Where a partition's log is not whole: its `ProblemKind`, None in runs of versions without kinds; and why."""
+    """Where a partition's log is not whole: its `ProblemKind`, and why."""
 
-    kind: str | None
+    kind: str
     reason: str
 
 
@@ -119,7 +119,7 @@ class PartitionView:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> PartitionView:
         """A row of `partition_health`."""
-        problems = tuple([LogProblem(problem["kind"], problem["reason"]) for problem in row["problems"] or ()])
+        problems = tuple([LogProblem(problem["kind"], problem["reason"]) for problem in row["problems"]])
         return cls(**{name: row[name] for name in _VIEW_COLUMNS} | {"problems": problems})
 
     @property

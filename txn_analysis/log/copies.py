@@ -92,19 +92,6 @@ def cuts_of(sections: Sequence[LogSection]) -> dict[SectionKey, Cuts]:
     return cuts
 
 
-def compared(sections: Sequence[LogSection]) -> set[SectionKey]:
-    """The files whose batches are asked for again: another file has some of their offsets, or a snapshot cuts them."""
-    found = set(cuts_of(sections))
-    for spans in _spans(sections).values():
-        reached, farthest = None, -1
-        for span in sorted(spans):
-            if reached and span[0] < farthest:
-                found |= {reached[2], span[2]}
-            if span[1] > farthest:
-                reached, farthest = span, span[1]
-    return found
-
-
 def overlapping(sections: Sequence[LogSection]) -> set[Place]:
     """The partitions of which some offset is in two files."""
     return {place for place, spans in _spans(sections).items() if _do_overlap(spans)}

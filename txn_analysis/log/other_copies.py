@@ -50,7 +50,7 @@ class OtherCopies:
     def pass_over(self, parts: Iterable[Part]) -> None:
         """Take in copies that are not the log where they lie."""
         for producer in _producers(parts):
-            offset = _last_commit(producer)
+            offset = producer.last_commit_offset
             if offset is not None:
                 known = self.commit_offsets.get(producer.producer_id, -1)
                 self.commit_offsets[producer.producer_id] = max(offset, known)
@@ -98,8 +98,3 @@ def _folder(part: Part) -> Folder:
 def _producers(parts: Iterable[Part]) -> Iterable[ProducerEdges]:
     pieces = (piece for part in parts for piece in part.pieces if not piece.is_doubted)
     return (producer for piece in pieces for producer in piece.producers)
-
-
-def _last_commit(producer: ProducerEdges) -> int | None:
-    """Of a piece that an earlier version folded, any end marker may be a COMMIT."""
-    return producer.marker_offset if producer.bare_markers is None else producer.last_commit_offset

@@ -146,9 +146,7 @@ def health_of(
         remarks=tuple(log.remarks + stated.remarks(end)),
         producers=tuple(map(ProducerAtEnd.of, entries)),
         truncated_marker_offset=log.others.truncated_marker_offset,
-        bare_markers=tuple(
-            ProducersBareMarker(e.producer_id, *marker) for e in entries for marker in e.bare_markers or ()
-        ),
+        bare_markers=tuple(ProducersBareMarker(e.producer_id, *marker) for e in entries for marker in e.bare_markers),
         two_logs=log.two_logs,
     )
 

@@ -56,8 +56,7 @@ class BareMarker(NamedTuple):
 class ProducerEdges(NamedTuple):
     """What a piece says of one producer; `tail` is None where it is `lead` as well.
 
-    `ended_...` is of the newest transaction that is whole inside. `bare_markers` are None where an earlier version
-    folded it.
+    `ended_...` is of the newest transaction that is whole inside.
     """
 
     producer_id: int
@@ -75,7 +74,7 @@ class ProducerEdges(NamedTuple):
     ended_last_timestamp_ms: int | None
     ended_coordinator_epoch: int | None
     max_ended_coordinator_epoch: int | None
-    bare_markers: tuple[BareMarker, ...] | None = None
+    bare_markers: tuple[BareMarker, ...] = ()
     last_commit_offset: int | None = None
 
 

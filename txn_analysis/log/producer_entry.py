@@ -71,7 +71,7 @@ class ProducerEntry:
 
     `marker_offset` is that of the end marker which says the coordinator epoch, `held_marker_offset` of the last one
     that any copy of the log still holds (-1 without one), `log_marker_offset` of the last one in the log itself.
-    `bare_markers` are its end markers without data before them; None where an earlier version folded some.
+    `bare_markers` are its end markers without data before them.
     """
 
     producer_id: int
@@ -88,7 +88,7 @@ class ProducerEntry:
     previous_last_timestamp_ms: int | None = None
     ended_coordinator_epoch: int | None = None
     max_ended_coordinator_epoch: int | None = None
-    bare_markers: list[BareMarker] | None = field(default_factory=list)
+    bare_markers: list[BareMarker] = field(default_factory=list)
 
     @property
     def has_coordinator_epoch_fallen(self) -> bool:
@@ -121,13 +121,8 @@ class ProducerEntry:
 
     def take_bare_markers(self, producer: ProducerEdges, *, is_lead_end: bool) -> None:
         """Take in those of a piece; its first end marker is none where it ended what an earlier piece left open."""
-        if producer.marker_offset is None or self.bare_markers is None:
-            return
-        found = producer.bare_markers
-        if found is None:
-            self.bare_markers = None
-        else:
-            self.bare_markers += found[1:] if is_lead_end else found
+        if producer.marker_offset is not None:
+            self.bare_markers += producer.bare_markers[1:] if is_lead_end else producer.bare_markers
 
 
 def first_known(value: int | None, otherwise: int | None) -> int | None:

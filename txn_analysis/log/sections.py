@@ -43,7 +43,6 @@ class LogSection(NamedTuple):
     is_start_proven: bool
     is_end_proven: bool
     grammar: str | None
-    has_batches: bool | None
     stated: str | None
     rival_positions: tuple[int, ...] | None
     input_problem: str | None

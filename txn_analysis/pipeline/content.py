@@ -7,13 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.columns.records import records_of
-from txn_analysis.depth import Depth
-from txn_analysis.kafka.sections import LOG_KINDS
 from txn_analysis.log.rivals import certain_moment_ms, rival_positions
 from txn_analysis.pipeline.ingest_tasks import MOMENTS, PLACES, REJECTED, Moment
 from txn_analysis.read.inputs.accounting import ReadPiece, RejectedSpan
 from txn_analysis.storage.commits import FOUND_BY_READING
-from txn_analysis.tables.inputs import READING_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,23 +42,17 @@ class ReadSection(NamedTuple):
     torn_bytes: int
     is_start_proven: bool
     grammar: str
-    has_batches: bool | None = None
     stated: str | None = None
     rival_positions: tuple[int, ...] | None = None
 
-    @property
-    def is_full(self) -> bool:
-        """All that can be kept of it is kept: its batches as well, if it has any."""
-        return bool(self.has_batches) or self.kind not in LOG_KINDS or self.first_offset is None
-
 
 class ReadInput(NamedTuple):
-    """One row of `inputs`; early versions have no `reading_version` and no `sections`."""
+    """One row of `inputs`."""
 
     cluster: str
     capture: str
     input_id: str
-    ingest_id: str | None
+    ingest_id: str
     path: str
     kind: str | None
     grammar: str | None
@@ -71,19 +62,13 @@ class ReadInput(NamedTuple):
     parsed_bytes: int
     rejected_bytes: int
     newest_moment_ms: int | None
-    reading_version: int | None
     problem: str | None
-    sections: tuple[ReadSection, ...] | None
+    sections: tuple[ReadSection, ...]
 
     @property
     def content(self) -> ContentKey:
         """The input's content, and what it was recognised as."""
         return self.input_id, self.kind
-
-    def reads_as_now(self, depth: Depth) -> bool:
-        """To read its content again would keep no more of it."""
-        is_full = all(section.is_full for section in self.sections or ())
-        return self.reading_version == READING_VERSION and (depth is Depth.QUICK or is_full)
 
     def found_as(self, other: ReadInput) -> ReadInput:
         """The input with what reading found out of another one with the same content."""
@@ -92,15 +77,14 @@ class ReadInput(NamedTuple):
 
 @dataclass
 class Content:
-    """What reading new inputs found besides rows: the spans not understood, each input's newest broker clock, the place
-    of each piece by its section, and the sections whose batches are kept.
+    """What reading new inputs found besides rows: the spans not understood, each input's newest broker clock, and the
+    place of each piece by its section.
     """
 
     ingest_id: str
     rejects: list[RejectedSpan] = field(default_factory=list)
     moments_ms: dict[str, int] = field(default_factory=dict)
     pieces: dict[SectionKey, list[ReadPiece]] = field(default_factory=lambda: defaultdict(list))
-    kept: set[SectionKey] = field(default_factory=set)
 
     def offsets(self, section: SectionKey) -> tuple[int | None, int | None]:
         """The first and the end offset of a section's batches; None where it has none."""
@@ -156,7 +140,6 @@ def read_input(planned: PlannedInput, cluster: str, capture: str, content: Conte
         parsed_bytes=planned.text_bytes - rejected,
         rejected_bytes=rejected,
         newest_moment_ms=content.moments_ms.get(planned.input_id),
-        reading_version=READING_VERSION,
         problem=planned.problem,
         sections=tuple([read_section(planned, section, content) for section in planned.sections]),
     )
@@ -180,7 +163,6 @@ def read_section(planned: PlannedInput, section: Section, content: Content) -> R
         torn_bytes=section.torn_bytes,
         is_start_proven=section.is_start_proven,
         grammar=section.grammar,
-        has_batches=key in content.kept if section.kind in LOG_KINDS else None,
         stated=section.stated,
         rival_positions=content.rival_positions(key),
     )

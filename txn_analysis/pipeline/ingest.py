@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from hashlib import blake2b
-from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from txn_analysis.columns.records import plain, records_of
-from txn_analysis.depth import Depth
 from txn_analysis.errors import InputError
 from txn_analysis.kafka.sections import LOG, LOG_KINDS
-from txn_analysis.log.copies import compared
-from txn_analysis.log.sections import log_sections
-from txn_analysis.pipeline.content import Content, ReadInput, ReadSection, read_input, read_section
-from txn_analysis.pipeline.ingest_tasks import FOLDS, RECORD_KINDS, log_tasks, record_tasks
+from txn_analysis.pipeline.content import Content, ReadInput, read_input
+from txn_analysis.pipeline.ingest_tasks import RECORD_KINDS, log_tasks, record_tasks
 from txn_analysis.pipeline.job_progress import followed, note
 from txn_analysis.read.inputs.accounting import (
     RejectedSpan,
@@ -29,15 +24,13 @@ from txn_analysis.read.inputs.find_files import find_files
 from txn_analysis.read.inputs.planned_input import check_inputs
 from txn_analysis.read.inputs.planning import plan_inputs, without_changed
 from txn_analysis.read.log_dir.producer_files import CHANGED
-from txn_analysis.storage.commits import commit_inputs, deepen_inputs
-from txn_analysis.tables import INPUTS, LOG_BATCHES, REJECTS
-from txn_analysis.tables.inputs import READING_VERSION
+from txn_analysis.storage.commits import commit_inputs
+from txn_analysis.tables import INPUTS, REJECTS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Self
 
-    from txn_analysis.log.sections import SectionKey
     from txn_analysis.pipeline.content import ContentKey
     from txn_analysis.read.inputs.planned_input import PlannedInput
     from txn_analysis.report.terminal import Progress
@@ -81,7 +74,7 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     """
     planned = _plan(warehouse, paths, settings, progress)
     held = _held(warehouse, planned)
-    known = {row.content: row for row in held if row.reads_as_now(settings.depth)}
+    known = {row.content: row for row in held}
     new = [p for p in planned if (p.input_id, p.kind) not in known]
     content = _read_content(warehouse, new, settings, progress) if new else Content(ingest_id="")
     settled = _settled(planned, content)
@@ -89,7 +82,7 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     rows = _account(settled, content, known, settings)
     ingested = Ingested.of(rows, len(new))
     with progress.stage("noting inputs"):
-        _commit(warehouse, rows, held, read_otherwise={row.content for row in held} - known.keys())
+        commit_inputs(warehouse, [*map(plain, rows)], [*map(plain, held)])
     return ingested
 
 
@@ -114,7 +107,7 @@ def _plan(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progre
     return planning.inputs
 
 
-def _held(warehouse: Warehouse, inputs: Iterable[PlannedInput | ReadInput]) -> Sequence[ReadInput]:
+def _held(warehouse: Warehouse, inputs: Iterable[PlannedInput]) -> Sequence[ReadInput]:
     """The rows of `inputs` that list any of these contents, of whatever cluster and capture."""
     return records_of(ReadInput, warehouse.held(INPUTS, input_id=[each.input_id for each in inputs]))
 
@@ -133,24 +126,12 @@ def _account(
     return rows
 
 
-def _commit(
-    warehouse: Warehouse, rows: Sequence[ReadInput], held: Sequence[ReadInput], read_otherwise: Collection[ContentKey]
-) -> None:
-    """The last write of an ingest, after that of contents that were read less deep, or by an earlier version."""
-    if deeper := [row for row in rows if row.content in read_otherwise]:
-        deepen_inputs(warehouse, [*map(plain, deeper)])
-        held = _held(warehouse, rows)
-    commit_inputs(warehouse, [*map(plain, rows)], [*map(plain, held)])
-
-
-def _digest(ids: Iterator[str]) -> str:
+def _digest(ids: Iterable[str]) -> str:
     return blake2b("\n".join(sorted(ids)).encode(), digest_size=16).hexdigest()
 
 
 def _read_content(warehouse: Warehouse, planned: list[PlannedInput], settings: Settings, progress: Progress) -> Content:
-    how = (str(READING_VERSION), *(() if settings.depth is Depth.FULL else ("quick",)))
-    ingest_id = _digest(chain((p.input_id for p in planned), how))
-    content = Content(ingest_id, [r for p in planned for r in rejected_outside(p)])
+    content = Content(_digest(p.input_id for p in planned), [r for p in planned for r in rejected_outside(p)])
     size = sum(p.text_bytes for p in planned)
     with progress.stage("reading", total_bytes=size) as tell, followed(tell):
         _fill_tables(warehouse, planned, content, settings)
@@ -182,34 +163,9 @@ def _write_rejects(warehouse: Warehouse, content: Content) -> None:
 
 
 def _fill_tables(warehouse: Warehouse, planned: list[PlannedInput], content: Content, settings: Settings) -> None:
-    """Fill all tables from one look at every text; a quick audit looks again at the few logs whose batches it keeps."""
+    """Fill all tables from one look at every text."""
     parallelism = warehouse.parallelism(sum(p.text_bytes for p in planned))
     logs = split_ranges(planned, LOG_KINDS, settings.range_bytes, parallelism)
     records = record_tasks(split_ranges(planned, RECORD_KINDS, settings.range_bytes, parallelism), content.ingest_id)
-    fill = partial(warehouse.fill, ingest_id=content.ingest_id)
-    if settings.depth is Depth.FULL:
-        content.kept = {(part.input_id, part.section.index) for task in logs for part in task}
-        content.learn(fill(log_tasks(logs, (LOG_BATCHES, *FOLDS), content.ingest_id) + records))
-        return
-    content.learn(fill(log_tasks(logs, FOLDS, content.ingest_id) + records))
-    content.kept = _sections_to_keep(warehouse, planned, content, settings.cluster)
-    kept = [[part for part in task if (part.input_id, part.section.index) in content.kept] for task in logs]
-    fill(log_tasks([task for task in kept if task], (LOG_BATCHES,), content.ingest_id))
-
-
-def _sections_to_keep(
-    warehouse: Warehouse, planned: list[PlannedInput], content: Content, cluster: str
-) -> set[SectionKey]:
-    """The new sections whose batches will be compared, with what is here or with what the cluster has already."""
-    new = [(p.input_id, read_section(p, s, content)) for p in planned for s in p.sections]
-    held = records_of(_HeldSections, warehouse.held(INPUTS, *_HeldSections._fields, cluster=[cluster]))
-    before = [(row.input_id, section) for row in held for section in row.sections or ()]
-    sections = log_sections(section._asdict() | {"input_id": input_id} for input_id, section in (*new, *before))
-    return compared(sections) & {(input_id, section.section_index) for input_id, section in new}
-
-
-class _HeldSections(NamedTuple):
-    """What an input is made of that the warehouse holds; None in rows of early versions."""
-
-    input_id: str
-    sections: tuple[ReadSection, ...] | None
+    tasks = log_tasks(logs, content.ingest_id) + records
+    content.learn(warehouse.fill(tasks, ingest_id=content.ingest_id))

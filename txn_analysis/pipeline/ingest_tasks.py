@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,7 +66,7 @@ _RECORDS: Mapping[str, tuple[type[tuple[Any, ...]], Table]] = {
     "txnindex": (AbortedTxn, ABORTED_TRANSACTIONS),
 }
 RECORD_KINDS = frozenset(_RECORDS)
-FOLDS = (LOG_PIECES, ENDED_TRANSACTIONS, GROUP_OFFSETS)
+_OF_LOGS = (LOG_BATCHES, LOG_PIECES, ENDED_TRANSACTIONS, GROUP_OFFSETS)
 _TEXT_READERS: Mapping[str, Callable[[Text, Section], Iterable[tuple[Any, ...] | Reject]]] = {
     "state": read_state_section,
     "snapshot": read_snapshot_section,
@@ -88,32 +88,28 @@ class Moment(NamedTuple):
     moment_ms: int
 
 
-def log_tasks(tasks: list[list[ScanRange]], tables: Collection[Table], ingest_id: str) -> RowTasks:
-    """Fills `log_batches`, FOLDS or both from one look at the bodies of logs; tells PLACES with the pieces.
+def log_tasks(tasks: list[list[ScanRange]], ingest_id: str) -> RowTasks:
+    """Fills `log_batches` and what they fold to from one look at the bodies of logs; tells PLACES with the pieces.
 
     Args:
         tasks: ranges of sections of LOG_KINDS; one Spark task for each list.
-        tables: which of them.
         ingest_id: the ingest that reads them.
     """
-    is_kept, is_folded = LOG_BATCHES in tables, LOG_PIECES in tables
 
     def read(text: Text, part: ScanRange) -> Iterator[NamedRows]:
         scan = scan_segment if part.section.grammar in BINARY_GRAMMARS else scan_range
         batches = scan(text, part, ingest_id)
         if not batches:
             return
-        if is_kept:
-            yield LOG_BATCHES.name, batches.rows()
-        if is_folded:
-            folded = fold(batches)
-            yield LOG_PIECES.name, folded.pieces
-            yield ENDED_TRANSACTIONS.name, folded.transactions
-            yield PLACES, folded.pieces.select(ReadPiece._fields)
-            if batches.groups is not None:
-                yield GROUP_OFFSETS.name, group_rows(batches, batches.groups)
+        folded = fold(batches)
+        yield LOG_BATCHES.name, batches.rows()
+        yield LOG_PIECES.name, folded.pieces
+        yield ENDED_TRANSACTIONS.name, folded.transactions
+        yield PLACES, folded.pieces.select(ReadPiece._fields)
+        if batches.groups is not None:
+            yield GROUP_OFFSETS.name, group_rows(batches, batches.groups)
 
-    return RowTasks(len(tasks), tuple(tables), lambda number: _read_task(tasks[number], read), _size_bytes(tasks))
+    return RowTasks(len(tasks), _OF_LOGS, lambda number: _read_task(tasks[number], read), _size_bytes(tasks))
 
 
 def record_tasks(tasks: list[list[ScanRange]], ingest_id: str) -> RowTasks:

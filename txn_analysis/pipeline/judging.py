@@ -122,7 +122,7 @@ def _with_groups(run: Run, judged: list[Judgement], impacts: Mapping[Place, Impa
 
 def _clusters(run: Run, health: Iterable[TableRow]) -> dict[str, Any]:
     """What looks like two clusters, where anything does."""
-    found = {(row["topic"], row["partition"]): [TwoLogs(**two) for two in row["two_logs"] or ()] for row in health}
+    found = {(row["topic"], row["partition"]): [TwoLogs(**two) for two in row["two_logs"]] for row in health}
     looks = two_clusters(found, run.evidence.section_rows, run.evidence.captures)
     return {} if looks is None else {"clusters": looks._asdict()}
 

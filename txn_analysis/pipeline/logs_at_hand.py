@@ -67,7 +67,7 @@ def linked_logs(evidence: Evidence, as_of_ms: int | None) -> LinkedLogs:
         partial(_held, evidence, LOG_PIECES, LogPiece), partial(_held, evidence, PRODUCER_SNAPSHOTS, SnapshotEntry)
     )
     entries = by_place(snapshots)
-    cuts = {key: offsets for key, offsets in evidence.cuts.items() if key in known.kept}
+    cuts = evidence.cuts
     folded = [fold(part, cuts[part.section]) for key in cuts for part in batches_of(known.batches(key, FOLD_COLUMNS))]
     anew = (piece for part in folded for piece in records_of(LogPiece, part.pieces))
     pieces = by_place(chain((piece for piece in whole if piece.section not in cuts), anew))
@@ -87,10 +87,6 @@ class _Known:
     evidence: Evidence
 
     @cached_property
-    def kept(self) -> set[SectionKey]:
-        return {section.key for section in self.evidence.log_sections if section.has_batches}
-
-    @cached_property
     def overlapping(self) -> set[Place]:
         return overlapping(self.evidence.log_sections)
 
@@ -105,16 +101,11 @@ class _Known:
         return pa.RecordBatch.from_arrays([c.combine_chunks() for c in found.columns], schema=found.schema)
 
     def comparisons(self, sections: Iterable[LogSection], pieces: list[LogPiece]) -> dict[Pair, Comparison]:
-        """Of all copies of one partition that differ somewhere, how.
-
-        Where the batches of a copy are not `kept`, they conflict: nothing can explain the difference.
-        """
+        """Of all copies of one partition that differ somewhere, how."""
         logs = [section for section in sections if section.kind in {*LOG_KINDS, TOPIC_ID}]
         return {pair: self._compared(pair) for pair in pairs_to_compare(segments_of(logs, pieces))}
 
     def _compared(self, pair: Pair) -> Comparison:
-        if not {pair.a, pair.b} <= self.kept:
-            return Comparison(pair.start)
         return compare(*(self._between(pair, section) for section in (pair.a, pair.b)))
 
     def _between(self, pair: Pair, section: SectionKey) -> pa.Table:

@@ -181,8 +181,7 @@ def _plan_order(record: AbortRecord) -> tuple[str, int, int, int]:
 
 
 def _record(finding: Finding, settings: Settings, as_of_ms: int | None) -> AbortRecord:
-    is_live = _known_or_feared(finding.is_producer_live, finding.transactional_id)
-    may_return = _known_or_feared(finding.producer_may_return, finding.transactional_id)
+    is_live, may_return = finding.is_producer_live, finding.producer_may_return
     may_be_sent = _window(finding, settings, as_of_ms)
     said = {name: getattr(finding, name) for name in _AS_FOUND}
     try:
@@ -213,11 +212,6 @@ def _name(finding: Finding) -> str:
 def _epoch_to_send(finding: Finding) -> int | None:
     # Kafka's own tool sends 0 where the partition has seen no marker; any leader epoch is at least that.
     return 0 if finding.coordinator_epoch_basis == "none_seen" else finding.coordinator_epoch
-
-
-def _known_or_feared(known: bool | None, transactional_id: str | None) -> bool:
-    """What is unknown counts as true where there is an id under which a client could write."""
-    return transactional_id is not None if known is None else known
 
 
 def _window(finding: Finding, settings: Settings, as_of_ms: int | None) -> Window:

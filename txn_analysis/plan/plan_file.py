@@ -11,9 +11,8 @@ from pydantic import ValidationError
 from txn_analysis.errors import AuditError
 from txn_analysis.kafka.topics import TRANSACTIONS
 from txn_analysis.plan.abort_plan import AbortRecord, fingerprinted, plan_fingerprint
-from txn_analysis.plan.plan_versions import other_version
 from txn_analysis.plan.renderings import ndjson
-from txn_analysis.text.escape import escape, shell_option
+from txn_analysis.text.escape import clip, escape, shell_option
 from txn_analysis.text.words import count, iso_utc
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _MAY_DIFFER = {"plan_fingerprint"}  # a part of a plan has a fingerprint of its own
 
 _NOT_OF_THE_RECORD = {"schema_version"}
+_LONGEST_SAID = 200
 
 
 class PlanLine(AbortRecord):
@@ -111,16 +111,20 @@ def read_plan(text: str, name: str) -> tuple[AbortRecord, ...]:
 
 def _record(line: str, where: str) -> AbortRecord:
     try:
-        said = PlanLine.model_validate_json(line)
+        read = PlanLine.model_validate_json(line)
     except ValidationError as error:
-        if made := other_version(error):
-            raise AuditError(f"{where}: {made}") from error
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'it'}: {e['msg']}" for e in error.errors())
+        for wrong in error.errors():
+            if wrong["loc"] == ("schema_version",) and wrong["type"] == "literal_error":
+                version = clip(str(wrong["input"]), _LONGEST_SAID)
+                raise AuditError(
+                    f"{where}: has schema_version {version}, which this version does not read: audit again"
+                ) from error
+        said = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'it'}: {e['msg']}" for e in error.errors())
         raise AuditError(
-            f"{where}: is no record of a plan ({escape(wrong)}). Only what `abort-plan --format ndjson` prints can be "
-            "checked"
+            f"{where}: is no record of a plan ({clip(said, _LONGEST_SAID)}). Only what `abort-plan --format ndjson` "
+            "prints can be checked"
         ) from error
-    return AbortRecord.model_validate(said.model_dump(exclude=_NOT_OF_THE_RECORD))
+    return AbortRecord.model_validate(read.model_dump(exclude=_NOT_OF_THE_RECORD))
 
 
 def check_time(records: Sequence[AbortRecord], now_ms: int, name: str) -> None:

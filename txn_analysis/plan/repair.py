@@ -37,7 +37,7 @@ class Repair(StrEnum):
 
 @dataclass(frozen=True)
 class Recommended:
-    """A recommended abort, as far as later captures are compared with it: every version's `abort_plan` has these."""
+    """A recommended abort, as far as later captures are compared with it."""
 
     run_id: str
     finding_id: str

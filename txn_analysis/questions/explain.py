@@ -8,7 +8,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.errors import ConfigError
 from txn_analysis.judge.finding import Finding
 from txn_analysis.judge.timeline import timeline
 from txn_analysis.kafka.transactions import OPEN_COLUMNS, OpenTransaction
@@ -40,7 +40,6 @@ def explain(run: PastRun, filters: Filters, start_offset: int | None = None) -> 
 
     Raises:
         ConfigError: none fits, or too many to read.
-        WarehouseError: an earlier version judged the run, and did not keep what its rules said.
     """
     wanted: dict[str, Any] = {} if start_offset is None else {"txn_start_offset": [start_offset]}
     findings = [Finding.of(row) for row in run.listed(FINDINGS, **filters.rows, **wanted)]
@@ -48,10 +47,6 @@ def explain(run: PastRun, filters: Filters, start_offset: int | None = None) -> 
         raise ConfigError("no open transaction of this run fits; the verb `report` lists them")
     if len(findings) > MOST_EXPLAINED:
         raise ConfigError(f"more than {MOST_EXPLAINED} open transactions fit; say more with --topic, --partition, ...")
-    if not all(finding.rules_asked for finding in findings):
-        raise WarehouseError(
-            f"{run.warehouse.root}: {run.run_id} was judged by an earlier version: audit its files again"
-        )
     rows = run.listed(TRANSACTIONS, *OPEN_COLUMNS, outcome=["open"], **filters.rows, **wanted)
     opened = {_key(transaction): transaction for transaction in map(OpenTransaction.of, rows)}
     batches = batches_around(run.evidence, [opened[_key(finding)] for finding in findings])

@@ -28,7 +28,7 @@ from txn_analysis.report.pictures import (
 )
 from txn_analysis.runs.asked_states import of_ids
 from txn_analysis.runs.ended_transactions import ended_batches
-from txn_analysis.tables import FINDINGS, LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, RUNS, TRANSACTIONS
+from txn_analysis.tables import FINDINGS, LOG_BATCHES, PARTITION_HEALTH, RUNS, TRANSACTIONS
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ MOST_RUNS = 30
 _PLACE = ("topic", "partition")
 _APPENDS = (*_PLACE, "base_offset", "last_offset", "moment_ms", "timestamp_ms")
 _OF_BATCHES = (*_PLACE, "base_offset", "last_offset", "max_timestamp_ms", "is_control", "timestamp_type")
-_OF_PIECES = (*_PLACE, "first_offset", "last_offset", "last_moment_ms", "max_timestamp_ms")
 _OF_TRANSACTIONS = (*_PLACE, "txn_start_offset", "end_offset", "end_timestamp_ms", "outcome")
 
 
@@ -104,28 +103,14 @@ def _batches(evidence: Evidence, places: Mapping[Place, Shown]) -> Iterator[pa.R
         )
         timestamps = batch["max_timestamp_ms"]
         moments = pc.if_else(pa.array(by_broker), timestamps, pa.scalar(None, pa.int64()))
-        yield _appends(batch, batch["base_offset"], batch["last_offset"], moments, timestamps)
+        columns = [*(batch[name] for name in _APPENDS[:4]), moments, timestamps]
+        yield pa.RecordBatch.from_arrays(columns, names=[*_APPENDS])
 
 
 def _mask(values: pa.Array) -> Array:
     """Flags as numpy has them; NULL is false."""
     mask: Array = pc.fill_null(values, fill_value=False).to_numpy(zero_copy_only=False)
     return mask
-
-
-def _pieces(tables: RunTables, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
-    """What `_batches` gives, of a log of which no batch was kept (`--depth quick`): per piece, and per end marker."""
-    for batch in tables.finished().evidence.batches(LOG_PIECES, *_OF_PIECES, **_of(places)):
-        times = batch["last_moment_ms"], batch["max_timestamp_ms"]
-        yield _appends(batch, batch["first_offset"], batch["last_offset"], *times)
-    for batch in _transactions(tables, places):
-        ended = batch.filter(pc.is_valid(batch["end_timestamp_ms"]))
-        at, when = ended["end_offset"], ended["end_timestamp_ms"]
-        yield _appends(ended, at, at, when, when)
-
-
-def _appends(batch: pa.RecordBatch, *columns: pa.Array) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([batch["topic"], batch["partition"], *columns], names=[*_APPENDS])
 
 
 def _transactions(tables: RunTables, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
@@ -178,9 +163,6 @@ def _partition_timelines(
     markers = marker_points(_transactions(tables, places), places)
     appends = _batches(tables.finished().evidence, places)
     points = log_points(appends, _transactions(tables, places), places, as_of_ms)
-    without = {place: window for place, window in places.items() if not points[place]}
-    if without:
-        points |= log_points(_pieces(tables, without), _transactions(tables, without), without, as_of_ms)
     return tuple(_timeline(place, points[place], markers[place]) for place in places)
 
 

@@ -47,9 +47,7 @@ def build_report(
     impacts = {(item.topic, item.partition): item.impact for item in finding_items if item.impact is not None}
     partitions = sorted(
         (
-            PartitionItem.model_validate(
-                {**row, "problems": row["problems"] or (), "impact": impacts.get((row["topic"], row["partition"]))}
-            )
+            PartitionItem.model_validate({**row, "impact": impacts.get((row["topic"], row["partition"]))})
             for row in health
         ),
         key=lambda item: (item.topic, item.partition),
@@ -60,7 +58,7 @@ def build_report(
         finding_items = [item for item in finding_items if item.topic in topics]
         run_item = run_item.model_copy(update={"verdict_counts": _counts(Counter(f.verdict for f in finding_items))})
     sight = Sight.of(item.seen for item in partitions)._replace(has_logs=coverage.has_logs)
-    of_run = [] if topics else json.loads(run.get("warnings") or "[]")
+    of_run = [] if topics else json.loads(run["warnings"])
     return AuditReport(
         run=run_item,
         inputs=tuple(input_items),

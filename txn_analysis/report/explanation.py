@@ -37,7 +37,7 @@ class RuleItem(Item):
 
 
 class Explanation(Item):
-    """Why one open transaction has its verdict; `are_batches_kept` is false where only the folds of its log are."""
+    """Why one open transaction has its verdict; `are_batches_kept` is false where its data is gone."""
 
     run_id: str
     topic: str
@@ -79,7 +79,7 @@ def _lines(item: Explanation) -> Iterator[str]:
     yield f"{_INDENT}timeline, in the order of the log; times by the brokers' clocks, unless (client) is said. Between"
     yield f"{_INDENT}two broker times in the log nothing tells which came first, a batch or a record of the coordinator"
     if not item.are_batches_kept:
-        yield from _labelled("", "no batch of it is kept: it is gone from the files, or was read with --depth quick")
+        yield from _labelled("", "no batch of it is kept: it is gone from the files")
     for event in item.events:
         where = "coordinator" if event.offset is None else f"offset {event.offset}"
         whose = " (client)" if event.clock == "client" else ""

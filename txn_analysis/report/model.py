@@ -66,11 +66,11 @@ class InputItem(Item):
 class PartitionProblem(Item):
     """Where a partition's evidence is not whole; `offset` is None where it has no place in the log.
 
-    `kind` is a name of `log.segments.ProblemKind`; None in runs of versions that did not say it.
+    `kind` is a name of `kafka.log_problems.ProblemKind`.
     """
 
     offset: int | None
-    kind: str | None = None
+    kind: str
     reason: str
 
 
@@ -183,7 +183,7 @@ class FindingItem(Item):
     `application` is what its transactional id seems to belong to.
     """
 
-    finding_id: str | None
+    finding_id: str
     verdict: Verdict
     rule: str
     topic: str
@@ -211,8 +211,8 @@ class FindingItem(Item):
     coordinator_start_ms: int | None
     coordinator_update_ms: int | None
     coordinator_timeout_ms: int | None
-    is_producer_live: bool | None
-    producer_may_return: bool | None
+    is_producer_live: bool
+    producer_may_return: bool
     blocks_partition: bool
     evidence: tuple[str, ...]
     missing_evidence: tuple[str, ...]
@@ -223,7 +223,7 @@ class FindingItem(Item):
     @property
     def must_end_producer(self) -> bool:
         """The client could write there again under the same producer id, and an abort would destroy that as well."""
-        return bool(self.is_producer_live or self.producer_may_return)
+        return self.is_producer_live or self.producer_may_return
 
     @property
     def topic_partition(self) -> str:

@@ -47,12 +47,12 @@ def ended_columns(*names: str) -> tuple[str, ...]:
 
 def ended_ingests(run: PastRun) -> list[str]:
     """Which slices of `ended_transactions` have rows of a run: its own, and those of its pieces."""
-    return sorted({run.run_id, *(piece.ingest_id for piece in run.linked_pieces or ())})
+    return sorted({run.run_id, *(piece.ingest_id for piece in run.linked_pieces)})
 
 
 def ended_filter(run: PastRun) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Of rows of `ended_transactions` those of a run."""
-    pieces, run_id = run.linked_pieces or frozenset(), run.run_id
+    pieces, run_id = run.linked_pieces, run.run_id
 
     def own(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-# Folds cannot be cut where a later capture's copy or snapshot ends.
-_UNCUT = "read with --depth quick, so that {place} cannot be looked at. Audit it again with --depth full"
-
 GIVEN = ("capture_rank", "input_moment_ms")
 """What rows of evidence are given beside their own columns."""
 
@@ -69,28 +66,18 @@ class Evidence:
 
     @cached_property
     def cuts(self) -> dict[SectionKey, Cuts]:
-        """Where the pieces of a section must end, by section; those without batches cannot be cut."""
-        return cuts_of(log_sections(self._listed_sections))
+        """Where the pieces of a section must end, by section."""
+        return cuts_of(self.log_sections)
 
     @cached_property
     def section_rows(self) -> list[Row]:
         """One row per section: its fields, its input and rank, and what is known of its end."""
-        return [self._with_missing_cut(row) for row in self._listed_sections]
+        return [row for item in self.inputs if item["kind"] is not None for row in _section_rows(item)]
 
     @cached_property
     def log_sections(self) -> list[LogSection]:
         """The sections of logs among them."""
         return log_sections(self.section_rows)
-
-    @cached_property
-    def _listed_sections(self) -> list[Row]:
-        return [row for item in self.inputs if item["kind"] is not None for row in _section_rows(item)]
-
-    def _with_missing_cut(self, row: Row) -> Row:
-        cut = self.cuts.get((row["input_id"], row["section_index"]))
-        if not cut or row["has_batches"] or row["input_problem"]:
-            return row
-        return row | {"input_problem": _UNCUT.format(place=cut.first)}
 
     @classmethod
     def of_capture(cls, warehouse: Stored, cluster: str, capture: str | None = None) -> Self:

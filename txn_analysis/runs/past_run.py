@@ -20,7 +20,6 @@ from txn_analysis.coordinator.partition_count import (
 )
 from txn_analysis.coordinator.state_records import Placing
 from txn_analysis.coordinator.state_row import StateFiles
-from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.log.transactions import LinkedPiece
 from txn_analysis.runs.evidence import Evidence
@@ -67,37 +66,19 @@ class PastRun:
         return self.warehouse.batches(table, *names, run_id=[self.run_id], **one_of)
 
     def health(self) -> list[dict[str, Any]]:
-        """The run's rows of `partition_health` without the producers, to judge by: as many as there are partitions.
-
-        Raises:
-            WarehouseError: an earlier version reconstructed it, and did not say what kind of problems it found, or
-                which pieces it was linked from.
-        """
-        if self.linked_pieces is None:
-            raise self._of_earlier_version()
-        names = [name for name in PARTITION_HEALTH.names if name not in _MANY]
-        rows = self.listed(PARTITION_HEALTH, *names)
-        if any(problem["kind"] is None for row in rows for problem in row["problems"] or ()):
-            raise self._of_earlier_version()
-        return rows
-
-    def _of_earlier_version(self) -> WarehouseError:
-        made = f"{self.warehouse.root}: {self.run_id} was reconstructed by an earlier version"
-        return WarehouseError(f"{made}: reconstruct again (jobs/reconstruct.py), or audit its files again")
+        """The run's rows of `partition_health` without the producers, to judge by: as many as there are partitions."""
+        return self.listed(PARTITION_HEALTH, *[name for name in PARTITION_HEALTH.names if name not in _MANY])
 
     @cached_property
-    def linked_pieces(self) -> frozenset[LinkedPiece] | None:
+    def linked_pieces(self) -> frozenset[LinkedPiece]:
         """Ingest, input, section and first position of each piece that its logs were linked from.
 
-        As many as there are ranges of text; None of a run of an earlier version, whose ended transactions are in
-        `transactions`.
+        As many as there are ranges of text.
         """
-        found = set[LinkedPiece]()
-        for batch in self.batches(PARTITION_HEALTH, "linked_pieces"):
-            if batch["linked_pieces"].null_count:
-                return None
-            found.update(records_of(LinkedPiece, batch["linked_pieces"].flatten()))
-        return frozenset(found)
+        batches = self.batches(PARTITION_HEALTH, "linked_pieces")
+        return frozenset(
+            piece for batch in batches for piece in records_of(LinkedPiece, batch["linked_pieces"].flatten())
+        )
 
     @cached_property
     def state_files(self) -> StateFiles:
@@ -112,7 +93,7 @@ class PastRun:
 
     @cached_property
     def state_partition_count(self) -> int:
-        """How many partitions of the state are counted on; a run says it, but those of early versions do not."""
+        """How many partitions of the state are counted on; a finished run says it."""
         said = self.settings.transaction_state_partitions
         return self.state_count.used if said is None else said
 

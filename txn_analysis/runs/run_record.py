@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 class RunRecord:
     """One row of the table `runs`, whose columns are described there (`tables.inputs`).
 
-    `run_number` is None before the row is written; `warnings` and `outcome` are None in runs of versions that did not
-    say them. `parameters`, `state_coverage` and `warnings` are JSON.
+    `run_number` is None before the row is written. `parameters`, `state_coverage` and `warnings` are JSON.
     """
 
     run_id: str
@@ -29,8 +28,8 @@ class RunRecord:
     table_versions: Mapping[str, int] | None
     verdict_counts: Mapping[str, int] | None
     state_coverage: str
-    warnings: str | None
-    outcome: str | None
+    warnings: str
+    outcome: str
     run_number: int | None = None
 
     @classmethod

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.judge.finding import SINGLE_VALUES, Finding
 from txn_analysis.judge.outcome import SEEN_COLUMNS, SeenLog, Sight
-from txn_analysis.plan.plan_versions import stored_record
+from txn_analysis.plan.abort_plan import AbortRecord
 from txn_analysis.runs.asked_states import current_states, placed
 from txn_analysis.runs.captures import forgotten
 from txn_analysis.runs.past_run import finished_run
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from txn_analysis.kafka.transactions import StateRecord
-    from txn_analysis.plan.abort_plan import AbortRecord
     from txn_analysis.runs.past_run import PastRun
     from txn_analysis.runs.run_record import RunRecord
     from txn_analysis.storage.stored import Stored
@@ -108,13 +107,9 @@ class RunTables:
         return seen
 
     def abort_plan(self) -> list[AbortRecord]:
-        """The run's abort plan, in its order.
-
-        Raises:
-            WarehouseError: another version made it, and this one cannot tell whether it may be sent.
-        """
+        """The run's abort plan, in its order."""
         order = itemgetter("topic", "partition", "producer_id", "txn_start_offset")
-        return [stored_record(row) for row in sorted(self.listed(ABORT_PLAN), key=order)]
+        return [AbortRecord.model_validate(row) for row in sorted(self.listed(ABORT_PLAN), key=order)]
 
     def current_states(self, *transactional_ids: str) -> Iterator[StateRecord]:
         """The last record of some transactional ids, or of every one, as far as the run could see."""

@@ -26,7 +26,6 @@ FOUND_BY_READING = (
     "parsed_bytes",
     "rejected_bytes",
     "newest_moment_ms",
-    "reading_version",
     "sections",
 )
 _SAME_CONTENT = Alike(("input_id", "kind"))
@@ -67,15 +66,6 @@ def commit_inputs(warehouse: Warehouse, inputs: Sequence[Row], held: Sequence[Ro
             return
         held = held_inputs(warehouse, (row["input_id"] for row in inputs))
     raise too_busy(warehouse.path(INPUTS))
-
-
-def deepen_inputs(warehouse: Warehouse, inputs: Sequence[Row]) -> None:
-    """Let contents that were read before count as they were read now, for every cluster and capture that has them.
-
-    Raises:
-        WarehouseError: it cannot be written.
-    """
-    warehouse.update(inputs, INPUTS, _SAME_CONTENT, FOUND_BY_READING)
 
 
 def commit_run(warehouse: Warehouse, run: Row) -> None:

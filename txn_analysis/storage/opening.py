@@ -27,7 +27,7 @@ def open_warehouse(session: Spark, root: str) -> Warehouse:
     """The warehouse at a folder or URI, to write and to read.
 
     Raises:
-        WarehouseError: a table there is damaged.
+        WarehouseError: a table there is damaged, or of another format.
     """
     place = _place(root)
     folder = local_folder(session, place)
@@ -44,7 +44,7 @@ def open_to_read(root: str, start: Callable[[], SparkSession]) -> Stored:
     """The warehouse at a folder or URI, for questions; Spark is started only where it must read.
 
     Raises:
-        WarehouseError: a table there is damaged.
+        WarehouseError: a table there is damaged, or of another format.
     """
     folder = folder_here(root)
     if folder is not None and (tables := LocalTables(folder)).are_plain:

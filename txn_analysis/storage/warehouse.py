@@ -36,8 +36,8 @@ MOST_ATTEMPTS = 8
 class Warehouse(ABC):
     """Delta tables under one folder, or any URI that Spark can write.
 
-    Every method raises WarehouseError where there is no such table, where it is damaged, or where the storage fails it;
-    those that write also where a row breaks a constraint of its table.
+    Every method raises WarehouseError where there is no such table, where it is damaged or of another format, or where
+    the storage fails it; those that write also where a row breaks a constraint of its table.
     """
 
     def __init__(self, session: Spark, root: str) -> None:
@@ -67,7 +67,7 @@ class Warehouse(ABC):
         """Create the tables that are missing, with their comments, NOT NULL columns and CHECK constraints.
 
         A folder for them that is not there yet is made for its owner alone; one that is there keeps its mode.
-        Tables of another version are brought up to what is declared today; see `table_versions`.
+        A warehouse of another format is refused.
         """
 
     @abstractmethod
@@ -88,11 +88,7 @@ class Warehouse(ABC):
 
     @abstractmethod
     def frame(self, table: Table) -> DataFrame:
-        """All rows of the table as it is now, committed or not, for Spark; what another version did not know is NULL.
-
-        Raises:
-            WarehouseError: also where it was made with other types.
-        """
+        """All rows of the table as it is now, committed or not, for Spark."""
 
     @abstractmethod
     def replace(self, rows: Sequence[pa.RecordBatch], table: Table, **slice_of: str) -> None:
@@ -123,10 +119,6 @@ class Warehouse(ABC):
 
         Looking and inserting is one step: of two writers at once, the second sees the rows of the first.
         """
-
-    @abstractmethod
-    def update(self, rows: Sequence[Row], table: Table, matching: Alike, columns: Sequence[str]) -> None:
-        """Set some columns of every row of a table without partitions as in the one of `rows` that is alike to it."""
 
 
 def too_busy(path: str) -> WarehouseError:

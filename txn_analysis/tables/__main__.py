@@ -27,6 +27,8 @@ def reference() -> str:
         "`inputs` and `runs` are written last, and commit what was written before them. An audit that was killed leaves"
         " rows\nin other tables that they do not name: whoever reads those tables without `txn-analysis` must leave"
         " such rows out.\n\n"
+        "Each table has the property `txn-analysis.format`: a warehouse with another number, or none, is of another"
+        " version, and is\nrefused.\n\n"
         f"The ended transactions of the run RUN, in Spark SQL:\n\n```sql\n{ENDED_IN_A_RUN}```\n"
     )
     return "\n".join([intro, *(_section(table) for table in ALL_TABLES)])

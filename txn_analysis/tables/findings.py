@@ -41,7 +41,12 @@ FINDINGS = Table(
     key=("run_id", "topic", "partition", "producer_id", "txn_start_offset"),
     columns=(
         Col("run_id", STRING, "the run", nullable=False),
-        Col("finding_id", STRING, "stable over runs: digest of cluster, partition, producer id and start"),
+        Col(
+            "finding_id",
+            STRING,
+            "stable over runs: digest of cluster, partition, producer id and start",
+            nullable=False,
+        ),
         Col("verdict", STRING, "in_progress, coordinated, inconclusive, suspect or hanging", nullable=False),
         Col("rule", STRING, "name of the first rule that matched", nullable=False),
         Col("topic", STRING, "topic", nullable=False),
@@ -69,11 +74,17 @@ FINDINGS = Table(
         Col("coordinator_start_ms", BIGINT, "start of the id's current transaction"),
         Col("coordinator_update_ms", BIGINT, "last change of the id's state"),
         Col("coordinator_timeout_ms", BIGINT, "timeout of the id's transactions"),
-        Col("is_producer_live", BOOLEAN, "the coordinator has a transaction in progress under this producer id"),
+        Col(
+            "is_producer_live",
+            BOOLEAN,
+            "the coordinator has a transaction in progress under this producer id",
+            nullable=False,
+        ),
         Col(
             "producer_may_return",
             BOOLEAN,
             "the producer id is the current one of an id that is not removed: its client may write there again",
+            nullable=False,
         ),
         Col("blocks_partition", BOOLEAN, "its start is the last stable offset", nullable=False),
         Col(
@@ -96,14 +107,10 @@ FINDINGS = Table(
         Col(
             "rules_asked",
             array(RULE_ASKED),
-            "every rule up to the one that decided, in their order: the verdict that it gives, and why it fired or "
-            "not; NULL in runs of versions that did not write it",
+            "every rule up to the one that decided, in their order: the verdict that it gives, and why it fired or not",
+            nullable=False,
         ),
-        Col(
-            "would_change",
-            array(STRING),
-            "the evidence that would change the verdict; NULL in runs of versions that did not write it",
-        ),
+        Col("would_change", array(STRING), "the evidence that would change the verdict", nullable=False),
     ),
     partition_by=("run_id",),
     checks={
@@ -144,7 +151,8 @@ ABORT_PLAN = Table(
         Col(
             "producer_may_return",
             BOOLEAN,
-            "it is the current producer id of an id: its client may write there again. NULL: of an earlier version",
+            "it is the current producer id of an id: its client may write there again",
+            nullable=False,
         ),
         Col("precondition", STRING, "what an executor must check first, in words", nullable=False),
     ),

@@ -36,13 +36,9 @@ SECTION = struct(
     torn_bytes=BIGINT,
     is_start_proven=BOOLEAN,
     grammar=STRING,
-    has_batches=BOOLEAN,
     stated=STRING,
     rival_positions=inner_array(BIGINT),
 )
-
-# Raised where reading keeps more of a file than before, or understands it otherwise.
-READING_VERSION = 2
 
 INPUTS = Table(
     name="inputs",
@@ -52,7 +48,12 @@ INPUTS = Table(
         Col("cluster", STRING, "the cluster's name, as given with --cluster", nullable=False),
         Col("capture", STRING, "the capture's name: --capture, or derived from the fingerprints", nullable=False),
         Col("input_id", STRING, "fingerprint of the content; the same content is the same input", nullable=False),
-        Col("ingest_id", STRING, "the ingest that read the content; rows of other ingests are not evidence"),
+        Col(
+            "ingest_id",
+            STRING,
+            "the ingest that read the content; rows of other ingests are not evidence",
+            nullable=False,
+        ),
         Col("path", STRING, "where the file was found", nullable=False),
         Col("kind", STRING, "kinds of its sections, joined by '+'; NULL where it was not recognised"),
         Col("grammar", STRING, "which tool versions print such text"),
@@ -62,15 +63,15 @@ INPUTS = Table(
         Col("parsed_bytes", BIGINT, "bytes that became rows, or are structure of the dump", nullable=False),
         Col("rejected_bytes", BIGINT, "bytes in `rejects`; parsed + rejected = text", nullable=False),
         Col("newest_moment_ms", BIGINT, "newest timestamp that a broker's clock wrote in it; NULL if none"),
-        Col("reading_version", INT, "what reading kept of it; content read by an earlier version is read again"),
         Col("problem", STRING, "why the file, or its end, was not understood; NULL where it was"),
         Col(
             "sections",
             array(SECTION),
             "the `Dumping …` sections in file order; first_offset and end_offset are those of its batches, "
-            "has_batches says that `log_batches` keeps them, rival_positions are those from which on two parts of the "
+            "rival_positions are those from which on two parts of the "
             "text claim the same batches. A file of a log directory is one section; a checkpoint is "
             "one for each statement, with its offset in file_base_offset",
+            nullable=False,
         ),
     ),
     checks={
@@ -114,7 +115,12 @@ RUNS = Table(
         Col("table_versions", COUNTS, "Delta version of each table that was read"),
         Col("verdict_counts", COUNTS, "findings by verdict"),
         Col("state_coverage", STRING, "what was seen of `__transaction_state`, as JSON", nullable=False),
-        Col("warnings", STRING, "what does not hang yet and will, as JSON; of each kind the worst applications"),
+        Col(
+            "warnings",
+            STRING,
+            "what does not hang yet and will, as JSON; of each kind the worst applications",
+            nullable=False,
+        ),
         Col("outcome", STRING, "findings where something hangs, clean, or could_not_tell", nullable=False),
     ),
     checks={

@@ -89,7 +89,7 @@ _CHECKS = {
 
 TRANSACTIONS = Table(
     name="transactions",
-    grain="one transaction on one partition that was open in one run; of runs of earlier versions also each ended one",
+    grain="one transaction on one partition that was open in one run",
     key=("run_id", "topic", "partition", "producer_id", "txn_start_offset"),
     columns=(Col("run_id", STRING, "the run", nullable=False), *_COLUMNS),
     partition_by=("run_id",),
@@ -193,8 +193,8 @@ PARTITION_HEALTH = Table(
         Col(
             "problems",
             array(PROBLEM),
-            "where its evidence is not whole, and why; offset NULL where it spoils the log to its end; kind NULL in "
-            "runs of versions that did not say it",
+            "where its evidence is not whole, and why; offset NULL where it spoils the log to its end",
+            nullable=False,
         ),
         Col("witnesses", array(STRING), "copies and snapshots that were compared with its log, and agree"),
         Col(
@@ -213,18 +213,21 @@ PARTITION_HEALTH = Table(
             array(BARE_MARKER),
             "end markers that have none of their producer's transactional data between them and its end marker before; "
             "`marker` is NULL where the dump does not print it",
+            nullable=False,
         ),
         Col(
             "linked_pieces",
             array(LINKED_PIECE),
             "the pieces of `log_pieces` that its log was linked from: of their rows in `ended_transactions` those are "
-            "this run's; NULL in runs of earlier versions, which keep them in `transactions`",
+            "this run's",
+            nullable=False,
         ),
         Col(
             "two_logs",
             array(TWO_LOGS),
             "files that share no batch from the first offset that both have, with the rank of their captures (0 is the "
-            "judged one): of two clusters, or of a topic that was made again; NULL in runs of earlier versions",
+            "judged one): of two clusters, or of a topic that was made again",
+            nullable=False,
         ),
     ),
     partition_by=("run_id",),

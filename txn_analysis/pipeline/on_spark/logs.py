@@ -97,14 +97,13 @@ class Linked:
 def linked_partitions(evidence: EvidenceFrames, as_of_ms: int | None) -> Linked:
     """Bring the evidence of each partition together and link it."""
     known = evidence.log_sections
-    kept = {section.key for section in known if section.has_batches}
-    cuts = {key: offsets for key, offsets in evidence.cuts.items() if key in kept}
+    cuts = evidence.cuts
     folded = _folded_anew(evidence, cuts).persist() if cuts else None
     pieces = evidence.pieces if folded is None else _with_cut_pieces(evidence, cuts, folded)
     sections = evidence.sections
     logs = sections.where(F.col("kind").isin(*LOG_KINDS, TOPIC_ID))
     small = pieces.drop("text_gaps")
-    comparisons = _comparisons(evidence, logs, small, kept) if overlapping(known) else {}
+    comparisons = _comparisons(evidence, logs, small) if overlapping(known) else {}
     linkable = sections.where(F.col("kind").isin(*LOG_KINDS, SNAPSHOT, *STATED_OF_PARTITION))
     items = _items(section=linkable, piece=small, snapshot=evidence.snapshots)
     linked = items.groupBy("topic", "partition").applyInArrow(
@@ -136,22 +135,15 @@ def _keys(evidence: EvidenceFrames, sections: Collection[SectionKey]) -> DataFra
     return F.broadcast(evidence.warehouse.spark.createDataFrame(sorted(sections), _SECTIONS))
 
 
-def _comparisons(
-    evidence: EvidenceFrames, logs: DataFrame, pieces: DataFrame, kept: Collection[SectionKey]
-) -> dict[Pair, Comparison]:
-    """Of all copies that differ somewhere, how; as many as there are such stretches of files.
-
-    Where the batches of a copy are not `kept`, they conflict: nothing can explain the difference.
-    """
+def _comparisons(evidence: EvidenceFrames, logs: DataFrame, pieces: DataFrame) -> dict[Pair, Comparison]:
+    """Of all copies that differ somewhere, how; as many as there are such stretches of files."""
     items = _items(section=logs, piece=pieces)
     pairs = [
         Pair(row["start"], row["stop"], tuple(row["a"]), tuple(row["b"]))
         for row in items.groupBy("topic", "partition").applyInArrow(_find_pairs, _PAIR).collect()
     ]
-    unexplained = {p: Comparison(p.start) for p in pairs if p.a not in kept or p.b not in kept}
-    pairs = [p for p in pairs if p not in unexplained]
     if not pairs:
-        return unexplained
+        return {}
     sides = [
         (number, side, *key, pair.start, pair.stop)
         for number, pair in enumerate(pairs)
@@ -161,7 +153,7 @@ def _comparisons(
     batches = evidence.of(LOG_BATCHES).join(wanted, ["input_id", "section_index"])
     batches = batches.where("base_offset >= start AND base_offset < stop").select("pair", "side", *COMPARED_COLUMNS)
     rows = [row.asDict() for row in batches.groupBy("pair").applyInArrow(_compare_sides, _COMPARED).collect()]
-    return unexplained | {pairs[row.pop("pair")]: Comparison(**row) for row in rows}
+    return {pairs[row.pop("pair")]: Comparison(**row) for row in rows}
 
 
 def _find_pairs(table: pa.Table) -> pa.Table:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 LOG = "_delta_log"
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..+")
-CHECK = "delta.constraints."
 # Of a checksum: what holds for every version of a table that is defined alike.
 _LASTING = ("metadata", "protocol", "numMetadata", "numProtocol", "setTransactions", "domainMetadata")
 
@@ -53,15 +52,6 @@ OF_NO_FILES: dict[str, Any] = {
 
 class NoTable(Exception):  # noqa: N818 an answer as well as an error
     """There is no Delta table in a folder."""
-
-
-@dataclass(frozen=True)
-class Definition:
-    """How a table is defined as of now; `schema` as JSON, `checks` are its CHECK constraints by name, in SQL."""
-
-    schema: str
-    partition_by: tuple[str, ...]
-    checks: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -124,15 +114,9 @@ class DeltaFolder:
         return self._table.protocol().min_reader_version == 1
 
     @property
-    def definition(self) -> Definition:
-        """How it is defined."""
-        known = self._table.metadata()
-        checks = {name: sql for name, sql in known.configuration.items() if name.startswith(CHECK)}
-        return Definition(
-            self._table.schema().to_json(),
-            tuple(known.partition_columns),
-            {name.removeprefix(CHECK): sql for name, sql in checks.items()},
-        )
+    def properties(self) -> Mapping[str, str]:
+        """Delta's properties of it, its CHECK constraints among them."""
+        return dict(self._table.metadata().configuration)
 
     @cached_property
     def files(self) -> tuple[StoredFile, ...]:

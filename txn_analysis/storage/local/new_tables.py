@@ -12,9 +12,14 @@ from txn_analysis.storage.wall_clock import now_ms
 from txn_analysis.tables import INDEXED_COLUMNS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from txn_analysis.tables import Table
+
+FORMAT = 1
+"""The format of a warehouse: raised with each change of its tables, or of what reading keeps of a file."""
+_FORMAT_PROPERTY = "txn-analysis.format"
 
 # The least version of Delta's protocol that a writer must know.
 _WRITER, _WRITER_OF_CHECKS = 2, 3
@@ -74,4 +79,18 @@ def properties(table: Table) -> dict[str, str]:
     """Delta's properties of a table, its CHECK constraints among them."""
     # As properties of the new table the constraints need no commits of their own; ALTER TABLE takes one for each.
     checks = {f"delta.constraints.{name}": check.sql for name, check in table.checks.items()}
-    return checks | {"delta.dataSkippingNumIndexedCols": str(INDEXED_COLUMNS)}
+    return checks | {"delta.dataSkippingNumIndexedCols": str(INDEXED_COLUMNS), _FORMAT_PROPERTY: str(FORMAT)}
+
+
+def check_format(root: Path | str, properties: Mapping[str, str]) -> None:
+    """Refuse a warehouse of another format: its rows would be read as what they are not (decision 0089).
+
+    Args:
+        root: the folder, or URI, of the warehouse.
+        properties: those of one of its tables.
+
+    Raises:
+        WarehouseError: they say another format, or none.
+    """
+    if properties.get(_FORMAT_PROPERTY) != str(FORMAT):
+        raise WarehouseError(f"{root}: made by another version of txn-analysis: audit again into a new --warehouse")

@@ -25,7 +25,7 @@ def batches_of(
 
     Args:
         paths: the files, read one after another.
-        schema: what the files hold; what an older one lacks is NULL.
+        schema: what the files hold.
         names: the columns that are wanted, in any order.
         wanted: the condition.
         asked: the columns that it is about.
@@ -47,5 +47,5 @@ def batches_of(
 
 
 def _is_as_declared(stored: pa.Schema, declared: pa.Schema, names: Sequence[str]) -> bool:
-    """Whether a file's columns need no conversion; those of an older version can lack fields, or are missing."""
+    """Whether a file's columns need no conversion; another tool may have written it."""
     return all(name in stored.names and stored.field(name).type == declared.field(name).type for name in names)

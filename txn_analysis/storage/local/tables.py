@@ -16,7 +16,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.errors import mapped
 from txn_analysis.storage.local.data_files import write_data_files
 from txn_analysis.storage.local.delta_folder import DeltaFolder, NoTable
-from txn_analysis.storage.local.new_tables import create_table_here
+from txn_analysis.storage.local.new_tables import check_format, create_table_here
 from txn_analysis.storage.local.one_writer import one_writer
 from txn_analysis.storage.local.parquet_batches import batches_of
 from txn_analysis.storage.match import unlike
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from txn_analysis.storage.local.data_files import DataFile
-    from txn_analysis.storage.local.delta_folder import Definition
     from txn_analysis.storage.match import Alike
     from txn_analysis.tables import Table
 
@@ -51,8 +50,8 @@ def no_warehouse(root: Path | str, table: Table) -> WarehouseError:
 class LocalTables:
     """The tables in one folder, `root`.
 
-    Every method raises WarehouseError where there is no such table, where it is damaged, or where the disk fails it,
-    and NeedsSparkError where it is not plain.
+    Every method raises WarehouseError where there is no such table, where it is damaged or of another format, or where
+    the disk fails it, and NeedsSparkError where it is not plain.
     """
 
     root: Path
@@ -105,15 +104,16 @@ class LocalTables:
         """The newest version of a table; 0 where nothing was written since it was made."""
         return self._mapped(table, lambda: self._stored(table).version)
 
-    def definition(self, table: Table) -> Definition | None:
-        """How a table is defined as of now; None where there is none."""
+    def has(self, table: Table) -> bool:
+        """Whether there is such a table."""
         try:
-            return self._mapped(table, lambda: self._opened(table).definition)
+            self._mapped(table, lambda: self._opened(table))
         except NoTable:
-            return None
+            return False
+        return True
 
     def create(self, table: Table) -> None:
-        """Make a table, unless another was faster."""
+        """Make a table, unless it is there."""
 
         def create() -> None:
             with one_writer(self.root, table.name):
@@ -154,18 +154,6 @@ class LocalTables:
 
         return self._alone(table, insert)
 
-    def update(self, rows: Sequence[Row], table: Table, matching: Alike, columns: Sequence[str]) -> None:
-        """Set some columns of every row of a table without partitions as in the one of `rows` that is alike to it."""
-
-        def update(stored: DeltaFolder) -> None:
-            new = {matching.key(row): {name: row.get(name) for name in columns} for row in rows}
-            before = self._rows(table, stored, table.arrow_schema.names)
-            after = [row | new.get(matching.key(row), {}) for row in before]
-            if after != before:
-                stored.replace(self._written([_batch(after, table)], table, {}), {})
-
-        self._alone(table, update)
-
     def _rows(self, table: Table, stored: DeltaFolder, names: Sequence[str]) -> list[Row]:
         return plain_rows(self._streamed(table, stored, names, {}))
 
@@ -197,6 +185,7 @@ class LocalTables:
         known = self._known.get(table.name)
         if known is None or not known.is_newest():
             known = self._known[table.name] = DeltaFolder(self.root / table.name)
+            check_format(self.root, known.properties)
         return known
 
     def _mapped(self, table: Table, action: Callable[[], _Result]) -> _Result:

@@ -1,7 +1,6 @@
 """A warehouse in a folder of this machine: its tables are made, written and read without Spark.
 
-Spark is asked for what only it does: frames of large tables, the tasks that fill them, and the ALTERs that bring tables
-of earlier versions up to date.
+Spark is asked for what only it does: frames of large tables, and the tasks that fill them.
 """
 
 from __future__ import annotations
@@ -12,13 +11,10 @@ from typing import TYPE_CHECKING, Any
 from txn_analysis.spark.private_folders import make_private
 from txn_analysis.storage.errors import mapped
 from txn_analysis.storage.frames import is_at_hand
-from txn_analysis.storage.local.one_writer import one_writer_in_spark
-from txn_analysis.storage.local.tables import LocalTables, no_warehouse
 from txn_analysis.storage.on_spark.tables import table_frame
 from txn_analysis.storage.on_spark.tasks import write_frame, write_in_tasks
 from txn_analysis.storage.place import check_writable
 from txn_analysis.storage.row_tasks import write_here
-from txn_analysis.storage.table_versions import bring_up_to_date, differences
 from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ALL_TABLES
 
@@ -29,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from txn_analysis.spark.when_needed import Spark
+    from txn_analysis.storage.local.tables import LocalTables
     from txn_analysis.storage.match import Alike
     from txn_analysis.storage.on_spark.tasks import RowMaker
     from txn_analysis.storage.row_tasks import RowTasks
@@ -49,18 +46,8 @@ class LocalWarehouse(Warehouse):
         check_writable(self._tables.root)
         make_private(self._tables.root)
         for table in ALL_TABLES:
-            stored = self._tables.definition(table)
-            if stored is None:
+            if not self._tables.has(table):
                 self._tables.create(table)
-            elif differences(stored, self.path(table), table):
-                mapped(self.path(table), partial(self._bring_up_to_date, table))
-
-    def _bring_up_to_date(self, table: Table) -> None:
-        with one_writer_in_spark(self.spark, self._tables.root, table.name):
-            stored = self._tables.definition(table)  # another audit may have come first
-            if stored is None:
-                raise no_warehouse(self.root, table)
-            bring_up_to_date(self.spark, stored, self.path(table), table)
 
     def versions(self, tables: Sequence[Table]) -> dict[str, int]:
         """As of `Warehouse`."""
@@ -95,7 +82,3 @@ class LocalWarehouse(Warehouse):
     def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
         """As of `Warehouse`."""
         return self._tables.insert(rows, table, unless)
-
-    def update(self, rows: Sequence[Row], table: Table, matching: Alike, columns: Sequence[str]) -> None:
-        """As of `Warehouse`."""
-        self._tables.update(rows, table, matching, columns)

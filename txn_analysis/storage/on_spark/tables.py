@@ -1,4 +1,4 @@
-"""Delta tables as Spark has them: how they come into being, how they are defined, and their rows as frames."""
+"""Delta tables as Spark has them: how they come into being, their format, and their rows as frames."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
 from txn_analysis.storage.errors import mapped
-from txn_analysis.storage.local.delta_folder import CHECK, Definition
-from txn_analysis.storage.local.new_tables import description, properties
+from txn_analysis.storage.local.new_tables import check_format, description, properties
 from txn_analysis.storage.local.tables import no_warehouse
 from txn_analysis.storage.on_spark.types import spark_schema
-from txn_analysis.storage.table_versions import as_declared
 from txn_analysis.tables import ENDED_TRANSACTIONS, INPUTS, RUNS
 
 if TYPE_CHECKING:
@@ -32,14 +30,18 @@ def create_table(spark: SparkSession, path: str, table: Table) -> None:
     builder.execute()
 
 
-def definition_of(spark: SparkSession, path: str) -> Definition | None:
-    """How a table is defined as of now; None where there is none."""
+def has_table(spark: SparkSession, root: str, table: Table) -> bool:
+    """Whether there is such a table under `root`.
+
+    Raises:
+        WarehouseError: it is of another format.
+    """
+    path = f"{root}/{table.name}"
     if not DeltaTable.isDeltaTable(spark, path):
-        return None
-    stored = DeltaTable.forPath(spark, path)
-    (detail,) = stored.detail().select("partitionColumns", "properties").collect()
-    checks = {n.removeprefix(CHECK): sql for n, sql in detail["properties"].items() if n.startswith(CHECK)}
-    return Definition(stored.toDF().schema.json(), tuple(detail["partitionColumns"]), checks)
+        return False
+    (detail,) = DeltaTable.forPath(spark, path).detail().select("properties").collect()
+    check_format(root, detail["properties"])
+    return True
 
 
 def newest_version(spark: SparkSession, path: str) -> int:
@@ -48,9 +50,8 @@ def newest_version(spark: SparkSession, path: str) -> int:
 
 
 def table_frame(spark: SparkSession, root: str, table: Table) -> DataFrame:
-    """All rows of a table under `root`, with NULL in what another version did not know; see `Warehouse.frame`."""
-    path = f"{root}/{table.name}"
-    return as_declared(mapped(path, lambda: _loaded(spark, root, table)), path, table)
+    """All rows of a table under `root`; see `Warehouse.frame`."""
+    return mapped(f"{root}/{table.name}", lambda: _loaded(spark, root, table))
 
 
 def _loaded(spark: SparkSession, root: str, table: Table) -> DataFrame:

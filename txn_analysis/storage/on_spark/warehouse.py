@@ -16,13 +16,11 @@ from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.spark.private_folders import make_private, make_private_in_store
 from txn_analysis.storage.errors import is_conflict, mapped
 from txn_analysis.storage.local.one_writer import one_writer_in_spark
-from txn_analysis.storage.local.tables import no_warehouse
-from txn_analysis.storage.on_spark.tables import create_table, definition_of, newest_version, table_frame
+from txn_analysis.storage.on_spark.tables import create_table, has_table, newest_version, table_frame
 from txn_analysis.storage.on_spark.tasks import named_rows, rows_named, told_rows
 from txn_analysis.storage.on_spark.types import frame_of, spark_schema
 from txn_analysis.storage.place import check_writable
 from txn_analysis.storage.row_batches import of_names, plain_rows
-from txn_analysis.storage.table_versions import bring_up_to_date, differences
 from txn_analysis.storage.warehouse import MOST_ATTEMPTS, Warehouse, too_busy
 from txn_analysis.tables import ALL_TABLES
 
@@ -52,6 +50,7 @@ class SparkWarehouse(Warehouse):
     def __init__(self, session: Spark, root: str, folder: Path | None = None) -> None:
         super().__init__(session, root)
         self._folder = folder
+        self._known: set[str] = set()
 
     def create(self) -> None:
         """As of `Warehouse`."""
@@ -63,20 +62,14 @@ class SparkWarehouse(Warehouse):
         in_parallel(*[partial(self._prepare, table) for table in ALL_TABLES])
 
     def _prepare(self, table: Table) -> None:
-        stored = self._definition(table)
-        if stored is None:
+        if not self._has(table):
             self._write(table, partial(create_table, self.spark, self.path(table), table))
-        elif differences(stored, self.path(table), table):
-            self._write(table, lambda: self._bring_up_to_date(table))
 
-    def _definition(self, table: Table) -> Any:
-        return mapped(self.path(table), lambda: definition_of(self.spark, self.path(table)))
-
-    def _bring_up_to_date(self, table: Table) -> None:
-        stored = self._definition(table)  # another audit may have come first
-        if stored is None:
-            raise no_warehouse(self.root, table)
-        bring_up_to_date(self.spark, stored, self.path(table), table)
+    def _has(self, table: Table) -> bool:
+        """Whether there is such a table; its format is looked at once."""
+        if table.name not in self._known and mapped(self.path(table), partial(has_table, self.spark, self.root, table)):
+            self._known.add(table.name)
+        return table.name in self._known
 
     def versions(self, tables: Sequence[Table]) -> dict[str, int]:
         """As of `Warehouse`."""
@@ -94,6 +87,7 @@ class SparkWarehouse(Warehouse):
 
     def frame(self, table: Table) -> DataFrame:
         """As of `Warehouse`."""
+        self._has(table)
         return table_frame(self.spark, self.root, table)
 
     def replace(self, rows: Sequence[pa.RecordBatch], table: Table, **slice_of: str) -> None:
@@ -128,15 +122,6 @@ class SparkWarehouse(Warehouse):
             return int(merged.whenNotMatchedInsertAll().execute().collect()[0]["num_inserted_rows"])
 
         return self._write(table, merge)
-
-    def update(self, rows: Sequence[Row], table: Table, matching: Alike, columns: Sequence[str]) -> None:
-        """As of `Warehouse`."""
-        source, values = frame_of(self.spark, rows, table).alias("s"), {name: F.col(f"s.{name}") for name in columns}
-
-        def merge() -> None:
-            self._as_target(table).merge(source, matching.sql).whenMatchedUpdate(set=dict(values)).execute()
-
-        self._write(table, merge)
 
     def _as_target(self, table: Table) -> DeltaTable:
         return DeltaTable.forPath(self.spark, self.path(table)).alias("t")
