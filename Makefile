@@ -1,5 +1,5 @@
-# Set-up happens by itself, once, before what needs it: a virtual environment and the packages in .venv/; the Delta jars,
-# and an archive of classes with which Java starts faster, in the user's cache, where the command finds them as well.
+# Set-up happens by itself, once, before what needs it: a virtual environment and the packages in .venv/; the Delta jars
+# in the user's cache, where the command finds them as well.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -94,5 +94,4 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,browser,lint]'
 	@$(BIN)/python -m txn_analysis.spark.delta_jars > /dev/null
-	@$(BIN)/python -m txn_analysis.cli.class_archive
 	@touch $@

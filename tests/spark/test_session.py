@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from txn_analysis.cli.class_archive import keep
 from txn_analysis.errors import MissingToolError
 from txn_analysis.settings import JARS_VARIABLE
 from txn_analysis.spark import delta_jars as jars_module
@@ -25,7 +22,7 @@ from txn_analysis.spark.delta_jars import (
     resolve_jars,
 )
 from txn_analysis.spark.jdk import check_jdk
-from txn_analysis.spark.session import _archive_options, class_archive, session
+from txn_analysis.spark.session import session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-DAMAGED_ARCHIVE = b"\xf0\x0b\xab\xa8" + bytes(4096)  # it begins as Java's do
 OTHER_JAR = "io.delta_delta-storage-1.jar"
 MAIN_JAR = f"io.delta_{DELTA_ARTIFACT}-{DELTA_VERSION}.jar"
 FETCHES = (
@@ -221,60 +217,12 @@ def test_rows_may_be_larger_than_a_page(spark: SparkSession) -> None:
     assert sorted(row["count"] for row in rows.groupBy("text", "half").count().select("count").collect()) == [2, 2]
 
 
-def test_java_is_asked_for_a_class_once(spark: SparkSession) -> None:
-    jvm: Any = spark._jvm
-    assert jvm.io.delta.tables.DeltaTable is jvm.io.delta.tables.DeltaTable
-    assert jvm.functions is jvm.functions
-
-
 def test_running_session_is_taken(spark: SparkSession) -> None:
     assert session("local[7]").sparkContext is spark.sparkContext
 
 
-def test_each_spark_and_each_java_has_an_archive_of_its_own(
-    tmp_path: Path, java_home: Callable[[str], Mapping[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ours = class_archive(tmp_path)
-    assert class_archive(tmp_path) == ours
-    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
-    of_another_spark = class_archive(tmp_path)
-    monkeypatch.setenv("JAVA_HOME", java_home(says("17"))["JAVA_HOME"])
-    assert len({ours, of_another_spark, class_archive(tmp_path)}) == 3
-
-
-def test_archives_go_with_the_environment_that_they_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def archive_of(name: str) -> Path:
-        home, made = tmp_path / name, tmp_path / "made.jsa"
-        home.mkdir()
-        made.touch()
-        monkeypatch.setenv("SPARK_HOME", str(home))
-        return keep(made, class_archive(tmp_path))
-
-    first, second = archive_of("first"), archive_of("second")
-    (tmp_path / "first").rmdir()
-    third = archive_of("third")
-    assert [archive.exists() for archive in (first, second, third)] == [False, True, True]
-
-
-@pytest.mark.parametrize("archive", [b"", DAMAGED_ARCHIVE], ids=["empty", "damaged"])
-def test_java_passes_over_a_class_archive_that_does_not_fit(tmp_path: Path, archive: bytes) -> None:
-    class_archive(tmp_path).write_bytes(archive)
-    options = shlex.split(_archive_options(tmp_path))
-    assert options
-    told = [
-        subprocess.run(["java", *words, "--version"], capture_output=True, text=True, check=True)
-        for words in (["-Xshare:off"], options)
-    ]
-    without, with_archive = ((done.stdout, done.stderr) for done in told)
-    assert with_archive == without
-
-
 @pytest.mark.cluster
-def test_start_is_silent_and_leaves_nothing_behind_though_the_archive_is_damaged(tmp_path: Path) -> None:
-    """That it is silent with a good one, the whole of an audit shows (tests/test_private_folders.py)."""
-    for jar in delta_jars(jars_folder(os.environ)):
-        (tmp_path / jar.name).symlink_to(jar)
-    class_archive(tmp_path).write_bytes(DAMAGED_ARCHIVE)
+def test_start_is_silent_and_leaves_nothing_behind(tmp_path: Path) -> None:
     program = """
 from txn_analysis.spark.session import RunLength, session
 spark = session("local[1]", length=RunLength.SHORT)
@@ -285,7 +233,6 @@ print(spark.sql("SHOW TABLES").count())
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=work,
-        env=os.environ | {JARS_VARIABLE: str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,

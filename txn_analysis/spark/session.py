@@ -7,13 +7,10 @@ import sys
 import tempfile
 import threading
 from enum import Enum
-from hashlib import blake2b
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark import SparkConf, SparkContext
-from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas import functions as arrow_functions
@@ -22,15 +19,16 @@ from txn_analysis.errors import MissingToolError
 from txn_analysis.spark import log as spark_log
 from txn_analysis.spark.delta_jars import DELTA_COORDINATES, delta_jars, jars_folder, resolve_jars
 from txn_analysis.spark.interrupts import delete_when_interrupted
-from txn_analysis.spark.jdk import check_jdk, java_program
+from txn_analysis.spark.jdk import check_jdk
 from txn_analysis.spark.private_api import check_version
 from txn_analysis.spark.private_folders import close_spark_folders, delete_with_java, private_temp_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DEFAULT_MASTER = "local[*]"
 
 _DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
-# Java would tell on its standard output, where reports go, of each archive or class that does not fit.
-SILENT_ARCHIVE = "-Xlog:cds*=off"
 _JVM_NOISE = b"WARNING: Using incubator modules:"  # Java says it at every start of Spark, and has no switch for it
 
 # What any session needs that an audit works in, and that can be set while Spark runs.
@@ -68,14 +66,6 @@ _LOCAL_OPTIONS = {
     "spark.driver.memory": "2g",
 }
 _LOCAL_WORK_OPTIONS = {"spark.sql.shuffle.partitions": "4"}  # what is shuffled grows with producers, not with batches
-# What PySpark, Delta and we name again and again. Py4J asks Java for each part of a name, each time, and Java looks for
-# a class in all jars before it takes a part for a package: a tenth of a small audit.
-_NAMED_OFTEN = (
-    *("functions", "PythonRDD", "PythonUtils", "SerDeUtil", "SimplePythonFunction"),
-    "io.delta.tables.DeltaTable",
-    "java.io.RandomAccessFile",
-    "scala.Option",
-)
 _STARTED_FAST = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -113,7 +103,6 @@ def session(
     master: str | None = None,
     app_name: str = "txn-analysis",
     length: RunLength = RunLength.LONG,
-    java_options: str | None = None,
 ) -> SparkSession:
     """The Spark session to work in: the active one, the one of `spark-submit`, or a new one.
 
@@ -123,7 +112,6 @@ def session(
         master: where to run, `local[*]` if None; not used where Spark is running already, or under `spark-submit`.
         app_name: the name in Spark's own listings.
         length: whether to start fast or to run fast.
-        java_options: further ones for the driver; by default those for an archive of classes, if there is one.
 
     Raises:
         MissingToolError: no usable JDK, no Delta jars, or the running Spark has no Delta.
@@ -134,7 +122,7 @@ def session(
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     options = _OPTIONS | {"spark.app.name": app_name}
     if not is_submitted:
-        options |= _launch_options(master or DEFAULT_MASTER, length, java_options)
+        options |= _launch_options(master or DEFAULT_MASTER, length)
         _launch_jvm(options)
     SparkContext._ensure_initialized()
     is_loud = is_submitted and spark_log.is_as_it_comes(SparkContext._jvm)
@@ -160,18 +148,16 @@ def _allow_arrow_without_pandas() -> None:
         arrow_functions.require_minimum_pandas_version = lambda: None  # type: ignore[attr-defined]  # imported there
 
 
-def _launch_options(master: str, length: RunLength, java_options: str | None) -> dict[str, str]:
+def _launch_options(master: str, length: RunLength) -> dict[str, str]:
     """What can only be said when the JVM starts, and depends on where it runs."""
-    folder = jars_folder(os.environ)
-    jars = [str(jar) for jar in _jars(folder)]
-    more = _archive_options(folder) if java_options is None else java_options
+    jars = [str(jar) for jar in _jars(jars_folder(os.environ))]
     on_this_machine = is_local(master)
     java = _SMALL_JAVA if on_this_machine and length is RunLength.SHORT else ""
     return {
         "spark.master": master,
         "spark.jars": ",".join(jars),
-        "spark.driver.extraClassPath": os.pathsep.join(jars),  # only what Java's own class path has can be archived
-        "spark.driver.extraJavaOptions": f"{spark_log.java_option()} {java} {more}",
+        "spark.driver.extraClassPath": os.pathsep.join(jars),
+        "spark.driver.extraJavaOptions": f"{spark_log.java_option()} {java}",
         **(_LOCAL_OPTIONS if on_this_machine else {}),
         **work_options(master, length),
         **_CORE_OPTIONS[length],
@@ -186,29 +172,6 @@ def work_options(master: str, length: RunLength) -> dict[str, str]:
 def is_local(master: str) -> bool:
     """Whether driver and executors are one process, in one environment."""
     return master == "local" or master.startswith("local[")
-
-
-def class_archive(folder: Path) -> Path:
-    """Where the archive of classes is, or would be, that fits this Java and Spark; see `cli.class_archive`.
-
-    Raises:
-        MissingToolError: there is no Java.
-    """
-    java = Path(java_program(os.environ)).resolve()
-    # A Java that was updated in its place takes no archive of the earlier one.
-    of = f"{java}\n{java.stat().st_mtime_ns}\n{spark_home()}"
-    return folder / f"classes-{blake2b(of.encode(), digest_size=6).hexdigest()}.jsa"
-
-
-def spark_home() -> str:
-    """The folder of the Spark that will be started."""
-    return str(_find_spark_home())
-
-
-def _archive_options(folder: Path) -> str:
-    """For a Java that may use the archive of classes in `folder`, if there is one; Java itself checks that it fits."""
-    archive = class_archive(folder)
-    return f'"-XX:SharedArchiveFile={archive}" {SILENT_ARCHIVE}' if archive.exists() else ""
 
 
 def _jars(folder: Path) -> list[Path]:
@@ -265,9 +228,8 @@ def _is_delta_loadable() -> bool:
 
 
 def with_delta(spark: SparkSession) -> SparkSession:
-    """The session, if Delta is in it; names that Java is asked for are kept in its gateway, which changes no answer."""
+    """The session, if Delta is in it."""
     check_has_delta(spark)
-    _remember_names(spark._jvm)
     return spark
 
 
@@ -283,13 +245,3 @@ def check_has_delta(spark: SparkSession) -> None:
             "the running Spark session has no Delta: start it with"
             f" spark.sql.extensions={_DELTA_EXTENSION} and {DELTA_COORDINATES}, or let txn-analysis start it"
         )
-
-
-def _remember_names(jvm: Any) -> None:
-    """Let Py4J keep what it finds under `_NAMED_OFTEN`: it asks Java only for attributes that are not there."""
-    for name in _NAMED_OFTEN:
-        place = jvm
-        for part in name.split("."):
-            if part not in vars(place):
-                setattr(place, part, getattr(place, part))
-            place = getattr(place, part)
