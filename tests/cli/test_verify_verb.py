@@ -54,7 +54,7 @@ def ended_as(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
 @pytest.mark.parametrize(
     ("ends", "code", "words"),
     [
-        ((), 0, "no run behind this one"),
+        ((), 0, "No earlier run has an abort still to be verified."),
         ((Repair.REPAIRED, Repair.ENDED_BY_COORDINATOR), 0, "1 repaired, 1 ended_by_coordinator, 0 still_hanging"),
         ((Repair.REPAIRED, Repair.STILL_HANGING), 1, "1 repaired, 0 ended_by_coordinator, 1 still_hanging"),
         ((Repair.NOT_COVERED,), 1, "1 not_covered"),

@@ -62,3 +62,13 @@ def test_nothing_open_needs_nothing() -> None:
     assert [step.text for step in next_steps(report_with(), "")] == [
         "Nothing. No transaction is open in what was read."
     ]
+
+
+def test_where_nothing_hangs_any_more_it_is_said_how_that_is_verified() -> None:
+    later = build_report(rows.run(earlier_captures=["capture-1"]), [], [], [])
+    assert [step.command for step in next_steps(later, " --cluster east")] == [
+        None,
+        "txn-analysis verify --cluster east",
+    ]
+    still = build_report(rows.run(earlier_captures=["capture-1"]), [], [], [rows.finding()])
+    assert str([step.command for step in next_steps(still, "")]).count("verify") == 1

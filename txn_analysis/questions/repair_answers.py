@@ -100,7 +100,7 @@ def what_is_open(open_plan: Unverified) -> str:
 def in_words(outcomes: Sequence[Outcome]) -> str:
     """How many of which kind, on one line."""
     if not outcomes:
-        return "no run behind this one recommended an abort that is not known to be done\n"
+        return "No earlier run has an abort still to be verified.\n"
     counts = Counter(outcome.repair for outcome in outcomes)
     return ", ".join(f"{counts[repair]} {repair.value}" for repair in Repair) + "\n"
 

@@ -168,7 +168,13 @@ def next_steps(report: AuditReport, options: str, now_ms: int | None = None) -> 
         now_ms: the time at which this is read; None where nobody says.
     """
     steps = [*repair_steps(report, options, now_ms), *_look(report), *_complete(report)]
-    return steps or [Step(_nothing_to_do(report))]
+    return [*(steps or [Step(_nothing_to_do(report))]), *_verified(report, options)]
+
+
+def _verified(report: AuditReport, options: str) -> Iterator[Step]:
+    """How one sees that a repair is done, once nothing hangs any more."""
+    if not report.hanging and report.run.earlier_captures:
+        yield Step("What became of the aborts that earlier runs recommended:", f"txn-analysis verify{options}")
 
 
 def _look(report: AuditReport) -> Iterator[Step]:
