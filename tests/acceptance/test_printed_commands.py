@@ -59,7 +59,7 @@ def run(
     def session(*_: Any, **__: Any) -> Iterator[SparkSession]:
         yield spark
 
-    for module in ("asking", "spark"):
+    for module in ("spark",):
         monkeypatch.setattr(f"txn_analysis.cli.{module}.spark_session", session)
     monkeypatch.setattr("txn_analysis.cli.plan_verbs.now_ms", lambda: COPIED_MS)  # read at once, as it should be
     monkeypatch.setattr("txn_analysis.cli.output.now_ms", lambda: COPIED_MS)  # read at once, as it should be
