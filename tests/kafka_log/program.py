@@ -27,6 +27,8 @@ _SOURCES = Path(__file__).with_name("java")
 _MAIN = "org.apache.kafka.storage.internals.log.KafkaLog"
 _QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m")
 _QUIET = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-Dlog4j2.level=OFF")
+# Of 4.4.0: after rolls without data and a load that was not clean, the next roll writes behind a time index of no size.
+_OWN_FAULTS = {"4.4.0": "org.apache.kafka.storage.internals.log.TimeIndex.maybeAppend"}
 _FIRST_IN_JAVA, _OF_SCALA, _OF_JAVA = (4, 0), "before_4_0", "since_4_0"
 # What is only named otherwise before a version, of which the sources have the newer name.
 _RENAMED = (
@@ -96,23 +98,32 @@ class Told:
     is_start_lost: bool
 
 
-def tell(version: str, stories: Iterable[Story], root: Path) -> list[Told]:
+def tell(version: str, stories: Iterable[Story], root: Path) -> list[Told | None]:
     """Carry out each story on a log of its own, in a folder of `root` that has the story's name.
+
+    Returns:
+        What came of each; None where Kafka's code fails by a fault of its own that is known, see `_OWN_FAULTS`.
 
     Raises:
         FetchError: the jars of that version are not to be had.
         ValueError: the program does not compile, or Kafka's code failed in another way than by refusing a request.
     """
     known = list(stories)
-    lines = "".join(json.dumps(_request(version, story)) + "\n" for story in known)
+    found: list[Told | None] = []
     with tempfile.TemporaryDirectory() as classes:
         _compile(version, Path(classes))
         words = ["java", *_QUICK, *_QUIET, "-cp", f"{classes}:{class_path(version)}", _MAIN, str(root)]
-        done = subprocess.run(words, input=lines, capture_output=True, text=True, check=False)
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    if done.returncode != 0:
-        raise ValueError(f"Kafka {version} failed at story {known[len(answers)].name}: {done.stderr[-3000:]}")
-    return [_told(root / story.name, answer) for story, answer in zip(known, answers, strict=True)]
+        while waiting := known[len(found) :]:
+            lines = "".join(json.dumps(_request(version, story)) + "\n" for story in waiting)
+            done = subprocess.run(words, input=lines, capture_output=True, text=True, check=False)
+            answers = [json.loads(line) for line in done.stdout.splitlines()]
+            found += [_told(root / story.name, answer) for story, answer in zip(waiting, answers, strict=False)]
+            if done.returncode != 0:
+                if version not in _OWN_FAULTS or _OWN_FAULTS[version] not in done.stderr:
+                    name = waiting[len(answers)].name
+                    raise ValueError(f"Kafka {version} failed at story {name}: {done.stderr[-3000:]}")
+                found.append(None)
+    return found
 
 
 def _request(version: str, story: Story) -> dict[str, Any]:

@@ -15,7 +15,7 @@ Step = dict[str, Any]
 _CONFIG = {
     "cleanup.policy": "delete",
     "retention.ms": "-1",
-    "segment.index.bytes": "16384",
+    "segment.index.bytes": "4096",
     "message.timestamp.before.max.ms": str(2**63 - 1),
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }

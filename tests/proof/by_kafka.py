@@ -34,6 +34,8 @@ def kafka_log(logs: int, seed: int) -> Found:
 
 def _of_log_code(version: str, report: KafkaLogReport) -> Iterator[Figure]:
     yield Figure(f"logs of Kafka {version}", report.logs)
+    if report.failed:
+        yield Figure(f"stories at which the code of {version} itself fails", report.failed)
     yield Figure(f"requests that {version} carried out", report.requests)
     yield Figure(f"transactions that {version} left open", report.opened, least=1)
     for way in (LIVING, LOADED, FORGOTTEN):
