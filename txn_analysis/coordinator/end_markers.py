@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.logic import more, proven
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -29,14 +27,6 @@ class EndMarker(NamedTuple):
     coordinator_epoch: int | None
     has_data: bool = True
     data_epoch: int | None = None
-
-    @property
-    def is_of_version_2(self) -> bool:
-        """It shows transaction version 2: a COMMIT of a higher producer epoch than the data that it ends (KIP-890).
-
-        Under version 1 a timeout and a fencing raise the epoch of an ABORT as well.
-        """
-        return self.kind == COMMIT and proven(more(self.producer_epoch, self.data_epoch))
 
 
 class MarkerRun(NamedTuple):

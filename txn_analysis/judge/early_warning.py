@@ -109,7 +109,7 @@ def kind_of(abort: Abort) -> str | None:
 
 
 def median_of(timeouts_ms: Iterable[int | None]) -> int | None:
-    """The median, of two in the middle the lower one, as Spark's `percentile_approx`; None where none is known."""
+    """The median, of two in the middle the lower one; None where none is known."""
     known = sorted(ms for ms in timeouts_ms if ms is not None)
     return known[(len(known) - 1) // 2] if known else None
 

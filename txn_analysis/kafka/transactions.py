@@ -135,8 +135,8 @@ _VIEW_COLUMNS = tuple(field.name for field in fields(PartitionView))
 class StateRecord(NamedTuple):
     """One record of `__transaction_state` (`TransactionLogValue`), with its place in the history of its id.
 
-    `order` sorts the records of one id (`Evidence.states`). `recorded_ms` is the broker's time of its batch,
-    `last_update_ms` that in its value. A tombstone has no value: everything of it is None. Tagged fields of a newer
+    `order` sorts the records of one id, see `coordinator.state_records.Placing`. `recorded_ms` is the broker's time of
+    its batch, `last_update_ms` that in its value. A tombstone has no value: everything of it is None. Tagged fields of a newer
     Kafka leave open whether its list is whole (`may_list_more`), and which producer ids it names (`may_name_more`).
     `is_hidden`: a later record of its id could not be decoded, so that it is not the newest.
     """
@@ -160,13 +160,6 @@ class StateRecord(NamedTuple):
     may_name_more: bool | None = None
     order: tuple[Any, ...] = ()
     is_hidden: bool = False
-
-    @classmethod
-    def placed(cls, row: Mapping[str, Any]) -> StateRecord:
-        """A row of `EvidenceFrames.states`, which has its partition and its `record_order`."""
-        listed = tuple([(p["topic"], p["partition"]) for p in row["topic_partitions"] or ()])
-        said = {name: row[name] for name in STATE_COLUMNS} | {"topic_partitions": listed}
-        return cls(**said, order=tuple(row["record_order"].values()))
 
     @property
     def moment_ms(self) -> int | None:

@@ -62,7 +62,7 @@ def _rows(batch: pa.RecordBatch) -> Iterator[StateRow]:
 
 
 def _ordered(batch: pa.RecordBatch, dumped_rank: int) -> pa.Table:
-    """The records of known ids with what sorts those of one id; as `EvidenceFrames.states`."""
+    """The records of known ids with what sorts those of one id; as `Placing.order_of`."""
     is_known = pc.and_not(pc.is_valid(batch["transactional_id"]), batch["is_undecodable"])
     known = pa.Table.from_batches([batch]).filter(is_known)
     is_console = pc.is_null(known["state_partition"])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import NoneType
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.types import (
@@ -57,12 +56,6 @@ def spark_schema(table: Table) -> StructType:
 def spark_struct(**fields: pa.DataType) -> StructType:
     """A struct, or the schema of a frame, of nullable fields in the order given."""
     return StructType([StructField(name, spark_type(kind)) for name, kind in fields.items()])
-
-
-def record_struct(record: type[tuple[Any, ...]]) -> StructType:
-    """The schema of a frame of NamedTuples whose fields are text, whole numbers (as BIGINT) or flags; all nullable."""
-    kinds = {name: {*(get_args(hint) or (hint,))} - {NoneType} for name, hint in get_type_hints(record).items()}
-    return spark_struct(**{name: _BY_HINT[kind] for name, (kind,) in kinds.items()})
 
 
 def spark_type(kind: pa.DataType) -> DataType:
