@@ -105,8 +105,8 @@ class MarkerColumns(NamedTuple):
         coordinator_epoch: of each marker.
         starts_run: it does not repeat the marker before: the same kind and epoch without data of the producer between.
         is_of_version_2: of each producer, that one of its markers shows transaction version 2: a COMMIT of a higher
-            producer epoch than the data that it ends (KIP-890). Under version 1 a timeout and a fencing raise that of an
-            ABORT as well.
+            producer epoch than the data that it ends (KIP-890). Under version 1 a timeout and a fencing raise the epoch
+            of an ABORT as well.
     """
 
     producers: Array

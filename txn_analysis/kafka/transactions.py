@@ -136,8 +136,9 @@ class StateRecord(NamedTuple):
     """One record of `__transaction_state` (`TransactionLogValue`), with its place in the history of its id.
 
     `order` sorts the records of one id, see `coordinator.state_records.Placing`. `recorded_ms` is the broker's time of
-    its batch, `last_update_ms` that in its value. A tombstone has no value: everything of it is None. Tagged fields of a newer
-    Kafka leave open whether its list is whole (`may_list_more`), and which producer ids it names (`may_name_more`).
+    its batch, `last_update_ms` that in its value. A tombstone has no value: everything of it is None. Tagged fields of
+    a newer Kafka leave open whether its list is whole (`may_list_more`), and which producer ids it names
+    (`may_name_more`).
     `is_hidden`: a later record of its id could not be decoded, so that it is not the newest.
     """
 
