@@ -44,6 +44,7 @@ _VARYING = (
     (re.compile(r"\b\d+( \d+)? ms\b"), "DURATION"),
     (re.compile(r"\b\d+ (d|h|min|s)\b( \d+ (h|min|s)\b)?"), "DURATION"),
     (re.compile(r"\b[\d.]+ (B|[kMG]B|%)|[\d.]+%"), "SIZE"),
+    (re.compile(r"\b\d+ files\b"), "FILES"),  # a broker writes its checkpoints and snapshots when it likes
     (re.compile(r"(?<=producer id )\d+"), "PRODUCER"),
 )
 
