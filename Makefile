@@ -9,16 +9,22 @@ CAPTURE := data/cases/kafka-4.2/capture-1
 CODE := txn_analysis jobs tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test cluster e2e captures proof bench check format golden docs setup clean
+.PHONY: help demo demo-spark test cluster e2e captures proof bench check format golden docs setup clean
 
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: $(READY) ## Audit a real capture in data/ and print the report (seconds)
 	@$(BIN)/txn-analysis audit $(CAPTURE)/segments $(CAPTURE)/transaction-state \
 		--transaction-state-partitions 4 --max-clock-skew-ms 0 --warehouse build/demo-warehouse --exit-zero \
 		--now 2026-11-21T03:00:00Z
 	@echo 'The commands above work here after:  . $(BIN)/activate' >&2
+	@echo 'The capture is of 2026-11-21, and a plan holds for a day: abort-plan needs --expired here.' >&2
+
+demo-spark: $(READY) ## The same, judged by Spark's tasks: the report is equal but for the line that says so
+	@$(BIN)/txn-analysis audit $(CAPTURE)/segments $(CAPTURE)/transaction-state \
+		--transaction-state-partitions 4 --max-clock-skew-ms 0 --warehouse build/demo-warehouse --exit-zero \
+		--now 2026-11-21T03:00:00Z --engine spark
 
 # Two processes, each with a Spark session of its own; the tests of one file, or of one folder that shares its audits,
 # stay together.

@@ -72,7 +72,7 @@ def writing(warehouse: Path, folder: Path) -> dict[str, float]:
 
 
 def _parquet(stored: Path, folder: Path) -> dict[str, float]:
-    from txn_analysis.storage.local.data_files import write_data_files  # noqa: PLC0415 as Spark
+    from txn_analysis.storage.data_files import write_data_files  # noqa: PLC0415 as Spark
     from txn_analysis.tables import LOG_BATCHES  # noqa: PLC0415 as Spark
 
     rows = pq.ParquetFile(stored).read()

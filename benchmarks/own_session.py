@@ -1,8 +1,7 @@
-"""An audit in somebody's own Spark session beside the command line's, alternately, with pandas and without it.
+"""An audit in somebody's own Spark session beside the command line's, alternately.
 
 `python -m benchmarks.own_session` audits the demo's capture, each time in a new process and a new warehouse, and prints
-a table: seconds of the call itself, which begins with a session that is there, and of the whole process. A virtual
-environment with pandas is made for it, beside this one, whose other packages it sees.
+a table: seconds of the call itself, which begins with a session that is there, and of the whole process.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import os
 import statistics
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from pathlib import Path
@@ -24,8 +22,8 @@ CAPTURE = ROOT / "data/cases/kafka-4.2/capture-1"
 MOST_TIMES = 1.3  # what a session of one's own may take for each second of the command line
 
 _OF_THE_COMMAND = """
-from txn_analysis.spark.session import RunLength, session
-spark = session(length=RunLength.SHORT)
+from txn_analysis.spark.session import session
+spark = session()
 """
 _OF_ONES_OWN = """
 import os
@@ -43,7 +41,7 @@ own = {
 spark = SparkSession.builder.master("local[*]").config(map=own).getOrCreate()
 """
 _AUDIT = """
-import importlib.util, json, sys, time
+import json, sys, time
 from txn_analysis import Settings, audit
 capture, warehouse = sys.argv[1:]
 settings = Settings(warehouse=warehouse, transaction_state_partitions=4, max_clock_skew_ms=0)
@@ -53,17 +51,8 @@ for number in range(2):
     report = audit(spark, [f"{capture}/segments", f"{capture}/transaction-state"], settings)
     seconds.append(time.perf_counter() - began)
 assert len(report.hanging) == 4
-print(json.dumps({"seconds": seconds, "pandas": importlib.util.find_spec("pandas") is not None}))
+print(json.dumps(seconds))
 """
-
-
-class Way(NamedTuple):
-    """How a session comes about, and the Python that it runs in."""
-
-    name: str
-    program: str
-    python: Path
-    has_pandas: bool
 
 
 class Times(NamedTuple):
@@ -74,12 +63,12 @@ class Times(NamedTuple):
     whole: float
 
 
-def run(way: Way) -> Times:
-    """One process of its own."""
+def run(name: str, program: str) -> Times:
+    """One process of its own, which begins with a program that makes a session."""
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         done = subprocess.run(
-            [way.python, "-c", way.program + _AUDIT, CAPTURE, f"{folder}/warehouse"],
+            [sys.executable, "-c", program + _AUDIT, CAPTURE, f"{folder}/warehouse"],
             env=os.environ | {"PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
@@ -87,29 +76,9 @@ def run(way: Way) -> Times:
         )
         whole = time.perf_counter() - began
     if done.returncode:
-        raise SystemExit(f"{way.name}: {done.stderr}")
-    told = json.loads(done.stdout.splitlines()[-1])
-    if told["pandas"] is not way.has_pandas:
-        raise SystemExit(f"{way.name}: pandas is {'' if told['pandas'] else 'not '}installed in {way.python}")
-    first, second = told["seconds"]
+        raise SystemExit(f"{name}: {done.stderr}")
+    first, second = json.loads(done.stdout.splitlines()[-1])
     return Times(first, second, whole)
-
-
-def with_pandas(folder: Path) -> Path:
-    """The Python of a new environment with pandas and, for the rest, the packages of this one."""
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    python = folder / "bin" / "python"
-    where = subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    Path(where.stdout.strip(), "beside.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "pandas>=2.2"], check=True
-    )
-    return python
 
 
 def table(measured: dict[str, list[Times]]) -> str:
@@ -132,17 +101,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
-    here = Path(sys.executable)
-    with tempfile.TemporaryDirectory() as folder:
-        ways = (
-            Way("the command line's", _OF_THE_COMMAND, here, has_pandas=False),
-            Way("one's own, without pandas", _OF_ONES_OWN, here, has_pandas=False),
-            Way("one's own, with pandas", _OF_ONES_OWN, with_pandas(Path(folder)), has_pandas=True),
-        )
-        measured: dict[str, list[Times]] = {way.name: [] for way in ways}
-        for _ in range(given.rounds):
-            for way in ways:
-                measured[way.name].append(run(way))
+    ways = {"the command line's": _OF_THE_COMMAND, "one's own": _OF_ONES_OWN}
+    measured: dict[str, list[Times]] = {name: [] for name in ways}
+    for _ in range(given.rounds):
+        for name, program in ways.items():
+            measured[name].append(run(name, program))
     print(table(measured))
     base, *others = ([statistics.median(r.first for r in runs)] for runs in measured.values())
     sys.exit(int(max(others)[0] > MOST_TIMES * base[0]))

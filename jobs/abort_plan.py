@@ -13,7 +13,7 @@ from txn_analysis.pipeline import steps as pipeline
 def abort_plan(request: Request) -> int:
     """Write the table `abort_plan` of a judged capture; by default of the newest. Nothing is sent anywhere."""
     settings = request.settings()
-    with spark_session(settings, input_bytes=None) as spark:
+    with spark_session(settings) as spark:
         run = pipeline.plan_aborts(spark, settings)
     emit(f"{settings.warehouse}: abort_plan of {run.run_id}\n", request.output)
     return 0

@@ -13,7 +13,7 @@ from txn_analysis.pipeline import steps as pipeline
 def find_hanging(request: Request) -> int:
     """Write the table `findings` of a reconstructed capture; by default of the newest."""
     settings = request.settings()
-    with spark_session(settings, input_bytes=None) as spark:
+    with spark_session(settings) as spark:
         run = pipeline.find_hanging(spark, settings)
     emit(f"{settings.warehouse}: findings of {run.run_id}\n", request.output)
     return 0

@@ -13,7 +13,7 @@ from txn_analysis.pipeline import steps as pipeline
 def ingest(request: Request, paths: Paths) -> int:
     """Fill the input tables of the warehouse from files, without judging."""
     settings = request.settings()
-    with spark_session(settings, input_bytes=None) as spark:
+    with spark_session(settings) as spark:
         ingested = pipeline.ingest(spark, paths, settings)
     emit(f"{settings.warehouse}: {ingested.input_count} inputs in capture {ingested.capture}\n", request.output)
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from txn_analysis.cli.options import ENDING, JUDGING, PageFile, Paths, Request, Width
-from txn_analysis.cli.output import Prometheus, check_output, emit, emit_page, read_at, run_options, write_metrics
+from txn_analysis.cli.output import Prometheus, check_output, emit, emit_page, read_at, reader_of, write_metrics
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import exit_code, job
 from txn_analysis.pipeline import steps as pipeline
@@ -25,15 +25,15 @@ def nightly_audit(
     check_output(prometheus, "--prometheus")
     check_output(html, "--html")
     read_ms = read_at(None)
-    with spark_session(settings, input_bytes=None) as spark:
+    with spark_session(settings) as spark:
         report = pipeline.audit(spark, paths, settings)
         pictures = pictures_of_report(open_warehouse(spark, settings.warehouse), report) if html else None
+    reader = reader_of(report, settings, read_ms)
     if prometheus is not None:
         write_metrics(report, prometheus)
     if html:
-        emit_page(report, pictures, settings, html, read_ms=read_ms)
-    options = run_options(settings, report.run.cluster)
-    emit(text_report(report, width or WIDTH, options, settings.fail_on, read_ms), request.output)
+        emit_page(report, pictures, reader, html)
+    emit(text_report(report, width or WIDTH, reader), request.output)
     return exit_code(report.outcome_at(settings.fail_on), settings)
 
 

@@ -13,7 +13,7 @@ from txn_analysis.pipeline import steps as pipeline
 def reconstruct(request: Request) -> int:
     """Write the tables `transactions` and `partition_health` of a capture; by default of the newest."""
     settings = request.settings()
-    with spark_session(settings, input_bytes=None) as spark:
+    with spark_session(settings) as spark:
         run = pipeline.reconstruct(spark, settings)
     emit(f"{settings.warehouse}: transactions and partition_health of {run.run_id}\n", request.output)
     return 0

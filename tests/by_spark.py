@@ -10,5 +10,4 @@ if TYPE_CHECKING:
 
 def only_by_spark(patch: pytest.MonkeyPatch) -> None:
     """From now on no warehouse is taken for a folder of this machine."""
-    for name in ("local_folder", "folder_here"):
-        patch.setattr(f"txn_analysis.storage.opening.{name}", lambda *_: None)
+    patch.setattr("txn_analysis.storage.opening.local_folder", lambda *_: None)

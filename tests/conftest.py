@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import hypothesis
 import pytest
@@ -34,6 +36,17 @@ _LONGEST = (
     *("audits", "faults", "test_one_warehouse.py"),
     *("test_canary.py", "test_blocked_groups.py", "test_audit.py", "test_warehouse.py", "test_memory.py"),
 )
+
+
+# Hardly a query is asked twice here, and each is of a few rows: to compile it, or to plan it anew, takes longer than it
+# does itself. Many audits in one process would hold a page of many MiB for each sort and join.
+_FOR_SMALL_QUERIES = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.buffer.pageSize": "1m",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -80,9 +93,11 @@ def _group(item: pytest.Item) -> str:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one session of a test run; tests keep apart by their folders."""
-    from txn_analysis.spark.session import RunLength, session
+    from txn_analysis.spark.session import session
 
-    spark = session("local[2]", "txn-analysis-tests", length=RunLength.SHORT)
+    options = " ".join(f"--conf {name}={value}" for name, value in _FOR_SMALL_QUERIES.items())
+    with patch.dict(os.environ, PYSPARK_SUBMIT_ARGS=f"{options} pyspark-shell"):
+        spark = session("local[2]", "txn-analysis-tests")
     yield spark
     spark.stop()
 

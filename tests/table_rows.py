@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.sql import functions as F
 
-from txn_analysis.storage.local.new_tables import FORMAT
-from txn_analysis.storage.on_spark.types import frame_of
+from txn_analysis.storage.new_tables import FORMAT
+from txn_analysis.storage.spark_tasks import frame_of
 from txn_analysis.tables import (
     ABORT_PLAN,
     ABORTED_TRANSACTIONS,
@@ -28,6 +29,8 @@ from txn_analysis.tables import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pyspark.sql import DataFrame
+
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 
@@ -41,8 +44,8 @@ WORDS: dict[str, Row] = {
         "not_after_ms": 2,
         "transaction_version": 0,
     },
-    TRANSACTIONS.name: {"outcome": "open"},
-    ENDED_TRANSACTIONS.name: {"outcome": "ABORT", "end_offset": 9},
+    TRANSACTIONS.name: {"outcome": "open", "coordinator_epoch_basis": "none_seen"},
+    ENDED_TRANSACTIONS.name: {"outcome": "ABORT", "coordinator_epoch_basis": "marker", "end_offset": 9},
     RUNS.name: {"outcome": "clean"},
     INPUTS.name: {"kind": "log", "parsed_bytes": 1, "rejected_bytes": 0, "text_bytes": 1},
 }
@@ -105,7 +108,29 @@ def plain(kind: pa.DataType) -> Any:
 def replace_slice(warehouse: Warehouse, table: Table, *rows: Row) -> None:
     """Make rows the whole content of the slice that the first one belongs to."""
     name = (table.partition_by or table.key)[0]
-    warehouse.replace_by(frame_of(warehouse.spark, rows, table), None, table, **{name: rows[0][name]})
+    warehouse.replace_by(frame_of(warehouse.spark, rows, table), iter, table, **{name: rows[0][name]})
+
+
+def committed(warehouse: Warehouse, table: Table) -> DataFrame:
+    """The committed rows of a table as it is now: what a reader of its frame may see."""
+    rows = warehouse.frame(table)
+    runs = warehouse.frame(RUNS).select("run_id")
+    if "run_id" in table.partition_by:
+        return rows.join(F.broadcast(runs), "run_id", "leftsemi")
+    if "ingest_id" not in table.partition_by:
+        return rows
+    inputs = warehouse.frame(INPUTS).select("input_id", "ingest_id")
+    read = rows.join(F.broadcast(inputs), ["ingest_id", "input_id"], "leftsemi")
+    if table is not ENDED_TRANSACTIONS:
+        return read
+    return read.unionByName(
+        rows.join(F.broadcast(runs.withColumnRenamed("run_id", "ingest_id")), "ingest_id", "leftsemi")
+    )
+
+
+def collected(frame: DataFrame) -> list[Row]:
+    """All rows as plain data, structs as dictionaries."""
+    return [row.asDict(recursive=True) for row in frame.collect()]
 
 
 def give_format(root: Path, said: str | None) -> None:

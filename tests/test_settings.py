@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from txn_analysis.errors import ConfigError
-from txn_analysis.settings import Settings, flag_name, load_settings, parse_time
+from txn_analysis.settings import Decides, Settings, deciding, flag_name, load_settings, parse_time
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -210,6 +210,21 @@ def test_settings_are_frozen_and_closed() -> None:
 
 def test_every_setting_is_described() -> None:
     assert all(field.description for field in Settings.model_fields.values())
+
+
+def test_what_a_setting_decides_of_a_run() -> None:
+    """A run is named after these: a change here gives every capture a new run."""
+    assert deciding(Decides.VERDICTS) == (
+        "as_of_ms",
+        "transaction_max_timeout_ms",
+        "transaction_state_partitions",
+        "transaction_state_complete",
+        "state_copied_last",
+        "max_clock_skew_ms",
+        "transactional_id_expiration_ms",
+        "plan_valid_ms",
+    )
+    assert deciding(Decides.MORE) == ("no_records_lost", "topic_config", "free_bytes")
 
 
 def test_default_configuration_shows_every_setting_at_its_default(toml: Callable[[str], str]) -> None:

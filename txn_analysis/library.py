@@ -15,15 +15,13 @@ from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.pipeline.forget import forget as forget_capture
 from txn_analysis.questions import loaded_report
 from txn_analysis.read.inputs.find_files import find_files
-from txn_analysis.runs.captures import captures as captures_of
+from txn_analysis.runs.run_tables import captures as captures_of
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.spark.borrowed import borrowed, check_usable
+from txn_analysis.spark.foreign_session import borrowed, check_usable
+from txn_analysis.spark.lazy_session import started_once
 from txn_analysis.spark.private_api import is_of_this_machine, look_at_log
-from txn_analysis.spark.session import RunLength
-from txn_analysis.spark.when_needed import started_once
 from txn_analysis.storage.errors import said_in_words
-from txn_analysis.storage.frames import is_at_hand
-from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.storage.opening import fits_in_memory, open_warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS
 
 if TYPE_CHECKING:
@@ -34,10 +32,9 @@ if TYPE_CHECKING:
     from txn_analysis.pipeline.forget import Forgotten
     from txn_analysis.pipeline.ingest import Ingested
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.runs.captures import Capture
-    from txn_analysis.runs.run_tables import RunTables
+    from txn_analysis.runs.run_tables import Capture, RunTables
     from txn_analysis.settings import Settings
-    from txn_analysis.spark.when_needed import Spark
+    from txn_analysis.spark.lazy_session import Spark
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 
@@ -165,14 +162,14 @@ def _of_runs(warehouse: Warehouse, table: Table, ids: list[str]) -> DataFrame:
 def _at_work_when_needed(spark: SparkSession, warehouse: str, input_bytes: int) -> Iterator[Spark]:
     """As `_at_work`; for little work on a disk of this machine only once something needs Spark."""
     check_usable(spark)
-    is_little = is_at_hand(input_bytes) and is_of_this_machine(spark, warehouse)
-    with said_in_words(warehouse), started_once(lambda: _at_work(spark, warehouse, input_bytes)) as start:
+    is_little = fits_in_memory(input_bytes) and is_of_this_machine(spark, warehouse)
+    with said_in_words(warehouse), started_once(lambda: _at_work(spark, warehouse)) as start:
         yield start if is_little else start()
 
 
 @contextmanager
-def _at_work(spark: SparkSession, warehouse: str, input_bytes: int = 0) -> Iterator[SparkSession]:
-    with borrowed(spark, RunLength.of(input_bytes)) as own, said_in_words(warehouse):
+def _at_work(spark: SparkSession, warehouse: str) -> Iterator[SparkSession]:
+    with borrowed(spark) as own, said_in_words(warehouse):
         yield own
 
 

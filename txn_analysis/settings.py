@@ -5,15 +5,16 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum, StrEnum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from txn_analysis.errors import ConfigError
-from txn_analysis.kafka.batch_format import INT32_MAX, INT64_MAX, LAST_TIME_MS, MAX_STATE_PARTITIONS
-from txn_analysis.kafka.topics import TOPIC_CONFIGS
+from txn_analysis.kafka.names import INT32_MAX, INT64_MAX, LAST_TIME_MS, MAX_STATE_PARTITIONS, TOPIC_CONFIGS
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -90,78 +91,121 @@ PositiveDurationMs = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=L
 TimeMs = Annotated[int, BeforeValidator(_time), BeforeValidator(_not_bool), Field(gt=0, le=LAST_TIME_MS)]
 
 
-class Settings(BaseModel, frozen=True, extra="forbid"):
-    """What one run needs to know beside its files. Field names are the flags' names; units are in the names."""
+class EngineName(StrEnum):
+    """Which engine runs the steps of an audit."""
 
-    warehouse: Name = Field(
+    AUTO = "auto"  # this process where little was read, Spark's tasks where much was, or a master is given
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+class Decides(Enum):
+    """What a setting decides, beside where rows are read and written."""
+
+    READING = auto()  # what is read of the files
+    VERDICTS = auto()  # the verdicts: part of every run's identity
+    MORE = auto()  # what is said beside them: part of a run's identity where it was said, so that others keep theirs
+    EXIT_CODE = auto()
+    ENGINE = auto()  # which engine judges; the same rows come of either
+
+
+@dataclass(frozen=True)
+class Flag:
+    """How the command line offers a setting, and under which heading; without it a setting stands in a file alone.
+
+    `negation` is the flag that says no, in place of `--no-...`.
+    """
+
+    heading: str
+    metavar: str | None = None
+    negation: str | None = None
+
+
+INPUT, ASSERTED, EXIT_CODE, RUNNING = "Input", "What you assert", "Exit code", "Running"
+
+
+class Settings(BaseModel, frozen=True, extra="forbid"):
+    """What one run needs to know beside its files. Field names are the flags' names; units are in the names.
+
+    The description of a field is its help, and what an error says of it.
+    """
+
+    warehouse: Annotated[Name, Flag(RUNNING, "DIR")] = Field(
         default="txn-warehouse", description="folder, or URI that Spark can write, of the Delta tables"
     )
-    cluster: Name = Field(
+    cluster: Annotated[Name, Flag(INPUT, "NAME")] = Field(
         default="default", description="the cluster that the files come from; one warehouse can hold several"
     )
-    capture: Name | None = Field(
+    capture: Annotated[Name | None, Flag(INPUT, "NAME"), Decides.READING] = Field(
         default=None,
         description="name of this capture; calls with one name fill one capture; by default each call is its own",
     )
-    as_of_ms: TimeMs | None = Field(
+    as_of_ms: Annotated[TimeMs | None, Flag(ASSERTED, "TIME"), Decides.VERDICTS] = Field(
         default=None,
         description="when the files were copied: epoch ms or ISO-8601; by default the newest broker time in them",
     )
-    transaction_max_timeout_ms: KafkaInt = Field(
+    transaction_max_timeout_ms: Annotated[KafkaInt, Flag(ASSERTED, "N"), Decides.VERDICTS] = Field(
         default=900_000,
         description="the brokers' `transaction.max.timeout.ms`; a transaction idle for 5 minutes more is late",
     )
-    transaction_state_partitions: StatePartitions | None = Field(
+    transaction_state_partitions: Annotated[StatePartitions | None, Flag(ASSERTED, "N"), Decides.VERDICTS] = Field(
         default=None,
         description="the brokers' `transaction.state.log.num.partitions`: partitions of `__transaction_state`; by "
         "default the only count that fits every id in a dump or folder, else 50",
     )
-    transaction_state_complete: bool = Field(
+    transaction_state_complete: Annotated[bool, Flag(ASSERTED), Decides.VERDICTS] = Field(
         default=False,
-        description="the operator's word: all of `__transaction_state` is here, from its start, without holes",
+        description="your word that no record of `__transaction_state` is missing; of an export, that the topic lost "
+        "none",
     )
-    state_copied_last: bool = Field(
+    state_copied_last: Annotated[bool, Flag(ASSERTED), Decides.VERDICTS] = Field(
         default=False,
-        description="the operator's word: `__transaction_state` was copied after the logs, all from the leaders",
+        description="your word that the logs were copied first and `__transaction_state` last, all from the leaders",
     )
-    no_records_lost: bool = Field(
+    no_records_lost: Annotated[bool, Flag(ASSERTED, negation="--records-may-be-lost"), Decides.MORE] = Field(
         default=False,
-        description="the operator's word: no acknowledged record of these topics or of `__transaction_state` was lost",
+        description="your word that no acknowledged record of these topics or of `__transaction_state` was ever lost",
     )
-    max_clock_skew_ms: DurationMs = Field(
+    max_clock_skew_ms: Annotated[DurationMs, Flag(ASSERTED, "N"), Decides.VERDICTS] = Field(
         default=1000, description="the most by which two brokers' clocks differ; 0 for brokers on one host"
     )
-    transactional_id_expiration_ms: KafkaInt = Field(
+    transactional_id_expiration_ms: Annotated[KafkaInt, Flag(ASSERTED, "N"), Decides.VERDICTS] = Field(
         default=604_800_000,
         description="the brokers' `transactional.id.expiration.ms`: after it the coordinator forgets an id",
     )
-    topic_config: Name | None = Field(
-        default=None,
-        description=f"file with what `{TOPIC_CONFIGS}` prints",
+    topic_config: Annotated[Name | None, Flag(INPUT, "FILE"), Decides.MORE] = Field(
+        default=None, description=f"file with what `{TOPIC_CONFIGS}` prints"
     )
-    free_bytes: SizeBytes | None = Field(
+    free_bytes: Annotated[SizeBytes | None, Flag(INPUT, "N"), Decides.MORE] = Field(
         default=None, description="free space that the blocked partitions can grow into; says how many days are left"
     )
-    skip_unrecognised: bool = Field(
+    skip_unrecognised: Annotated[bool, Flag(INPUT), Decides.READING] = Field(
         default=False,
         description="leave out what is not understood instead of stopping; coverage then says what is missing",
     )
-    verify: bool = Field(
+    verify: Annotated[bool, Flag(INPUT), Decides.READING] = Field(
         default=False,
         description="look at the checksum of every batch of a log directory, not only of those that decide a verdict",
     )
-    fail_on: Verdict = Field(
+    fail_on: Annotated[Verdict, Flag(EXIT_CODE), Decides.EXIT_CODE] = Field(
         default=Verdict.HANGING, description="the most harmless verdict that makes the exit code 1"
     )
-    exit_zero: bool = Field(
+    exit_zero: Annotated[bool, Flag(EXIT_CODE), Decides.EXIT_CODE] = Field(
         default=False, description="end with 0 whatever was found, where 1 would be taken for a crash"
     )
-    accept_inconclusive: bool = Field(
+    accept_inconclusive: Annotated[bool, Flag(EXIT_CODE), Decides.EXIT_CODE] = Field(
         default=False, description="end with 0, not 3, where nothing is found but something could not be told"
     )
-    master: Name | None = Field(default=None, description="Spark's master URL; by default all cores of this machine")
+    master: Annotated[Name | None, Flag(RUNNING, "URL")] = Field(
+        default=None, description="Spark's master URL; by default all cores of this machine"
+    )
+    engine: Annotated[EngineName, Flag(RUNNING), Decides.ENGINE] = Field(
+        default=EngineName.AUTO,
+        description="what judges: this process (`local`), or Spark's tasks (`spark`); by default Spark's where a "
+        "master is given, or much was read",
+    )
     range_bytes: SizeBytes = Field(default=33_554_432, description="bytes of dump text that one task parses at a time")
-    plan_valid_ms: PositiveDurationMs = Field(
+    plan_valid_ms: Annotated[PositiveDurationMs, Decides.VERDICTS] = Field(
         default=86_400_000, description="how long after `as_of_ms` a planned abort may be executed; then audit again"
     )
     plan_max_partitions: KafkaInt = Field(
@@ -172,6 +216,11 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     def late_after_ms(self) -> int:
         """A transaction that has been idle for longer than this is late (KIP-664)."""
         return self.transaction_max_timeout_ms + LATE_TRANSACTION_BUFFER_MS
+
+
+def deciding(*what: Decides) -> tuple[str, ...]:
+    """The names of the settings that decide one of these."""
+    return tuple(name for name, about in Settings.model_fields.items() if not set(what).isdisjoint(about.metadata))
 
 
 def flag_name(field: str) -> str:
@@ -193,7 +242,7 @@ def load_settings(config_file: str | None, env: Mapping[str, str], flags: Mappin
     values: dict[str, object] = {}
     said_by: dict[str, str] = {}
     problems: list[str] = []
-    for field, label, value in (*_file_entries(config_file), *_env_entries(env), *_flag_entries(flags)):
+    for field, label, value in _entries(config_file, env, flags):
         if field in _REMOVED:
             problems.append(f"{label} was removed: delete the line")
         elif field not in Settings.model_fields:
@@ -209,29 +258,28 @@ def load_settings(config_file: str | None, env: Mapping[str, str], flags: Mappin
     return settings
 
 
-def _file_entries(config_file: str | None) -> Iterator[tuple[str, str, object]]:
-    if config_file is None:
-        return
-    try:
-        entries = tomllib.loads(Path(config_file).read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise ConfigError(f"--config {config_file}: cannot be read: {problem.strerror}; check the path") from problem
-    except ValueError as problem:  # also a number that is too long to be read, and bytes that are no UTF-8
-        raise ConfigError(f"{config_file}: is not TOML, lines of `name = value`: {problem}") from problem
-    for field, value in entries.items():
-        yield field, f"{config_file}: {field}", value
-
-
-def _env_entries(env: Mapping[str, str]) -> Iterator[tuple[str, str, object]]:
-    for variable, value in sorted(env.items()):
+def _entries(
+    config_file: str | None, env: Mapping[str, str], flags: Mapping[str, object]
+) -> Iterator[tuple[str, str, object]]:
+    """What is set: the name, who says it, and the value; what counts more comes later."""
+    if config_file is not None:
+        for field, value in _toml(config_file).items():
+            yield field, f"{config_file}: {field}", value
+    for variable, text in sorted(env.items()):
         if variable.startswith(ENVIRONMENT_PREFIX) and variable != JARS_VARIABLE:
-            yield variable.removeprefix(ENVIRONMENT_PREFIX).lower(), f"environment: {variable}", value
-
-
-def _flag_entries(flags: Mapping[str, object]) -> Iterator[tuple[str, str, object]]:
+            yield variable.removeprefix(ENVIRONMENT_PREFIX).lower(), f"environment: {variable}", text
     for field, value in flags.items():
         if value is not None:
             yield field, flag_name(field), value
+
+
+def _toml(file: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise ConfigError(f"--config {file}: cannot be read: {problem.strerror}; check the path") from problem
+    except ValueError as problem:  # also a number that is too long to be read, and bytes that are no UTF-8
+        raise ConfigError(f"{file}: is not TOML, lines of `name = value`: {problem}") from problem
 
 
 def _did_you_mean(field: str) -> str:

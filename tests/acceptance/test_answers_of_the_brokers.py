@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.captures import CASES, FIND_HANGING, VARIANTS, Variant
-from txn_analysis.plan.abort_plan import AbortRecord
-from txn_analysis.plan.renderings import write_txn_markers
+from txn_analysis.plan.plan_file import write_txn_markers
+from txn_analysis.questions.answers import FIND_HANGING as FIND_HANGING_COLUMNS
+from txn_analysis.questions.answers import find_hanging
 from txn_analysis.questions.filters import Filters
-from txn_analysis.questions.kafka_transactions import FIND_HANGING as FIND_HANGING_COLUMNS
-from txn_analysis.questions.kafka_transactions import find_hanging
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.tables import ABORT_PLAN, PARTITION_HEALTH
+from txn_analysis.tables import ABORT_PLAN, PARTITION_HEALTH, AbortRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable

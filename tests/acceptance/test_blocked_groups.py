@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, run_audit
+from tests.table_rows import committed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
-from txn_analysis.storage.on_spark.tables import committed
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import FINDINGS, GROUP_OFFSETS
 

@@ -18,8 +18,8 @@ from txn_analysis.settings import Settings
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.core.answer import Answer
     from tests.torture.inputs import ReadInput
-    from txn_analysis.core.answer import Answer
 
 CASE = CASES / "kafka-4.3-busy"
 FOLDER = CASE / "capture-1/log-dirs"

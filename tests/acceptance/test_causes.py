@@ -12,7 +12,8 @@ from tests.acceptance.captures import CASES, VARIANTS, Variant
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from txn_analysis.report.model import AuditReport, FindingItem
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Finding
 
 CAUSE_OF_KIND = {
     "late-after-abort": "late_write_after_marker",
@@ -55,7 +56,7 @@ def scenario(variant: Variant) -> list[dict[str, Any]]:
     return json.loads(file.read_text()) if file.exists() else []
 
 
-def made_as(finding: FindingItem, stories: list[dict[str, Any]]) -> str:
+def made_as(finding: Finding, stories: list[dict[str, Any]]) -> str:
     """How the scenario says that this open transaction was made; what it does not tell apart runs normally."""
     of_producer = [s for s in stories if s.get("pid", s.get("producer_id")) == finding.producer_id]
     here = [s for s in of_producer if s["topic"] == finding.topic and s.get("partition", 0) == finding.partition]

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.captures import SEGMENTS, Variant
-from txn_analysis.runs.ended_transactions import ended_listed
+from tests.table_rows import collected, committed
+from txn_analysis.runs.past_run import ended_listed
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.frames import collected
-from txn_analysis.storage.on_spark.tables import committed
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIONS
 from txn_analysis.tables.__main__ import ENDED_IN_A_RUN

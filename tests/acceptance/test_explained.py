@@ -11,9 +11,8 @@ from txn_analysis.errors import ConfigError
 from txn_analysis.judge.endings import ENDINGS
 from txn_analysis.judge.rules import RULES
 from txn_analysis.questions.ended import EndedFilters, ended_answer
-from txn_analysis.questions.explain import explain
+from txn_analysis.questions.explain import explain, explanations_text
 from txn_analysis.questions.filters import Filters
-from txn_analysis.report.explanation import explanations_text
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.storage.opening import open_warehouse
 

@@ -11,7 +11,7 @@ import pytest
 from tests.acceptance.captures import CASES, PARAMETERS
 from tests.storage.in_memory import MemoryWarehouse
 from txn_analysis.pipeline import steps
-from txn_analysis.report.coverage_text import statements
+from txn_analysis.report.text_report import statements
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:

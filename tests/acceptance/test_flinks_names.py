@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS, run_audit
-from txn_analysis.kafka.topics import java_hash, state_partition
+from txn_analysis.kafka.names import java_hash, state_partition
 from txn_analysis.report.text_report import text_report
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.storage.opening import open_warehouse

@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.acceptance.captures import CASES
+from tests.table_rows import committed
 from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
-from txn_analysis.storage.on_spark.tables import committed
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORTED_TRANSACTIONS, INPUTS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 

@@ -14,7 +14,7 @@ from tests.log_dir.at_hand import answer_for
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
-    from txn_analysis.core.answer import Answer
+    from tests.core.answer import Answer
 
 CASE = CASES / "kafka-4.2-mixed"
 CAPTURES = ("capture-1", "capture-2")

@@ -115,4 +115,4 @@ def test_log_directories_name_the_same_groups(audit_of: Callable[[Variant], Audi
 def impact_of(report: AuditReport, name: str) -> dict[str, object]:
     (item,) = (item for item in report.partitions if item.topic_partition == name)
     assert item.impact is not None
-    return item.impact.model_dump()
+    return item.impact._asdict()

@@ -10,6 +10,7 @@ from tests.log_dir.encoder import encoded
 from tests.log_dir.scenes import PARTITIONS, live_log_dir
 from tests.log_dir.test_segments import data
 from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.report.terminal import Progress
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from txn_analysis.report.model import AuditReport, PartitionItem
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import PartitionHealth
 
 # Each capture has its own run, and its own name in the warehouse.
 OF_RUN = {"finding_id"}
@@ -35,20 +37,20 @@ def test_findings_are_those_of_dumps_to_the_last_field(audit_of: Callable[[Varia
         assert found[place] | dict.fromkeys(OF_RUN) == row | dict.fromkeys(OF_RUN)
 
 
-class WhileScanning:
+class WhileScanning(Progress):
     """Lets something happen to the files after they were planned, before they are scanned."""
 
     def __init__(self, happen: Callable[[], None]) -> None:
         self._happen = happen
 
     @contextmanager
-    def stage(self, name: str, detail: str = "", total_bytes: int | None = None) -> Iterator[None]:  # noqa: ARG002 the protocol's names
+    def stage(self, name: str, detail: str = "", total_bytes: int | None = None) -> Iterator[None]:  # noqa: ARG002 the names of the real one
         if name == "reading":
             self._happen()
         yield
 
 
-def problems(partition: PartitionItem) -> list[str]:
+def problems(partition: PartitionHealth) -> list[str]:
     return [problem.reason for problem in partition.problems]
 
 
@@ -70,7 +72,7 @@ def test_a_broker_that_runs(spark: SparkSession, warehouse: str, tmp_path: Path)
     oldest_gone, last_gone, grown, snapshot_gone, last_cut = report.partitions  # and none that is only named
     assert (oldest_gone.first_offset, oldest_gone.end_offset, problems(oldest_gone)) == (3, 7, [])
     for lost in (last_gone, last_cut):
-        assert problems(lost) == ["file 5: the text after offset 4 was not understood"]
+        assert problems(lost) == ["file 00000000000000000005.log: the text after offset 4 was not understood"]
         assert {f.verdict for f in report.findings if f.partition == lost.partition} == {"inconclusive"}
     assert (grown.end_offset, problems(grown), grown.remarks) == (7, [], ())
     assert (snapshot_gone.end_offset, problems(snapshot_gone), snapshot_gone.witnesses) == (7, [], ())

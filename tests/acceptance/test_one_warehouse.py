@@ -12,7 +12,7 @@ import pytest
 
 from tests.acceptance.captures import CASES, by_place, rows_of, run_audit
 from txn_analysis.errors import WarehouseError
-from txn_analysis.questions import kafka_transactions as queries
+from txn_analysis.questions import answers as queries
 from txn_analysis.questions import loaded_report
 from txn_analysis.questions import verify as repairs
 from txn_analysis.questions.filters import Filters
@@ -71,7 +71,8 @@ def test_each_night_has_its_answer_and_keeps_it(
     found = {place: (row["verdict"], row["rule"]) for place, row in by_place(rows_of(report)).items()}
     assert found == expected_of(capture)
     again = loaded_report.load_report(open_warehouse(spark, warehouse), Settings(cluster=CLUSTER), report.run.run_id)
-    assert again == report
+    run = report.run.model_copy(update={"engine": None})  # the tables do not say which engine judged
+    assert again == report.model_copy(update={"run": run})
 
 
 def test_the_repaired_one_is_told_from_those_that_still_hang(

@@ -6,9 +6,9 @@ import shutil
 from typing import TYPE_CHECKING
 
 from tests.acceptance.captures import CASES, VARIANTS, Variant, rows_of, run_audit
+from tests.table_rows import committed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
-from txn_analysis.storage.on_spark.tables import committed
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS, LOG_BATCHES
 

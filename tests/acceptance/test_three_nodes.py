@@ -10,7 +10,7 @@ import pytest
 from tests.acceptance.captures import CASES, PARAMETERS, VARIANTS
 from tests.log_dir.at_hand import answer_for
 from txn_analysis.kafka.transactions import TopicPartition
-from txn_analysis.log.sections import brokers_of
+from txn_analysis.log.segments import brokers_of
 from txn_analysis.runs.evidence import Evidence
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.acceptance.captures import Variant
-    from txn_analysis.core.answer import Answer
+    from tests.core.answer import Answer
     from txn_analysis.report.model import AuditReport
 
 CASE = CASES / "kafka-4.2-three-nodes"
@@ -52,13 +52,13 @@ def test_files_say_which_nodes_hold_a_log_though_equal_copies_are_read_once(
 ) -> None:
     variant = next(v for v in VARIANTS if v.paths == [str(CASE / "capture-1/log-dirs")])
     audit_of(variant)
-    rows = Evidence.of_capture(open_warehouse(spark, warehouse), variant.name).section_rows
+    rows = Evidence.of_capture(open_warehouse(spark, warehouse), variant.name).sections
     orders, state = TopicPartition("orders", 0), TopicPartition("__transaction_state", 3)
     assert brokers_of(rows, [orders, state]) == {orders: {"1", "2", "3"}, state: {"1", "2", "3"}}
-    own = [row for row in rows if row["log_dir"] == str(CASE / "capture-1/log-dirs/n2")]
+    own = [row for row in rows if row.log_dir == str(CASE / "capture-1/log-dirs/n2")]
     assert brokers_of(own, [orders]) == {orders: {"2"}}
     for kind in ("node_id", "high_watermark"):
-        assert set().union(*brokers_of([row for row in own if row["kind"] != kind], [orders]).values()) <= {None}
+        assert set().union(*brokers_of([row for row in own if row.kind != kind], [orders]).values()) <= {None}
 
 
 @pytest.mark.parametrize("capture", CAPTURES)

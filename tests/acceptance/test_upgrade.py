@@ -12,7 +12,7 @@ from tests.log_dir.at_hand import answer_for, inputs_of
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
-    from txn_analysis.core.answer import Answer
+    from tests.core.answer import Answer
 
 CAPTURE = CASES / "kafka-4.4-upgrade/capture-1"
 NOBODY = -1

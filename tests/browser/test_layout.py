@@ -8,6 +8,7 @@ import pytest
 
 from tests.report import rows
 from txn_analysis.report.build import build_report
+from txn_analysis.report.figures import Reader
 from txn_analysis.report.html.page import html_report
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def ten_findings() -> str:
     held = {"hidden_record_count": 98_765_432, "hidden_bytes": 3_210_000_000, "last_stable_offset": BIG}
     health = [rows.health(topic="ledger.events", partition=number, end_offset=2 * BIG, **held) for number in range(10)]
     found = build_report(rows.run(verdict_counts={"hanging": 10}), [rows.input_file()], health, findings)
-    return html_report(found, options=" --warehouse /data/audit")
+    return html_report(found, reader=Reader(" --warehouse /data/audit"))
 
 
 def long_names() -> str:
@@ -97,6 +98,17 @@ def test_no_row_is_taller_than_eight_lines_and_no_number_is_broken(
     assert len(lines) >= 4
     assert max(lines) <= 8
     assert page.evaluate(BROKEN_NUMBERS) == 0
+
+
+@pytest.mark.parametrize("kind", ["moment", "typed"])
+def test_times_and_options_are_not_broken_at_their_hyphens(open_page: Callable[..., Opened], kind: str) -> None:
+    page = open_page(ten_findings(), viewport=PHONE).page
+    words = [word for word in page.locator(f".{kind}").all() if word.is_visible()]
+    assert len(words) >= 4
+    for word in words:
+        if len(word.inner_text()) <= 36:
+            assert word.evaluate("word => word.getClientRects()[0].height") < 30, word.inner_text()
+    assert page.locator("pre").first.inner_text().startswith("txn-analysis abort-plan --run run-1 --warehouse")
 
 
 def test_a_finding_takes_twelve_lines_and_folds_its_evidence(open_page: Callable[..., Opened]) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.report import rows
 from txn_analysis.report.build import build_report
+from txn_analysis.report.figures import Reader
 from txn_analysis.report.html.page import MOST_FINDINGS, html_report
 from txn_analysis.report.model import AuditReport, ClusterImpact, WarningItem
 from txn_analysis.report.pictures import (
@@ -75,7 +76,7 @@ def pictures() -> Pictures:
 
 
 def whole_page() -> str:
-    return html_report(report(), pictures(), " --warehouse /data/audit")
+    return html_report(report(), pictures(), Reader(" --warehouse /data/audit"))
 
 
 LOOKS: dict[str, dict[str, Any]] = {

@@ -619,6 +619,19 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             when=When.ALONE,
         ),
     ),
+    "Who judges": (
+        Mistake(
+            "an engine that does not exist",
+            "audit segments --engine duckdb",
+            "Error: Invalid value for '--engine': Value error, 'duckdb' is not one of 'auto', 'local', 'spark'.",
+        ),
+        Mistake(
+            "more than this process holds",
+            "audit large.txt --engine local",
+            "error: --engine local: there are 17.8 MB to judge, earlier captures included, and this process "
+            "holds at most 16.8 MB: leave --engine out, or give --engine spark",
+        ),
+    ),
     "Ctrl-C": (
         Mistake(
             "while Spark starts",

@@ -24,12 +24,8 @@ class Library:
         monkeypatch.setattr("txn_analysis.cli.spark.spark_session", self._no_session)
         monkeypatch.setattr("txn_analysis.cli.audit_verbs.spark_when_needed", self._no_session)
         monkeypatch.setattr("txn_analysis.cli.spark.check_warehouse", lambda _: None)
+        monkeypatch.setattr("txn_analysis.storage.opening.open_warehouse", lambda _, root: ("warehouse", root))
         # `import` looks a submodule up in its package first, where the real one may be already.
-        self.module(
-            "txn_analysis.storage.opening",
-            open_warehouse=lambda _, root: ("warehouse", root),
-            open_to_read=lambda root, _: ("warehouse", root),
-        )
         self.module("txn_analysis.pipeline.steps")
         self.module("txn_analysis.questions.loaded_report")
 

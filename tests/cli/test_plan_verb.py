@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.report import rows
-from txn_analysis.plan.abort_plan import AbortRecord, abort_plan
-from txn_analysis.plan.renderings import ndjson
+from txn_analysis.plan.abort_plan import abort_plan
+from txn_analysis.plan.plan_file import ndjson
 from txn_analysis.plan.script import commands
 from txn_analysis.settings import Settings
 
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.cli.conftest import Done
+    from txn_analysis.tables import AbortRecord
 
-FINDINGS = rows.judged(rows.finding(coordinator_epoch_basis="unknown"), rows.live_finding())
+FINDINGS = [rows.finding(coordinator_epoch_basis="unknown"), rows.live_finding()]
 HOUR_MS = 3_600_000
 PLAN = list(abort_plan(FINDINGS, Settings(), rows.AS_OF_MS))
 
@@ -47,7 +48,7 @@ def test_request_goes_to_stdout_and_what_is_left_out_to_stderr(command: Callable
     done = command("abort-plan", *words)
     (marker,) = json.loads(done.out)["markers"]
     assert (done.code, marker["producerId"], "transactionVersion" in marker) == (0, 3, api_version == 2)
-    assert "\nleft out: orders-2, producer id 987654321" in done.err
+    assert "left out: orders-2, producer id 987654321" in done.err
 
 
 def test_request_leaves_out_a_producer_that_nobody_says_is_ended(command: Callable[..., Done]) -> None:
@@ -131,7 +132,7 @@ def test_large_plan_needs_a_word(command: Callable[..., Done], monkeypatch: pyte
 def plan_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A plan of the command's today."""
     now_ms = rows.AS_OF_MS + HOUR_MS
-    late = abort_plan(rows.judged(rows.finding(appended_before_ms=now_ms), rows.live_finding()), Settings(), now_ms)
+    late = abort_plan([rows.finding(appended_before_ms=now_ms), rows.live_finding()], Settings(), now_ms)
     monkeypatch.setattr("txn_analysis.cli.plan_verbs._records", lambda *_: list(late))
     file = tmp_path / "plan.ndjson"
     file.write_text(ndjson(late))
@@ -154,6 +155,7 @@ def test_plan_that_needs_a_producer_to_end_says_so(command: Callable[..., Done],
     done = command("abort-plan", "--format", form)
     assert "expired" not in done.err
     assert "note: first end the producer of payments-0, transactional id inventory-sync" in done.err
+    assert "forceTerminateTransaction --transactionalId=inventory-sync` (Kafka's tools of 4.1 or newer" in done.err
 
 
 @FORMS

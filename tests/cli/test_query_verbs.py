@@ -9,22 +9,21 @@ import pytest
 from tests.cli.stubs import raising
 from tests.report import rows
 from txn_analysis.errors import ConfigError, WarehouseError
-from txn_analysis.judge.finding import Finding
 from txn_analysis.judge.outcome import CLEAR_SIGHT
-from txn_analysis.questions import kafka_transactions as queries
+from txn_analysis.questions import answers as queries
 from txn_analysis.questions.filters import Filters
 from txn_analysis.report.formats import Answer, Column
-from txn_analysis.runs.run_record import RunRecord
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.cli.conftest import Done
+    from txn_analysis.tables import Finding
 
 ONE_ROW = Answer((Column("Topic"),), (("orders",),))
 NO_ROW = Answer((Column("Topic"),), ())
-HANGS = Finding.of_some(rows.finding(late_by_ms=1))
+HANGS = rows.finding(late_by_ms=1)
 VERBS = {
     "find-hanging": "find_hanging",
     "list": "list_transactions",
@@ -50,7 +49,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             has_state=True,
             sight=CLEAR_SIGHT,
             forgotten_captures=(),
-            run=RunRecord.of(rows.run(cluster="east")),
+            run=rows.run(cluster="east"),
         )
 
     def query(*arguments: Any) -> Answer:
@@ -92,7 +91,7 @@ def test_no_such_run(command: Callable[..., Done], monkeypatch: pytest.MonkeyPat
 
 
 def opened(verdict: Verdict, late_by_ms: int | None = 1) -> Finding:
-    return Finding.of_some(rows.finding(verdict=verdict, late_by_ms=late_by_ms))
+    return rows.finding(verdict=verdict, late_by_ms=late_by_ms)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.report import rows
-from txn_analysis.judge.finding import Finding
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.plan.repair import Outcome, Recommended, Repair
 from txn_analysis.questions import verify as repairs
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Done
 
-(PLANNED,) = abort_plan(rows.judged(rows.finding(transactional_id="a\nb")), Settings(), rows.AS_OF_MS)
+(PLANNED,) = abort_plan([rows.finding(transactional_id="a\nb")], Settings(), rows.AS_OF_MS)
 RECORD = Recommended.of(PLANNED.model_dump())
 
 
@@ -40,8 +39,8 @@ def ended_as(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
             "evidence_for": [],
             "evidence_against": [],
         }
-        finding = Finding.of_some(rows.finding(cause=cause))
-        past = [repairs.Past(outcome, (finding, finding), "run-1", "run-3", 2) for outcome in outcomes]
+        finding = rows.finding(cause=cause)
+        past = [repairs.Past(outcome, (finding, finding), "run-3", 2) for outcome in outcomes]
         monkeypatch.setattr(repairs, "nights", lambda *_: SimpleNamespace(forgotten_captures=()))
         monkeypatch.setattr(repairs, "verify", verify)
         monkeypatch.setattr(repairs, "past", lambda _: past)
@@ -97,6 +96,7 @@ def test_what_no_later_capture_tells_is_not_done(
     done = command("verify")
     assert done.code == code
     assert words in done.err
+    assert "No earlier run has an abort" not in done.out
     assert command("verify", "--accept-inconclusive").code == (1 if code == 1 else 0)
 
 

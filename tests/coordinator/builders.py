@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from txn_analysis.coordinator.marker_columns import MARKERS
-from txn_analysis.coordinator.state_row import StateRow
+from txn_analysis.coordinator.partition_count import sums_of_columns
+from txn_analysis.coordinator.state_records import StateRow
 from txn_analysis.kafka.transactions import LIVE, StateRecord, TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from txn_analysis.coordinator.end_markers import EndMarker
+    from txn_analysis.coordinator.decisions import EndMarker
+    from txn_analysis.coordinator.partition_count import IdSums
 
 TODAY, YESTERDAY = 0, 1
 ORDERS_0 = (("orders", 0),)
@@ -129,3 +132,18 @@ def _known(row: dict[str, Any]) -> dict[str, Any]:
     listed = tuple(TopicPartition(*where) for where in row["topic_partitions"] or ())
     kept = {name: row[name] for name in StateRecord._fields}
     return kept | {"topic_partitions": listed, "order": row["record_order"], "is_hidden": False}
+
+
+def by_id(records: Iterable[StateRecord]) -> dict[str, list[StateRecord]]:
+    """The records of each transactional id, in whatever order they came."""
+    found: dict[str, list[StateRecord]] = {}
+    for record in records:
+        found.setdefault(record.transactional_id, []).append(record)
+    return found
+
+
+def sums_of_ids(held: Iterable[tuple[int | None, int | None]]) -> IdSums:
+    """What records say of the count of partitions: of each the hash of its id, and the partition that holds it."""
+    known = [(hashed, partition) for hashed, partition in held if hashed is not None and partition is not None]
+    hashes, partitions = np.array(known, np.int64).reshape(-1, 2).T
+    return sums_of_columns(hashes, partitions)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tests.coordinator.builders import as_read, marker_rows, table_row
+from tests.coordinator.builders import as_read, by_id, marker_rows, table_row
 from tests.coordinator.test_fit import ALL_GIVEN
 from tests.judge.cases import KNOWN, OPEN
-from txn_analysis.coordinator.end_markers import EndMarker
-from txn_analysis.coordinator.history import by_id, in_order
+from txn_analysis.coordinator.decisions import EndMarker
+from txn_analysis.coordinator.history import in_order
 from txn_analysis.coordinator.partition_count import positive_hashes
 from txn_analysis.coordinator.seen import of_producers
-from txn_analysis.coordinator.state_records import by_producer
+from txn_analysis.coordinator.state_records import producers_of
 from txn_analysis.coordinator.view import CoordinatorView, best_of, views_of
-from txn_analysis.kafka.topics import state_partition
+from txn_analysis.kafka.names import state_partition
 from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:
@@ -25,13 +25,17 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from txn_analysis.coordinator.history import History
     from txn_analysis.coordinator.view import Views
 
 
 def views_of_all(*rows: dict[str, Any], opened: Iterable[int], markers: pa.Table | None = None) -> Views:
     """What is known of open transactions of some producers on orders-0, none of which was ever marked there."""
-    histories = by_producer(map(in_order, by_id(as_read(*rows)).values()))
-    transactions = [replace(OPEN, producer_id=p, last_marker_ms=None) for p in opened]
+    histories: dict[int, list[History]] = {}
+    for history in map(in_order, by_id(as_read(*rows)).values()):
+        for producer_id in producers_of(history):
+            histories.setdefault(producer_id, []).append(history)
+    transactions = [OPEN._replace(producer_id=p, last_marker_ms=None) for p in opened]
     none_given = replace(ALL_GIVEN, chains={}, max_clock_skew_ms=0)
     return of_producers(histories, markers or marker_rows({}), transactions, none_given, set()).views
 
@@ -117,7 +121,7 @@ def test_the_id_that_changed_last_counts_before_one_that_still_runs_under_the_pr
 
 def test_the_history_of_an_id_is_told_in_order_and_once_for_every_transaction_asked_about() -> None:
     records = as_read(table_row(9, "billing", "Ongoing"), table_row(3, "billing", "CompleteCommit"))
-    views = views_of([in_order(records * 2)], [OPEN, replace(OPEN, partition=1)], {}, max_clock_skew_ms=0)
+    views = views_of([in_order(records * 2)], [OPEN, OPEN._replace(partition=1)], {}, max_clock_skew_ms=0)
     told = [(where.partition, v.state, v.is_listed) for (where, _), v in sorted(views.items())]
     assert told == [(0, "Ongoing", True), (1, "Ongoing", False)]
 

@@ -12,8 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.coordinator.builders import ORDERS_0, exported, record, tombstone
-from txn_analysis.coordinator.decisions import Decision, decisions_of, left_over, that_matter
-from txn_analysis.coordinator.end_markers import ABORT, COMMIT, EndMarker, runs_of
+from txn_analysis.coordinator.decisions import (
+    ABORT,
+    COMMIT,
+    Decision,
+    EndMarker,
+    decisions_of,
+    left_over,
+    runs_of,
+    that_matter,
+)
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.logic import UNBOUNDED_MS
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +15,7 @@ from txn_analysis.logic import UNBOUNDED_MS
 if TYPE_CHECKING:
     from txn_analysis.kafka.transactions import StateRecord
 
-DATA = replace(OPEN, last_marker_ms=1_000, first_appended_after_ms=1_000)
+DATA = OPEN._replace(last_marker_ms=1_000, first_appended_after_ms=1_000)
 
 
 def view(history: list[StateRecord], skew_ms: int = 0) -> CoordinatorView:

@@ -14,7 +14,7 @@ from txn_analysis.coordinator.chain import Rise, StateChain, StateRows
 from txn_analysis.logic import UNBOUNDED_MS
 
 if TYPE_CHECKING:
-    from txn_analysis.coordinator.state_row import StateRow
+    from txn_analysis.coordinator.state_records import StateRow
 
 
 def chain(*rows: StateRow, as_of_ms: int | None = None) -> StateChain:

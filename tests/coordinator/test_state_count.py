@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.coordinator.builders import sums_of_ids
 from txn_analysis.coordinator.partition_count import (
     DEFAULT,
     DERIVED,
@@ -20,9 +21,8 @@ from txn_analysis.coordinator.partition_count import (
     state_count,
     sums_of_columns,
     sums_of_files,
-    sums_of_ids,
 )
-from txn_analysis.kafka.topics import java_hash, state_partition
+from txn_analysis.kafka.names import java_hash, state_partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,7 +17,7 @@ from txn_analysis.coordinator.coverage import (
     state_evidence_of,
 )
 from txn_analysis.coordinator.partition_count import DEFAULT, GIVEN, StateCount
-from txn_analysis.kafka.transactions import LogProblem
+from txn_analysis.tables import Problem
 
 FIRST_FILE = StateSection(0, 0, 0, 99, first_ms=10, undecodable_count=0, misplaced_count=0)
 SECOND_FILE = replace(FIRST_FILE, file_base_offset=100, first_offset=100, last_offset=150, first_ms=510)
@@ -97,8 +97,8 @@ def test_decoder_errors_and_broken_batches_are_problems() -> None:
     ],
 )
 def test_the_kind_of_a_problem_decides_and_no_words(kind: str, is_counted: bool) -> None:
-    reason = "file 0 has no batch for offset 7: offsets 5 to 7 are in no file"
-    state_0 = replace(HEALTH, topic="__transaction_state", partition=0, problems=(LogProblem(kind, reason),))
+    reason = "file 00000000000000000000.log has no batch for offset 7: offsets 5 to 7 are in no file"
+    state_0 = HEALTH._replace(topic="__transaction_state", partition=0, problems=(Problem(7, kind, reason),))
     evidence = state_evidence_of(StateCount(1, GIVEN), [FIRST_FILE], {}, {}, [state_0])
     assert evidence.partitions[0].problems == ([reason] if is_counted else [])
 

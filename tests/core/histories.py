@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from tests.core.history import History
 from txn_analysis.columns.arrays import ABSENT
-from txn_analysis.core.history import History
-from txn_analysis.kafka.batch_format import TIMES
-from txn_analysis.kafka.batches import Batches, BatchPlace
-from txn_analysis.kafka.topics import java_hash, state_partition
+from txn_analysis.kafka.names import TIMES, java_hash, state_partition
 from txn_analysis.settings import Settings
+from txn_analysis.tables.batches import Batches, BatchPlace
 
 Row = dict[str, Any]
 
@@ -101,7 +100,7 @@ class File:
         return f"{_input_id(self.place)}, {self.name}, {self.base_offset}, {self.rank}"
 
     def section(self) -> Row:
-        """Its row of `Evidence.section_rows`."""
+        """Its row of `Evidence.sections`."""
         section = _section(self.place, self.kind, len(self.rows), self.base_offset)
         return section | {"input_id": self.input_id, "capture_rank": self.rank, "log_dir": self.folder}
 
@@ -125,7 +124,7 @@ class Snapshot:
     open_from: dict[int, int | None]
 
     def section(self) -> Row:
-        """Its row of `Evidence.section_rows`."""
+        """Its row of `Evidence.sections`."""
         section = _section(self.place, "snapshot", 0, self.offset)
         return section | {"input_id": f"{_input_id(self.place)}, snapshot {self.offset}"}
 

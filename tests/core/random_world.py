@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tests.core.histories import World, data, marker, record
 
 if TYPE_CHECKING:
-    from txn_analysis.core.history import History
+    from tests.core.history import History
 
 BEGAN_MS = 1_800_000_000_000
 HOUR_MS = 3_600_000

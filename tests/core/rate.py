@@ -8,8 +8,8 @@ import sys
 import time
 from dataclasses import dataclass
 
+from tests.core.answer import answers_of
 from tests.core.random_world import BATCHES, random_history
-from txn_analysis.core.answer import answers_of
 
 AT_ONCE = 1_000
 _ROUNDS_TO_WARM_UP = 2

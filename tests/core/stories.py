@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tests.core.answer import answer_of
 from tests.core.histories import World, data, marker, record
-from txn_analysis.core.answer import answer_of
-from txn_analysis.kafka.topics import java_hash, state_partition
+from txn_analysis.kafka.names import java_hash, state_partition
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from txn_analysis.core.answer import Answer
+    from tests.core.answer import Answer
 
 Row = dict[str, Any]
 

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.core.answer import Answer, answer_of, answers_of
 from tests.core.histories import World, data, marker, record
 from tests.core.random_world import BEGAN_MS, HOUR_MS, random_history
+from txn_analysis.columns.records import plain
 from txn_analysis.coordinator.partition_count import DERIVED
-from txn_analysis.core.answer import Answer, answer_of, answers_of
-from txn_analysis.kafka.topics import java_hash, state_partition
+from txn_analysis.kafka.names import java_hash, state_partition
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from txn_analysis.core.history import History
+    from tests.core.history import History
 
 SEEDS = st.integers(min_value=0, max_value=1_000_000)
 ORDERS_0 = [{"topic": "orders", "partition": 0}]
@@ -41,7 +42,7 @@ def late_write_after_abort() -> World:
 
 
 def shown(answer: Answer) -> list[dict[str, Any]]:
-    return [finding.row() for finding in answer.findings]
+    return [plain(finding) for finding in answer.findings]
 
 
 def test_a_late_write_hangs_and_is_planned() -> None:

@@ -18,14 +18,13 @@ from tests.judge import test_proof_table
 from txn_analysis.coordinator import (
     chain,
     decisions,
-    end_markers,
     fit,
     history,
     marker_checks,
     producer_bounds,
     view,
 )
-from txn_analysis.judge import fact_finding, judgement, loss, rules
+from txn_analysis.judge import fact_finding, judgement, rules
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         DECIDED,
     ),
     "repetitions serve as well": (
-        Mutant(end_markers.MarkerRun.is_continued_by, "is_alike and not marker.has_data", "False"),
+        Mutant(decisions.MarkerRun.is_continued_by, "is_alike and not marker.has_data", "False"),
         DECIDED,
     ),
     "decisions of any age matter": (Mutant(decisions.that_matter, "d.prepared_ms >= since_ms", "d"), STORIES),
@@ -188,26 +187,26 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         STORIES,
     ),
     "a commit is lost although its marker may still come": (
-        Mutant(loss.loss_of, "commit.settled_ms <= last_ms - skew_ms", "commit.settled_ms <= last_ms"),
+        Mutant(fact_finding.loss_of, "commit.settled_ms <= last_ms - skew_ms", "commit.settled_ms <= last_ms"),
         TABLE,
     ),
     "an abort is over although its marker may still come": (
-        Mutant(loss.loss_of, "d.settled_ms <= last_ms - skew_ms", "d.settled_ms <= last_ms"),
+        Mutant(fact_finding.loss_of, "d.settled_ms <= last_ms - skew_ms", "d.settled_ms <= last_ms"),
         TABLE,
     ),
     "gaps just before the data do not count": (
-        Mutant(loss._gaps_since_written, "ms >= since_ms", "ms > since_ms"),
+        Mutant(fact_finding._gaps_since_written, "ms >= since_ms", "ms > since_ms"),
         TABLE,
     ),
-    "gaps of any age count": (Mutant(loss._gaps_since_written, "ms >= since_ms", "ms"), TABLE),
+    "gaps of any age count": (Mutant(fact_finding._gaps_since_written, "ms >= since_ms", "ms"), TABLE),
     "gaps just before the last end marker do not count": (
-        Mutant(loss.hidden_in, "ms >= since_ms", "ms > since_ms"),
+        Mutant(fact_finding.hidden_in, "ms >= since_ms", "ms > since_ms"),
         TABLE,
     ),
-    "gaps hide nothing": (Mutant(loss.hidden_in, "tuple(counting)", "()"), ABORTED),
-    "rises hide nothing": (Mutant(loss.hidden_in, "for rise in p.chain.rises", "for rise in ()"), ABORTED),
+    "gaps hide nothing": (Mutant(fact_finding.hidden_in, "tuple(counting)", "()"), ABORTED),
+    "rises hide nothing": (Mutant(fact_finding.hidden_in, "for rise in p.chain.rises", "for rise in ()"), ABORTED),
     "an inexact start is taken for exact": (
-        Mutant(loss._doubts, "if not is_exact and case.known", "if None and case.known"),
+        Mutant(fact_finding._doubts, "if not is_exact and case.known", "if None and case.known"),
         ABORTED,
     ),
     "a rise just before the data does not count": (

@@ -13,7 +13,7 @@ from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
-from txn_analysis.spark.session import RunLength, session
+from txn_analysis.spark.session import session
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables.__main__ import reference
 
@@ -30,7 +30,7 @@ def main() -> None:
         path = ROOT / "docs" / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    spark = session("local[2]", "txn-analysis-docs", length=RunLength.SHORT)
+    spark = session("local[2]", "txn-analysis-docs")
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings.model_validate({"warehouse": folder} | PARAMETERS)
         paths = [str(CASES / "kafka-4.2/capture-1" / part) for part in SEGMENTS]

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.docs.one_batch_line import walk
-from txn_analysis.questions import kafka_transactions as queries
+from txn_analysis.questions import answers as queries
 from txn_analysis.questions.filters import Filters
+from txn_analysis.report.figures import Reader
 from txn_analysis.report.text_report import text_report
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def outputs(report: AuditReport, tables: RunTables, of_trades: AuditReport) -> d
     every = Filters()
     describe = queries.describe(tables.current_states(), tables.as_of_ms, "inventory-sync")
     return {
-        "demo": text_report(report, options=_OPTIONS, now_ms=READ_MS),
+        "demo": text_report(report, reader=Reader(_OPTIONS, now_ms=READ_MS)),
         "finding": finding_in(text_report(of_trades), 8),
         "demo-mail": "".join(text_report(report, 76).partition("\n\n2. ")[:1]) + "\n",
         "find-hanging": queries.find_hanging(tables.findings(), every).text(),

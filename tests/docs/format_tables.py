@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.plan.plan_file import record_schema
-from txn_analysis.questions import kafka_transactions as kafkas
-from txn_analysis.questions import repair_answers as repairs
-from txn_analysis.questions.captures_answer import CAPTURES
+from txn_analysis.questions import answers as kafkas
+from txn_analysis.questions.answers import CAPTURES, HISTORY, VERIFY
 from txn_analysis.questions.ended import ENDED_COLUMNS
-from txn_analysis.report.explanation import Explanation
+from txn_analysis.questions.explain import Explanation
 from txn_analysis.report.formats import MINUS_ONE
 from txn_analysis.report.model import AuditReport
 
@@ -26,8 +25,8 @@ _ROWS: dict[str, tuple[Column, ...]] = {
     "describe-producers": kafkas.DESCRIBE_PRODUCERS,
     "ended": ENDED_COLUMNS,
     "captures": CAPTURES,
-    "verify": repairs.VERIFY,
-    "verify --history": repairs.HISTORY,
+    "verify": VERIFY,
+    "verify --history": HISTORY,
 }
 
 

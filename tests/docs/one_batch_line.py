@@ -9,9 +9,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.plan.abort_plan import AbortRecord
 from txn_analysis.plan.script import commands
-from txn_analysis.tables import ABORT_PLAN, FINDINGS, LOG_BATCHES, LOG_PIECES, TRANSACTIONS
+from txn_analysis.tables import ABORT_PLAN, FINDINGS, LOG_BATCHES, LOG_PIECES, TRANSACTIONS, AbortRecord
 
 if TYPE_CHECKING:
     from txn_analysis.runs.run_tables import RunTables
@@ -31,10 +30,12 @@ _WIDTH = 118
 
 def walk(tables: RunTables) -> str:
     """The stations, one paragraph each."""
-    evidence = tables.finished().evidence
+    ingests = tables.finished().evidence.ingests
     here: dict[str, Any] = {"topic": [TOPIC], "partition": [PARTITION]}
-    batch = next(r for r in evidence.listed(LOG_BATCHES) if _is_here(r) and r["base_offset"] == OFFSET)
-    piece = next(r for r in evidence.listed(LOG_PIECES) if _is_here(r))
+    batch = next(
+        r for r in tables.warehouse.listed(LOG_BATCHES, **here, ingest_id=ingests) if r["base_offset"] == OFFSET
+    )
+    piece = next(iter(tables.warehouse.listed(LOG_PIECES, **here, ingest_id=ingests)))
     (fragment,) = (p["lead"] for p in piece["producers"] if p["producer_id"] == PRODUCER_ID)
     (opened,) = tables.listed(TRANSACTIONS, **here, outcome=["open"])
     (finding,) = tables.listed(FINDINGS, **here)

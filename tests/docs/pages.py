@@ -179,8 +179,8 @@ def _sentence(words: str) -> str:
 def _example(case: Case) -> str:
     """The finding of one line of the proof table, as a report shows it."""
     finding = finding_of(case.judged(), "RUN", "FINDING", None)
-    shown = finding.row() | {"cause": None}  # why it is open has a page of its own
+    shown = finding._replace(cause=None)  # why it is open has a page of its own
     health = rows.health(partition=0, end_offset=200, last_stable_offset=100)
     report = build_report(rows.run(run_id="RUN", as_of_ms=case.as_of_ms), [], [health], [shown])
-    lines = block_lines(report, report.findings[0], 1, _WIDTH, "")
+    lines = block_lines(report, report.findings[0], 1, _WIDTH)
     return "\n".join(line.text.rstrip() for line in lines)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from txn_analysis.plan.plan_file import PLAN_SCHEMA_VERSION
+from txn_analysis.report.model import SCHEMA_VERSION
 from txn_analysis.tables.__main__ import reference
 from txn_analysis.verdict import Verdict
 
@@ -12,6 +14,13 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_table_reference_is_the_schemas() -> None:
     assert (ROOT / "docs/tables.md").read_text(encoding="utf-8") == reference()
+
+
+def test_the_page_of_formats_names_the_versions_that_are_printed() -> None:
+    text = (ROOT / "docs/data-formats.md").read_text(encoding="utf-8")
+    assert f"`report --format json`, `audit --format json` | `schema_version` {SCHEMA_VERSION} |" in text
+    assert f"| {SCHEMA_VERSION} | report |" in text
+    assert f"`abort-plan --format ndjson` | `schema_version` {PLAN_SCHEMA_VERSION}," in text
 
 
 def test_the_readme_explains_every_verdict() -> None:

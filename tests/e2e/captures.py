@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from tests.e2e.broker import Cluster
     from tests.e2e.scene import Scene
-    from txn_analysis.report.model import AuditReport, FindingItem
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Finding
 
 PARAMETERS: dict[str, Any] = {
     "transaction_state_partitions": STATE_PARTITIONS,
@@ -104,6 +105,6 @@ def _places(table: str) -> set[tuple[str, int, int]]:
     return {(row[0], int(row[1]), int(row[2])) for row in rows}
 
 
-def by_place(report: AuditReport) -> dict[tuple[str, int, int], FindingItem]:
+def by_place(report: AuditReport) -> dict[tuple[str, int, int], Finding]:
     """The findings of a report by topic, partition and producer id."""
     return {(finding.topic, finding.partition, finding.producer_id): finding for finding in report.findings}

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 from tests.e2e.broker import QUIET
 from tests.e2e.driver import KafkaError
 from tests.e2e.kafka_jars import TRANSACTIONS_TOOL, class_path
-from txn_analysis.kafka.topics import TRANSACTIONS
-from txn_analysis.plan.renderings import ndjson, write_txn_markers
+from txn_analysis.kafka.names import TRANSACTIONS
+from txn_analysis.plan.plan_file import ndjson, write_txn_markers
 from txn_analysis.plan.script import commands
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.e2e.scene import Scene
-    from txn_analysis.plan.abort_plan import AbortRecord
+    from txn_analysis.tables import AbortRecord
 
 _FOUR_FIELDS = re.compile(r"^(?:    send|#   brokers .*) (abort .* --coordinator-epoch \d+)$", re.MULTILINE)
 _CLASSES = {

@@ -30,9 +30,9 @@ from txn_analysis.storage.opening import open_warehouse
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from txn_analysis.plan.abort_plan import AbortRecord
     from txn_analysis.plan.repair import Outcome
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import AbortRecord
 
 Place = tuple[str, int, int]
 

@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.driver import Driver, KafkaError
 from tests.report import rows
 from txn_analysis.plan.abort_plan import abort_plan
-from txn_analysis.plan.renderings import write_txn_markers
+from txn_analysis.plan.plan_file import write_txn_markers
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.e2e
 
 PLAN = abort_plan(
-    rows.judged(
+    [
         rows.finding(),
         rows.finding(partition=7, finding_id="f8"),
         rows.finding(topic="__consumer_offsets", partition=49, producer_epoch=32_767, finding_id="f9"),
         rows.live_finding(producer_id=2**63 - 1, coordinator_epoch=2**31 - 1, coordinator_epoch_basis="marker"),
-    ),
+    ],
     Settings(),
     rows.AS_OF_MS,
 )

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from txn_analysis.plan.abort_plan import AbortRecord
+    from txn_analysis.tables import AbortRecord
 
 pytestmark = pytest.mark.e2e
 

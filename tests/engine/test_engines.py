@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txn_analysis.engine.buckets import bucket_of
 from txn_analysis.engine.in_process import InProcess
-from txn_analysis.engine.on_spark import OnSpark, bucket_count
+from txn_analysis.engine.on_spark import OnSpark, bucket_count, bucket_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

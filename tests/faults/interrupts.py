@@ -104,9 +104,9 @@ def txn_analysis(words: Sequence[str], temp: Path, stdout: int = subprocess.DEVN
 
 
 IN_TASKS = """
-from txn_analysis.storage import frames
+from txn_analysis.storage import opening
 from txn_analysis.__main__ import main
-frames.AT_HAND_BYTES = -1
+opening.MEMORY_BYTES = -1
 main()
 """
 """The command line as a program, which does in Spark's tasks what it would do by itself, as if it were much."""

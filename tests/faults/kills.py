@@ -15,7 +15,7 @@ from unittest.mock import patch
 from tests.faults.processes import file_count, kill_group, kill_workers, start_audit, wait_until
 from tests.faults.scene import LATER, WORDS, scene_for
 from txn_analysis.errors import AuditError
-from txn_analysis.storage import frames
+from txn_analysis.storage import opening
 from txn_analysis.storage.errors import storage_error
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Kill:
 
     def cut_worker(self) -> Attempt:
         """Kills the Python workers of an audit in this session until one was at work; True if there was one."""
-        in_tasks = patch.object(frames, "AT_HAND_BYTES", -1)  # so little would be read in this process
+        in_tasks = patch.object(opening, "MEMORY_BYTES", -1)  # so little would be read in this process
         with in_tasks, ThreadPoolExecutor(1) as pool:
             audited = pool.submit(self.scene.audit, self.warehouse)
             wait_until(lambda: self.is_due() or audited.done(), "the files of an audit")

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from tests.table_rows import committed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
-from txn_analysis.spark.session import RunLength, session
-from txn_analysis.storage.local.tables import LocalTables
-from txn_analysis.storage.on_spark.tables import committed
+from txn_analysis.spark.session import session
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS, Table
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.storage.warehouse import Warehouse
 
 CAPTURE = Path(__file__).parents[2] / "data/cases/kafka-4.2-tv2/capture-1"
 EARLIER = [str(CAPTURE / "segments/n1.refunds-0.txt"), str(CAPTURE / "transaction-state")]
@@ -53,7 +53,7 @@ def tables(spark: SparkSession, warehouse: Path) -> Tables:
 
     Delta's log says which files they are in, and Arrow reads them: a tenth of what Spark takes for so little.
     """
-    local = LocalTables(warehouse)
+    local = open_warehouse(spark, str(warehouse))
     inputs, runs = (local.listed(table) for table in (INPUTS, RUNS))
     found = {INPUTS.name: inputs, RUNS.name: runs}
     read, run_ids = {(row["ingest_id"], row["input_id"]) for row in inputs}, {row["run_id"] for row in runs}
@@ -68,7 +68,7 @@ def tables(spark: SparkSession, warehouse: Path) -> Tables:
     return {table.name: sorted(map(_as_text(table), found[table.name])) for table in ALL_TABLES}
 
 
-def _rows(local: LocalTables, table: Table, slices: set[str]) -> list[Row]:
+def _rows(local: Warehouse, table: Table, slices: set[str]) -> list[Row]:
     (column,) = table.partition_by
     return local.listed(table, **{column: slices})
 
@@ -199,7 +199,7 @@ class Scene:
 @contextmanager
 def scene_for(name: str) -> Iterator[Scene]:
     """A scene with a session of its own, whose rows Spark reads; gone with the block."""
-    spark = session("local[2]", f"txn-analysis-{name}", length=RunLength.SHORT)
+    spark = session("local[2]", f"txn-analysis-{name}")
     with tempfile.TemporaryDirectory() as folder:
         yield Scene(spark, Path(folder), tables_by_spark)
 

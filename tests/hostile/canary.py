@@ -44,10 +44,10 @@ VERBS = (
 # Runs commands with their outputs in files, and prints their exit codes.
 _CHILD = """
 import json, os, sys
-from txn_analysis.storage import frames
+from txn_analysis.storage import opening
 from txn_analysis.cli.main import app
 
-frames.AT_HAND_BYTES = -1  # in Spark's tasks, which leave files as well
+opening.MEMORY_BYTES = -1  # in Spark's tasks, which leave files as well
 
 codes, own = {}, [os.dup(1), os.dup(2)]
 for name, words in json.loads(sys.argv[1]).items():

@@ -32,7 +32,7 @@ TOOLS = {
     "2.8 payload": Tool((2, 8), payload=True),
     "2.5 payload": Tool((2, 5), payload=True),
 }
-WHERE = ("key", "payload", "header")
+WHERE = ("key", "payload", "header", "closed header")
 HOSTILE_IDS = {
     "newline": "a\nb",
     "NUL": "a\x00b",
@@ -125,7 +125,7 @@ def forged_scenes() -> Iterator[Scene]:
     copy = copied()
     for tool_name, tool in TOOLS.items():
         for where in WHERE:
-            if where != "header" and not tool.payload:
+            if where in {"key", "payload"} and not tool.payload:
                 continue
             for name, forgery in FORGERIES.items():
                 logs = tuple(_written(log, forgery, where, tool) for log in copy.logs)
@@ -156,7 +156,7 @@ def _written(history: History, forgery: Forgery | None, where: str, tool: Tool) 
     Batches keep their sizes, as if they were compressed, so that the positions in the forged lines are right.
     """
     segments = []
-    roomy = [_roomy(segment) if forgery and where == "header" else segment for segment in history.segments]
+    roomy = [_roomy(segment) if forgery and where.endswith("header") else segment for segment in history.segments]
     for segment in roomy:
         batches = [
             _with_text(batch, forgery and forgery(Place(history, batch, position + batch.size_bytes, tool)), where)
@@ -178,7 +178,9 @@ def _with_text(batch: Batch, text: str | None, where: str) -> Batch:
     if batch.is_control or not batch.record_count:
         return batch
     *first, last = (_sized(record, "key", "value") for record in batch.all_records())
-    if text is not None and where == "header":
+    if text is not None and where == "closed header":  # the list that the line seems to print is empty
+        last = replace(last, header_keys="]" + text.removeprefix("x"))
+    elif text is not None and where == "header":
         last = replace(last, header_keys=text)
     elif text is not None:
         last = _sized(last, text, "value") if where == "key" else _sized(last, "key", text)

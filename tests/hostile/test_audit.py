@@ -11,8 +11,8 @@ from tests.acceptance.captures import rows_of, run_audit
 from tests.hostile.numbers import out_of_range
 from tests.hostile.scenes import SETTINGS, TOOLS, honest, key_of
 from tests.hostile.texts import bad_json, odd_payloads, slow_lines
+from tests.table_rows import committed
 from txn_analysis.errors import InputError
-from txn_analysis.storage.on_spark.tables import committed
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS, REJECTS
 

@@ -12,16 +12,15 @@ from typing import Any
 
 from txn_analysis.coordinator.chain import StateChain
 from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
-from txn_analysis.coordinator.decisions import Decision, WithoutMarker
-from txn_analysis.coordinator.end_markers import ABORT, COMMIT
+from txn_analysis.coordinator.decisions import ABORT, COMMIT, Decision, WithoutMarker
 from txn_analysis.coordinator.fit import Fit
 from txn_analysis.coordinator.origins import Origins
 from txn_analysis.coordinator.partition_count import GIVEN, StateCount
 from txn_analysis.coordinator.view import CoordinatorView
 from txn_analysis.judge.fact_finding import Moments, facts_of
 from txn_analysis.judge.judgement import Judgement, judgement_of
-from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
 from txn_analysis.settings import Settings
+from txn_analysis.tables import PartitionHealth, Transaction
 
 Row = dict[str, Any]
 
@@ -36,7 +35,8 @@ AFTER_MS = WRITTEN_MS - 5_000
 MARKED_MS = WRITTEN_MS - 10_000
 HOLDER = 2
 
-OPEN = OpenTransaction(
+OPEN = Transaction(
+    outcome="open",
     topic="orders",
     partition=0,
     producer_id=7,
@@ -60,10 +60,16 @@ OPEN = OpenTransaction(
     evidence_gaps=(),
     first_appended_after_ms=AFTER_MS,
 )
-HEALTH = PartitionView(
+HEALTH = PartitionHealth(
     topic="orders",
     partition=0,
+    is_in_capture=True,
+    first_offset=0,
     end_offset=200,
+    log_start_offset=None,
+    high_watermark=None,
+    open_transaction_count=1,
+    hidden_record_count=None,
     last_stable_offset=100,
     hidden_bytes=4_000,
     log_bytes=10_000,
@@ -125,7 +131,7 @@ class Case:
         """The rule that fires, and the facts of the case."""
         known = None if self.known is None else replace(KNOWN, **self.known)
         state = StateEvidence(list(self.partitions), FOUR, self.fit)
-        opened, health = replace(OPEN, **self.open), replace(HEALTH, **self.health)
+        opened, health = OPEN._replace(**self.open), HEALTH._replace(**self.health)
         moments = Moments(self.as_of_ms, self.newest_ms)
         return judgement_of(facts_of(opened, health, known, state, self.run_settings(), moments))
 

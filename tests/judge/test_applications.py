@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from txn_analysis.judge.applications import Application, application_of, remark_on
+from txn_analysis.judge.finding import Application, application_of, remark_on
 
 UUID = "8a4f3c1e-0b9d-4f7a-9c53-2f1f0c6d7e11"
 

@@ -24,11 +24,12 @@ from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
 from txn_analysis.coordinator.fit import Fit, MarkerSums, Witness
 from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.judge.judgement import Judgements, judgements_of, without
+from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from txn_analysis.coordinator.view import Views
-    from txn_analysis.kafka.transactions import OpenTransaction
+    from txn_analysis.tables import Transaction
 
 EVERY_WORD = Settings(
     transaction_state_partitions=4,
@@ -38,11 +39,11 @@ EVERY_WORD = Settings(
     transaction_state_complete=True,
 )
 LATER = Fit(sums=MarkerSums(later=Witness(NOW_MS, "orders", 3, 50, 9)))
-ELSEWHERE = replace(OPEN, partition=1, producer_id=8)
+ELSEWHERE = OPEN._replace(partition=1, producer_id=8)
 
 
 def judged(
-    *opened: OpenTransaction,
+    *opened: Transaction,
     views: Views | None = None,
     partitions: tuple[StatePartition, ...] = ALL_SEEN,
     fit: Fit | None = None,
@@ -51,8 +52,8 @@ def judged(
 ) -> Judgements:
     """Open transactions of orders-0 and orders-1 with every word given."""
     state = StateEvidence(list(partitions), FOUR, fit or Fit())
-    health = [replace(HEALTH, partition=n, truncated_marker_offset=truncated_marker_offset) for n in range(2)]
-    logs = {h.topic_partition: h for h in health}
+    health = [HEALTH._replace(partition=n, truncated_marker_offset=truncated_marker_offset) for n in range(2)]
+    logs = {TopicPartition(h.topic, h.partition): h for h in health}
     known = {o.key: KNOWN for o in opened} | (views or {})
     return judgements_of(opened, logs, known, state, settings, Moments(NOW_MS, NOW_MS))
 
@@ -94,7 +95,7 @@ def test_a_copy_that_was_truncated_below_an_end_marker_disproves_it_too() -> Non
 
 def test_a_lost_commit_that_is_not_late_proves_nothing_yet() -> None:
     """Only the rule `commit_marker_missing` disproves: what is not late may still get its marker."""
-    young = replace(OPEN, last_timestamp_ms=NOW_MS)
+    young = OPEN._replace(last_timestamp_ms=NOW_MS)
     found = judged(young, ELSEWHERE, views=LOST, partitions=GONE)
     assert (rules(found), found.disproved) == (["not_late", "partition_not_in_transaction"], {})
 
@@ -128,9 +129,9 @@ def test_a_word_that_the_files_disprove_is_never_asked_for() -> None:
 
 def test_nobody_is_asked_for_a_word_on_a_state_that_was_not_given() -> None:
     nothing = tuple(StatePartition(n, problems=["not in the capture"]) for n in range(4))
-    unbounded = replace(OPEN, appended_before_ms=None, first_appended_before_ms=None)
+    unbounded = OPEN._replace(appended_before_ms=None, first_appended_before_ms=None)
     state = StateEvidence(list(nothing), FOUR)
-    logs = {HEALTH.topic_partition: HEALTH}
+    logs = {TopicPartition(HEALTH.topic, HEALTH.partition): HEALTH}
     (found,) = judgements_of([unbounded], logs, {}, state, SILENT, Moments(NOW_MS, NOW_MS)).of_open
     assert found.rule.name == "state_older_than_log"
     assert found.rule.missing_in(found.facts) == (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.judge.cases import OPEN
+from tests.records import sections_of
 from txn_analysis.judge.blocked_groups import (
     GroupCommit,
     GroupFile,
@@ -22,7 +22,7 @@ from txn_analysis.judge.blocked_groups import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from txn_analysis.kafka.transactions import OpenTransaction
+    from txn_analysis.tables import Transaction
 
 Row = dict[str, Any]
 
@@ -32,11 +32,9 @@ OPEN_PRODUCER, OTHER_PRODUCER = 7, 8
 UNKNOWN = (None, None)
 
 
-def opened(
-    start: int = 50, *, partition: int = 0, producer_id: int = OPEN_PRODUCER, exact: bool = True
-) -> OpenTransaction:
+def opened(start: int = 50, *, partition: int = 0, producer_id: int = OPEN_PRODUCER, exact: bool = True) -> Transaction:
     place: Row = {"topic": TOPIC, "partition": partition, "producer_id": producer_id}
-    return replace(OPEN, **place, txn_start_offset=start, is_txn_start_exact=exact)
+    return OPEN._replace(**place, txn_start_offset=start, is_txn_start_exact=exact)
 
 
 def file(
@@ -68,7 +66,7 @@ def commit(group: str, offset: int, producer_id: int | None = None, *, partition
 
 
 def answer(
-    transactions: list[OpenTransaction],
+    transactions: list[Transaction],
     files: list[GroupFile],
     found: Sequence[tuple[object, ...]],
     partition: int = 0,
@@ -209,5 +207,5 @@ def test_a_partition_that_only_an_earlier_capture_holds_is_answered_from_it() ->
 
 def test_other_topics_and_other_files_do_not_count() -> None:
     own = LOG._asdict() | {"kind": "log", "topic": TOPIC}
-    assert group_files([own | {"topic": "orders"}, own | {"kind": "snapshot"}, own]) == [LOG]
+    assert group_files(sections_of([own | {"topic": "orders"}, own | {"kind": "snapshot"}, own])) == [LOG]
     assert files_that_count([LOG._replace(partition=1)], {0}) == []

@@ -33,8 +33,9 @@ from txn_analysis.judge.judgement import Judgement, judgement_of
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
-    from txn_analysis.judge.causes.cause import Cause, FoundCause
-    from txn_analysis.kafka.transactions import OpenTransaction, StateRecord
+    from txn_analysis.judge.causes.cause import Cause
+    from txn_analysis.kafka.transactions import StateRecord
+    from txn_analysis.tables import FoundCause, Transaction
 
 Row = dict[str, Any]
 
@@ -57,7 +58,7 @@ MARKED = transaction(MARKER_MS - 12)
 
 
 def judged(
-    opened: OpenTransaction,
+    opened: Transaction,
     known: CoordinatorView | None,
     partitions: tuple[StatePartition, ...] = ALL_SEEN,
     state_leader_epoch: int | None = None,
@@ -82,7 +83,7 @@ def cause(
     **changes: Any,
 ) -> FoundCause:
     """The cause of the open data of the proof table, with this history of its id (None: no id has the producer)."""
-    opened = replace(OPEN, **changes)
+    opened = OPEN._replace(**changes)
     known = None if history is None else view_of(history, opened, (), 0)
     return judged(opened, known, partitions, state_leader_epoch, no_records_lost=no_records_lost)
 
@@ -214,7 +215,7 @@ def test_cause_of_data_that_nothing_lists(
     ],
 )
 def test_cause_of_data_in_a_running_transaction(coordinator: Row, changes: Row, name: str, confidence: str) -> None:
-    found = judged(replace(OPEN, **changes), replace(KNOWN, **listed("Ongoing", **coordinator)))
+    found = judged(OPEN._replace(**changes), replace(KNOWN, **listed("Ongoing", **coordinator)))
     assert (found.name, found.confidence.value) == (name, confidence)
 
 

@@ -79,7 +79,9 @@ HISTORY = [
 def warnings_on(engine: Engine[Any], rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[WarningLine]:
     placing = Placing(StateCount(50, GIVEN), 0, None)
     histories = [*histories_of((as_kept(row) for row in rows), placing)]
-    values = pa.table([[[] for _ in histories], [*map(pickle.dumps, histories)]], schema=HISTORIES)
+    values = pa.table(
+        [[0] * len(histories), [[] for _ in histories], [*map(pickle.dumps, histories)]], schema=HISTORIES
+    )
     return warnings_of_ids(engine, engine.made(values), Settings(), as_of_ms)
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from txn_analysis.judge.outcome import Outcome, SeenLog, Sight, in_doubt, outcome_of
-from txn_analysis.kafka.sections import ProblemKind
-from txn_analysis.kafka.topics import STATE_TOPIC
+from tests.judge.cases import HEALTH
+from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
+from txn_analysis.kafka.names import STATE_TOPIC, ProblemKind
+from txn_analysis.tables import PartitionHealth, Problem
 from txn_analysis.verdict import Verdict
 
 LATE, YOUNG, UNKNOWN = 1, -1, None
@@ -30,8 +31,8 @@ NOT_YET_A_QUESTION = Opened(Verdict.INCONCLUSIVE, YOUNG)
 NO_LOG, CONTESTED = Sight(has_logs=False), Sight(contested=("orders-0",))
 
 
-def log(*kinds: str) -> SeenLog:
-    return SeenLog("orders", 0, is_in_capture=True, problem_kinds=frozenset(kinds))
+def log(*kinds: str) -> PartitionHealth:
+    return HEALTH._replace(problems=tuple(Problem(0, kind, "") for kind in kinds))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_lines_that_may_hide_an_open_transaction_are_never_green(findings: list[
         pytest.param(log(ProblemKind.CONTESTED_LINE)._replace(topic=STATE_TOPIC), (), id="of-the-coordinator"),
     ],
 )
-def test_which_logs_may_hide_an_open_transaction(log: SeenLog, contested: tuple[str, ...]) -> None:
+def test_which_logs_may_hide_an_open_transaction(log: PartitionHealth, contested: tuple[str, ...]) -> None:
     assert Sight.of([log]).contested == contested
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from tests.judge.cases import ALL_SEEN, FOUR, HEALTH, KNOWN, MINUTE_MS, NOW_MS, OPEN, SKEW_MS, listed
+from tests.records import sections_of
 from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
 from txn_analysis.coordinator.fit import Fit
 from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.judge.judgement import Judgement, judgements_of
-from txn_analysis.kafka.sections import HIGH_WATERMARK, LOG, NODE_ID, STATE
-from txn_analysis.kafka.topics import STATE_TOPIC
+from txn_analysis.kafka.names import HIGH_WATERMARK, LOG, NODE_ID, STATE, STATE_TOPIC
+from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.settings import Settings
 
 Row = dict[str, Any]
@@ -58,7 +59,7 @@ def judged(
     **changes: Any,
 ) -> list[Judgement]:
     """One open transaction in each of orders-0, orders-1, ..., which two partitions of the state have decided so."""
-    opened = [replace(OPEN, partition=n, producer_id=7 + n) for n in range(len(states))]
+    opened = [OPEN._replace(partition=n, producer_id=7 + n) for n in range(len(states))]
     views = {
         o.key: replace(
             KNOWN,
@@ -69,12 +70,12 @@ def judged(
         for n, (o, state) in enumerate(zip(opened, states, strict=True))
     }
     logs = {
-        h.topic_partition: h
-        for h in (replace(HEALTH, partition=o.partition, last_moment_ms=log_end_ms) for o in opened)
+        TopicPartition(h.topic, h.partition): h
+        for h in (HEALTH._replace(partition=o.partition, last_moment_ms=log_end_ms) for o in opened)
     }
     settings = Settings(transaction_state_partitions=4, max_clock_skew_ms=SKEW_MS)
     state = StateEvidence(list(partitions), FOUR, fit or Fit())
-    return judgements_of(opened, logs, views, state, settings, Moments(NOW_MS, NOW_MS), sections).of_open
+    return judgements_of(opened, logs, views, state, settings, Moments(NOW_MS, NOW_MS), sections_of(sections)).of_open
 
 
 def causes(found: list[Judgement]) -> set[tuple[str, str]]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tests.core.answer import answers_of
 from tests.kafka_log.program import NONE, Producer
 from tests.log_dir.at_hand import inputs_of
 from tests.torture.harness import Item, history_of
-from txn_analysis.core.answer import answers_of
-from txn_analysis.kafka.sections import HOLES, LOG
+from txn_analysis.kafka.names import HOLES, LOG
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tests.core.answer import Answer
+    from tests.core.history import History
     from tests.kafka_log.program import Told
     from tests.kafka_log.requests import Story
-    from txn_analysis.core.answer import Answer
-    from txn_analysis.core.history import History
 
 Row = dict[str, Any]
 
@@ -71,7 +71,7 @@ def doubts_of(health: Row, answer: Answer) -> Iterator[str]:
     place = health["topic"], health["partition"]
     for judgement in answer.judgements:
         if judgement.facts.open.topic_partition == place:
-            yield from judgement.facts.open.evidence_gaps
+            yield from judgement.facts.open.evidence_gaps or ()
 
 
 def producer_of(row: Row) -> Producer:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.log.producer_state import ProducerState
+from txn_analysis.log.producer_state import ProducerStateManager
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pytest
 
-    from txn_analysis.log.pieces import LogPiece
+    from txn_analysis.tables import BatchRangeSummary
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A method of `ProducerState` that does something else."""
+    """A method of `ProducerStateManager` that does something else."""
 
     name: str
     method: str
@@ -25,17 +25,17 @@ class Fault:
 
     def put_in(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """From now on, and as long as the test runs."""
-        monkeypatch.setattr(ProducerState, self.method, self.instead)
+        monkeypatch.setattr(ProducerStateManager, self.method, self.instead)
 
 
-def _without_markers(state: ProducerState, *_: Any) -> None:
+def _without_markers(state: ProducerStateManager, *_: Any) -> None:
     """An end marker ends nothing."""
 
 
 def _with_first_epoch(apply: Callable[..., None]) -> Callable[..., None]:
     """The epoch of a producer is that of its first batch, not of its last."""
 
-    def applied(state: ProducerState, piece: LogPiece) -> None:
+    def applied(state: ProducerStateManager, piece: BatchRangeSummary) -> None:
         wrong = tuple(producer._replace(producer_epoch=producer.first_batch_epoch) for producer in piece.producers)
         apply(state, piece._replace(producers=wrong))
 
@@ -44,5 +44,5 @@ def _with_first_epoch(apply: Callable[..., None]) -> Callable[..., None]:
 
 FAULTS = (
     Fault("a-marker-is-ignored", "_end", _without_markers),
-    Fault("an-epoch-of-the-wrong-batch", "apply", _with_first_epoch(ProducerState.apply)),
+    Fault("an-epoch-of-the-wrong-batch", "apply", _with_first_epoch(ProducerStateManager.apply)),
 )

@@ -6,26 +6,26 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from tests.core.answer import answer_of
 from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS
 from tests.e2e.requests import ActiveProducer, Transaction
 from tests.kafka_log.audited import doubts_of, producer_of
 from tests.log_dir.at_hand import inputs_of
 from tests.torture.harness import Item, history_of
 from txn_analysis.coordinator.fit import UNCONFIRMED
-from txn_analysis.core.answer import answer_of
-from txn_analysis.kafka.sections import HOLES, LOG
+from txn_analysis.kafka.names import HOLES, LOG
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from tests.core.answer import Answer
+    from tests.core.history import History
     from tests.kafka_requests.checkpoint import Checkpoint, Partition, Said
     from tests.log_dir.at_hand import Kept
-    from txn_analysis.coordinator.state_row import StateRow
-    from txn_analysis.core.answer import Answer
-    from txn_analysis.core.history import History
-    from txn_analysis.judge.finding import Finding
+    from txn_analysis.coordinator.state_records import StateRow
+    from txn_analysis.tables import Finding
 
 Row = dict[str, Any]
 
@@ -84,7 +84,8 @@ def compare(checkpoint: Checkpoint, kept: Kept) -> Comparison:
 
 def _of_log(partition: Partition, row: Row, history: History) -> Iterator[str]:
     place = row["topic"], row["partition"]
-    first_file = min(s.file_base_offset for s in history.linkable()[place] if s.kind == LOG)
+    own = (s for s in history.sections if (s["topic"], s["partition"]) == place and s["kind"] == LOG)
+    first_file = min(section["file_base_offset"] for section in own)
     for name, ours in (
         ("log_start_offset", max(row["log_start_offset"] or 0, first_file)),
         ("log_end_offset", row["end_offset"]),

@@ -1,4 +1,4 @@
-"""From a random history to linked evidence, by the product's own path: dump text, plan, scan, fold, link. No Spark."""
+"""From a random history to a rebuilt partition, by the product's functions: dump text, plan, scan, summaries."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ import pyarrow.compute as pc
 
 from tests.oracle.broker import ProducerEntry, replay
 from tests.oracle.dump_writer import Tool, log_section
+from tests.records import sections_of
 from txn_analysis.columns.records import records_of
 from txn_analysis.log.copies import compare, cuts_of, pairs_to_compare
-from txn_analysis.log.open_transactions import LinkedPartition, link_partition
-from txn_analysis.log.pieces import LogPiece
+from txn_analysis.log.rebuild import RebuiltPartition, rebuild_producer_state
 from txn_analysis.log.rivals import UNCUT, Cuts, rival_positions
-from txn_analysis.log.sections import log_sections
-from txn_analysis.log.segments import segments_of
-from txn_analysis.log.snapshots import SnapshotEntry
-from txn_analysis.log.summary import fold
+from txn_analysis.log.segments import log_sections, segments_of
+from txn_analysis.log.summarize import summarize_batches
 from txn_analysis.read.dump.scan import scan_range
 from txn_analysis.read.inputs.planned_input import ScanRange, Section
 from txn_analysis.read.inputs.text import Text
+from txn_analysis.tables import BatchRangeSummary, SnapshotEntry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tests.oracle.model import History
-    from txn_analysis.kafka.batches import Batches
+    from txn_analysis.tables.batches import Batches
 
 Row = dict[str, Any]
 INPUT = "input"
@@ -95,14 +94,16 @@ def batches_of(sections: Sequence[Section], text: bytes, *, range_bytes: int, in
     return [batches for batches in found if batches]
 
 
-def folded(scanned: Sequence[Batches], cuts: Mapping[tuple[str, int], Cuts] = NO_CUTS) -> list[LogPiece]:
-    """The pieces of each scanned range, folded by itself."""
+def summarized(scanned: Sequence[Batches], cuts: Mapping[tuple[str, int], Cuts] = NO_CUTS) -> list[BatchRangeSummary]:
+    """The batch ranges of each scanned range of text, summed up by itself."""
     return [
-        piece for part in scanned for piece in records_of(LogPiece, fold(part, cuts.get(part.section, UNCUT)).pieces)
+        piece
+        for part in scanned
+        for piece in records_of(BatchRangeSummary, summarize_batches(part, cuts.get(part.section, UNCUT)).pieces)
     ]
 
 
-def with_offsets(rows: list[Row], pieces: list[LogPiece]) -> list[Row]:
+def with_offsets(rows: list[Row], pieces: list[BatchRangeSummary]) -> list[Row]:
     """The sections with the first and the end offset of their batches, as `inputs` has them."""
     found = []
     for row in rows:
@@ -116,17 +117,17 @@ def with_offsets(rows: list[Row], pieces: list[LogPiece]) -> list[Row]:
 
 def linked(
     rows: list[Row], scanned: Sequence[Batches], snapshot_rows: Sequence[Row] = (), as_of_ms: int | None = None
-) -> LinkedPartition:
+) -> RebuiltPartition:
     """Cut where the evidence asks for it, compare the copies that differ, and link."""
-    sections = log_sections(with_offsets(rows, folded(scanned)))
-    pieces = folded(scanned, cuts_of(sections))
+    sections = log_sections(sections_of(with_offsets(rows, summarized(scanned))))
+    pieces = summarized(scanned, cuts_of(sections))
     segments = segments_of([section for section in sections if section.kind != "snapshot"], pieces)
     table = pa.Table.from_batches([part.rows() for part in scanned]) if scanned else None
     comparisons = {
         pair: compare(*[_side(table, key, pair.start, pair.stop) for key in (pair.a, pair.b)])
         for pair in pairs_to_compare(segments)
     }
-    return link_partition(sections, pieces, [*map(SnapshotEntry.of, snapshot_rows)], comparisons, as_of_ms)
+    return rebuild_producer_state(sections, pieces, [*map(SnapshotEntry.of, snapshot_rows)], comparisons, as_of_ms)
 
 
 def _side(table: pa.Table, key: tuple[str, int], start: int, stop: int) -> pa.Table:
@@ -171,7 +172,7 @@ def snapshot_row(section: Row, producer_id: int, entry: ProducerEntry) -> Row:
 
 def link_history(
     history: History, tool: Tool, *, range_bytes: int, snapshots: Sequence[int] = (), from_segment: int = 0
-) -> LinkedPartition:
+) -> RebuiltPartition:
     """The whole path for one partition, with snapshots at some offsets and the first segments left out.
 
     What could be text in a record's header keys is a matter of its own: here no line is.

@@ -14,16 +14,16 @@ from tests.log.evidence import batches_of, linked, section_row, sections_and_tex
 from tests.log.test_against_broker import SPLITS
 from tests.log.test_copies import DEEP, OTHER_PRODUCER, SHALLOW, data, gaps, log, marker
 from tests.oracle.history import histories
-from txn_analysis.log.summary import fold
+from txn_analysis.log.summarize import summarize_batches
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from tests.oracle.dump_writer import Tool
     from tests.oracle.model import Batch, History
-    from txn_analysis.kafka.batches import Batches
-    from txn_analysis.log.open_transactions import LinkedPartition
-    from txn_analysis.log.transactions import LinkedTransaction
+    from txn_analysis.log.rebuild import RebuiltPartition
+    from txn_analysis.tables import Transaction
+    from txn_analysis.tables.batches import Batches
 
 Row = dict[str, Any]
 DOUBTS = ("is_contested", "may_be_header_keys")
@@ -42,23 +42,23 @@ def scanned(
     return [section_row(s, input_id=name) for s in sections], found
 
 
-def reconstructed(*dumps: tuple[list[Row], list[Batches]]) -> LinkedPartition:
+def reconstructed(*dumps: tuple[list[Row], list[Batches]]) -> RebuiltPartition:
     return linked([row for rows, _ in dumps for row in rows], [part for _, found in dumps for part in found])
 
 
-def of_log(*batches: Batch, contested: Collection[int], doubt: str = DOUBTS[0]) -> LinkedPartition:
+def of_log(*batches: Batch, contested: Collection[int], doubt: str = DOUBTS[0]) -> RebuiltPartition:
     return reconstructed(scanned(log(*batches), DEEP, "deep", contested, doubt))
 
 
-def opened(found: LinkedPartition) -> list[LinkedTransaction]:
+def opened(found: RebuiltPartition) -> list[Transaction]:
     return sorted((t for t in found.transactions if t.outcome == "open"), key=lambda t: t.txn_start_offset)
 
 
-def open_starts(found: LinkedPartition) -> dict[int, int]:
+def open_starts(found: RebuiltPartition) -> dict[int, int]:
     return {t.producer_id: t.txn_start_offset for t in found.transactions if t.outcome == "open"}
 
 
-CLAIMED = "file 0: two lines claim the position of offset {}"
+CLAIMED = "file 00000000000000000000.log: two lines claim the position of offset {}"
 
 
 @pytest.mark.parametrize("doubt", DOUBTS)
@@ -95,7 +95,7 @@ def test_a_client_cannot_move_the_moment_of_the_capture() -> None:
     """Else everything would be late."""
     forged = replace(marker(1), max_timestamp_ms=10**14)
     _, (part,) = scanned(log(data(0), forged, marker(2)), DEEP, "deep", {1}, DOUBTS[0])
-    assert max(ms or 0 for ms in fold(part).pieces["max_moment_ms"].to_pylist()) == 1_002
+    assert max(ms or 0 for ms in summarize_batches(part).pieces["max_moment_ms"].to_pylist()) == 1_002
 
 
 BATCHES = (data(0), marker(1), data(2), data(3))

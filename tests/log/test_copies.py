@@ -12,7 +12,7 @@ from tests.oracle.model import Batch, History, Segment
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from txn_analysis.log.open_transactions import LinkedPartition
+    from txn_analysis.log.rebuild import RebuiltPartition
 
 DEEP, SHALLOW = Tool(deep=True), Tool()
 PRODUCER, OTHER_PRODUCER = 7, 8
@@ -38,7 +38,7 @@ def log(*batches: Batch, base_offset: int | None = None) -> History:
 
 def link(
     *copies: tuple[History, Tool, int], snapshots: tuple[tuple[dict[str, Any], list[dict[str, Any]]], ...] = ()
-) -> LinkedPartition:
+) -> RebuiltPartition:
     """Copies, named `copy 0` and so on, with the tool that dumped them and the rank of their capture."""
     rows: list[dict[str, Any]] = [section for section, _ in snapshots]
     scanned: list[pa.RecordBatch] = []
@@ -49,11 +49,11 @@ def link(
     return linked(rows, scanned, [row for _, found in snapshots for row in found])
 
 
-def open_starts(found: LinkedPartition) -> list[int]:
+def open_starts(found: RebuiltPartition) -> list[int]:
     return [t.txn_start_offset for t in found.transactions if t.outcome == "open"]
 
 
-def gaps(found: LinkedPartition) -> list[str]:
+def gaps(found: RebuiltPartition) -> list[str]:
     return [reason for t in found.transactions if t.outcome == "open" for reason in t.evidence_gaps or ()]
 
 
@@ -235,7 +235,7 @@ def test_a_torn_tail_inside_the_log_breaks_what_began_before_it() -> None:
         *batches_of(sections, text, range_bytes=10_000, input_id="torn"),
         *batches_of(later, later_text, range_bytes=10_000, input_id="later"),
     ]
-    assert gaps(linked(rows, scanned)) == ["file 0 ends in 33 bytes that are no whole batch"]
+    assert gaps(linked(rows, scanned)) == ["file 00000000000000000000.log ends in 33 bytes that are no whole batch"]
     assert gaps(linked(rows[:1], scanned[:1])) == []
 
 

@@ -12,17 +12,17 @@ from tests.oracle.model import History, Segment
 
 if TYPE_CHECKING:
     from tests.oracle.model import Batch
-    from txn_analysis.log.open_transactions import LinkedPartition
+    from txn_analysis.log.rebuild import RebuiltPartition
 
 Row = dict[str, Any]
 OTHERS = OTHER_PRODUCER
 
 
-def exact(found: LinkedPartition) -> dict[int, bool]:
+def exact(found: RebuiltPartition) -> dict[int, bool]:
     return {t.producer_id: t.is_txn_start_exact for t in found.transactions if t.outcome == "open"}
 
 
-def files(*given: tuple[int, tuple[Batch, ...]], snapshots: tuple[tuple[History, int], ...] = ()) -> LinkedPartition:
+def files(*given: tuple[int, tuple[Batch, ...]], snapshots: tuple[tuple[History, int], ...] = ()) -> RebuiltPartition:
     """Files of one broker by the offsets in their names, and snapshots of what a whole log held at an offset."""
     return link(
         *[(log(*batches, base_offset=base), DEEP, TODAY) for base, batches in given],

@@ -16,13 +16,13 @@ from tests.log.test_copies import DEEP, OTHER_PRODUCER, TODAY, YESTERDAY, data, 
 from tests.oracle.model import History, Segment
 
 if TYPE_CHECKING:
-    from txn_analysis.log.open_transactions import LinkedPartition
-    from txn_analysis.log.transactions import LinkedTransaction
+    from txn_analysis.log.rebuild import RebuiltPartition
+    from txn_analysis.tables import Transaction
 
 Row = dict[str, Any]
 
 
-def open_rows(found: LinkedPartition) -> dict[int, LinkedTransaction]:
+def open_rows(found: RebuiltPartition) -> dict[int, Transaction]:
     return {t.producer_id: t for t in found.transactions if t.outcome == "open"}
 
 
@@ -31,7 +31,7 @@ def topic_id(word: str, rank: int) -> Row:
     return place | {"input_id": f"id {word}", "kind": "topic_id", "stated": word, "capture_rank": rank}
 
 
-def nights(today: History, yesterday: History, *stated: Row) -> LinkedPartition:
+def nights(today: History, yesterday: History, *stated: Row) -> RebuiltPartition:
     rows, scanned = list(stated), []
     for rank, history in ((TODAY, today), (YESTERDAY, yesterday)):
         sections, text = sections_and_text(history, DEEP)
@@ -98,7 +98,9 @@ def test_a_batch_without_records_behind_the_start_breaks_the_evidence(producer: 
     """Compaction passes nothing that is open: the broker held the transaction for ended, whoever wrote that batch."""
     found = link((log(data(0), replace(data(1, producer=producer), record_count=0), data(2)), DEEP, TODAY))
     assert open_rows(found)[7].txn_start_offset == 0
-    assert open_rows(found)[7].evidence_gaps == ("file 0: the batch that ends at offset 1 has no record left",)
+    assert open_rows(found)[7].evidence_gaps == (
+        "file 00000000000000000000.log: the batch that ends at offset 1 has no record left",
+    )
 
 
 def test_a_first_batch_without_records_opens_and_breaks_the_evidence() -> None:

@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.log.evidence import batches_of, folded, section_row, sections_and_text, snapshot_evidence
+from tests.log.evidence import batches_of, section_row, sections_and_text, snapshot_evidence, summarized
 from tests.log.test_copies import DEEP, TODAY, YESTERDAY, data, link, log, marker
-from txn_analysis.kafka.sections import ProblemKind
-from txn_analysis.log.open_transactions import link_partition
-from txn_analysis.log.sections import log_sections
+from tests.records import sections_of
+from txn_analysis.kafka.names import ProblemKind
+from txn_analysis.log.rebuild import rebuild_producer_state
+from txn_analysis.log.segments import log_sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.oracle.model import Batch
-    from txn_analysis.log.partition_health import ProblemFound
+    from txn_analysis.tables import Problem
 
     Row = dict[str, Any]
-    Problems = tuple[ProblemFound, ...]
+    Problems = tuple[Problem, ...]
 
 BATCHES = (data(0), marker(1), data(2), data(3))
 WHOLE = log(*BATCHES)
@@ -31,9 +32,9 @@ def problems_of(
 ) -> Problems:
     """Of one file, with some fields of its section and of its piece as they are given."""
     sections, text = sections_and_text(log(*(batches or BATCHES)), DEEP)
-    pieces = [p._replace(**(piece or {})) for p in folded(batches_of(sections, text, range_bytes=10_000))]
+    pieces = [p._replace(**(piece or {})) for p in summarized(batches_of(sections, text, range_bytes=10_000))]
     rows = [section_row(s) | (section or {}) for s in sections]
-    return link_partition(log_sections([*rows, *others]), pieces, [], {}, None).health.problems
+    return rebuild_producer_state(log_sections(sections_of([*rows, *others])), pieces, [], {}, None).health.problems
 
 
 def torn_inside() -> Problems:
@@ -44,7 +45,7 @@ def torn_inside() -> Problems:
         *batches_of([first], text, range_bytes=10_000, input_id="torn"),
         *batches_of([later], later_text, range_bytes=10_000, input_id="later"),
     ]
-    return link_partition(log_sections(rows), folded(scanned), [], {}, None).health.problems
+    return rebuild_producer_state(log_sections(sections_of(rows)), summarized(scanned), [], {}, None).health.problems
 
 
 def said_topic_id(topic_id: str) -> Row:

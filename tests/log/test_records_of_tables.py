@@ -9,48 +9,29 @@ import pytest
 
 from txn_analysis.columns.records import RecordField, batch_of, fields_of, records_of
 from txn_analysis.kafka.transactions import TopicPartition
-from txn_analysis.log.partition_health import PartitionHealth
-from txn_analysis.log.pieces import BareMarker, Fragment, LogPiece, ProducerEdges
-from txn_analysis.log.snapshots import SnapshotEntry
-from txn_analysis.log.transactions import LinkedTransaction
-from txn_analysis.read.entries import AbortedTxn, ProducerStateEntry
-from txn_analysis.read.state.records import BatchPlace, ReadStateRecord, RecordPlace, TransactionLogValue
+from txn_analysis.read.log_dir.producer_files import AbortedTxn, ProducerStateEntry
+from txn_analysis.read.state.records import ReadStateRecord
 from txn_analysis.tables import (
     ABORTED_TRANSACTIONS,
     LOG_PIECES,
-    PARTITION_HEALTH,
     PRODUCER_SNAPSHOTS,
     TRANSACTION_STATES,
-    TRANSACTIONS,
+    BareMarker,
+    BatchRangeSummary,
+    ProducerAppendInfo,
+    TransactionPart,
 )
 
 if TYPE_CHECKING:
     from txn_analysis.tables import Table
 
 KINDS = {int: pa.types.is_integer, bool: pa.types.is_boolean, str: pa.types.is_string}
-NOT_STORED = {"is_used"}
-# Though their columns may be NULL, in rows that others write.
-ALWAYS_WRITTEN = {
-    "two_logs",
-    "content_digest",
-    "producers",
-    "problems",
-    "witnesses",
-    "remarks",
-    "bare_markers",
-    "coordinator_epoch_basis",
-}
-OF_PLACE = {"run_id", "topic", "partition"}
-OF_A_RUN = {"linked_pieces"}
 OF_THE_INPUT = {"ingest_id", "input_id", "section_index"}
-OF_WHOLE_PIECES = {"input_id", "section_index", "first_position"}
-MADE_BY_LINKING = [(PartitionHealth, PARTITION_HEALTH), (LinkedTransaction, TRANSACTIONS)]
-MADE_BY_READERS = [
+TABLES = [
     (ProducerStateEntry, PRODUCER_SNAPSHOTS),
     (AbortedTxn, ABORTED_TRANSACTIONS),
     (ReadStateRecord, TRANSACTION_STATES),
 ]
-TABLES = [(LogPiece, LOG_PIECES), (SnapshotEntry, PRODUCER_SNAPSHOTS), *MADE_BY_LINKING, *MADE_BY_READERS]
 Row = dict[str, Any]
 
 
@@ -68,7 +49,7 @@ def does_hold(field: RecordField, column: pa.DataType) -> bool:
 @pytest.mark.parametrize(("record", "table"), TABLES)
 def test_every_field_is_a_column_of_its_table(record: type[tuple[Any, ...]], table: Table) -> None:
     schema = table.arrow_schema
-    fields = {name: f for name, f in fields_of(record).items() if name not in NOT_STORED}
+    fields = fields_of(record)
     assert [name for name in fields if name not in schema.names] == []
     assert [name for name, field in fields.items() if not does_hold(field, schema.field(name).type)] == []
 
@@ -77,30 +58,18 @@ def test_every_field_is_a_column_of_its_table(record: type[tuple[Any, ...]], tab
 def test_fields_are_none_where_columns_are_null(record: type[tuple[Any, ...]], table: Table) -> None:
     may_be_null = {column.name: column.nullable for column in table.columns}
     fields = {name: field.is_nullable for name, field in fields_of(record).items()}
-    assert {name for name in fields if fields[name] != may_be_null.get(name, False)} <= ALWAYS_WRITTEN
+    assert {name for name in fields if fields[name] != may_be_null.get(name, False)} == set()
 
 
-@pytest.mark.parametrize(("record", "table"), MADE_BY_LINKING)
-def test_what_linking_makes_has_every_column(record: type[tuple[Any, ...]], table: Table) -> None:
-    assert {*table.names} - {*fields_of(record)} - OF_WHOLE_PIECES - OF_A_RUN == OF_PLACE
-
-
-@pytest.mark.parametrize(("record", "table"), MADE_BY_READERS)
+@pytest.mark.parametrize(("record", "table"), TABLES)
 def test_what_readers_make_has_every_column_but_its_input(record: type[tuple[Any, ...]], table: Table) -> None:
     assert {*table.names} - {*fields_of(record)} == OF_THE_INPUT
 
 
-def test_a_state_record_is_its_place_its_id_and_its_value() -> None:
-    """Its readers put it together by position."""
-    told = ("transactional_id", "transactional_id_hash", "is_tombstone", "is_undecodable")
-    assert (*RecordPlace._fields, *told, *TransactionLogValue._fields) == ReadStateRecord._fields
-    assert RecordPlace._fields[-3:] == BatchPlace._fields
-
-
 OF_ONE_INPUT = {"ingest_id": "ingest", "input_id": "input", "section_index": 2}
-PLACE = RecordPlace(0, 1, 5, 1795, is_after_gap=False, batch_base_offset=4, batch_last_offset=6, leader_epoch=None)
+PLACE = ReadStateRecord(0, 1, 5, 1795, is_after_gap=False, batch_base_offset=4, batch_last_offset=6)
 STATES = [
-    ReadStateRecord(*PLACE, "a", 97, is_tombstone=False, is_undecodable=False, topic_partitions=listed)
+    PLACE.of_id("a")._replace(is_undecodable=False, topic_partitions=listed)
     for listed in (None, (), (TopicPartition("orders", 3), TopicPartition("payments", 0)))
 ]
 
@@ -122,9 +91,13 @@ def test_a_column_that_nobody_knows_is_missed() -> None:
         state_rows(STATES, ingest_id="ingest", input_id="input")
 
 
-FRAGMENT: Row = dict.fromkeys(Fragment._fields, None) | {"start_offset": 3, "end_marker": "ABORT"}
+FRAGMENT: Row = dict.fromkeys(TransactionPart._fields, None) | {"start_offset": 3, "end_marker": "ABORT"}
 MARKER: Row = {"offset": 4, "marker": None, "timestamp_ms": 5, "producer_epoch": 0, "coordinator_epoch": None}
-PRODUCER: Row = dict.fromkeys(ProducerEdges._fields, None) | {"producer_id": 7, "is_one_epoch": True, "lead": FRAGMENT}
+PRODUCER: Row = dict.fromkeys(ProducerAppendInfo._fields, None) | {
+    "producer_id": 7,
+    "is_one_epoch": True,
+    "lead": FRAGMENT,
+}
 PRODUCERS_OF_PIECES: tuple[list[Row], ...] = (
     [],
     [PRODUCER, PRODUCER | {"tail": FRAGMENT, "bare_markers": [MARKER]}],
@@ -140,9 +113,9 @@ def pieces(producers: pa.DataType) -> pa.StructArray:
 
 def test_structs_in_lists_become_records_in_tuples_wherever_the_rows_begin() -> None:
     """What stands before the first row, and in rows of NULL, is of no row."""
-    found = records_of(LogPiece, pieces(LOG_PIECES.arrow_schema.field("producers").type)[1:])
-    fragment = Fragment(**FRAGMENT)
-    first = ProducerEdges(**PRODUCER | {"lead": fragment})
+    found = records_of(BatchRangeSummary, pieces(LOG_PIECES.arrow_schema.field("producers").type)[1:])
+    fragment = TransactionPart(**FRAGMENT)
+    first = ProducerAppendInfo(**PRODUCER | {"lead": fragment})
     second = first._replace(tail=fragment, bare_markers=(BareMarker(**MARKER),))
     assert [(piece.first_position, piece.producers) for piece in found] == [
         (0, ()),
@@ -155,10 +128,10 @@ def test_structs_in_lists_become_records_in_tuples_wherever_the_rows_begin() -> 
 def test_of_a_column_that_is_not_there_the_default_is_given() -> None:
     kind = LOG_PIECES.arrow_schema.field("producers").type.value_type
     before = pa.struct([field for field in kind if field.name != "last_commit_offset"])
-    (_, piece, _) = records_of(LogPiece, pieces(pa.list_(before))[1:])
+    (_, piece, _) = records_of(BatchRangeSummary, pieces(pa.list_(before))[1:])
     assert [producer.last_commit_offset for producer in piece.producers] == [None, None]
 
 
 def test_a_column_that_must_be_there_is_missed() -> None:
-    with pytest.raises(KeyError, match="input_id"):
-        records_of(LogPiece, pa.array([{"topic": "orders"}]))
+    with pytest.raises(KeyError, match="ingest_id"):
+        records_of(BatchRangeSummary, pa.array([{"topic": "orders"}]))

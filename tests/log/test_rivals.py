@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.log.evidence import batches_of, folded, sections_and_text
+from tests.log.evidence import batches_of, sections_and_text, summarized
 from tests.log.test_copies import SHALLOW, data, log
 from txn_analysis.log.rivals import certain_moment_ms, rival_positions, without_rivals
 
 if TYPE_CHECKING:
-    from txn_analysis.log.pieces import LogPiece
+    from txn_analysis.tables import BatchRangeSummary
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), max_size=8)
 
 
-def pieces_of(spans: list[tuple[int, int]]) -> list[LogPiece]:
-    (whole,) = folded(batches_of(*sections_and_text(log(data(0)), SHALLOW), range_bytes=1_000))
+def pieces_of(spans: list[tuple[int, int]]) -> list[BatchRangeSummary]:
+    (whole,) = summarized(batches_of(*sections_and_text(log(data(0)), SHALLOW), range_bytes=1_000))
     return [
         whole._replace(
             first_position=first,
@@ -31,7 +31,7 @@ def pieces_of(spans: list[tuple[int, int]]) -> list[LogPiece]:
     ]
 
 
-def is_overlapped(piece: LogPiece, others: list[LogPiece]) -> bool:
+def is_overlapped(piece: BatchRangeSummary, others: list[BatchRangeSummary]) -> bool:
     return any(
         o.first_position < piece.end_position and piece.first_position < o.end_position
         for o in others
@@ -54,5 +54,6 @@ def test_what_another_piece_claims_is_contested_and_tells_no_time(spans: list[tu
     alone = [p for p in pieces if not is_overlapped(p, pieces)]
     assert contested.isdisjoint(p.text_start_bytes for p in alone)
     assert len(without_rivals(pieces)) == len(alone) + len(contested)
-    assert certain_moment_ms(pieces) == max((p.max_moment_ms or 0 for p in alone), default=None)
+    moments = ((p.first_position, p.end_position, p.max_moment_ms) for p in pieces)
+    assert certain_moment_ms(moments) == max((p.max_moment_ms or 0 for p in alone), default=None)
     assert bool(rival_positions((p.first_position, p.end_position) for p in pieces)) == (len(alone) < len(pieces))

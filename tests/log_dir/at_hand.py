@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from tests.core.answer import answer_of
 from tests.log_dir.reading import plans, rows_of, scans_of, sorted_files
 from tests.torture.harness import Item, history_of
 from tests.torture.inputs import ReadInput
-from txn_analysis.core.answer import answer_of
-from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT, STATE
+from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT, STATE
 from txn_analysis.read.log_dir.files import BrokerFile, PassedOver
 from txn_analysis.tables import PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from txn_analysis.core.answer import Answer
+    from tests.core.answer import Answer
     from txn_analysis.read.inputs.planned_input import PlannedInput
     from txn_analysis.settings import Settings
 

@@ -3,33 +3,54 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from tests.compiling import NEVER, NOTHING, loading_takes
 from tests.read.bodies import plain_rows
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
-from txn_analysis.kafka.sections import LOG, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
-from txn_analysis.read.inputs.byte_ranges import split_ranges
+from txn_analysis.kafka.names import LOG, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
 from txn_analysis.read.inputs.find_files import SourceFile, find_files
-from txn_analysis.read.inputs.planning import plan_broker_file
+from txn_analysis.read.inputs.planned_input import ScanRange
+from txn_analysis.read.inputs.planning import plan_broker_file, split_ranges
 from txn_analysis.read.inputs.text import Text, open_text
 from txn_analysis.read.inputs.window import Reject
 from txn_analysis.read.log_dir.files import BrokerFile, sort_out
 from txn_analysis.read.log_dir.producer_files import read_snapshot_file, read_txnindex_file
-from txn_analysis.read.log_dir.segment import scan_segment
+from txn_analysis.read.log_dir.segment import headers_of, scan_segment
 from txn_analysis.read.log_dir.survey import survey_broker_file, survey_content
-from txn_analysis.read.state.segment import read_state_segment
+from txn_analysis.read.state.segment import StateSegmentReader
 from txn_analysis.tables import LOG_BATCHES
 
 if TYPE_CHECKING:
-    from txn_analysis.kafka.batches import Batches
-    from txn_analysis.read.inputs.planned_input import PlannedInput
+    from txn_analysis.read.inputs.planned_input import PlannedInput, Section
     from txn_analysis.read.log_dir.files import Sorted
+    from txn_analysis.tables.batches import Batches
 
 Row = dict[str, Any]
 CASES = Path(__file__).parents[2] / "data" / "cases"
+
+
+def read_state_segment(text: Text, section: Section) -> list[Any]:
+    """The records of a segment of `__transaction_state` as rows, the same in machine code and as Python runs it."""
+    with loading_takes(NEVER):
+        interpreted = _states(text, section)
+    with loading_takes(NOTHING):
+        assert _states(text, section) == interpreted
+    return interpreted
+
+
+def _states(text: Text, section: Section) -> list[Any]:
+    reader, found = StateSegmentReader(text, section.partition), list[Any]()
+    for start, end in pairwise((section.text_start_bytes, *section.cuts, section.text_end_bytes)):
+        for rows in reader.read(headers_of(text, ScanRange("", None, "input", section, start, end))):
+            found += rows.to_pylist()
+    return found
+
+
 _READERS = {STATE: read_state_segment, SNAPSHOT: read_snapshot_file, TXNINDEX: read_txnindex_file}
 
 

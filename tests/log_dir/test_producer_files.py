@@ -19,9 +19,13 @@ from tests.oracle.history import histories
 from tests.read.bodies import Body
 from tests.read.texts import plan as plan_of_text
 from txn_analysis.read.dump.snapshot_lines import read_snapshot_section
-from txn_analysis.read.entries import AbortedTxn
 from txn_analysis.read.inputs.window import Reject
-from txn_analysis.read.log_dir.producer_files import read_snapshot_file, read_txnindex_file, snapshot_problem
+from txn_analysis.read.log_dir.producer_files import (
+    AbortedTxn,
+    read_snapshot_file,
+    read_txnindex_file,
+    snapshot_problem,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +40,7 @@ def test_a_snapshot_has_the_rows_of_its_dump(history: History) -> None:
     producers = replay(history.batches).snapshot()
     text = snapshot_section("orders-1", 17, producers, Tool()).encode()
     (section,) = plan_of_text(text).sections
-    body = Body(snapshot_bytes(producers), file_base_offset=17)
+    body: Any = Body(snapshot_bytes(producers), file_base_offset=17)
     assert list(read_snapshot_file(body, body)) == list(read_snapshot_section(MemoryText(text), section))
 
 
@@ -52,7 +56,7 @@ def test_no_damaged_snapshot_is_believed(drawn: st.DataObject) -> None:
     flipped = content[:at] + bytes([content[at] ^ drawn.draw(st.integers(1, 255))]) + content[at + 1 :]
     for damaged in (flipped, content[:at], content + bytes(at + 1)):
         assert snapshot_problem(damaged) is not None
-        body = Body(damaged)
+        body: Any = Body(damaged)
         (item,) = read_snapshot_file(body, body)
         assert isinstance(item, Reject)
 
@@ -78,7 +82,7 @@ def test_a_damaged_snapshot_beside_a_log_is_named_and_is_no_section(tmp_path: Pa
 
 
 def txnindex(content: bytes) -> list[Any]:
-    body = Body(content)
+    body: Any = Body(content)
     return list(read_txnindex_file(body, body))
 
 

@@ -13,13 +13,12 @@ from tests.log_dir.encoder import as_written, segment_bytes
 from tests.log_dir.reading import CASES, Segment, batches_of, plans, rows_of
 from tests.oracle.dump_writer import Tool, log_section
 from tests.oracle.history import histories
-from tests.read.bodies import plain_rows
+from tests.read.bodies import plain_rows, read_state_section
 from tests.read.texts import plan as plan_of_text
-from txn_analysis.kafka.sections import LOG_KINDS
+from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.read.dump.scan import scan_range
 from txn_analysis.read.dump.snapshot_lines import read_snapshot_section, read_txnindex_section
 from txn_analysis.read.inputs.planned_input import ScanRange
-from txn_analysis.read.state.decoded_dump import read_state_section
 
 if TYPE_CHECKING:
     from pathlib import Path

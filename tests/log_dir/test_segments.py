@@ -6,7 +6,7 @@ import random
 import struct
 import zlib
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -16,12 +16,16 @@ from tests.log_dir.encoder import as_written, crc32c, encoded, record, segment_b
 from tests.log_dir.reading import Segment
 from tests.oracle.history import histories
 from tests.oracle.model import Batch, History
-from txn_analysis.kafka.sections import LOG_KINDS
+from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.read.inputs.accounting import ReadPiece, rejected_in_log, rejected_outside, unproven_spans
-from txn_analysis.read.inputs.byte_ranges import split_ranges
 from txn_analysis.read.inputs.planned_input import ScanRange
+from txn_analysis.read.inputs.planning import split_ranges
+from txn_analysis.read.inputs.text import open_text
 from txn_analysis.read.log_dir import survey as broker_survey
-from txn_analysis.read.log_dir.segment import scan_segment
+from txn_analysis.read.log_dir.segment import headers_of, scan_segment
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # What the checksum does not cover, and what depends on it: brokers set them when they append (KIP-98).
 NOT_COVERED = {"input_id", "base_offset", "last_offset", "leader_epoch", "position", "text_start_bytes"}
@@ -286,3 +290,10 @@ def test_random_bytes_never_raise() -> None:
 def test_one_empty_file_is_a_log_without_batches() -> None:
     found = Segment.of(b"", base_offset=17)
     assert (found.batches(), found.plan.sections[0].file_base_offset, found.plan.rejects) == ([], 17, ())
+
+
+def test_an_empty_file_on_a_disk_holds_no_batch(tmp_path: Path) -> None:
+    file, section = tmp_path / "00000000000000000017.log", Segment.of(b"", base_offset=17).plan.sections[0]
+    file.touch()
+    with open_text(str(file), None) as text:
+        assert len(headers_of(text, ScanRange(str(file), None, "input", section, 0, 0))) == 0

@@ -29,10 +29,9 @@ from tests.oracle.dump_writer import Tool, log_section
 from tests.oracle.model import Batch, History, Record, StateRecord, StateValue
 from tests.oracle.model import Segment as WrittenSegment
 from tests.oracle.state_writer import STATE_CODES, STATE_TOPIC
-from tests.read.bodies import plain_rows, transactional_ids
+from tests.read.bodies import damaged, plain_rows, read_state_section, single_flips, transactional_ids
 from tests.read.texts import plan as plan_of_text
 from txn_analysis.kafka import record_batch
-from txn_analysis.read.state.decoded_dump import read_state_section
 
 NOON_MS = 1_795_230_000_000
 ONGOING = StateValue(7, 3, "Ongoing", (("orders", 1), ("orders", 0), ("pay-ments", 12)), NOON_MS, 60_000, NOON_MS)
@@ -120,6 +119,7 @@ def test_records_are_those_of_the_decoder(written: list[tuple[list[StateRecord],
 KEY = state_key(StateRecord("a", None))
 VALUE = state_value(ONGOING) or b""
 FLEXIBLE = state_value(replace(ONGOING, version=1)) or b""
+TAGGED = state_value(replace(ONGOING, version=1), {0: bytes(8), 2: b"\0\2", 3: b"\0\1"}) or b""
 
 
 def test_tagged_fields_of_a_value() -> None:
@@ -196,6 +196,19 @@ def batch_bytes(records: list[bytes], *, codec: int = 0, body: bytes | None = No
 
 
 ONE = record(0, 0, KEY, VALUE)
+
+
+@settings(max_examples=300)
+@given(st.sampled_from((VALUE, FLEXIBLE, TAGGED)), st.data())
+def test_any_bytes_are_read_alike_many_at_once_and_one_by_one(value: bytes, data: st.DataObject) -> None:
+    good = [record(0, 0, KEY, value), record(1, 0, KEY, None), record(2, 0, KEY, value)]
+    bad = data.draw(single_flips(b"".join(good)) | damaged(b"".join(good)))
+    content = data.draw(
+        st.sampled_from((bad, b"".join([record(0, 0, KEY, data.draw(single_flips(value))), *good[1:]])))
+    )
+    batches = [batch_bytes(good), batch_bytes(good, body=content), batch_bytes(good)]
+    moved = [struct.pack(">q", 3 * k) + batch[8:] for k, batch in enumerate(batches)]
+    states_of(b"".join(moved))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.oracle.model import Batch
-    from txn_analysis.log.open_transactions import LinkedPartition
+    from txn_analysis.log.rebuild import RebuiltPartition
     from txn_analysis.read.inputs.planned_input import PlannedInput
 
 Row = dict[str, Any]
@@ -131,7 +131,7 @@ def said(kind: str, offset: int = 0, word: str | None = None) -> Row:
     return ORDERS | place | {"kind": kind, "file_base_offset": offset, "stated": word}
 
 
-def link(*batches: Batch, stated: tuple[Row, ...] = ()) -> LinkedPartition:
+def link(*batches: Batch, stated: tuple[Row, ...] = ()) -> RebuiltPartition:
     """The partition with these batches in one segment, and what checkpoints say of it."""
     found = Segment.of(file_of(*batches))
     section = section_row(found.plan.sections[0], input_id=found.plan.input_id) | {"grammar": "binary", "stated": None}
@@ -196,12 +196,12 @@ def test_a_last_stable_offset_is_not_below_the_first_file(grammar: str, stable: 
     assert partition.health.last_stable_offset == stable
 
 
-def open_starts(partition: LinkedPartition) -> list[tuple[int, list[str]]]:
+def open_starts(partition: RebuiltPartition) -> list[tuple[int, list[str]]]:
     opened = [t for t in partition.transactions if t.outcome == "open"]
     return [(t.txn_start_offset, list(t.evidence_gaps or ())) for t in opened]
 
 
-def above_mark(partition: LinkedPartition) -> dict[int, bool | None]:
+def above_mark(partition: RebuiltPartition) -> dict[int, bool | None]:
     """By producer, whether its open data may never have been replicated."""
     opened = [t for t in partition.transactions if t.outcome == "open"]
     return {t.producer_id: t.is_above_high_watermark for t in opened}
@@ -253,7 +253,9 @@ def test_what_lies_below_the_log_start_still_counts(start: int) -> None:
 
 def test_a_damaged_batch_of_an_open_transaction_breaks_its_evidence() -> None:
     damaged = replace(data(4), is_valid=False)
-    assert open_starts(link(*OPEN_AT_3[:4], damaged)) == [(3, ["file 0: the batch that ends at offset 4 is invalid"])]
+    assert open_starts(link(*OPEN_AT_3[:4], damaged)) == [
+        (3, ["file 00000000000000000000.log: the batch that ends at offset 4 is invalid"])
+    ]
 
 
 def test_how_much_is_hidden_is_only_said_where_it_was_counted() -> None:

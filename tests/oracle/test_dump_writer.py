@@ -53,57 +53,57 @@ def orders() -> History:
     return read(GRAMMAR / "4.2.0" / "orders-0.payload.txt")
 
 
-@pytest.mark.parametrize("name", TOOLS)
 @pytest.mark.parametrize(
     ("kind", "deep", "payload"), [("shallow", False, False), ("deep", True, False), ("payload", False, True)]
 )
-def test_one_reading_gives_the_text_of_every_version(
-    orders: History, name: str, kind: str, deep: bool, payload: bool
-) -> None:
-    tool = Tool(version_of(name), deep, payload)
-    assert log_text(orders, tool).encode() == (GRAMMAR / name / f"orders-0.{kind}.txt").read_bytes()
+def test_one_reading_gives_the_text_of_every_version(orders: History, kind: str, deep: bool, payload: bool) -> None:
+    for name in TOOLS:
+        tool = Tool(version_of(name), deep, payload)
+        assert log_text(orders, tool).encode() == (GRAMMAR / name / f"orders-0.{kind}.txt").read_bytes(), name
 
 
-@pytest.mark.parametrize("name", TOOLS)
-def test_one_reading_gives_the_transaction_state_of_every_version(name: str) -> None:
-    state = read(GRAMMAR / ("2.8.2" if version_of(name) < (4, 1) else "4.2.0") / "transaction_state-1.txt")
-    written = log_text(state, Tool(version_of(name), payload=True))
-    assert with_sorted_sets(written) == with_sorted_sets((GRAMMAR / name / "transaction_state-1.txt").read_text())
+def test_one_reading_gives_the_transaction_state_of_every_version() -> None:
+    for name in TOOLS:
+        state = read(GRAMMAR / ("2.8.2" if version_of(name) < (4, 1) else "4.2.0") / "transaction_state-1.txt")
+        written = log_text(state, Tool(version_of(name), payload=True))
+        dumped = (GRAMMAR / name / "transaction_state-1.txt").read_text()
+        assert with_sorted_sets(written) == with_sorted_sets(dumped), name
 
 
-@pytest.mark.parametrize("name", TOOLS)
-def test_the_state_machine_gives_the_snapshot_and_the_index_of_every_version(orders: History, name: str) -> None:
+def test_the_state_machine_gives_the_snapshot_and_the_index_of_every_version(orders: History) -> None:
     state = replay(orders.batches)
-    snapshot = snapshot_section("orders-0", orders.end_offset, state.snapshot(), Tool(version_of(name)))
-    assert snapshot == (GRAMMAR / name / "orders-0.snapshot.txt").read_text()
     index = txnindex_section("orders-0", 0, state.ended)
-    assert index == (GRAMMAR / name / "orders-0.txnindex.txt").read_text()
+    for name in TOOLS:
+        snapshot = snapshot_section("orders-0", orders.end_offset, state.snapshot(), Tool(version_of(name)))
+        assert snapshot == (GRAMMAR / name / "orders-0.snapshot.txt").read_text(), name
+        assert index == (GRAMMAR / name / "orders-0.txnindex.txt").read_text(), name
 
 
-@pytest.mark.parametrize("path", CAPTURED_LOGS, ids=lambda path: str(path.relative_to(CASES)))
-def test_captured_logs_are_written_again(path: Path) -> None:
-    is_state = STATE_TOPIC in path.name
-    tool = Tool(version_of(path.relative_to(CASES).parts[0]), deep=path.parent.name != "shallow", payload=is_state)
-    assert log_text(read(path), tool).encode() == path.read_bytes()
+def test_captured_logs_are_written_again() -> None:
+    assert CAPTURED_LOGS
+    for path in CAPTURED_LOGS:
+        is_state = STATE_TOPIC in path.name
+        tool = Tool(version_of(path.relative_to(CASES).parts[0]), deep=path.parent.name != "shallow", payload=is_state)
+        assert log_text(read(path), tool).encode() == path.read_bytes(), path
 
 
-@pytest.mark.parametrize(
-    "path", sorted(CASES.glob("kafka-*/*/producer-snapshots/*.txt")), ids=lambda path: str(path.relative_to(CASES))
-)
-def test_captured_snapshots_are_written_again(path: Path) -> None:
-    tool = Tool(version_of(path.relative_to(CASES).parts[0]))
-    folder = path.name.partition(".")[2].removesuffix(".txt")
-    text = path.read_text()
-    assert (
-        "".join(snapshot_section(folder, offset, producers, tool) for offset, producers in read_snapshots(text).items())
-        == text
-    )
+def test_captured_snapshots_are_written_again() -> None:
+    paths = sorted(CASES.glob("kafka-*/*/producer-snapshots/*.txt"))
+    assert paths
+    for path in paths:
+        tool = Tool(version_of(path.relative_to(CASES).parts[0]))
+        folder = path.name.partition(".")[2].removesuffix(".txt")
+        text = path.read_text()
+        written = [snapshot_section(folder, offset, held, tool) for offset, held in read_snapshots(text).items()]
+        assert "".join(written) == text, path
 
 
-@pytest.mark.parametrize("path", sorted(CASES.glob("forged-payload/*.txt")), ids=lambda path: path.name)
-def test_forged_payloads_are_written_again(path: Path) -> None:
-    tool = Tool(version_of(path.name.removesuffix(".payments-0.print-data-log.txt")), payload=True)
-    assert log_text(read(path), tool).encode() == path.read_bytes()
+def test_forged_payloads_are_written_again() -> None:
+    paths = sorted(CASES.glob("forged-payload/*.txt"))
+    assert paths
+    for path in paths:
+        tool = Tool(version_of(path.name.removesuffix(".payments-0.print-data-log.txt")), payload=True)
+        assert log_text(read(path), tool).encode() == path.read_bytes(), path
 
 
 def test_sizes_of_state_records_are_those_of_the_log() -> None:
@@ -142,11 +142,13 @@ def test_the_text_console_export_is_the_state_partitions_in_some_order() -> None
     assert sorted(map(repr, map(without_start, exported))) == sorted(map(repr, map(without_start, records)))
 
 
-@pytest.mark.parametrize("path", CAPTURED_STATE, ids=lambda path: str(path.relative_to(CASES)))
-def test_ids_lie_in_the_partition_of_their_hash(path: Path) -> None:
-    history = read(path)
-    ids = {record.state.transactional_id for batch in history.batches for record in batch.all_records() if record.state}
-    assert {state_partition(transactional_id, 4) for transactional_id in ids} <= {history.partition}
+def test_ids_lie_in_the_partition_of_their_hash() -> None:
+    assert CAPTURED_STATE
+    for path in CAPTURED_STATE:
+        history = read(path)
+        states = (record.state for batch in history.batches for record in batch.all_records())
+        ids = {state.transactional_id for state in states if state}
+        assert {state_partition(transactional_id, 4) for transactional_id in ids} <= {history.partition}, path
 
 
 def test_hash_is_that_of_java() -> None:

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from txn_analysis.tables import Finding
+
 SHELLS = tuple(shell for shell in ("dash", "bash", "busybox") if shutil.which(shell))
 NOW_S = rows.AS_OF_MS // 1000  # inside the window of every plan of these tests
 
-LAST_MS = rows.finding()["last_timestamp_ms"]
+LAST_MS = rows.finding().last_timestamp_ms or 0
 
 _TOOL = r"""#!/bin/sh
 # Writes down its arguments, each behind a NUL and a call behind \\1, and says what the test wants it to.
@@ -243,9 +245,9 @@ class Executor:
         return Sent(code, said, calls[:-1], *seconds)
 
 
-def script_of(*findings: rows.Row) -> str:
+def script_of(*findings: Finding) -> str:
     """The script of a plan for these findings."""
-    return commands(abort_plan(rows.judged(*findings), Settings(), rows.AS_OF_MS))
+    return commands(abort_plan(findings, Settings(), rows.AS_OF_MS))
 
 
 def _executable(file: Path, text: str) -> None:

@@ -7,9 +7,9 @@ from pydantic import ValidationError
 
 from tests.report import rows
 from txn_analysis.errors import AuditError
-from txn_analysis.plan.abort_plan import AbortRecord, abort_plan, plan_fingerprint
+from txn_analysis.plan.abort_plan import abort_plan, plan_fingerprint
 from txn_analysis.settings import Settings
-from txn_analysis.tables import ABORT_PLAN
+from txn_analysis.tables import ABORT_PLAN, AbortRecord, Finding
 from txn_analysis.verdict import Verdict
 
 SETTINGS = Settings()
@@ -17,8 +17,8 @@ AS_OF_MS = rows.AS_OF_MS
 LATE_AFTER_MS = 900_000 + 300_000
 
 
-def plan_of(*findings: rows.Row, as_of_ms: int | None = AS_OF_MS, **settings: Any) -> tuple[AbortRecord, ...]:
-    return abort_plan(rows.judged(*findings), Settings(**settings), as_of_ms)
+def plan_of(*findings: Finding, as_of_ms: int | None = AS_OF_MS, **settings: Any) -> tuple[AbortRecord, ...]:
+    return abort_plan(findings, Settings(**settings), as_of_ms)
 
 
 def only(**columns: Any) -> AbortRecord:
@@ -75,8 +75,8 @@ def test_precondition_looks_the_start_up() -> None:
 
 @pytest.mark.parametrize(("is_live", "may_return"), [(True, True), (False, True), (True, False)])
 def test_a_producer_that_may_write_again_is_ended_first(is_live: bool, may_return: bool) -> None:
-    columns = {"is_producer_live": is_live, "producer_may_return": may_return}
-    (record,) = plan_of(rows.live_finding(transactional_id="evil\n$(rm -rf ~)") | columns)
+    columns: dict[str, Any] = {"is_producer_live": is_live, "producer_may_return": may_return}
+    (record,) = plan_of(rows.live_finding(transactional_id="evil\n$(rm -rf ~)")._replace(**columns))
     assert (record.producer_is_live, record.producer_may_return) == (is_live, may_return)
     assert record.precondition.startswith("first end the producer")
     name = r"""--transactional-id "$(printf 'evil\012$(rm \055rf ~)')"`"""

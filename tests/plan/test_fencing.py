@@ -14,7 +14,7 @@ from tests.docs.commands import blocks_of
 from tests.plan.plan_shell import RETURNING, SHELLS, Executor, script_of, transaction
 from tests.plan.test_script import HOSTILE
 from tests.report import rows
-from txn_analysis.plan.fencing import fence_with_kafkas_tool, ways_to_fence
+from txn_analysis.plan.script import fence_with_kafkas_tool, ways_to_fence
 from txn_analysis.report.build import build_report
 from txn_analysis.report.html.page import html_report
 from txn_analysis.report.text_report import text_report
@@ -80,7 +80,7 @@ def test_every_way_hands_on_the_id(typist: Typist, name: str) -> None:
 def test_what_the_scripts_refusal_prints_can_be_typed(typist: Typist, shell: str, tmp_path: Path, name: str) -> None:
     executor = Executor(tmp_path / "plan", shell, brokers="one:9092,two:9092")
     executor.folder.mkdir()
-    script = script_of(RETURNING | {"transactional_id": name})
+    script = script_of(RETURNING._replace(transactional_id=name))
     not_said = executor.runs(script, "--yes").said
     not_true = executor.but(describe=transaction(name, 987_654_321, 3)).runs(script, "--yes", "--ended", name).said
     for said in (not_said, not_true):
@@ -100,11 +100,11 @@ def test_the_refusal_names_the_tool_as_it_is_called_here(typist: Typist, shell: 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_report_and_page_print_the_line_of_kafkas_tool(typist: Typist, name: str) -> None:
-    returning = RETURNING | {"transactional_id": name}
+    returning = RETURNING._replace(transactional_id=name)
     found = build_report(rows.run(), [rows.input_file()], [], [returning, rows.finding(partition=3)])
     (of_text,) = re.findall(r"^   fence    (.*)$", text_report(found), re.MULTILINE)
     (of_page,) = {
-        html.unescape(code)
+        html.unescape(re.sub("</?span[^>]*>", "", code))
         for code in re.findall("<code>(.*?)</code>", html_report(found), re.DOTALL)
         if "forceTerminate" in code
     }

@@ -1,33 +1,36 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
 
 from tests.report import rows
 from txn_analysis.errors import AuditError
-from txn_analysis.plan.abort_plan import AbortRecord, abort_plan, fingerprinted
+from txn_analysis.plan.abort_plan import abort_plan, fingerprinted
 from txn_analysis.plan.plan_file import (
     Part,
     check_against,
     check_size,
     check_time,
+    ndjson,
     read_plan,
     record_schema,
     what_was_checked,
 )
-from txn_analysis.plan.renderings import ndjson
 from txn_analysis.settings import Settings
 from txn_analysis.text.words import iso_utc
 
+if TYPE_CHECKING:
+    from txn_analysis.tables import AbortRecord
+
 PLAN = abort_plan(
-    rows.judged(
+    [
         rows.live_finding(),
         rows.finding(),
         rows.finding(partition=3, coordinator_epoch_basis="unknown", finding_id="f9"),
-    ),
+    ],
     Settings(),
     rows.AS_OF_MS,
 )

@@ -1,23 +1,27 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.report import rows
-from txn_analysis.plan.abort_plan import AbortRecord, abort_plan, plan_fingerprint
-from txn_analysis.plan.renderings import ndjson, write_txn_markers
+from txn_analysis.plan.abort_plan import abort_plan, plan_fingerprint
+from txn_analysis.plan.plan_file import ndjson, write_txn_markers
 from txn_analysis.settings import Settings
+from txn_analysis.tables import AbortRecord
+
+if TYPE_CHECKING:
+    from txn_analysis.tables import Finding
 
 EVIL = "evil\nkafka-transactions.sh abort --everything\x1b[2J\u202e\u2028'\"`$(rm -rf ~)`"
 
 
-def plan_of(*findings: rows.Row) -> tuple[AbortRecord, ...]:
-    return abort_plan(rows.judged(*findings), Settings(), rows.AS_OF_MS)
+def plan_of(*findings: Finding) -> tuple[AbortRecord, ...]:
+    return abort_plan(findings, Settings(), rows.AS_OF_MS)
 
 
-def markers_of(*findings: rows.Row, api_version: int = 1) -> list[dict[str, Any]]:
+def markers_of(*findings: Finding, api_version: int = 1) -> list[dict[str, Any]]:
     document, _ = write_txn_markers(plan_of(*findings), api_version)
     markers: list[dict[str, Any]] = json.loads(document)["markers"]
     return markers

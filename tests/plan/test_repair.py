@@ -6,7 +6,6 @@ import pytest
 
 from tests.coordinator.builders import record
 from tests.report import rows
-from txn_analysis.judge.finding import Finding
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.plan.repair import (
     After,
@@ -22,10 +21,11 @@ from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from txn_analysis.kafka.transactions import StateRecord
+    from txn_analysis.tables import Finding
 
 HOUR_MS = rows.HOUR_MS
 (PLANNED,) = abort_plan(
-    rows.judged(rows.finding(coordinator_epoch=4, coordinator_epoch_basis="marker")), Settings(), rows.AS_OF_MS
+    [rows.finding(coordinator_epoch=4, coordinator_epoch_basis="marker")], Settings(), rows.AS_OF_MS
 )
 RECORD = Recommended.of(PLANNED.model_dump())
 BEFORE = Before(RECORD, last_offset=156, last_stable_offset=155, as_of_ms=rows.AS_OF_MS)
@@ -51,7 +51,7 @@ def ended(**columns: Any) -> SeenEnded:
 
 def still_open(**columns: Any) -> Finding:
     """The recommended transaction, open as before."""
-    return Finding.of_some(rows.finding(cause=None) | columns)
+    return rows.finding(**columns)
 
 
 def decision(**columns: Any) -> StateRecord:

@@ -27,6 +27,8 @@ from txn_analysis.plan.script import commands
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from txn_analysis.tables import Finding
+
 LOOK_UP = ["abort", "--topic", "orders", "--partition", "2", "--start-offset", "155"]
 FOUR_FIELDS = [
     *("abort", "--topic", "orders", "--partition", "2"),
@@ -155,7 +157,7 @@ def test_an_answer_that_took_too_long_is_too_late(executor: Executor) -> None:
 )
 @pytest.mark.parametrize("finding", [UNKNOWN, RETURNING], ids=["unknown producer", "producer that may return"])
 def test_what_the_partition_does_not_confirm_is_refused(
-    executor: Executor, finding: rows.Row, seen: Said, says: str
+    executor: Executor, finding: Finding, seen: Said, says: str
 ) -> None:
     done = executor.but(describe_producers=seen).runs(script_of(finding), "--yes", "--ended", "billing")
     assert (done.code, done.aborts) == (1, [])
@@ -244,7 +246,7 @@ def test_old_brokers_need_a_word_for_each_record(executor: Executor) -> None:
 def test_of_old_brokers_it_prints_what_to_look_at_and_the_line_that_sends(
     executor: Executor, typed: tuple[str, ...]
 ) -> None:
-    script = script_of(RETURNING | {"transactional_id": "it's billing"})
+    script = script_of(RETURNING._replace(transactional_id="it's billing"))
     old = executor.but(describe=TOO_OLD, brokers="one:9092,two:9092")
     said = old.runs(script, *typed).said
     assert (
@@ -258,7 +260,7 @@ def test_of_old_brokers_it_prints_what_to_look_at_and_the_line_that_sends(
 
 def test_what_was_typed_with_control_characters_is_not_printed_again(executor: Executor) -> None:
     name = "a\x1b[2Jb\nc"
-    script = script_of(RETURNING | {"transactional_id": name})
+    script = script_of(RETURNING._replace(transactional_id=name))
     old = executor.but(describe=TOO_OLD).runs(script, "--yes", "--ended", name)
     assert "send it by --unchecked f1\n" in old.said
     assert ("\x1b" in old.said, "plan.sh" in old.said) == (False, False)
@@ -290,23 +292,23 @@ def test_an_abort_that_fails_is_told(executor: Executor) -> None:
 
 
 def test_start_that_is_not_exact_is_looked_up_or_not_sent(executor: Executor) -> None:
-    known = {"coordinator_epoch": 2, "coordinator_epoch_basis": "marker", "is_txn_start_exact": False}
+    known: rows.Row = {"coordinator_epoch": 2, "coordinator_epoch_basis": "marker", "is_txn_start_exact": False}
     assert executor.runs(script_of(rows.finding(**known)), "--yes").aborts == [LOOK_UP]
-    done = executor.runs(script_of(RETURNING | known), "--yes", "--ended", "billing")
+    done = executor.runs(script_of(RETURNING._replace(**known)), "--yes", "--ended", "billing")
     assert (done.code, done.calls) == (1, [])
     assert "no command: its start is not exact" in done.said
 
 
 def test_unknown_coordinator_epoch_is_looked_up_or_not_sent(executor: Executor) -> None:
-    unknown = {"coordinator_epoch_basis": "unknown"}
+    unknown: rows.Row = {"coordinator_epoch_basis": "unknown"}
     assert executor.runs(script_of(rows.finding(**unknown)), "--yes").aborts == [LOOK_UP]
-    assert executor.runs(script_of(RETURNING | unknown), "--yes", "--ended", "billing").calls == []
+    assert executor.runs(script_of(RETURNING._replace(**unknown)), "--yes", "--ended", "billing").calls == []
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_transactional_ids_arrive_as_they_are(executor: Executor, name: str) -> None:
     fenced = executor.but(describe=transaction(name, 987_654_321, 4))
-    done = fenced.runs(script_of(RETURNING | {"transactional_id": name}), "--yes", "--ended", name)
+    done = fenced.runs(script_of(RETURNING._replace(transactional_id=name)), "--yes", "--ended", name)
     option = [f"--transactional-id={name}"] if name.startswith("-") else ["--transactional-id", name]
     assert done.calls[1][3:] == option
     assert done.aborts == [FOUR_FIELDS], done.said
@@ -316,7 +318,7 @@ def test_hostile_transactional_ids_arrive_as_they_are(executor: Executor, name: 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_words_that_a_refusal_asks_for_are_the_ones_that_work(executor: Executor, name: str) -> None:
     fenced = executor.but(describe=transaction(name, 987_654_321, 4))
-    script = script_of(RETURNING | {"transactional_id": name})
+    script = script_of(RETURNING._replace(transactional_id=name))
     asked = fenced.runs(script, "--yes").said.partition(" and say ")[2].partition("\n")[0]
     assert asked.isprintable()
     assert fenced.runs_typed(script, f"--yes {asked}").aborts == [FOUR_FIELDS]
@@ -356,6 +358,6 @@ def test_scripts_are_golden(golden: Callable[[Path, str], None]) -> None:
         rows.finding(transactional_id=evil),
         rows.finding(partition=3, is_txn_start_exact=False, coordinator_epoch=2, coordinator_epoch_basis="marker"),
         rows.live_finding(coordinator_epoch_basis="unknown"),
-        RETURNING | {"topic": "-rf", "transactional_id": evil},
+        RETURNING._replace(topic="-rf", transactional_id=evil),
     )
     golden(Path(__file__).parent / "golden" / "plan.sh", script)

@@ -131,7 +131,7 @@ def test_brokers_that_cannot_describe_are_asked_once(executor: Executor) -> None
 @pytest.mark.parametrize("name", ["0", "987654321", "4"])
 def test_an_id_of_digits_is_not_taken_for_a_number(executor: Executor, name: str) -> None:
     """Behind the coordinator's number, which could be the same, stands the id."""
-    script = script_of(RETURNING | {"transactional_id": name})
+    script = script_of(RETURNING._replace(transactional_id=name))
     words = ("--yes", "--ended", name)
     assert executor.but(describe=transaction(name, 987_654_321, 3)).runs(script, *words).aborts == []
     assert len(executor.but(describe=transaction(name, 987_654_321, 4)).runs(script, *words).aborts) == 1

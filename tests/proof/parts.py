@@ -22,8 +22,9 @@ from tests.proof.by_kafka import kafka_log, kafka_requests
 from tests.proof.part import Figure, Found, Part, none_of
 from tests.torture.safety import run_safety
 from tests.world import small, ways
+from tests.world.both_engines import Compared, compared
 from tests.world.kinds import KINDS
-from txn_analysis.spark.session import RunLength, session
+from txn_analysis.spark.session import session
 
 
 def corpus(percent: int, _: int) -> Found:
@@ -110,6 +111,26 @@ def small_histories(steps: int, _: int) -> Found:
     return Found(figures)
 
 
+def histories_on_both(count: int, seed: int) -> Found:
+    """Random histories, judged by both engines."""
+    return _on_both(compared(ways.told_at_random(count, seed)))
+
+
+def small_histories_on_both(steps: int, _: int) -> Found:
+    """Every small history, judged by both engines."""
+    return _on_both(compared(small.told_of(*small.sizes(steps))))
+
+
+def _on_both(both: Compared) -> Found:
+    figures = (
+        Figure("histories judged by both engines", both.histories, least=1),
+        Figure("findings", both.findings, least=1),
+        Figure("transactions planned", both.planned, least=1),
+        none_of("histories of which the engines do not say the same", both.differing),
+    )
+    return Found(figures, both.problems)
+
+
 def _found_of(which: str, found: int, hanging: int) -> Figure:
     """At least 99 of a hundred true hangs are found."""
     return Figure(f"true hangs found {which}, of {hanging:,}", found, least=math.ceil(hanging * 0.99))
@@ -158,7 +179,7 @@ def _scene() -> Scene:
     """One for all parts: its audits take half a minute."""
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)
-    return Scene(session("local[2]", "txn-analysis-proof", RunLength.SHORT), Path(folder.name), tables_by_spark)
+    return Scene(session("local[2]", "txn-analysis-proof"), Path(folder.name), tables_by_spark)
 
 
 PARTS = (
@@ -209,6 +230,22 @@ PARTS = (
         small_histories,
         size=7,
         sample=6,
+    ),
+    Part(
+        "histories-on-spark",
+        "of random histories, thousands as one job, Spark's tasks find, plan and say what this process does",
+        "python -m tests.world.ways --engine spark --histories {size} --seed {seed}",
+        histories_on_both,
+        size=20_000,
+        sample=300,
+    ),
+    Part(
+        "small-on-spark",
+        "the same of every history of so many steps in a small world",
+        "python -m tests.world.small --engine spark --steps {size}",
+        small_histories_on_both,
+        size=7,
+        sample=4,
     ),
     Part(
         "kafka-log",

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from txn_analysis.judge.endings import EndedTransaction
-from txn_analysis.questions import ended_rows
-from txn_analysis.questions.ended_rows import newest, with_previous_ends
+from txn_analysis.questions import ended
+from txn_analysis.questions.ended import newest, with_previous_ends
 from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def newest_first(row: Row) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("limit", [1, 20, 290, 1_000])
 def test_the_newest_are_kept_and_all_are_counted(rows: list[Row], limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ended_rows, "_HELD_ROWS", 10)
+    monkeypatch.setattr(ended, "_HELD_ROWS", 10)
     found, number = newest(batches(rows), limit)
     assert number == len(rows)
     assert found is not None

@@ -7,22 +7,21 @@ import pytest
 from tests.coordinator.builders import record
 from tests.report import rows
 from txn_analysis.errors import ConfigError, WarehouseError
-from txn_analysis.judge.finding import Finding
-from txn_analysis.questions.filters import Filters, check_seen
-from txn_analysis.questions.kafka_transactions import (
+from txn_analysis.questions.answers import (
     asked_about,
     describe,
     describe_producers,
     find_hanging,
     list_transactions,
 )
-from txn_analysis.runs.run_record import RunRecord
+from txn_analysis.questions.filters import Filters, check_seen
 from txn_analysis.runs.run_tables import ProducerState
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.report.formats import Answer
+    from txn_analysis.tables import Finding
 
 AS_OF_MS = rows.AS_OF_MS
 
@@ -36,12 +35,11 @@ def state(transactional_id: str, **columns: Any) -> StateRecord:
 
 @pytest.fixture(scope="module")
 def findings() -> list[Finding]:
-    found = [
+    return [
         rows.live_finding(coordinator_epoch=4, coordinator_epoch_basis="marker", idle_ms=119_999),
         rows.finding(last_timestamp_ms=None, idle_ms=None),
         rows.inconclusive(),
     ]
-    return [Finding.of_some(row) for row in found]
 
 
 @pytest.fixture(scope="module")
@@ -131,9 +129,7 @@ def test_without_a_state_any_open_transaction_may_be_asked_for(findings: list[Fi
 class OneRun:
     """A run that saw two partitions of orders, producer 7, and a partition of the state."""
 
-    run: ClassVar = RunRecord.of(
-        rows.run(state_coverage='{"partitions": [{"partition": 3, "is_seen": true}]}'),
-    )
+    run: ClassVar = rows.run(state_coverage='{"partitions": [{"partition": 3, "is_seen": true}]}')
 
     def places(self, *, of_coordinator: bool) -> set[tuple[str, int]]:
         return {("orders", 0), ("orders", 1)} | ({("payments", 4)} if of_coordinator else set())

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from tests.report import rows
+from txn_analysis.questions.loaded_report import MOST_PARTITIONS, worst_places
 from txn_analysis.questions.log_slices import LOG_SLICES, MARKER_SLICES, Shown, log_points, marker_points
-from txn_analysis.questions.timelines import MOST_PARTITIONS, worst_places
 from txn_analysis.report.build import build_report
 
 if TYPE_CHECKING:

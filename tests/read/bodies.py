@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from hypothesis import strategies as st
 
 from txn_analysis.columns.records import plain
+from txn_analysis.read.dump.scan import read_slice
+from txn_analysis.read.inputs.planned_input import ScanRange
 from txn_analysis.read.inputs.window import Reject
+from txn_analysis.read.state.decoded_dump import StateDumpReader
+
+if TYPE_CHECKING:
+    from txn_analysis.read.inputs.planned_input import Section
+    from txn_analysis.read.inputs.text import Text
 
 Row = dict[str, Any]
 CASES = Path(__file__).parents[2] / "data" / "cases"
@@ -52,7 +61,7 @@ class Body:
         return (self.before + self.text)[start:end]
 
 
-Parser = Callable[[Body, Body], Iterator[Any]]
+Parser = Callable[..., Iterator[Any]]
 
 
 @dataclass(frozen=True)
@@ -76,9 +85,29 @@ class Parsed:
         return any(row["is_undecodable"] for row in self.rows)
 
 
+def read_state_section(text: Text, section: Section) -> Iterator[Any]:
+    """The records of a decoded section of `__transaction_state` and what was rejected, one by one."""
+    return StateDumpReader(text, section).read(section.text_end_bytes)
+
+
+def read_state_slices(text: Text, section: Section, cuts: Iterable[int]) -> Iterator[Any]:
+    """The same as an ingest reads it, by ranges: records as they come, or many as rows."""
+    edges = sorted({section.text_start_bytes, *cuts, section.text_end_bytes})
+    reader = StateDumpReader(text, section)
+    for start, end in pairwise(edges):
+        own = read_slice(text, ScanRange("", None, "input", section, start, end))
+        yield from reader.read(end if own is None or end == section.text_end_bytes else own.end, own)
+
+
 def plain_rows(items: Iterable[Any]) -> list[Row]:
     """What a parser gave, as rows of a table and without rejects."""
-    return [plain(item) for item in items if not isinstance(item, Reject)]
+    rows: list[Row] = []
+    for item in items:
+        if isinstance(item, pa.RecordBatch):
+            rows += item.to_pylist()
+        elif not isinstance(item, Reject):
+            rows.append(item if isinstance(item, dict) else plain(item))
+    return rows
 
 
 def parse(parser: Parser, body: Body) -> Parsed:

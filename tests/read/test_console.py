@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.compiling import NEVER, NOTHING, loading_takes
 from tests.oracle.model import StateRecord, StateValue
 from tests.oracle.state_writer import console_json, console_text
 from tests.read.bodies import CASES, Body, Parsed, damaged, parse, transactional_ids
@@ -21,7 +22,15 @@ def of_text(text: str | bytes) -> Parsed:
 
 
 def of_json(text: str | bytes) -> Parsed:
-    return parse(read_console_json, Body(text.encode() if isinstance(text, str) else text, before=b"WARN x\n"))
+    """What an export says, the same many objects at once and one by one."""
+    data = text.encode() if isinstance(text, str) else text
+    grammar = "3.9" if data.startswith(b'{"key":{"version"') else "4.0+"
+    body = Body(data, grammar, before=b"WARN x\n")
+    with loading_takes(NEVER):
+        one_by_one = parse(read_console_json, body)
+    with loading_takes(NOTHING):
+        assert parse(read_console_json, body) == one_by_one
+    return one_by_one
 
 
 def records(*names: str, value: StateValue | None = ONGOING) -> list[StateRecord]:
@@ -250,3 +259,10 @@ def test_cut_text_gives_the_records_before_the_cut_and_says_so(data: st.DataObje
     assert known == of_text(text).rows[: len(known)]
     is_between_records = cut in {0, *(row["ordinal"] - 7 + d for row in of_text(text).rows[1:] for d in (-1, 0))}
     assert bool(parsed.rejects) != is_between_records
+
+
+@given(st.lists(st.sampled_from(["a", "orders-1", "\u00fc", 'a"b', ""]), max_size=90), st.integers(0, 2000))
+def test_many_objects_with_unusual_ones_between(names: list[str], damaged_at: int) -> None:
+    text = "".join(console_json([record]) for record in records(*names))
+    assert of_json(text).ids() == names
+    of_json(text[:damaged_at] + "]" + text[damaged_at + 1 :])

@@ -11,14 +11,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.compiling import NEVER, NOTHING, loading_takes
-from tests.read.texts import batch, dumping, plan, record
-from txn_analysis.kafka.sections import LOG_KINDS
-from txn_analysis.read.dump.batch_lines import Candidates, read_batch_lines
+from tests.read.texts import BATCH_SIZE, batch, deep, dumping, plan, record
+from txn_analysis.kafka.names import LOG_KINDS
+from txn_analysis.read.dump import batch_text
+from txn_analysis.read.dump.batch_lines import Candidates, Lines, read_batch_lines, slices
 from txn_analysis.read.dump.field_reader import read_fields
 from txn_analysis.read.dump.forms import BARE_RECORD_FORMS, BATCH_FORMS, MARKER_FORMS
-from txn_analysis.read.dump.lines import Lines
-from txn_analysis.read.dump.proof.record_sizes import read_any_heads, read_heads
-from txn_analysis.read.dump.proof.without_payload import read_bare_heads
+from txn_analysis.read.dump.records import Walk, walk_records
 from txn_analysis.read.dump.scan import scan_range
 from txn_analysis.read.inputs.planned_input import ScanRange
 from txn_analysis.read.inputs.text import Text
@@ -119,7 +118,8 @@ def test_some_lines_are_taken_as_they_stand(texts: list[bytes]) -> None:
     kept = [text for text in texts if text.startswith((b"baseOffset: ", b"| offset: ", b"offset: "))]
     assert [found.text(k) for k in range(len(found.starts))] == kept
     some = np.arange(0, len(kept), 2)
-    assert found.taken(some).to_pylist() == [data[found.starts[k] : found.stops[k]] for k in some]
+    taken = slices(data, found.starts[some], found.stops[some])
+    assert taken.to_pylist() == [data[found.starts[k] : found.stops[k]] for k in some]
 
 
 def test_more_lines_than_usual_in_a_text_are_all_found() -> None:
@@ -200,24 +200,32 @@ def assert_read_alike(data: bytes) -> Candidates:
 @example([(True, [(2, b"+5")])])
 @example([(True, []), (True, [(6, b"-9223372036854775808")])])
 def test_record_lines_without_payload_are_read_alike(texts: list[tuple[bool, list[tuple[int, bytes]]]]) -> None:
-    usual = LINES[BARE_RECORD_FORMS[0]]
-    data = b"".join(changed(usual if is_new else LINES[BARE_RECORD_FORMS[1]], c) + b"\n" for is_new, c in texts)
-    found = Lines.of(data + b"other\n" * 40)
-    if len(found.starts) != len(texts):
-        return
-    index = np.arange(len(texts))
-    plain = read_any_heads(found.taken(index))
-    with loading_takes(NOTHING):
-        fast = read_bare_heads(found, index)
-    if fast is not None:
-        assert fast.offset.tolist() == plain.offset.tolist()
-        assert plain.is_filled.all()
-        assert plain.is_credible.all()
+    """By the compiled reader, and by the walk from record to record."""
+    new, old = (LINES[form].replace(b"offset: 7", b"offset: %d") for form in BARE_RECORD_FORMS)
+    parts = [changed((new if is_new else old) % k, c) + b"\n" for k, (is_new, c) in enumerate(texts)]
+    text = dumping("orders-0") + b"".join(batch(k, 1, BATCH_SIZE * k) + line for k, line in enumerate(parts))
+    (section,) = plan(text).sections
+    found = []
+    for microseconds in (NEVER, NOTHING):
+        with loading_takes(microseconds):
+            found.append(scanned_section(text, section))
+    assert found[0] == found[1]
 
 
-def test_record_lines_take_the_fast_way() -> None:
-    found = Lines.of(b"".join(record(k, None, printed=False) for k in range(50)))
-    index = np.arange(50)
+def test_record_lines_take_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but the last one, behind which too little text stands."""
+    walked: list[Walk] = []
+
+    def walk(*place: Any, **limits: Any) -> Walk:
+        walked.append(walk_records(*place, **limits))
+        return walked[-1]
+
+    monkeypatch.setattr(batch_text, "walk_records", walk)
+    text = deep("orders-0", *(record(k, None, printed=False) for k in range(50)))
+    lines = Lines.of(text)
     with loading_takes(NOTHING):
-        assert read_bare_heads(found, index) is not None
-        assert read_heads(found, index, np.zeros(50, bool)).offset.tolist() == list(range(50))
+        own = batch_text.read_batch_text(
+            lines, read_batch_lines(lines), starts_segment=True, ends_segment=True, has_header_keys=True
+        )
+    assert own.record_count.tolist() == [1] * 50
+    assert len(walked) == 1

@@ -13,9 +13,8 @@ import pytest
 from tests.oracle.dump_writer import Tool, segment_lines
 from tests.oracle.model import Segment, StateRecord, StateValue
 from tests.oracle.state_writer import console_json, state_batch, value_bytes
-from tests.read.bodies import Body, Parsed, parse
+from tests.read.bodies import Body, Parsed, parse, read_state_section
 from txn_analysis.read.state.console_export import read_console_json
-from txn_analysis.read.state.decoded_dump import read_state_section
 
 JSON, TEXT, TEXT_OF_3_1 = (4, 3), (4, 0), (3, 1)
 PLAIN = StateValue(7, 3, "Ongoing", (("orders", 0), ("payments", 12)), 1795, 60000, None)
@@ -162,6 +161,6 @@ def test_a_console_export_reads_over_what_it_prints() -> None:
     newer = text.replace('"clientTransactionVersion"', '"tomorrow":{"a":[1]},"clientTransactionVersion"')
     of_version_0 = newer.replace('"value":{"version":1', '"value":{"version":0')
     repeated = newer.replace('{"a":[1]}', '{"a":[1],"a":[1]}')
-    parsed = parse(read_console_json, Body((text + newer + of_version_0 + repeated + text).encode()))
+    parsed = parse(read_console_json, Body((text + newer + of_version_0 + repeated + text).encode(), "4.0+"))
     assert told(parsed) == [ALL_KNOWN, MAY_NAME, UNDECODABLE, UNDECODABLE, ALL_KNOWN]
     assert parsed.whose_undecodable == ["x", "x"]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from txn_analysis.errors import InputError
-from txn_analysis.read.inputs import first_look
+from txn_analysis.read.inputs import planning
 from txn_analysis.read.inputs.find_files import find_files
-from txn_analysis.read.inputs.first_look import check_at_first_sight
+from txn_analysis.read.inputs.planning import check_at_first_sight
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,8 +46,8 @@ def test_each_bad_text_has_a_line(tmp_path: Path) -> None:
 
 
 def test_of_large_calls_only_the_heads_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_look, "_READ_WHOLE_BYTES", 0)
-    monkeypatch.setattr(first_look, "HEAD_BYTES", 90)
+    monkeypatch.setattr(planning, "_READ_WHOLE_BYTES", 0)
+    monkeypatch.setattr(planning, "HEAD_BYTES", 90)
     assert refusals(tmp_path, cut=DUMP[:-9], notes=b"call Anna back\n" * 100) == [
         "notes: byte 0: not a text that this version knows"
     ]

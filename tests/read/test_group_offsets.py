@@ -20,9 +20,8 @@ from tests.oracle.model import Batch, History, Record, Segment
 from tests.read.texts import plan
 from txn_analysis.kafka.batch_headers import Headers, HeaderWalk
 from txn_analysis.read.dump.scan import scan_range
-from txn_analysis.read.group_offsets import group_rows
 from txn_analysis.read.inputs.planned_input import ScanRange, Section
-from txn_analysis.read.log_dir.group_records import read_group_records
+from txn_analysis.read.log_dir.group_records import group_rows, read_group_records
 from txn_analysis.read.log_dir.segment import scan_segment
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.oracle import model
-from txn_analysis.kafka.topics import java_hash, state_partition
+from txn_analysis.kafka.names import java_hash, state_partition
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from tests.read.texts import batch, deep, dumping, plan, record, shallow, starts
 from txn_analysis.errors import InputError
-from txn_analysis.read.inputs.byte_ranges import split_ranges
 from txn_analysis.read.inputs.find_files import find_files
 from txn_analysis.read.inputs.planned_input import PlannedInput, check_inputs
-from txn_analysis.read.inputs.planning import plan_inputs
+from txn_analysis.read.inputs.planning import plan_inputs, split_ranges
 from txn_analysis.read.inputs.survey import CHUNK_BYTES
 from txn_analysis.read.inputs.survey_job import pack
 
@@ -323,8 +322,18 @@ def test_ranges_cover_each_body_once_in_order() -> None:
             edges = [section.text_start_bytes, *(end for _, end in spans)]
             assert spans == list(zip(edges, [*edges[1:], 0], strict=True))[:-1]
             assert edges[-1] == section.text_end_bytes
-            is_cut = section.kind == "log" or "log" in kinds
+            is_cut = section.kind in {"log", "state"}
             assert all(end - start <= 1000 for start, end in spans) if is_cut else len(spans) == 1
+
+
+def test_a_section_of_the_state_is_one_task() -> None:
+    """Where it is cut, text of an id may stand that looks like batches."""
+    planned = plan(shallow("a-0", 40) + STATE * 20)
+    tasks = split_ranges([planned], {"log", "state"}, 100, 8)
+    of_states = [{part.section.index for part in task if part.section.kind == "state"} for task in tasks]
+    found = [index for indexes in of_states for index in indexes]
+    assert len(found) == len(set(found)) == sum(section.kind == "state" for section in planned.sections)
+    assert max(sum(part.section.kind == "state" for part in task) for task in tasks) > 1
 
 
 def test_a_compressed_text_is_one_task() -> None:

@@ -11,10 +11,21 @@ from tests.log_dir.encoder import state_value
 from tests.oracle.dump_writer import Tool, segment_lines
 from tests.oracle.model import Batch, Segment, StateRecord, StateValue
 from tests.oracle.state_writer import state_batch, value_bytes
-from tests.read.bodies import CASES, Body, Parsed, Row, capture_body, damaged, parse, single_flips, transactional_ids
-from txn_analysis.kafka.topics import state_partition
+from tests.read.bodies import (
+    CASES,
+    Body,
+    Parsed,
+    Row,
+    capture_body,
+    damaged,
+    parse,
+    read_state_section,
+    single_flips,
+    transactional_ids,
+)
+from txn_analysis.kafka.names import state_partition
 from txn_analysis.read.inputs.window import CUT_SHORT
-from txn_analysis.read.state.decoded_dump import OLD_DEEP, read_state_section
+from txn_analysis.read.state.decoded_dump import OLD_DEEP
 
 TOOLS = ("2.1.1", "2.2.2", "2.8.2", "3.1.2", "3.3.2", "3.7.2", "4.1.0", "4.2.0")
 VERSIONS = ((2, 1), (2, 2), (2, 4), (2, 5), (2, 8), (3, 0), (3, 2), (4, 0), (4, 1), (4, 2))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from txn_analysis.errors import ConfigError
-from txn_analysis.kafka.topics import TopicConfig
+from txn_analysis.kafka.names import TopicConfig
 from txn_analysis.read.topic_config import read_topic_configs, topic_configs
 
 if TYPE_CHECKING:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from txn_analysis.judge.finding import Finding
+from tests.records import record_of
+from txn_analysis.tables import Finding, PartitionHealth
+from txn_analysis.tables.inputs import ReadInput, RunRecord
 
 AS_OF_MS = 1_795_230_000_000  # 2026-11-21T03:00:00Z
 HOUR_MS = 3_600_000
@@ -14,9 +16,9 @@ PARAMETERS = {"transaction_max_timeout_ms": 900_000, "transaction_state_partitio
 Row = dict[str, Any]
 
 
-def finding(**columns: Any) -> Row:
+def finding(**columns: Any) -> Finding:
     """A hanging transaction of an unknown producer that wrote for the last time three hours ago."""
-    return {
+    known = {
         "run_id": "run-1",
         "finding_id": "f0",
         "verdict": "hanging",
@@ -56,66 +58,59 @@ def finding(**columns: Any) -> Row:
         "impact": None,
         "rules_asked": [],
         "would_change": [],
-    } | columns
+    }
+    return record_of(Finding, known | columns)
 
 
-def judged(*found: Row) -> list[Finding]:
-    """Rows of `findings` as the judge's own records."""
-    return [Finding.of(row) for row in found]
-
-
-def live_finding(**columns: Any) -> Row:
+def live_finding(**columns: Any) -> Finding:
     """A hanging transaction whose producer is busy with another one."""
-    return (
-        finding(
-            finding_id="f1",
-            rule="partition_not_in_transaction",
-            topic="payments",
-            partition=0,
-            producer_id=3,
-            producer_epoch=0,
-            txn_start_offset=187,
-            last_offset=188,
-            transactional_id="inventory-sync",
-            state_partition=0,
-            coordinator_state="Ongoing",
-            is_producer_live=True,
-            producer_may_return=True,
-            blocks_partition=False,
-            evidence=["its current transaction does not contain payments-0"],
-        )
-        | columns
-    )
+    known = {
+        "finding_id": "f1",
+        "rule": "partition_not_in_transaction",
+        "topic": "payments",
+        "partition": 0,
+        "producer_id": 3,
+        "producer_epoch": 0,
+        "txn_start_offset": 187,
+        "last_offset": 188,
+        "transactional_id": "inventory-sync",
+        "state_partition": 0,
+        "coordinator_state": "Ongoing",
+        "is_producer_live": True,
+        "producer_may_return": True,
+        "blocks_partition": False,
+        "evidence": ["its current transaction does not contain payments-0"],
+    }
+    return finding(**known | columns)
 
 
-def inconclusive(**columns: Any) -> Row:
+def inconclusive(**columns: Any) -> Finding:
     """A transaction without an answer."""
-    return (
-        finding(
-            finding_id="f2",
-            verdict="inconclusive",
-            rule="state_incomplete",
-            topic="orders",
-            partition=0,
-            producer_id=1002,
-            producer_epoch=0,
-            txn_start_offset=161,
-            last_offset=None,
-            transactional_id="billing-worker-17",
-            evidence=["coordinator: CompleteAbort under producer id 1002, epoch 0"],
-            missing_evidence=["__transaction_state-3: not in the capture"],
-        )
-        | columns
-    )
+    known = {
+        "finding_id": "f2",
+        "verdict": "inconclusive",
+        "rule": "state_incomplete",
+        "topic": "orders",
+        "partition": 0,
+        "producer_id": 1002,
+        "producer_epoch": 0,
+        "txn_start_offset": 161,
+        "last_offset": None,
+        "transactional_id": "billing-worker-17",
+        "evidence": ["coordinator: CompleteAbort under producer id 1002, epoch 0"],
+        "missing_evidence": ["__transaction_state-3: not in the capture"],
+    }
+    return finding(**known | columns)
 
 
-def health(**columns: Any) -> Row:
+def health(**columns: Any) -> PartitionHealth:
     """A partition that is whole."""
-    return {
-        "run_id": "run-1",
+    known: Row = {
         "topic": "orders",
         "partition": 2,
         "is_in_capture": True,
+        "log_start_offset": None,
+        "high_watermark": None,
         "first_offset": 0,
         "end_offset": 170,
         "last_stable_offset": 155,
@@ -123,12 +118,19 @@ def health(**columns: Any) -> Row:
         "hidden_record_count": 12,
         "hidden_bytes": 4096,
         "problems": [],
-    } | columns
+    }
+    return record_of(PartitionHealth, known | columns)
 
 
-def input_file(**columns: Any) -> Row:
+def input_file(**columns: Any) -> ReadInput:
     """A dump that was understood to its last byte."""
-    return {
+    known: Row = {
+        "cluster": "default",
+        "capture": "tonight",
+        "ingest_id": "i",
+        "compression": None,
+        "newest_moment_ms": None,
+        "sections": [],
         "input_id": "6446297582af04a2bb1337f7e0fbaded",
         "path": "segments/orders-2.txt",
         "kind": "log",
@@ -138,14 +140,18 @@ def input_file(**columns: Any) -> Row:
         "parsed_bytes": 48_000,
         "rejected_bytes": 0,
         "problem": None,
-    } | columns
+    }
+    return record_of(ReadInput, known | columns)
 
 
-def run(**columns: Any) -> Row:
+def run(**columns: Any) -> RunRecord:
     """A run over one capture with all four partitions of the state."""
-    return {
+    known: Row = {
         "run_id": "run-1",
         "run_number": 1,
+        "input_count": 1,
+        "table_versions": {},
+        "outcome": "could_not_tell",
         "cluster": "default",
         "capture": "tonight",
         "earlier_captures": [],
@@ -155,4 +161,5 @@ def run(**columns: Any) -> Row:
         "verdict_counts": {},
         "state_coverage": json.dumps({"expected": 4, "seen": 4, "missing": [], "problems": []}),
         "warnings": "[]",
-    } | columns
+    }
+    return record_of(RunRecord, known | columns)

@@ -22,6 +22,7 @@ from txn_analysis.report.text_report import text_report
 
 if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Finding
 
 S_MS = 1000
 BACKDATED = {"appended_after_ms": rows.AS_OF_MS - 58 * S_MS, "appended_before_ms": rows.AS_OF_MS - 56 * S_MS}
@@ -29,7 +30,7 @@ WRITTEN_MS = rows.AS_OF_MS - 3 * rows.HOUR_MS
 LATE_MS = rows.AS_OF_MS - 1_200_001  # idle for transaction.max.timeout.ms + 300000, and a millisecond
 
 
-def report(*findings: rows.Row, skew_ms: int = 0) -> AuditReport:
+def report(*findings: Finding, skew_ms: int = 0) -> AuditReport:
     parameters = json.dumps({"transaction_max_timeout_ms": 900_000, "max_clock_skew_ms": skew_ms})
     return build_report(rows.run(parameters=parameters), [], [rows.health()], findings)
 
@@ -75,7 +76,8 @@ def test_both_clocks_are_named_wherever_a_duration_stands() -> None:
     assert f"clocks: {words}, 56 s to 58 s by the brokers'" in text
     assert "Two clocks: for 2 of 3 open transactions the client's timestamps and the brokers' clocks differ" in text
     page = " ".join(html_report(found).split())
-    assert "idle 3 h 0 min by its client&#x27;s clock; by the brokers&#x27; clocks after 2026-11-21T02:59:02" in page
+    both = "idle 3 h 0 min by its client&#x27;s clock; by the brokers&#x27; clocks after"
+    assert f'{both} <span class="moment">2026-11-21T02:59:02' in page
     assert page.count('3 h 0 min<br> <span class="quiet">client\'s clock') == 2
     assert "Two clocks: for 2 of 3 open transactions" in page
 
@@ -115,6 +117,14 @@ def test_what_the_broker_stamped_itself_has_one_time() -> None:
         text_report(report(rows.finding(appended_after_ms=WRITTEN_MS, appended_before_ms=WRITTEN_MS))).split()
     )
     assert "since last write 2026-11-21T00:00:00.000Z by the broker's clock, idle 3 h 0 min why" in text
+
+
+def test_a_bound_that_no_broker_gives_is_left_out() -> None:
+    text = " ".join(
+        text_report(report(rows.finding(appended_after_ms=None, appended_before_ms=WRITTEN_MS + 1))).split()
+    )
+    assert "; by the brokers' clocks before 2026-11-21T00:00:00.001Z" in text
+    assert "after unknown" not in text
 
 
 def test_one_clock_is_not_named() -> None:

@@ -6,25 +6,27 @@ import pytest
 
 from tests.report import rows
 from txn_analysis.report.build import build_report
+from txn_analysis.report.figures import Reader
 from txn_analysis.report.headline import next_steps
 
 if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Finding
 
 
-def report_with(*findings: rows.Row) -> AuditReport:
+def report_with(*findings: Finding) -> AuditReport:
     return build_report(rows.run(), [], [rows.health()], findings)
 
 
 def test_what_hangs_is_repaired_by_the_plan_of_its_run() -> None:
-    first = next_steps(report_with(rows.finding()), " --warehouse /data/audit")[0]
+    first = next_steps(report_with(rows.finding()), Reader(" --warehouse /data/audit"))[0]
     expected = "txn-analysis abort-plan --run run-1 --warehouse /data/audit --format commands -o plan.sh"
     assert first.command == expected
 
 
 @pytest.mark.parametrize("is_live", [True, False])
 def test_producer_that_may_write_again_is_ended_before_anything_is_aborted(is_live: bool) -> None:
-    steps = [step.text for step in next_steps(report_with(rows.live_finding(is_producer_live=is_live)), "")]
+    steps = [step.text for step in next_steps(report_with(rows.live_finding(is_producer_live=is_live)))]
     first = "First end the producer of payments-0 (inventory-sync): it may write there again"
     assert any(step.startswith(first) for step in steps)
 
@@ -34,7 +36,7 @@ def test_producer_that_may_write_again_is_ended_before_anything_is_aborted(is_li
     [("suspect", "marker_overdue"), ("inconclusive", "state_older_than_log"), ("in_progress", "not_late")],
 )
 def test_no_abort_is_named_where_nothing_hangs(verdict: str, rule: str) -> None:
-    steps = next_steps(report_with(rows.finding(verdict=verdict, rule=rule)), "")
+    steps = next_steps(report_with(rows.finding(verdict=verdict, rule=rule)))
     assert steps
     assert not any(step.command for step in steps)
 
@@ -42,7 +44,7 @@ def test_no_abort_is_named_where_nothing_hangs(verdict: str, rule: str) -> None:
 def test_without_an_answer_the_step_says_how_to_get_one() -> None:
     missing = ["__transaction_state up to a later moment, or --state-copied-last"]
     report = report_with(rows.inconclusive(rule="state_older_than_log", missing_evidence=missing))
-    (step,) = next_steps(report, "")
+    (step,) = next_steps(report)
     assert step.text == (
         "For 1 transaction without an answer, since `__transaction_state` is not proven to reach up to the data: "
         "`--state-copied-last`, if the files were copied so: the logs first and `__transaction_state` last, from the "
@@ -53,22 +55,22 @@ def test_without_an_answer_the_step_says_how_to_get_one() -> None:
 def test_what_is_not_late_needs_an_answer_later() -> None:
     young = rows.inconclusive(late_by_ms=-1)
     report = build_report(rows.run(verdict_counts={"inconclusive": 1}), [], [], [young])
-    assert [step.text for step in next_steps(report, "")] == [
+    assert [step.text for step in next_steps(report)] == [
         "Nothing yet. 1 transaction without an answer, and not late. Audit again later."
     ]
 
 
 def test_nothing_open_needs_nothing() -> None:
-    assert [step.text for step in next_steps(report_with(), "")] == [
-        "Nothing. No transaction is open in what was read."
-    ]
+    assert [step.text for step in next_steps(report_with())] == ["Nothing. No transaction is open in what was read."]
 
 
 def test_where_nothing_hangs_any_more_it_is_said_how_that_is_verified() -> None:
     later = build_report(rows.run(earlier_captures=["capture-1"]), [], [], [])
-    assert [step.command for step in next_steps(later, " --cluster east")] == [
+    assert [step.command for step in next_steps(later, Reader(" --cluster east"))] == [
         None,
         "txn-analysis verify --cluster east",
     ]
     still = build_report(rows.run(earlier_captures=["capture-1"]), [], [], [rows.finding()])
-    assert str([step.command for step in next_steps(still, "")]).count("verify") == 1
+    assert str([step.command for step in next_steps(still)]).count("verify") == 1
+    too_late_ms = rows.AS_OF_MS + 40 * 24 * rows.HOUR_MS
+    assert [step.command for step in next_steps(still, Reader(now_ms=too_late_ms))][-1] == "txn-analysis verify"

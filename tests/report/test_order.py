@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.report import rows
 from txn_analysis.report.build import build_report
-from txn_analysis.report.figures import by_damage
+from txn_analysis.report.figures import Reader, by_damage
 from txn_analysis.report.formats import findings_csv, json_report
 from txn_analysis.report.headline import headline
 from txn_analysis.report.html.page import html_report
@@ -37,7 +37,10 @@ def test_headline_and_first_finding_are_what_hides_most() -> None:
     text = text_report(found)
     assert "\n1. payments-2: " in text
     assert "\n2. ledger-2: " in text
-    assert "explain --topic payments" in text_report(found, now_ms=rows.AS_OF_MS * 2).rpartition("-- Next --")[2]
+    assert (
+        "explain --topic payments"
+        in text_report(found, reader=Reader(now_ms=rows.AS_OF_MS * 2)).rpartition("-- Next --")[2]
+    )
 
 
 def test_a_verdict_counts_before_the_damage_and_what_waits_behind_another_hides_nothing() -> None:

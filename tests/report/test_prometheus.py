@@ -8,10 +8,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.report import rows
 from txn_analysis.report.build import build_report
-from txn_analysis.report.prometheus import MOST_PARTITIONS, prometheus_text
+from txn_analysis.report.formats import MOST_PARTITIONS, prometheus_text
 
 if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Finding, PartitionHealth
 
 FINISHED_MS = rows.AS_OF_MS + 5_000
 HELD = {"impact": {"hidden_since_ms": rows.AS_OF_MS - 3 * rows.HOUR_MS}}
@@ -26,7 +27,7 @@ def metrics(report: AuditReport) -> dict[tuple[str, ...], float]:
     }
 
 
-def report(*findings: rows.Row, partitions: list[rows.Row] | None = None, **columns: Any) -> AuditReport:
+def report(*findings: Finding, partitions: list[PartitionHealth] | None = None, **columns: Any) -> AuditReport:
     return build_report(rows.run(**columns), [], partitions or [rows.health()], findings)
 
 

@@ -8,27 +8,28 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.report import rows
-from txn_analysis.judge.finding import Finding
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.report.build import build_report
+from txn_analysis.report.figures import Reader
+from txn_analysis.report.finding_text import then_sentence, window_of
 from txn_analysis.report.headline import next_steps
-from txn_analysis.report.sending import then_sentence, window_of
 from txn_analysis.report.text_report import text_report
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Finding
 
 DAY_MS = 24 * rows.HOUR_MS
 EVIL = "evil\n'$(rm -rf ~)' -x"
 
 
-def report(*findings: rows.Row) -> AuditReport:
+def report(*findings: Finding) -> AuditReport:
     return build_report(rows.run(), [], [rows.health()], findings)
 
 
 def text_of(found: AuditReport, now_ms: int | None = None) -> str:
-    return " ".join(text_report(found, now_ms=now_ms).split())
+    return " ".join(text_report(found, reader=Reader(now_ms=now_ms)).split())
 
 
 def after(found: AuditReport) -> str | None:
@@ -39,7 +40,7 @@ def after(found: AuditReport) -> str | None:
 def test_the_report_says_the_times_of_the_plan(before_ms: int | None) -> None:
     row = rows.finding(appended_before_ms=before_ms)
     found = report(row)
-    (record,) = abort_plan([Finding.of(row)], Settings(), rows.AS_OF_MS)
+    (record,) = abort_plan([row], Settings(), rows.AS_OF_MS)
     assert window_of(found, found.findings[0]) == (record.not_before_ms, record.not_after_ms)
 
 
@@ -81,7 +82,7 @@ def test_nothing_is_promised_where_it_is_not_known_what_blocks() -> None:
 
 def test_the_run_of_the_plan_names_each_producer_that_must_be_ended_once_and_quoted() -> None:
     returning = [rows.live_finding(), rows.live_finding(partition=1), rows.live_finding(transactional_id=EVIL)]
-    steps = next_steps(report(rows.finding(), *returning), "")
+    steps = next_steps(report(rows.finding(), *returning))
     (command,) = [step.command for step in steps if "sh plan.sh" in str(step.command)]
     assert command is not None
     assert command.isprintable()
@@ -96,7 +97,7 @@ def test_before_a_line_is_typed_that_asks_the_brokers_it_is_said_where_they_are(
 
 
 def test_a_plan_without_a_producer_to_end_is_run_as_it_stands() -> None:
-    steps = next_steps(report(rows.finding()), "")
+    steps = next_steps(report(rows.finding()))
     assert "export" not in "".join(map(str, steps))
     assert [step.command for step in steps][1] == "BROKERS=host:9092 sh plan.sh"
     assert "--ended" not in "".join(step.text for step in steps)
@@ -104,7 +105,7 @@ def test_a_plan_without_a_producer_to_end_is_run_as_it_stands() -> None:
 
 def test_of_very_many_producers_the_command_names_some_and_says_how_many_more_there_are() -> None:
     many = [rows.live_finding(partition=number, transactional_id=f"id-{number:02}") for number in range(23)]
-    (step,) = [step for step in next_steps(report(*many), "") if "sh plan.sh" in str(step.command)]
+    (step,) = [step for step in next_steps(report(*many)) if "sh plan.sh" in str(step.command)]
     assert str(step.command).count("--ended ") == 20
     assert "the script names the other 3 ids" in step.text
 

@@ -13,21 +13,22 @@ from txn_analysis.report.text_report import text_report
 
 if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport, Remedy
+    from txn_analysis.tables import Finding
 
 NO_STATE = json.dumps({"expected": 50, "seen": 0, "missing": list(range(50))})
 COPIED_LAST = "__transaction_state up to a later moment, or --state-copied-last"
 NOT_LOST = "the records of __transaction_state that are gone, from an earlier copy, or --no-records-lost"
 
 
-def report(*findings: rows.Row, state: str | None = None, **run: object) -> AuditReport:
+def report(*findings: Finding, state: str | None = None, **run: object) -> AuditReport:
     own = run if state is None else run | {"state_coverage": state}
     counts: dict[str, int] = {}
     for finding in findings:
-        counts[finding["verdict"]] = counts.get(finding["verdict"], 0) + 1
+        counts[finding.verdict] = counts.get(finding.verdict, 0) + 1
     return build_report(rows.run(verdict_counts=counts, **own), [], [], findings)
 
 
-def settled(*findings: rows.Row, state: str | None = None, **run: object) -> tuple[Remedy, ...]:
+def settled(*findings: Finding, state: str | None = None, **run: object) -> tuple[Remedy, ...]:
     return report(*findings, state=state, **run).outcome.settled_by
 
 

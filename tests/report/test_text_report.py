@@ -9,6 +9,7 @@ import pytest
 
 from tests.report import rows
 from txn_analysis.report.build import build_report
+from txn_analysis.report.figures import Reader
 from txn_analysis.report.terminal import print_styled, wrapped
 from txn_analysis.report.text_report import report_lines, text_report
 from txn_analysis.verdict import Verdict
@@ -121,12 +122,12 @@ def test_missing_evidence_is_not_reported_as_clean() -> None:
 )
 def test_first_line_says_the_same_as_the_exit_code(fail_on: Verdict, first: str) -> None:
     found = build_report(rows.run(verdict_counts={"suspect": 1}), [], [], [rows.finding(verdict="suspect")])
-    assert text_report(found, fail_on=fail_on).splitlines()[0] == first
+    assert text_report(found, reader=Reader(fail_on=fail_on)).splitlines()[0] == first
 
 
 def test_who_asks_for_what_is_in_progress_reads_how_many_are() -> None:
     found = build_report(rows.run(), [], [], [rows.finding(verdict="in_progress", late_by_ms=-1)])
-    first = text_report(found, fail_on=Verdict.IN_PROGRESS).splitlines()[0]
+    first = text_report(found, reader=Reader(fail_on=Verdict.IN_PROGRESS)).splitlines()[0]
     assert first == "IN PROGRESS: 1 transaction on 1 partition: orders-2"
 
 

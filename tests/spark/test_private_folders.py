@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.faults.interrupts import IN_TASKS
-from txn_analysis.spark.private_folders import OWNER_ONLY, make_private, make_private_in_store
+from txn_analysis.spark.private_api import make_folder
+from txn_analysis.storage.opening import OWNER_ONLY, make_private
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -116,7 +117,7 @@ def test_a_new_warehouse_behind_a_uri_is_private_too(spark: SparkSession, tmp_pa
     existing.mkdir()
     existing.chmod(OPEN_TO_ALL)
     for root in (new, existing):
-        make_private_in_store(spark, root.as_uri())
+        make_folder(spark, root.as_uri(), OWNER_ONLY)
     assert (mode(new), mode(existing)) == (OWNER_ONLY, OPEN_TO_ALL)
 
 

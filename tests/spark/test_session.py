@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
@@ -201,20 +200,12 @@ def test_session_has_delta_utc_and_ansi(spark: SparkSession, tmp_path: Path) -> 
     assert spark.conf.get("spark.sql.ansi.enabled") == "true"
 
 
-def test_arrow_functions_work_without_pandas(spark: SparkSession) -> None:
-    assert find_spec("pandas") is None
+def test_functions_of_arrow_batches_work(spark: SparkSession) -> None:
     frame = spark.range(4)
     by_id = frame.groupBy("id")
     assert frame.mapInArrow(lambda batches: batches, "id BIGINT").count() == 4
     assert by_id.applyInArrow(lambda table: table, "id BIGINT").count() == 4
     assert by_id.cogroup(by_id).applyInArrow(lambda left, _: left, "id BIGINT").count() == 4
-
-
-def test_rows_may_be_larger_than_a_page(spark: SparkSession) -> None:
-    rows = spark.range(4).selectExpr("id % 2 AS half", "repeat('x', 3 * 1024 * 1024) AS text")
-    lengths = rows.orderBy("text", "half").selectExpr("half", "length(text) AS l").collect()
-    assert [(row["half"], row["l"]) for row in lengths] == [(0, 3 << 20)] * 2 + [(1, 3 << 20)] * 2
-    assert sorted(row["count"] for row in rows.groupBy("text", "half").count().select("count").collect()) == [2, 2]
 
 
 def test_running_session_is_taken(spark: SparkSession) -> None:
@@ -224,8 +215,8 @@ def test_running_session_is_taken(spark: SparkSession) -> None:
 @pytest.mark.cluster
 def test_start_is_silent_and_leaves_nothing_behind(tmp_path: Path) -> None:
     program = """
-from txn_analysis.spark.session import RunLength, session
-spark = session("local[1]", length=RunLength.SHORT)
+from txn_analysis.spark.session import session
+spark = session("local[1]")
 print(spark.sql("SHOW TABLES").count())
 """
     work = tmp_path / "work"

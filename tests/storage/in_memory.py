@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from txn_analysis.storage.errors import mapped
-from txn_analysis.storage.local.data_files import check_rows
-from txn_analysis.storage.local.tables import no_warehouse
-from txn_analysis.storage.match import unlike
-from txn_analysis.storage.row_batches import of_names, plain_rows
-from txn_analysis.storage.row_tasks import Streams, of_tables
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.storage.data_files import check_rows
+from txn_analysis.storage.errors import said_in_words
+from txn_analysis.storage.rows import BatchesByName, plain_rows, schema_of, tables_of
+from txn_analysis.storage.warehouse import Warehouse, no_warehouse, rows_without_match
 from txn_analysis.tables import ALL_TABLES
 
 if TYPE_CHECKING:
@@ -21,8 +18,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from txn_analysis.storage.match import Alike
-    from txn_analysis.storage.row_tasks import RowTasks
+    from txn_analysis.storage.rows import RowTasks
+    from txn_analysis.storage.warehouse import MatchKey
     from txn_analysis.tables import Table
 
     Row = dict[str, Any]
@@ -48,14 +45,15 @@ class MemoryWarehouse(Warehouse):
     def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
         wanted = {name: {*values} for name, values in one_of.items()}
         rows = [row for row in self._of(table) if all(row[name] in values for name, values in wanted.items())]
-        return iter([pa.RecordBatch.from_pylist(rows, of_names(table, names))])
+        return iter([pa.RecordBatch.from_pylist(rows, schema_of(table, names))])
 
     def frame(self, table: Table) -> DataFrame:
         raise AssertionError(f"Spark was asked for {table.name}")
 
     def replace(self, rows: Sequence[pa.RecordBatch], table: Table, **slice_of: str) -> None:
-        for batch in rows:
-            mapped(self.path(table), lambda batch=batch: check_rows(table, batch))  # type: ignore[misc]
+        with said_in_words(self.path(table)):
+            for batch in rows:
+                check_rows(table, batch)
         with self._lock:
             kept = [row for row in self._of(table) if not slice_of.items() <= row.items()]
             self._put(table, kept + plain_rows(rows))
@@ -64,18 +62,18 @@ class MemoryWarehouse(Warehouse):
         raise AssertionError(f"Spark was asked for {table.name}")
 
     def fill(self, tasks: RowTasks, **slice_of: str) -> dict[str, pa.Table]:
-        told = Streams()
-        named = (rows for number in range(tasks.count) for rows in tasks.rows_of(number))
-        found = [*of_tables(named, tasks.tables, told)]
+        told: BatchesByName = {}
+        found = [*tasks.of_tables(tasks.all_rows(), told)]
         for table in tasks.tables:
             self.replace([batch for own, batch in found if own is table], table, **slice_of)
-        return told.tables()
+        return tables_of(told)
 
-    def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
+    def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[MatchKey]) -> int:
         with self._lock:
-            fresh = unlike(rows, self._of(table), unless)
+            fresh = rows_without_match(rows, self._of(table), unless)
             new = pa.RecordBatch.from_pylist(fresh, table.arrow_schema)
-            mapped(self.path(table), lambda: check_rows(table, new))
+            with said_in_words(self.path(table)):
+                check_rows(table, new)
             self._put(table, self._of(table) + plain_rows([new]))
             return len(fresh)
 

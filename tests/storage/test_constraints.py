@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 
 from tests.table_rows import VIOLATIONS, replace_slice, row_of
 from txn_analysis.errors import WarehouseError
+from txn_analysis.storage.data_files import write_data_files
 from txn_analysis.storage.errors import storage_error
-from txn_analysis.storage.local.data_files import write_data_files
-from txn_analysis.storage.on_spark.types import frame_of, spark_schema
 from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.storage.spark_tasks import frame_of, spark_schema
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, REJECTS, Table
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def test_a_missing_value_is_refused_by_name(warehouse: Warehouse) -> None:
         "* EXCEPT (reason)", "CAST(NULL AS STRING) AS reason"
     )
     with pytest.raises(WarehouseError, match="a row breaks NOT NULL of column reason"):
-        warehouse.replace_by(rows, None, REJECTS, ingest_id="x")
+        warehouse.replace_by(rows.select(*REJECTS.names), iter, REJECTS, ingest_id="x")
 
 
 def test_a_row_of_each_table_is_taken(warehouse: Warehouse) -> None:

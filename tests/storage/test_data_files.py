@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from txn_analysis.storage.local.data_files import write_data_files
-from txn_analysis.storage.on_spark.types import spark_schema
+from txn_analysis.storage.data_files import write_data_files
+from txn_analysis.storage.spark_tasks import spark_schema
 from txn_analysis.tables import REJECTS, Col, Table
 from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, array, struct
 

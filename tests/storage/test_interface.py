@@ -11,11 +11,10 @@ import pytest
 from tests.storage.in_memory import MemoryWarehouse
 from tests.table_rows import row_of
 from txn_analysis.errors import WarehouseError
-from txn_analysis.storage.local.tables import LocalTables
-from txn_analysis.storage.local.warehouse import LocalWarehouse
-from txn_analysis.storage.match import Alike
-from txn_analysis.storage.on_spark.warehouse import SparkWarehouse
-from txn_analysis.storage.row_tasks import RowTasks
+from txn_analysis.storage.local_warehouse import LocalWarehouse
+from txn_analysis.storage.rows import RowTasks
+from txn_analysis.storage.spark_warehouse import SparkWarehouse
+from txn_analysis.storage.warehouse import MatchKey
 from txn_analysis.tables import FINDINGS, INPUTS, REJECTS, RUNS
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from txn_analysis.storage.row_tasks import NamedRows
+    from txn_analysis.storage.rows import NamedRows
     from txn_analysis.storage.warehouse import Warehouse
 
 
@@ -38,7 +37,7 @@ def warehouse(request: pytest.FixtureRequest, tmp_path: Path) -> Warehouse:
     empty: Path = request.getfixturevalue("empty_warehouse")
     folder = shutil.copytree(empty, tmp_path / "warehouse")
     if request.param == "in a folder":
-        return LocalWarehouse(spark, LocalTables(folder))
+        return LocalWarehouse(spark, folder)
     return SparkWarehouse(spark, str(folder), folder)
 
 
@@ -61,7 +60,7 @@ def test_what_another_audit_commits_is_seen_at_the_next_look(
     spark: SparkSession, empty_warehouse: Path, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(empty_warehouse, tmp_path / "warehouse")
-    one, other = (LocalWarehouse(spark, LocalTables(folder)) for _ in range(2))
+    one, other = (LocalWarehouse(spark, folder) for _ in range(2))
     for writer, run_id in ((one, "a"), (other, "b"), (one, "c")):
         writer.replace_rows([row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
         assert runs_of(one) == runs_of(other)
@@ -95,7 +94,7 @@ def test_of_a_table_without_partitions_all_rows_can_be_taken_away(warehouse: War
 
 
 def test_of_rows_that_are_alike_only_the_first_is_inserted(warehouse: Warehouse) -> None:
-    same = (Alike(("input_id", "capture")),)
+    same = (MatchKey(("input_id", "capture")),)
     first, other = row_of(INPUTS, input_id="1", path="first"), row_of(INPUTS, input_id="2")
     assert warehouse.insert([first], INPUTS, same) == 1
     assert warehouse.insert([first | {"path": "again"}, other], INPUTS, same) == 1

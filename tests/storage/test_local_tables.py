@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F
 
+from tests.records import record_of
+from tests.table_rows import collected, committed
 from txn_analysis.errors import WarehouseError
-from txn_analysis.runs.wanted_run import latest_run
+from txn_analysis.runs.run_tables import latest_run
 from txn_analysis.storage.commits import commit_inputs, commit_run, held_inputs
-from txn_analysis.storage.frames import collected
-from txn_analysis.storage.match import Alike, unlike
-from txn_analysis.storage.on_spark.tables import committed
 from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.storage.warehouse import MatchKey, rows_without_match
 from txn_analysis.tables import INPUTS, REJECTS, RUNS
+from txn_analysis.tables.inputs import RunRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +52,7 @@ def audited(night: int) -> tuple[Row, Row]:
         "state_coverage": "{}",
         "warnings": "[]",
     }
+    run |= dict.fromkeys(("as_of_ms", "as_of_basis", "table_versions")) | {"run_number": 0}
     return of_night | read | sizes, of_night | run | {"verdict_counts": {"hanging": night}, "outcome": "clean"}
 
 
@@ -62,7 +64,7 @@ def nightly(spark: SparkSession, empty_warehouse: Path, tmp_path_factory: pytest
     for night in range(NIGHTS):
         item, run = audited(night)
         commit_inputs(warehouse, [item], held=[])
-        commit_run(warehouse, run)
+        commit_run(warehouse, record_of(RunRecord, run))
     item, _ = audited(0)
     place = {name: item[name] for name in ("cluster", "capture")}
     warehouse.replace_rows([item | {"ingest_id": "anew"}], INPUTS, **place)  # all rows lie in one data file now
@@ -137,22 +139,22 @@ def test_a_table_that_only_delta_can_read_now(nightly: Warehouse, tmp_path: Path
     with pytest.raises(WarehouseError, match=r"only Spark can read\. Run the same command again"):
         copy.listed(RUNS)
     copy = open_warehouse(nightly.spark, copy.root)
-    commit_run(copy, audited(NIGHTS)[1])
+    commit_run(copy, record_of(RunRecord, audited(NIGHTS)[1]))
     found = {row["run_id"]: row["earlier_captures"] for row in copy.listed(RUNS)}
     assert found == {f"run {night}": None for night in range(NIGHTS)} | {f"run {NIGHTS}": ["before"]}
 
 
-def test_rows_are_alike_to_spark_as_they_are_here(spark: SparkSession) -> None:
+def test_rows_match_in_spark_as_they_do_here(spark: SparkSession) -> None:
     pairs = [*product(("x", "y", None), repeat=2)]
     rows = [{"a": a, "b": b} for a, b in pairs]
     s, t = (spark.createDataFrame(pairs, "a string, b string").alias(name) for name in ("s", "t"))
-    for way in (Alike(("a",)), Alike(("a", "b")), Alike(("a",), but=("b",))):
+    for way in (MatchKey(("a",)), MatchKey(("a", "b")), MatchKey(("a",), but=("b",))):
         met = s.join(t, F.expr(way.sql)).select("s.a", "s.b", "t.a", "t.b").collect()
         alike = {
-            (row, other) for row, other in product(pairs, repeat=2) if not unlike([_row(row)], [_row(other)], [way])
+            (row, other) for row, other in product(pairs, repeat=2) if not way.unmatched([_row(row)], [_row(other)])
         }
         assert {((row[0], row[1]), (row[2], row[3])) for row in met} == alike
-    assert unlike(rows, [{"a": "x", "b": "y"}], [Alike(("a",), but=("b",)), Alike(("b",))]) == [
+    assert rows_without_match(rows, [{"a": "x", "b": "y"}], [MatchKey(("a",), but=("b",)), MatchKey(("b",))]) == [
         row for row in rows if row["b"] != "y" and (row["a"] != "x")
     ]
 

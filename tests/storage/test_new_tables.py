@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.table_rows import row_of
-from txn_analysis.storage.local.new_tables import create_table_here
-from txn_analysis.storage.local.tables import LocalTables
-from txn_analysis.storage.local.warehouse import LocalWarehouse
-from txn_analysis.storage.on_spark.tables import create_table, newest_version
+from txn_analysis.storage.local_warehouse import LocalWarehouse
+from txn_analysis.storage.new_tables import create_table_here
+from txn_analysis.storage.spark_warehouse import create_table, newest_version
 from txn_analysis.tables import ALL_TABLES, FINDINGS
 
 if TYPE_CHECKING:
@@ -62,12 +61,12 @@ def test_delta_reads_it(spark: SparkSession, tmp_path: Path) -> None:
 def test_delta_reads_it_after_a_night_whose_disk_was_full_before_the_checksum(
     spark: SparkSession, empty_warehouse: Path, tmp_path: Path
 ) -> None:
-    warehouse = LocalWarehouse(spark, LocalTables(Path(shutil.copytree(empty_warehouse, tmp_path / "warehouse"))))
+    warehouse = LocalWarehouse(spark, Path(shutil.copytree(empty_warehouse, tmp_path / "warehouse")))
     for run_id in ("before", "full"):
         warehouse.replace_rows([row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
     newest = max((tmp_path / "warehouse" / FINDINGS.name / "_delta_log").glob("0*.crc"))
     newest.unlink()
-    warehouse = LocalWarehouse(spark, LocalTables(tmp_path / "warehouse"))
+    warehouse = LocalWarehouse(spark, tmp_path / "warehouse")
     warehouse.replace_rows([row_of(FINDINGS, run_id="after")], FINDINGS, run_id="after")
     found = spark.read.format("delta").load(warehouse.path(FINDINGS))
     assert found.filter("run_id <> 'full'").count() == 2

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from txn_analysis.storage.local.parquet_batches import batches_of
+from txn_analysis.storage.data_files import batches_of
 
 if TYPE_CHECKING:
     from pathlib import Path

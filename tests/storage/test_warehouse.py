@@ -10,18 +10,25 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.by_spark import only_by_spark
-from tests.table_rows import give_format, replace_slice, row_of
+from tests.records import record_of
+from tests.table_rows import committed, give_format, replace_slice, row_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.commits import commit_inputs, commit_run
-from txn_analysis.storage.local.delta_folder import DeltaFolder
-from txn_analysis.storage.on_spark.tables import committed
+from txn_analysis.storage.delta_folder import DeltaFolder
+from txn_analysis.storage.new_tables import FORMAT
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, REJECTS, RUNS, Table
+from txn_analysis.tables.inputs import RunRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.storage.warehouse import Warehouse
+
+
+def run_record(run_id: str) -> RunRecord:
+    absent = dict.fromkeys(RUNS.names)
+    return record_of(RunRecord, absent | row_of(RUNS, run_id=run_id))
 
 
 def keys(warehouse: Warehouse, table: Table) -> list[tuple[Any, ...]]:
@@ -36,7 +43,7 @@ def warehouse(spark: SparkSession, empty_warehouse: Path, tmp_path: Path) -> War
 def test_results_count_once_their_run_is_complete(warehouse: Warehouse) -> None:
     replace_slice(warehouse, FINDINGS, row_of(FINDINGS, run_id="cut-short"))
     replace_slice(warehouse, FINDINGS, row_of(FINDINGS, run_id="whole"))
-    commit_run(warehouse, row_of(RUNS, run_id="whole"))
+    commit_run(warehouse, run_record(run_id="whole"))
     assert [key[0] for key in keys(warehouse, FINDINGS)] == ["whole"]
 
 
@@ -72,7 +79,7 @@ def test_inputs_of_one_capture_from_many_writers(warehouse: Warehouse) -> None:
 def test_runs_that_end_together_are_numbered_one_by_one(warehouse: Warehouse) -> None:
     run_ids = ["a", "b", "a", "c"]
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda run_id: commit_run(warehouse, row_of(RUNS, run_id=run_id)), run_ids))
+        list(pool.map(lambda run_id: commit_run(warehouse, run_record(run_id=run_id)), run_ids))
     rows = committed(warehouse, RUNS).collect()
     assert sorted(row["run_number"] for row in rows) == [1, 2, 3]
     assert {row["run_id"] for row in rows} == set(run_ids)
@@ -80,7 +87,7 @@ def test_runs_that_end_together_are_numbered_one_by_one(warehouse: Warehouse) ->
 
 def test_a_run_keeps_its_number_when_it_is_made_again(warehouse: Warehouse) -> None:
     for run_id in ("a", "b", "a"):
-        commit_run(warehouse, row_of(RUNS, run_id=run_id))
+        commit_run(warehouse, run_record(run_id=run_id))
     assert {row["run_id"]: row["run_number"] for row in committed(warehouse, RUNS).collect()} == {"a": 1, "b": 2}
 
 
@@ -97,7 +104,9 @@ def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         only_by_spark(monkeypatch)
 
 
-@pytest.mark.parametrize("said", ["2", None], ids=["a later version", "a version before there was a number"])
+@pytest.mark.parametrize(
+    "said", [str(FORMAT + 1), None], ids=["a later version", "a version before there was a number"]
+)
 def test_a_warehouse_of_another_version_is_neither_read_nor_written(
     writer: None, warehouse: Warehouse, said: str | None
 ) -> None:
@@ -118,7 +127,7 @@ def test_every_table_says_the_format_whoever_made_it(writer: None, spark: SparkS
     root = str(tmp_path / "warehouse")
     open_warehouse(spark, root).create()
     said = {table.name: DeltaFolder(Path(root) / table.name).properties for table in ALL_TABLES}
-    assert {name: known["txn-analysis.format"] for name, known in said.items()} == dict.fromkeys(said, "1")
+    assert {name: known["txn-analysis.format"] for name, known in said.items()} == dict.fromkeys(said, str(FORMAT))
 
 
 def test_tables_are_created_by_two_at_once(spark: SparkSession, tmp_path: Path) -> None:

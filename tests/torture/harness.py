@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from tests.core.answer import answer_of
+from tests.core.history import History
 from tests.torture.inputs import RANGE_BYTES, InputReader, ReadInput
-from txn_analysis.core.answer import answer_of
-from txn_analysis.core.history import History
+from txn_analysis.columns.records import plain
 from txn_analysis.tables import FINDINGS
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def audit_files(
     history = history_of(items, settings)
     answer = answer_of(history)
     names = [name for name in FINDINGS.names if name not in _NOT_JUDGED_HERE]
-    findings = [{name: row[name] for name in names} for row in (finding.row() for finding in answer.findings)]
+    findings = [{name: row[name] for name in names} for row in (plain(finding) for finding in answer.findings)]
     lost = sum(item.input.unaccounted_bytes for item in items)
     return Answer(findings, list(answer.health), lost, _seen_to_ms(history))
 

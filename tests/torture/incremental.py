@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-# Which files vouch for each other depends on which files there are; no verdict rests on it.
-_OF_THE_FILES = {"witnesses"}
+# Which files vouch for each other, and which were linked, depends on which files there are; no verdict rests on it.
+_OF_THE_FILES = {"witnesses", "linked_pieces"}
 
 
 def _without_cause(row: Row) -> Row:

@@ -16,37 +16,30 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.records import plain
-from txn_analysis.kafka.sections import LOG_KINDS
+from tests.read.bodies import plain_rows, read_state_section, read_state_slices
+from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.log.rivals import UNCUT
-from txn_analysis.log.summary import fold
+from txn_analysis.log.summarize import summarize_batches
 from txn_analysis.read.dump.scan import scan_range
 from txn_analysis.read.dump.snapshot_lines import read_snapshot_section, read_txnindex_section
-from txn_analysis.read.inputs.accounting import (
-    ReadPiece,
-    RejectedSpan,
-    TextGap,
-    rejected_in_log,
-    rejected_outside,
-    unproven_spans,
-)
-from txn_analysis.read.inputs.byte_ranges import split_ranges
+from txn_analysis.read.inputs.accounting import ReadPiece, TextGap, rejected_in_log, rejected_outside, unproven_spans
 from txn_analysis.read.inputs.find_files import SourceFile
 from txn_analysis.read.inputs.planned_input import PlannedInput, Section, plan_text
+from txn_analysis.read.inputs.planning import split_ranges
 from txn_analysis.read.inputs.survey_job import FileSurvey, ReadFailure, _compression, _head, _Piece, survey_piece
 from txn_analysis.read.inputs.text import Text, open_text
 from txn_analysis.read.inputs.window import Reject
 from txn_analysis.read.state.console_export import read_console_json, read_console_text
-from txn_analysis.read.state.decoded_dump import read_state_section
 from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
+from txn_analysis.tables.inputs import RejectedSpan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from txn_analysis.kafka.batches import Batches
     from txn_analysis.log.rivals import Cuts
-    from txn_analysis.log.sections import SectionKey
+    from txn_analysis.log.segments import SectionKey
     from txn_analysis.read.inputs.survey import ChunkFacts
+    from txn_analysis.tables.batches import Batches
 
 Row = dict[str, Any]
 
@@ -82,7 +75,7 @@ class ReadInput:
         own = {key: cut for key, cut in cuts.items() if key[0] == self.planned.input_id}
         known = tuple((key, tuple(cut.offsets), tuple(cut.positions)) for key, cut in sorted(own.items()))
         if known not in self._folds:
-            folds = (fold(batches, own.get(batches.section, UNCUT)) for batches in self.batches)
+            folds = (summarize_batches(batches, own.get(batches.section, UNCUT)) for batches in self.batches)
             self._folds[known] = [row for folded in folds for row in folded.pieces.to_pylist()]
             if len(self._folds) > _KEPT_FOLDS:
                 self._folds.popitem(last=False)
@@ -150,7 +143,7 @@ def _read(file: SourceFile, range_bytes: int) -> ReadInput:
         for group in split_ranges([planned], LOG_KINDS, range_bytes, 1):
             batches += [scanned for part in group if (scanned := scan_range(text, part, "ingest"))]
         for section in planned.sections:
-            for item in _records(text, planned.input_id, section):
+            for item in _records(text, planned.input_id, section, range_bytes):
                 if isinstance(item, RejectedSpan):
                     rejects.append(item)
                 else:
@@ -176,17 +169,21 @@ def _survey(file: SourceFile) -> FileSurvey:
     return FileSurvey(file, compression, tuple(chunks), failure)
 
 
-def _records(text: Text, input_id: str, section: Section) -> list[Row | RejectedSpan]:
+def _records(text: Text, input_id: str, section: Section, range_bytes: int) -> list[Row | RejectedSpan]:
     if section.kind not in _READERS or section.text_end_bytes <= section.text_start_bytes:
         return []
     reader, table = _READERS[section.kind]
     place = {"input_id": input_id, "section_index": section.index}
     absent = dict.fromkeys(table.names)
+    if section.kind == "state":
+        cuts = range(section.text_start_bytes + range_bytes, section.text_end_bytes, range_bytes)
+        items = list(read_state_slices(text, section, cuts))
+    else:
+        items = list(reader(text, section))
+    rejects = [item for item in items if isinstance(item, Reject)]
     return [
-        RejectedSpan(input_id, section.index, item.offset_bytes, item.length_bytes, item.reason)
-        if isinstance(item, Reject)
-        else absent | plain(item) | place
-        for item in reader(text, section)
+        *(RejectedSpan(input_id, section.index, r.offset_bytes, r.length_bytes, r.reason) for r in rejects),
+        *(absent | row | place for row in plain_rows(items)),
     ]
 
 

@@ -11,7 +11,7 @@ from benchmarks.batches import Partition
 from benchmarks.dumps import SHALLOW, write_segment
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
-from txn_analysis.storage import frames
+from txn_analysis.storage import opening
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +65,7 @@ def collected_bytes(spark: SparkSession) -> dict[int, int]:
 def test_what_reaches_the_driver_grows_with_files_and_findings_but_not_with_batches(
     spark: SparkSession, empty_warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "AT_HAND_BYTES", -1)  # in tasks, as if it were much
+    monkeypatch.setattr(opening, "MEMORY_BYTES", -1)  # in tasks, as if it were much
     small = audited(spark, empty_warehouse, tmp_path / "small", TEXT_BYTES, 2)
     large = audited(spark, empty_warehouse, tmp_path / "large", TEXT_BYTES * MORE, 2 * MORE)
     more = Audited(*(after - before for before, after in zip(small, large, strict=True)))

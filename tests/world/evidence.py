@@ -17,9 +17,9 @@ from txn_analysis.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tests.core.answer import Answer
+    from tests.core.history import History
     from tests.world.model import Batch, StateRow, World
-    from txn_analysis.core.answer import Answer
-    from txn_analysis.core.history import History
 
 Row = dict[str, Any]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tests.world.model import Batch, Log, World
-    from txn_analysis.plan.abort_plan import AbortRecord
+    from txn_analysis.tables import AbortRecord
 
 
 def destroyed_by(world: World, plan: Iterable[AbortRecord]) -> list[AbortRecord]:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from tests.core.answer import answers_of
+from tests.world.both_engines import ENGINES, compared
 from tests.world.evidence import (
     BEGAN_MS,
     Evidence,
@@ -28,12 +30,11 @@ from tests.world.evidence import (
 from tests.world.kinds import answered, holds_the_answer
 from tests.world.model import EPOCHS, LAST_EPOCH, Log, StateLog, Step, World
 from tests.world.steps import DISTURBANCES, after, steps_of, story_of
-from txn_analysis.core.answer import answers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from txn_analysis.core.answer import Answer
+    from tests.core.answer import Answer
 
 AT_ONCE = 250
 
@@ -196,6 +197,17 @@ def judged(found: Iterable[World]) -> Iterator[tuple[World, Evidence, Truth]]:
             yield world, evidence, truth_of(world, known[evidence])
 
 
+def told_of(*sizes: Size) -> Iterator[Evidence]:
+    """What was copied of every history of some sizes that has open data; what is alike once."""
+    known = set[Evidence]()
+    for size in sizes:
+        for world in filter(_has_open_data, worlds(size)):
+            for evidence in _with_and_without_a_word(world):
+                if evidence not in known:
+                    known.add(evidence)
+                    yield evidence
+
+
 def _with_and_without_a_word(world: World) -> Iterator[Evidence]:
     silent = evidence_of(world, says_last=False)
     yield silent
@@ -252,7 +264,12 @@ def main(words: list[str]) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.world.small", description=__doc__)
     parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--engine", choices=ENGINES, default="local", help="spark: judge them by both, and compare")
     given = parser.parse_args(words)
+    if given.engine == "spark":
+        both = compared(told_of(*sizes(given.steps)))
+        print(both)
+        return int(both.differing > 0)
     for size in sizes(given.steps):
         began = time.monotonic()
         report = report_of(size)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.core.answer import answers_of
 from tests.world.evidence import SKEW_MS, TOPIC
 from tests.world.letter.rules import rules_of
 from tests.world.random_worlds import random_plot
-from txn_analysis.core.answer import answers_of
 
 if TYPE_CHECKING:
     from tests.world.evidence import Evidence

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.core.answer import answer_of
 from tests.world import ways
 from tests.world.evidence import truth_of
 from tests.world.executor import destroyed_by
@@ -27,9 +28,8 @@ from tests.world.shrink import shrunk, told
 from tests.world.small import Size, report_of, worlds
 from tests.world.steps import after
 from tests.world.ways import is_wrong
-from txn_analysis.core.answer import answer_of
 from txn_analysis.judge import rules
-from txn_analysis.plan.abort_plan import AbortRecord
+from txn_analysis.tables import AbortRecord
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,6 +15,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tests.core.answer import answer_of, answers_of
+from tests.world.both_engines import ENGINES, compared
 from tests.world.evidence import Truth, truth_of
 from tests.world.executor import destroyed_by
 from tests.world.kinds import KINDS, answered, can_be_told, kind_of
@@ -22,13 +24,13 @@ from tests.world.random_worlds import Plot, random_plot
 from tests.world.shrink import shrunk, told
 from tests.world.steps import DISTURBANCES, story_of
 from tests.world.teller import Teller
-from txn_analysis.core.answer import answer_of, answers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from tests.core.answer import Answer
+    from tests.world.evidence import Evidence
     from tests.world.model import World
-    from txn_analysis.core.answer import Answer
 
 AT_ONCE = 250
 _STEPS_BEFORE_EXECUTION = 8
@@ -116,6 +118,13 @@ def _way_of(plot: Plot) -> Way:
     return (*kinds, *rotated, *([plot.fault] if plot.fault else []))
 
 
+def told_at_random(count: int, seed: int) -> Iterator[Evidence]:
+    """What was copied of so many random histories."""
+    for number in range(count):
+        plot = random_plot(f"{seed}/{number}", is_faulty=number % 2 == 1)
+        yield plot.evidence(plot.world())
+
+
 def is_wrong(plot: Plot) -> bool:
     """Its plan holds an acknowledged commit, or a live transaction, and what was copied could tell."""
     world = plot.world()
@@ -169,7 +178,12 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--histories", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--markdown", action="store_true", help="print the ways as a table")
+    parser.add_argument("--engine", choices=ENGINES, default="local", help="spark: judge them by both, and compare")
     given = parser.parse_args(words)
+    if given.engine == "spark":
+        both = compared(told_at_random(given.histories, given.seed))
+        print(both)
+        return int(both.differing > 0)
     began = time.monotonic()
     report = report_of(given.histories, given.seed)
     passed = time.monotonic() - began

@@ -1,16 +1,16 @@
-"""The verbs that judge, and the report: `audit`, `ingest`, `report`."""
+"""The verbs that fill a warehouse and say what it holds: `audit`, `ingest`, `report`, `captures`, `forget`."""
 
 from __future__ import annotations
 
 import json
 import shutil
+import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from txn_analysis.cli.options import (
-    ENDING,
-    JUDGING,
-    READING,
     Format,
     Now,
     PageFile,
@@ -18,9 +18,12 @@ from txn_analysis.cli.options import (
     ReportFormat,
     ReportFormatOption,
     Request,
+    RowFormat,
+    RowFormatOption,
     RunId,
     Schema,
     TextOrJson,
+    Topics,
     Width,
 )
 from txn_analysis.cli.output import (
@@ -31,24 +34,26 @@ from txn_analysis.cli.output import (
     emit_styled,
     is_terminal,
     read_at,
-    run_options,
+    reader_of,
     write_metrics,
 )
-from txn_analysis.cli.query_verbs import Topics  # noqa: TC001 typer reads the annotations
-from txn_analysis.cli.spark import check_new_warehouse, progress, spark_when_needed, stored
-from txn_analysis.cli.verbs import exit_code, verb
+from txn_analysis.cli.query_verbs import as_printed
+from txn_analysis.cli.spark import check_new_warehouse, check_warehouse, progress, spark_when_needed, stored
+from txn_analysis.cli.verbs import exit_code
 from txn_analysis.errors import InputError
+from txn_analysis.settings import INPUT
+from txn_analysis.text.escape import escape
 from txn_analysis.text.words import count
 
 if TYPE_CHECKING:
-    import typer
-
+    from txn_analysis.pipeline.forget import Forgotten
+    from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
     from txn_analysis.settings import Settings
-    from txn_analysis.storage.stored import Stored
+    from txn_analysis.storage.warehouse import Warehouse
 
-_WIDTHS = (80, 120)
+_NARROWEST, _WIDEST = 80, 120  # columns of a report on a terminal, if nobody says
 _NO_STANDARD_INPUT = (
     "-: standard input is not read, since tasks read a dump in parts: write it to a file first, with > orders-0.txt "
     "in place of the pipe, and give that file"
@@ -88,9 +93,7 @@ def audit(
             pictures = _pictures(open_warehouse(spark, settings.warehouse), report)
     if prometheus is not None:
         write_metrics(report, prometheus)
-    if html:
-        emit_page(report, pictures, settings, html, "--html", read_ms)
-    return _deliver(report, request, settings, format, width, pictures, read_ms)
+    return _deliver(report, request, settings, format, html, width, pictures, reader_of(report, settings, read_ms))
 
 
 def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> int:  # noqa: A002 the flag's own name
@@ -141,24 +144,70 @@ def report(
 
         loaded = load_report(warehouse, settings, run_id, tuple(topic or ()))
         pictures = _pictures(warehouse, loaded) if html or format is ReportFormat.HTML else None
-    if html:
-        emit_page(loaded, pictures, settings, html, "--html", read_ms)
-    return _deliver(loaded, request, settings, format, width, pictures, read_ms)
+    return _deliver(loaded, request, settings, format, html, width, pictures, reader_of(loaded, settings, read_ms))
 
 
-def add_to(app: typer.Typer) -> None:
-    """Adds these verbs to the command line."""
-    verb(
-        app,
-        "audit",
-        "txn-analysis audit segments/ transaction-state/ --state-copied-last",
-        reads_files=True,
-        uses=(*JUDGING, *ENDING),
-    )(audit)
-    verb(app, "ingest", "txn-analysis ingest --capture tonight 'broker-1/*.txt'", reads_files=True, uses=READING)(
-        ingest
-    )
-    verb(app, "report", "txn-analysis report --topic orders", uses=ENDING)(report)
+def captures(request: Request, format: RowFormatOption = RowFormat.TEXT) -> int:  # noqa: A002 the flag's own name
+    """List the captures in the warehouse, and their runs.
+
+    Of all clusters, or of the one that --cluster names; of each cluster oldest first, as runs order them. CopiedAt is
+    the newest timestamp of a broker's clock in the capture.
+
+    Exit code: 0, or 2 where there is no such warehouse.
+    """
+    with stored(request.settings()) as warehouse:
+        # Not needed for --help.
+        from txn_analysis.questions.answers import captures_answer
+        from txn_analysis.runs.run_tables import captures as held
+
+        answer = captures_answer(held(warehouse, request.flags["cluster"]))
+    emit(as_printed(answer, format), request.output)
+    return 0
+
+
+def forget(
+    request: Request,
+    capture: Annotated[
+        str,
+        typer.Option(
+            "--capture", metavar="NAME", help="The capture, as the verb `captures` lists it.", rich_help_panel=INPUT
+        ),
+    ],
+    format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
+) -> int:
+    """Take one capture out of the warehouse.
+
+    The runs that judged it go with it. Runs of later captures that had it behind them stay, and say so wherever they
+    are asked; no abort plan of them is printed any more. Gaps that it filled are open again in later audits. Copied
+    files are not touched.
+
+    Exit code: 0, or 2 where there is no such warehouse or capture.
+    """
+    settings = request.settings()
+    check_warehouse(settings)
+    with spark_when_needed(settings, 0) as spark:
+        # Not needed for --help.
+        from txn_analysis.pipeline.forget import forget as forget_capture
+        from txn_analysis.storage.opening import open_warehouse
+
+        forgotten = forget_capture(open_warehouse(spark, settings.warehouse), settings.cluster, capture)
+    if format is TextOrJson.JSON:
+        emit(json.dumps(forgotten._asdict(), indent=2) + "\n", request.output)
+        return 0
+    emit(_in_words(forgotten), request.output)
+    if forgotten.abort_count:
+        aborts = count(forgotten.abort_count, "abort")
+        print(f"note: its runs recommended {aborts}, which `verify` does not follow any more", file=sys.stderr)
+    return 0
+
+
+def _in_words(forgotten: Forgotten) -> str:
+    runs = f" ({', '.join(forgotten.runs)})" if forgotten.runs else ""
+    gone = f"{count(forgotten.input_count, 'input')}, {count(len(forgotten.runs), 'run')}{runs}"
+    lines = [f"forgot capture {escape(forgotten.capture)} of cluster {escape(forgotten.cluster)}: {gone}"]
+    stays = "had it behind it, and stays: audit its files again to judge without it"
+    lines += [f"{run} {stays}" for run in forgotten.resting_runs]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _input_bytes(paths: list[str], settings: Settings) -> int:
@@ -171,7 +220,7 @@ def _input_bytes(paths: list[str], settings: Settings) -> int:
     input_bytes = sum(file.size_bytes for file in files)
     with progress().stage("finding files", count(len(files), "file"), input_bytes):
         pass  # the first line, before what takes a moment to import
-    from txn_analysis.read.inputs.first_look import check_at_first_sight
+    from txn_analysis.read.inputs.planning import check_at_first_sight
     from txn_analysis.read.topic_config import read_topic_configs
 
     if not settings.skip_unrecognised:
@@ -182,7 +231,7 @@ def _input_bytes(paths: list[str], settings: Settings) -> int:
     return input_bytes
 
 
-def _pictures(warehouse: Stored, report: AuditReport) -> Pictures:
+def _pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:
     with progress().stage("drawing"):
         from txn_analysis.questions.loaded_report import pictures
 
@@ -194,32 +243,26 @@ def _deliver(
     request: Request,
     settings: Settings,
     form: ReportFormat,
+    page: str | None,
     width: int | None,
     pictures: Pictures | None,
-    read_ms: int,
+    reader: Reader,
 ) -> int:
     # Not needed for --help.
     from txn_analysis.report.formats import json_report
     from txn_analysis.report.terminal import print_styled
     from txn_analysis.report.text_report import WIDTH, report_lines, text_report
 
+    if page:
+        emit_page(report, pictures, reader, page, "--html")
     if form is ReportFormat.HTML:
-        emit_page(report, pictures, settings, request.output, read_ms=read_ms)
+        emit_page(report, pictures, reader, request.output)
     elif form is ReportFormat.JSON:
         emit(json_report(report), request.output)
     elif is_terminal(request.output):
-        lines = report_lines(
-            report, width or _terminal_width(), run_options(settings, report.run.cluster), settings.fail_on, read_ms
-        )
+        columns = width or min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
+        lines = report_lines(report, columns, reader)
         emit_styled(lambda stream: print_styled(lines, stream))
     else:
-        emit(
-            text_report(report, width or WIDTH, run_options(settings, report.run.cluster), settings.fail_on, read_ms),
-            request.output,
-        )
+        emit(text_report(report, width or WIDTH, reader), request.output)
     return exit_code(report.outcome_at(settings.fail_on), settings)
-
-
-def _terminal_width() -> int:
-    narrowest, widest = _WIDTHS
-    return min(max(shutil.get_terminal_size().columns, narrowest), widest)

@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
-from txn_analysis.cli import audit_verbs, capture_verbs, explain_verbs, plan_verbs, query_verbs, shell_verbs
+from txn_analysis.cli import audit_verbs, plan_verbs, query_verbs, shell_verbs
+from txn_analysis.cli.options import ENDING, JUDGING, READING
+from txn_analysis.cli.verbs import add_command, verb
 
 app = typer.Typer(
     name="txn-analysis",
@@ -36,5 +38,22 @@ def txn_analysis(
     raise typer.Exit
 
 
-for _verbs in (audit_verbs, query_verbs, explain_verbs, plan_verbs, capture_verbs, shell_verbs):
-    _verbs.add_to(app)
+_asserted = "txn-analysis audit segments/ transaction-state/ --state-copied-last"
+verb(app, "audit", _asserted, reads_files=True, uses=(*JUDGING, *ENDING))(audit_verbs.audit)
+_in_parts = "txn-analysis ingest --capture tonight 'broker-1/*.txt'"
+verb(app, "ingest", _in_parts, reads_files=True, uses=READING)(audit_verbs.ingest)
+verb(app, "report", "txn-analysis report --topic orders", uses=ENDING)(audit_verbs.report)
+verb(app, "find-hanging", "txn-analysis find-hanging --topic orders", uses=ENDING)(query_verbs.find_hanging)
+verb(app, "list", "txn-analysis list --state Ongoing --duration-filter 60000")(query_verbs.list_)
+verb(app, "describe", "txn-analysis describe --transactional-id billing-worker-17")(query_verbs.describe)
+_of_one = "txn-analysis describe-producers --topic orders --partition 0"
+verb(app, "describe-producers", _of_one)(query_verbs.describe_producers)
+verb(app, "explain", "txn-analysis explain --topic orders --partition 0")(query_verbs.explain)
+verb(app, "ended", "txn-analysis ended --topic orders --cause coordinator_timeout")(query_verbs.ended)
+verb(app, "abort-plan", "txn-analysis abort-plan --format commands -o plan.sh")(plan_verbs.abort_plan)
+verb(app, "verify", "txn-analysis verify --history", uses=("exit_zero", "accept_inconclusive"))(plan_verbs.verify)
+verb(app, "captures", "txn-analysis captures --warehouse txn-warehouse")(audit_verbs.captures)
+verb(app, "forget", "txn-analysis forget --capture capture-127d9c186fa3", reads_files=True)(audit_verbs.forget)
+add_command(app, "help", "txn-analysis help audit")(shell_verbs.help_)
+add_command(app, "version", "txn-analysis version")(shell_verbs.version)
+add_command(app, "completion", "txn-analysis completion bash")(shell_verbs.completion)

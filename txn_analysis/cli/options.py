@@ -1,57 +1,61 @@
-"""The options that every verb takes, declared once."""
+"""The options that every verb takes: one for each setting that has a flag, and those of the command line itself."""
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+import inspect
+import os
+from collections.abc import Mapping  # noqa: TC003 the fields of `Request` are read when it runs
+from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from txn_analysis.kafka.topics import TOPIC_CONFIGS
-from txn_analysis.verdict import Verdict  # noqa: TC001 typer reads the annotations
+from txn_analysis.kafka.names import INT32_MAX, INT64_MAX
+from txn_analysis.settings import (
+    ASSERTED,
+    EXIT_CODE,
+    INPUT,
+    RUNNING,
+    Decides,
+    Flag,
+    Settings,
+    deciding,
+    flag_name,
+    load_settings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from txn_analysis.settings import Settings
+    from pydantic.fields import FieldInfo
 
-# Flags that decide how a run judges. A verb that they mean nothing to does not offer them, and says so if given one.
-JUDGING = (
-    "as_of",
-    "capture",
-    "transaction_max_timeout_ms",
-    "transaction_state_partitions",
-    "transaction_state_complete",
-    "state_copied_last",
-    "no_records_lost",
-    "max_clock_skew_ms",
-    "transactional_id_expiration_ms",
-    "topic_config",
-    "free_bytes",
-    "skip_unrecognised",
-    "verify",
-)
-# Flags that decide with which code a verb ends, of those that answer whether anything hangs.
-ENDING = ("fail_on", "exit_zero", "accept_inconclusive")
+# Settings that decide how a run judges. A verb that they mean nothing to does not offer them, and says so if given one.
+JUDGING = deciding(Decides.READING, Decides.VERDICTS, Decides.MORE, Decides.ENGINE)
+# Settings that decide with which code a verb ends, of those that answer whether anything hangs.
+ENDING = deciding(Decides.EXIT_CODE)
 # Those of judging that reading files follows as well.
-READING = ("capture", "skip_unrecognised", "verify")
+READING = deciding(Decides.READING)
 
-GROUPS = {
-    "Input": ("cluster", "capture", "topic_config", "free_bytes", "skip_unrecognised", "verify"),
-    "What you assert": (
-        *("as_of", "transaction_max_timeout_ms", "transaction_state_partitions", "transaction_state_complete"),
-        *("state_copied_last", "no_records_lost", "max_clock_skew_ms", "transactional_id_expiration_ms"),
-    ),
-    "Output": ("format", "rendering", "html", "width", "prometheus", "output", "now", "schema"),
-    "Exit code": ENDING,
-    "Running": ("warehouse", "config", "master", "quiet", "debug", "help"),
-}
-"""How `--help` sorts the options, by their names in Python; the options of a verb's own stand before them."""
+OUTPUT = "Output"
+HEADINGS = (INPUT, ASSERTED, OUTPUT, EXIT_CODE, RUNNING)
+"""How `--help` sorts the options; the options of a verb's own stand before them."""
 
 _WIDEST = 10_000  # columns: lines are filled up to it
-_NOT_SETTINGS = frozenset({"as_of", "config", "output", "debug", "quiet"})
+output_option = partial(typer.Option, rich_help_panel=OUTPUT)
+_running = partial(typer.Option, rich_help_panel=RUNNING)
+
+
+def repeated(flag: str, metavar: str, what: str, most: int | None = None) -> Any:
+    """An option that may be given more than once; of numbers, `most` is the largest one that it takes."""
+    least = None if most is None else 0
+    return typer.Option(flag, metavar=metavar, min=least, max=most, help=f"{what}; may be repeated.")
+
+
+def number(flag: str, metavar: str, what: str, most: int, least: int = 0) -> Any:
+    """An option for a whole number within bounds."""
+    return typer.Option(flag, metavar=metavar, min=least, max=most, help=what)
 
 
 class TextOrJson(StrEnum):
@@ -78,14 +82,15 @@ class ReportFormat(StrEnum):
     HTML = "html"
 
 
-Format = Annotated[TextOrJson, typer.Option("--format", help="How to print it.")]
-RowFormatOption = Annotated[RowFormat, typer.Option("--format", help="How to print the rows.")]
+Format = Annotated[TextOrJson, output_option("--format", help="How to print it.")]
+RowFormatOption = Annotated[RowFormat, output_option("--format", help="How to print the rows.")]
 ReportFormatOption = Annotated[
-    ReportFormat, typer.Option("--format", help="How to print it; html is one page that needs nothing else.")
+    ReportFormat,
+    output_option("--format", help="How to print it; html is one page that needs nothing else."),
 ]
 Width = Annotated[
     int | None,
-    typer.Option(
+    output_option(
         "--width",
         metavar="N",
         min=40,
@@ -94,133 +99,46 @@ Width = Annotated[
     ),
 ]
 PageFile = Annotated[
-    str | None, typer.Option("--html", metavar="FILE", help="Write the report as an HTML page to FILE as well.")
+    str | None,
+    output_option("--html", metavar="FILE", help="Write the report as an HTML page to FILE as well."),
 ]
 Now = Annotated[
     str | None,
-    typer.Option(
+    output_option(
         "--now",
         metavar="TIME",
         help="When the report is read: it says how old the files are then. [this machine's clock]",
     ),
 ]
-Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON schema of --format json instead.")]
+Schema = Annotated[bool, output_option("--schema", help="Print the JSON schema of --format json instead.")]
 RunId = Annotated[str | None, typer.Option("--run", metavar="RUN_ID", help="A run; by default the cluster's last one.")]
+Topics = Annotated[list[str] | None, repeated("--topic", "TOPIC", "Only this topic")]
+Partitions = Annotated[list[int] | None, repeated("--partition", "N", "Only this partition of --topic", most=INT32_MAX)]
+ProducerIds = Annotated[list[int] | None, repeated("--producer-id", "ID", "Only this one", most=INT64_MAX)]
 Paths = Annotated[list[str], typer.Argument(metavar="PATH", help="Files, folders or globs; copied off the brokers.")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """The shared options as given; None where a flag was not, so that environment and file can speak."""
+    """What was asked of a verb beside its own options.
 
-    warehouse: Annotated[
-        str | None,
-        typer.Option("--warehouse", metavar="DIR", help="Folder or URI of the Delta tables. [txn-warehouse]"),
-    ] = None
-    cluster: Annotated[
-        str | None, typer.Option("--cluster", metavar="NAME", help="Whose files these are. [default]")
-    ] = None
-    capture: Annotated[
-        str | None, typer.Option("--capture", metavar="NAME", help="Join several calls into one capture of this name.")
-    ] = None
-    as_of: Annotated[
-        str | None,
-        typer.Option(
-            "--as-of",
-            metavar="TIME",
-            help="When the files were copied: ISO 8601, or epoch ms. [the newest broker's timestamp in them]",
-        ),
-    ] = None
-    transaction_max_timeout_ms: Annotated[
-        int | None,
-        typer.Option(
-            "--transaction-max-timeout-ms", metavar="N", help="The brokers' transaction.max.timeout.ms. [900000]"
-        ),
-    ] = None
-    transaction_state_partitions: Annotated[
-        int | None,
-        typer.Option(
-            "--transaction-state-partitions",
-            metavar="N",
-            help="Partitions of __transaction_state. [the only count that fits every id, else 50]",
-        ),
-    ] = None
-    transaction_state_complete: Annotated[
-        bool | None,
-        typer.Option(
-            "--transaction-state-complete/--no-transaction-state-complete",
-            help="Your word that no record of __transaction_state is missing; of an export, that the topic lost none.",
-        ),
-    ] = None
-    state_copied_last: Annotated[
-        bool | None,
-        typer.Option(
-            "--state-copied-last/--no-state-copied-last",
-            help="Your word that the logs were copied first and __transaction_state last, from the leaders.",
-        ),
-    ] = None
-    no_records_lost: Annotated[
-        bool | None,
-        typer.Option(
-            "--no-records-lost/--records-may-be-lost",
-            help="Your word that no acknowledged record of these topics or of __transaction_state was ever lost.",
-        ),
-    ] = None
-    max_clock_skew_ms: Annotated[
-        int | None, typer.Option("--max-clock-skew-ms", metavar="N", help="How far brokers' clocks may differ. [1000]")
-    ] = None
-    transactional_id_expiration_ms: Annotated[
-        int | None,
-        typer.Option(
-            "--transactional-id-expiration-ms",
-            metavar="N",
-            help="The brokers' transactional.id.expiration.ms. [604800000]",
-        ),
-    ] = None
-    topic_config: Annotated[
-        str | None,
-        typer.Option(
-            "--topic-config",
-            metavar="FILE",
-            help=f"What {TOPIC_CONFIGS} printed.",
-        ),
-    ] = None
-    free_bytes: Annotated[
-        int | None,
-        typer.Option(
-            "--free-bytes", metavar="N", help="Space that is left for the logs: says how many days that lasts."
-        ),
-    ] = None
-    skip_unrecognised: Annotated[
-        bool | None,
-        typer.Option("--skip-unrecognised/--no-skip-unrecognised", help="Go on without files that are not understood."),
-    ] = None
-    verify: Annotated[
-        bool | None,
-        typer.Option("--verify/--no-verify", help="Check every batch of a log directory, not only those that decide."),
-    ] = None
-    fail_on: Annotated[
-        Verdict | None, typer.Option("--fail-on", help="Exit with 1 from this verdict on. [hanging]")
-    ] = None
-    exit_zero: Annotated[
-        bool | None, typer.Option("--exit-zero/--no-exit-zero", help="Exit with 0 whatever is found.")
-    ] = None
-    accept_inconclusive: Annotated[
-        bool | None,
-        typer.Option(
-            "--accept-inconclusive/--no-accept-inconclusive",
-            help="Exit with 0, not 3, where nothing is found but something could not be told.",
-        ),
-    ] = None
+    `flags` are the settings by name; None where a flag was not given, so that environment and file can speak.
+    """
+
+    flags: Mapping[str, Any]
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all. [stdout]")
+        str | None,
+        output_option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all. [stdout]"),
     ] = None
     config: Annotated[
-        str | None, typer.Option("--config", metavar="FILE", help="Settings from FILE; environment and flags beat it.")
+        str | None,
+        _running("--config", metavar="FILE", help="Settings from FILE; environment and flags beat it."),
     ] = None
-    master: Annotated[str | None, typer.Option("--master", metavar="URL", help="Spark master. [local[*]]")] = None
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr, only errors and notes.")] = False
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False
+    quiet: Annotated[
+        bool,
+        _running("--quiet", "-q", help="No progress on stderr, only errors and notes."),
+    ] = False
+    debug: Annotated[bool, _running("--debug", help="Show the traceback of an error.")] = False
 
     def settings(self) -> Settings:
         """The effective settings: flags beat the environment, which beats the file.
@@ -228,15 +146,42 @@ class Request:
         Raises:
             ConfigError: a name is unknown or a value is out of range.
         """
-        # Pydantic is not needed for --help.
-        import os
-
-        from txn_analysis.settings import load_settings
-
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        flags: dict[str, object] = {n: v for n, v in values.items() if n not in _NOT_SETTINGS and v is not None}
-        return load_settings(self.config, os.environ, flags | {"as_of_ms": self.as_of})
+        return load_settings(self.config, os.environ, self.flags)
 
     def given(self, names: Iterable[str]) -> list[str]:
-        """Of some options the flags of those that are given."""
-        return ["--" + name.replace("_", "-") for name in names if getattr(self, name) is not None]
+        """Of some settings the flags of those that are given."""
+        return [flag_name(name) for name in names if self.flags.get(name) is not None]
+
+
+def shared_parameters() -> dict[str, inspect.Parameter]:
+    """The options of `Request` by name, as typer reads them from the signature of a verb."""
+    offered = {name: (about, flag) for name, about in Settings.model_fields.items() for flag in _flags(about)}
+    options = {name: _parameter(name, None, _annotation(name, *both)) for name, both in offered.items()}
+    hints = get_type_hints(Request, include_extras=True)
+    own = {field.name: field.default for field in fields(Request) if field.name != "flags"}
+    return options | {name: _parameter(name, default, hints[name]) for name, default in own.items()}
+
+
+def _flags(about: FieldInfo) -> list[Flag]:
+    return [flag for flag in about.metadata if isinstance(flag, Flag)]
+
+
+def _parameter(name: str, default: object, annotation: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _annotation(name: str, about: FieldInfo, flag: Flag) -> Any:
+    """The type of a flag, and its help: the description of the setting, and its default."""
+    yes = flag_name(name)
+    is_switch = about.annotation is bool
+    names = f"{yes}/{flag.negation or yes.replace('--', '--no-', 1)}" if is_switch else yes
+    words = str(about.description).replace("`", "")
+    default = "" if is_switch or about.default is None else f" [{about.default}]"
+    kind: Any = {None: about.annotation, "N": int}.get(flag.metavar, str)
+    option = typer.Option(
+        names,
+        metavar=flag.metavar,
+        help=f"{words[:1].upper()}{words[1:]}.{default}",
+        rich_help_panel=flag.heading,
+    )
+    return Annotated[kind | None, option]

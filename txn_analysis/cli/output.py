@@ -5,23 +5,23 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from txn_analysis.cli.options import output_option
 from txn_analysis.errors import AuditError, ConfigError
-from txn_analysis.storage.wall_clock import now_ms
+from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings, parse_time
 from txn_analysis.text.escape import clip, shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TextIO
 
+    from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
-    from txn_analysis.settings import Settings
 
 
 def check_output(output: str | None, flag: str = "-o") -> None:
@@ -105,6 +105,11 @@ def _write_whole(path: Path, text: str) -> None:
         raise
 
 
+def now_ms() -> int:
+    """Epoch milliseconds by this machine's own clock, which no verdict looks at."""
+    return time.time_ns() // 1_000_000
+
+
 def read_at(now: str | None) -> int:
     """The moment at which a report is read, as `--now` gives it, or by this machine's clock; epoch milliseconds.
 
@@ -115,9 +120,6 @@ def read_at(now: str | None) -> int:
     """
     if now is None:
         return now_ms()
-    # Pydantic is not needed for --help.
-    from txn_analysis.settings import parse_time
-
     try:
         return parse_time(now)
     except ValueError as error:
@@ -127,20 +129,18 @@ def read_at(now: str | None) -> int:
 def emit_page(
     report: AuditReport,
     pictures: Pictures | None,
-    settings: Settings,
+    reader: Reader,
     output: str | None,
     flag: str = "-o",
-    read_ms: int | None = None,
 ) -> None:
     """Writes the page to stdout or a file; a page that cannot hold all findings links a table file beside it.
 
     Args:
         report: what was found.
         pictures: its series over time.
-        settings: say where the warehouse is.
+        reader: who reads it.
         output: the file; None for stdout.
         flag: the option that named it.
-        read_ms: the moment at which it is read; None where nobody says.
 
     Raises:
         AuditError: a file cannot be written.
@@ -153,18 +153,15 @@ def emit_page(
     if output is not None and len(report.findings) > MOST_FINDINGS:
         table = Path(output).with_suffix(".findings.csv")
         emit(findings_csv(report), str(table), flag)
-    emit(
-        html_report(
-            report,
-            pictures,
-            run_options(settings, report.run.cluster),
-            table.name if table else None,
-            settings.fail_on,
-            read_ms,
-        ),
-        output,
-        flag,
-    )
+    emit(html_report(report, pictures, reader, table.name if table else None), output, flag)
+
+
+def reader_of(report: AuditReport, settings: Settings, read_ms: int) -> Reader:
+    """Who reads a report that a command prints."""
+    # Not needed for --help.
+    from txn_analysis.report.figures import Reader
+
+    return Reader(run_options(settings, report.run.cluster), settings.fail_on, read_ms)
 
 
 def run_options(settings: Settings, cluster: str) -> str:
@@ -177,14 +174,12 @@ def run_options(settings: Settings, cluster: str) -> str:
 
 
 def _is_default(name: str, value: str) -> bool:
-    from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings
-
     return value == Settings.model_fields[name].default and f"{ENVIRONMENT_PREFIX}{name.upper()}" not in os.environ
 
 
 Prometheus = Annotated[
     str | None,
-    typer.Option("--prometheus", metavar="FILE", help="Write the run's metrics to FILE, for a textfile collector."),
+    output_option("--prometheus", metavar="FILE", help="Write the run's metrics to FILE, for a textfile collector."),
 ]
 
 
@@ -195,7 +190,7 @@ def write_metrics(report: AuditReport, file: str) -> None:
         AuditError: it cannot be written.
     """
     # Not needed for --help.
-    from txn_analysis.report.prometheus import prometheus_text
+    from txn_analysis.report.formats import prometheus_text
 
     # The one figure that is of this machine's clock: an alert must see that no audit succeeded any more.
     emit(prometheus_text(report, now_ms()), file, "--prometheus")

@@ -13,24 +13,33 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.cli.options import Request, RowFormat, RowFormatOption, RunId
-from txn_analysis.cli.output import emit
-from txn_analysis.cli.query_verbs import Partitions, Topics, as_printed
+from txn_analysis.cli.options import (
+    Partitions,
+    Request,
+    RowFormat,
+    RowFormatOption,
+    RunId,
+    Topics,
+    number,
+    output_option,
+    repeated,
+)
+from txn_analysis.cli.output import emit, now_ms
+from txn_analysis.cli.query_verbs import as_printed
 from txn_analysis.cli.spark import asked_run, note_forgotten, stored
-from txn_analysis.cli.verbs import exit_code, verb
+from txn_analysis.cli.verbs import exit_code
 from txn_analysis.errors import AuditError
 from txn_analysis.judge.outcome import Outcome
-from txn_analysis.kafka.batch_format import INT32_MAX
-from txn_analysis.storage.wall_clock import now_ms
+from txn_analysis.kafka.names import INT32_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from txn_analysis.plan.abort_plan import AbortRecord
     from txn_analysis.plan.plan_file import Part
     from txn_analysis.plan.repair import Outcome as Repaired
     from txn_analysis.report.formats import Answer
     from txn_analysis.settings import Settings
+    from txn_analysis.tables import AbortRecord
 
 _DATA_FILES = frozenset({".json", ".ndjson"})
 
@@ -48,7 +57,7 @@ def abort_plan(
     run_id: RunId = None,
     rendering: Annotated[
         Rendering | None,
-        typer.Option(
+        output_option(
             "--rendering",
             "--format",
             help="A script that checks before it sends, one record a line, or Kafka's request as JSON. [commands]",
@@ -64,19 +73,18 @@ def abort_plan(
     partition: Partitions = None,
     transactional_id: Annotated[
         list[str] | None,
-        typer.Option("--transactional-id", metavar="ID", help="Only this id; may be repeated."),
+        repeated("--transactional-id", "ID", "Only this id"),
     ] = None,
     max_records: Annotated[
         int | None,
-        typer.Option("--max-records", metavar="N", min=1, max=INT32_MAX, help="Only the first N of what is left."),
+        number("--max-records", "N", "Only the first N of what is left.", most=INT32_MAX, least=1),
     ] = None,
     ended: Annotated[
         list[str] | None,
-        typer.Option(
+        repeated(
             "--ended",
-            metavar="ID",
-            help="You stopped the producer of this transactional id and fenced it: write-txn-markers has its records; "
-            "may be repeated.",
+            "ID",
+            "You stopped the producer of this transactional id and fenced it: write-txn-markers has its records",
         ),
     ] = None,
     expired: Annotated[
@@ -95,7 +103,7 @@ def abort_plan(
         ),
     ] = None,
     schema: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON schema of a line of ndjson instead.")
+        bool, output_option("--schema", help="Print the JSON schema of a line of ndjson instead.")
     ] = False,
 ) -> int:
     """Print the script that ends what hangs; send nothing.
@@ -119,7 +127,7 @@ def abort_plan(
     if check is not None:
         if part != plan_file.Part():
             raise AuditError("--check takes the file as it is: leave out what narrows a plan")
-        emit(_checked(check, settings, is_warehouse_given=request.warehouse is not None), request.output)
+        emit(_checked(check, settings, is_warehouse_given=request.flags["warehouse"] is not None), request.output)
         return 0
     records = _wanted(_records(settings, run_id, part), part)
     if not yes_many:
@@ -128,16 +136,11 @@ def abort_plan(
     printed_ms = now_ms()
     if not expired:
         plan_file.check_printed(records, printed_ms)
-    for line in (*plan_file.expired(records, printed_ms), *plan_file.producers_to_end(records)):
+    still_to_end = [record for record in records if record.transactional_id not in (ended or ())]
+    for line in (*plan_file.expired(records, printed_ms), *plan_file.producers_to_end(still_to_end)):
         print(f"note: {line}", file=sys.stderr)
     emit(_rendered(records, form, api_version, ended or ()), request.output)
     return 0
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds these verbs to the command line."""
-    verb(app, "abort-plan", "txn-analysis abort-plan --format commands -o plan.sh")(abort_plan)
-    verb(app, "verify", "txn-analysis verify --history", uses=("exit_zero", "accept_inconclusive"))(verify)
 
 
 def _form(rendering: Rendering | None, output: str | None, ended: Sequence[str]) -> Rendering:
@@ -201,7 +204,7 @@ def _records(settings: Settings, run_id: str | None, part: Part) -> list[AbortRe
 
 def _rendered(records: list[AbortRecord], rendering: Rendering, api_version: int, ended: Sequence[str]) -> str:
     # Not needed for --help.
-    from txn_analysis.plan.renderings import ndjson, write_txn_markers
+    from txn_analysis.plan.plan_file import ndjson, write_txn_markers
     from txn_analysis.plan.script import commands
 
     if rendering is Rendering.NDJSON:
@@ -244,7 +247,7 @@ def verify(
     settings = request.settings()
     with stored(settings) as warehouse:
         from txn_analysis.questions import verify as repairs
-        from txn_analysis.questions.repair_answers import history_answer, in_words, verify_answer, what_is_open
+        from txn_analysis.questions.answers import history_answer, in_words, verify_answer, what_is_open
 
         known = repairs.nights(warehouse, settings.cluster, run_id)
         note_forgotten(known.forgotten_captures)
@@ -256,7 +259,8 @@ def verify(
         else:
             outcomes = repairs.verify(known, since)
             answer = verify_answer(outcomes)
-        words, open_plan = in_words(outcomes), repairs.unverified(known, outcomes, since)
+        open_plan = repairs.unverified(known, outcomes, since)
+        words = in_words(outcomes, open_plan)
     emit(as_printed(answer, format) + (words if format is RowFormat.TEXT else ""), request.output)
     if open_plan is not None:
         typer.echo(what_is_open(open_plan), err=True)

@@ -1,67 +1,70 @@
-"""The verbs of `kafka-transactions.sh`: `find-hanging`, `list`, `describe`, `describe-producers`."""
+"""The verbs that ask a finished run.
+
+Those of `kafka-transactions.sh`: `find-hanging`, `list`, `describe`, `describe-producers`; and those that say why:
+`explain` for open transactions, `ended` for those that came to an end.
+"""
 
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.cli.options import ENDING, Request, RowFormat, RowFormatOption, RunId
+from txn_analysis.cli.options import (
+    Format,
+    Partitions,
+    ProducerIds,
+    Request,
+    RowFormat,
+    RowFormatOption,
+    RunId,
+    TextOrJson,
+    Topics,
+    number,
+    repeated,
+)
 from txn_analysis.cli.output import emit, run_options
 from txn_analysis.cli.spark import asked_run
-from txn_analysis.cli.verbs import exit_code, verb
+from txn_analysis.cli.verbs import exit_code
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.outcome import in_doubt, outcome_of
-from txn_analysis.kafka.batch_format import INT32_MAX, INT64_MAX, MAX_STATE_PARTITIONS
+from txn_analysis.kafka.names import INT32_MAX, INT64_MAX, MAX_STATE_PARTITIONS
 from txn_analysis.text.escape import escape, shell_word
 from txn_analysis.text.words import count, listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from txn_analysis.judge.finding import Finding
     from txn_analysis.questions.filters import Filters
     from txn_analysis.report.formats import Answer
+    from txn_analysis.tables import Finding
 
 _MOST_PLACES = 5
 _STATE_PARTITION_PREFIX = "__transaction_state-"
 _STATE_PARTITION = re.compile("[0-9]{1,7}")
 _STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "PrepareEpochFence")
 
-Topics = Annotated[list[str] | None, typer.Option("--topic", metavar="TOPIC", help="Only this topic; may be repeated.")]
-Partitions = Annotated[
-    list[int] | None,
-    typer.Option(
-        "--partition", metavar="N", min=0, max=INT32_MAX, help="Only this partition of --topic; may be repeated."
-    ),
-]
-ProducerIds = Annotated[
-    list[int] | None,
-    typer.Option("--producer-id", metavar="ID", min=0, max=INT64_MAX, help="Only this one; may be repeated."),
-]
+
+class Ended(StrEnum):
+    """How a transaction ended; `any` also where the dump does not say it."""
+
+    ABORT = "ABORT"
+    COMMIT = "COMMIT"
+    ANY = "any"
+
+
 Patterns = Annotated[
     list[str] | None,
-    typer.Option(
-        "--transactional-id-pattern",
-        metavar="REGEX",
-        help="Only transactional ids that match as a whole; may be repeated.",
-    ),
+    repeated("--transactional-id-pattern", "REGEX", "Only transactional ids that match as a whole"),
 ]
 IdleFilter = Annotated[
     list[int] | None,
-    typer.Option(
-        "--duration-filter", metavar="MS", min=0, max=INT64_MAX, help="Only what was idle for longer than this."
-    ),
+    number("--duration-filter", "MS", "Only what was idle for longer than this.", most=INT64_MAX),
 ]
 DurationFilter = Annotated[
     list[int] | None,
-    typer.Option(
-        "--duration-filter",
-        metavar="MS",
-        min=0,
-        max=INT64_MAX,
-        help="Only transactions that have run for longer than this.",
-    ),
+    number("--duration-filter", "MS", "Only transactions that have run for longer than this.", most=INT64_MAX),
 ]
 Broker = Annotated[
     str | None,
@@ -69,16 +72,21 @@ Broker = Annotated[
 ]
 Coordinators = Annotated[
     list[str] | None,
-    typer.Option(
-        "--coordinator",
-        metavar="NAME",
-        help="Only ids of this partition, such as __transaction_state-3; may be repeated.",
-    ),
+    repeated("--coordinator", "NAME", "Only ids of this partition, such as __transaction_state-3"),
 ]
-States = Annotated[
-    list[str] | None,
-    typer.Option("--state", metavar="STATE", help="Only this state, such as Ongoing, in any case; may be repeated."),
+States = Annotated[list[str] | None, repeated("--state", "STATE", "Only this state, such as Ongoing, in any case")]
+StartOffset = Annotated[
+    int | None,
+    number("--start-offset", "N", "Only the one that begins at this offset.", most=INT64_MAX),
 ]
+Outcomes = Annotated[Ended, typer.Option("--outcome", help="Only those that ended like this.")]
+CauseName = Annotated[
+    str | None, typer.Option("--cause", metavar="NAME", help="Only this cause, such as coordinator_timeout.")
+]
+Stale = Annotated[
+    bool, typer.Option("--stale", help="Only those with records of an older transaction, whatever their outcome.")
+]
+Limit = Annotated[int, number("--limit", "N", "At most so many, the newest first.", most=INT32_MAX, least=1)]
 
 
 def find_hanging(
@@ -108,8 +116,8 @@ def find_hanging(
     """
     settings = request.settings()
     _refuse_broker(broker)
+    from txn_analysis.questions import answers as queries
     from txn_analysis.questions import filters as asked
-    from txn_analysis.questions import kafka_transactions as queries
 
     filters = _filters(topic, partition, state, producer_id, duration_filter, transactional_id_pattern, coordinator)
     with asked_run(settings, run_id) as tables:
@@ -159,8 +167,8 @@ def list_(
     """
     settings = request.settings()
     _refuse_broker(broker)
+    from txn_analysis.questions import answers as queries
     from txn_analysis.questions import filters as asked
-    from txn_analysis.questions import kafka_transactions as queries
 
     filters = _filters(topic, partition, state, producer_id, duration_filter, transactional_id_pattern, coordinator)
     with asked_run(settings, run_id) as tables:
@@ -183,7 +191,7 @@ def describe(
     CoordinatorId is the partition of __transaction_state that holds the id. The duration is up to the moment of the
     copy; it and the start are None while no transaction is running, and where the dump does not print the start.
     """
-    from txn_analysis.questions import kafka_transactions as queries
+    from txn_analysis.questions import answers as queries
 
     with asked_run(request.settings(), run_id) as tables:
         answer = queries.describe(tables.current_states(*transactional_id), tables.as_of_ms, *transactional_id)
@@ -194,9 +202,7 @@ def describe(
 def describe_producers(
     request: Request,
     topic: Annotated[list[str], typer.Option("--topic", metavar="TOPIC", help="The topic.")],
-    partition: Annotated[
-        list[int], typer.Option("--partition", metavar="N", min=0, max=INT32_MAX, help="The partition.")
-    ],
+    partition: Annotated[list[int], number("--partition", "N", "The partition.", most=INT32_MAX)],
     run_id: RunId = None,
     producer_id: ProducerIds = None,
     broker: Broker = None,
@@ -210,8 +216,8 @@ def describe_producers(
     _refuse_broker(broker)
     if len(topic) + len(partition) > 2:
         raise ConfigError("describe-producers shows one partition: give --topic and --partition once each")
+    from txn_analysis.questions import answers as queries
     from txn_analysis.questions import filters as asked
-    from txn_analysis.questions import kafka_transactions as queries
 
     wanted = tuple(producer_id or ())
     with asked_run(settings, run_id) as tables:
@@ -221,12 +227,65 @@ def describe_producers(
     return 0
 
 
-def add_to(app: typer.Typer) -> None:
-    """Adds these verbs to the command line."""
-    verb(app, "find-hanging", "txn-analysis find-hanging --topic orders", uses=ENDING)(find_hanging)
-    verb(app, "list", "txn-analysis list --state Ongoing --duration-filter 60000")(list_)
-    verb(app, "describe", "txn-analysis describe --transactional-id billing-worker-17")(describe)
-    verb(app, "describe-producers", "txn-analysis describe-producers --topic orders --partition 0")(describe_producers)
+def explain(
+    request: Request,
+    run_id: RunId = None,
+    topic: Topics = None,
+    partition: Partitions = None,
+    start_offset: StartOffset = None,
+    producer_id: ProducerIds = None,
+    format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
+) -> int:
+    """Show why an open transaction has its verdict.
+
+    Its timeline, the rules, the cause, and what would change it. Without a filter all open transactions of the run are
+    explained, as long as there are not more than 20.
+    """
+    settings = request.settings()
+    from txn_analysis.questions import explain as explanations
+    from txn_analysis.questions.filters import check_seen
+
+    filters = _filters(topic, partition, producer_ids=producer_id)
+    with asked_run(settings, run_id) as tables:
+        check_seen(tables, filters)
+        explained = explanations.explain(tables.finished(), filters, start_offset)
+    form = explanations.explanations_json if format is TextOrJson.JSON else explanations.explanations_text
+    emit(form(explained), request.output)
+    return 0
+
+
+def ended(
+    request: Request,
+    run_id: RunId = None,
+    topic: Topics = None,
+    partition: Partitions = None,
+    producer_id: ProducerIds = None,
+    transactional_id_pattern: Patterns = None,
+    outcome: Outcomes = Ended.ABORT,
+    cause: CauseName = None,
+    stale: Stale = False,
+    limit: Limit = 1000,
+    format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
+) -> int:
+    """List ended transactions, and who or what ended them.
+
+    The client, a timeout, a fencing, or an administrator. An abort of the coordinator looks to its client like any
+    other (KAFKA-9803); the coordinator's records tell them apart. Stale tells which transactions held records of an
+    older one, which a commit published (KIP-890).
+    """
+    settings = request.settings()
+    from txn_analysis.questions.ended import EndedFilters, ended_answer
+    from txn_analysis.questions.filters import check_seen
+
+    filters = _filters(topic, partition, producer_ids=producer_id, patterns=transactional_id_pattern)
+    wanted = EndedFilters(None if outcome is Ended.ANY or stale else outcome.value, cause, stale, limit)
+    with asked_run(settings, run_id) as tables:
+        check_seen(tables, filters)
+        answer, left_out_count = ended_answer(tables.finished(), filters, wanted)
+    _print(answer, request, format)
+    if left_out_count:
+        typer.echo(f"note: {left_out_count} older ones are not shown; raise --limit or say more", err=True)
+    return 0
 
 
 def _print(answer: Answer, request: Request, form: RowFormat) -> None:
@@ -247,11 +306,11 @@ def _refuse_broker(broker: str | None) -> None:
 def _filters(
     topics: list[str] | None,
     partitions: list[int] | None,
-    states: list[str] | None,
-    producer_ids: list[int] | None,
-    durations_ms: list[int] | None,
-    patterns: list[str] | None,
-    coordinators: list[str] | None,
+    states: list[str] | None = None,
+    producer_ids: list[int] | None = None,
+    durations_ms: list[int] | None = None,
+    patterns: list[str] | None = None,
+    coordinators: list[str] | None = None,
 ) -> Filters:
     """What is asked for; several durations add, so that the shortest one counts."""
     from txn_analysis.questions.filters import Filters

@@ -7,15 +7,13 @@ printed: at a tab no Python starts, which would take a third of a second. What i
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from txn_analysis import __version__
 from txn_analysis.cli.output import emit
-from txn_analysis.cli.verbs import add_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,22 +29,20 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-@dataclass(frozen=True)
-class Option:
-    """An option of a verb: its spellings, what may follow it, and its help.
+class Option(NamedTuple):
+    """An option of a verb: its spellings, the first sentence of its help, and what may follow it.
 
     `values` are its choices; without any a file follows where `is_file`, something else where `takes_value`.
     """
 
     flags: tuple[str, ...]
-    values: tuple[str, ...]
-    takes_value: bool
-    is_file: bool
     help: str
+    values: tuple[str, ...] = ()
+    takes_value: bool = False
+    is_file: bool = False
 
 
-@dataclass(frozen=True)
-class Verb:
+class Verb(NamedTuple):
     """A verb: the first line of its help, its options, and the words that may follow it; None for files."""
 
     name: str
@@ -54,19 +50,9 @@ class Verb:
     options: tuple[Option, ...]
     words: tuple[str, ...] | None
 
-    @property
-    def flags(self) -> list[str]:
-        """Every spelling of its options."""
-        return [flag for option in self.options for flag in option.flags]
-
 
 def completion_script(group: Any, shell: Shell) -> str:
-    """The script for one shell.
-
-    Args:
-        group: the command line, as typer has it.
-        shell: which is to read it.
-    """
+    """The script for one shell; `group` is the command line, as typer has it."""
     verbs = [_verb(name, command, [*group.commands]) for name, command in group.commands.items()]
     lines = {Shell.BASH: _bash, Shell.ZSH: _zsh, Shell.FISH: _fish}[shell](verbs)
     return "".join(f"{line}\n" for line in lines)
@@ -74,22 +60,19 @@ def completion_script(group: Any, shell: Shell) -> str:
 
 def _verb(name: str, command: Any, names: list[str]) -> Verb:
     context = command.make_context(name, [], resilient_parsing=True)
-    options = [p for p in command.params if p.param_type_name == "option" and not p.hidden]
+    options = [_option(p, context) for p in command.params if p.param_type_name == "option" and not p.hidden]
     words: tuple[str, ...] | None = ()
     for argument in (p for p in command.params if p.param_type_name == "argument"):
         words = tuple(names) if argument.metavar == "VERB" else _choices(argument, context) or None
-    helped = Option(("-h", "--help"), (), takes_value=False, is_file=False, help="Show its help.")
-    return Verb(
-        name, command.get_short_help_str(200), (*(_option(option, context) for option in options), helped), words
-    )
+    return Verb(name, command.get_short_help_str(200), (*options, Option(("-h", "--help"), "Show its help.")), words)
 
 
 def _option(param: Any, context: Any) -> Option:
     flags = tuple(sorted((*param.opts, *param.secondary_opts), key=len))
-    takes_value = not (param.is_flag or param.count)
-    is_file = takes_value and param.metavar in _FILES
-    values = _choices(param, context) if takes_value else ()
-    return Option(flags, values, takes_value, is_file, (param.help or "").partition(". ")[0].rstrip("."))
+    help_ = (param.help or "").partition(". ")[0].rstrip(".")
+    if param.is_flag or param.count:
+        return Option(flags, help_)
+    return Option(flags, help_, _choices(param, context), takes_value=True, is_file=param.metavar in _FILES)
 
 
 def _choices(param: Any, context: Any) -> tuple[str, ...]:
@@ -112,7 +95,8 @@ def _bash(verbs: list[Verb]) -> Iterator[str]:
             yield f'        {cases}) offered="{" ".join(option.values)}" ;;'
     yield '        *) case "$verb $word" in'
     for verb in verbs:
-        yield f'            "{verb.name} -"*) offered="{" ".join(verb.flags)}" ;;'
+        flags = " ".join(flag for option in verb.options for flag in option.flags)
+        yield f'            "{verb.name} -"*) offered="{flags}" ;;'
         if verb.words:
             yield f'            "{verb.name} "*) offered="{" ".join(verb.words)}" ;;'
     yield '            " -"*) offered="--help --version" ;;'
@@ -216,10 +200,3 @@ def completion(
     `txn-analysis completion fish > ~/.config/fish/completions/txn-analysis.fish`.
     """
     emit(completion_script(context.find_root().command, shell), None)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Adds these verbs to the command line."""
-    add_command(app, "help", "txn-analysis help audit")(help_)
-    add_command(app, "version", "txn-analysis version")(version)
-    add_command(app, "completion", "txn-analysis completion bash")(completion)

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.report.terminal import progress_on, silent
 from txn_analysis.spark.interrupts import handle_signals
-from txn_analysis.spark.when_needed import started_once
+from txn_analysis.spark.lazy_session import started_once
 from txn_analysis.storage.errors import said_in_words
-from txn_analysis.storage.frames import is_at_hand
-from txn_analysis.storage.place import check_writable, folder_here
+from txn_analysis.storage.opening import check_writable, folder_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from txn_analysis.report.terminal import Progress
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.settings import Settings
-    from txn_analysis.spark.when_needed import Spark
-    from txn_analysis.storage.stored import Stored
+    from txn_analysis.spark.lazy_session import Spark
+    from txn_analysis.storage.warehouse import Warehouse
 
 _COUNT = r"\s*[0-9]+\s*"
 _MASTER = re.compile(
@@ -97,28 +96,26 @@ def spark_when_needed(settings: Settings, input_bytes: int) -> Iterator[Spark]:
     """A session for work that may need none: it is started here and now, or once something asks for it.
 
     Args:
-        settings: of the command; where they name a master, or there is much to read, it is started at once.
+        settings: of the command; where they ask for Spark, or there is much to read, it is started at once.
         input_bytes: what the command will read beside the warehouse.
 
     Raises:
-        ConfigError, WarehouseError: as with `spark_session`.
+        ConfigError, WarehouseError: as with `spark_session`; or this process shall judge more than it may hold.
     """
     check_master(settings.master)
-    is_here = settings.master is None and folder_here(settings.warehouse) is not None
+    from txn_analysis.engine.engine import is_on_spark  # --help needs no Arrow
+
+    starts_now = is_on_spark(settings, input_bytes) or folder_here(settings.warehouse) is None
     with (
         said_in_words(settings.warehouse),
-        started_once(lambda: spark_session(settings, input_bytes)) as start,
+        started_once(lambda: spark_session(settings)) as start,
     ):
-        yield start if is_here and is_at_hand(input_bytes) else start()
+        yield start() if starts_now else start
 
 
 @contextmanager
-def spark_session(settings: Settings, input_bytes: int | None = 0) -> Iterator[SparkSession]:
+def spark_session(settings: Settings) -> Iterator[SparkSession]:
     """A session for the length of the command, stopped on every way out.
-
-    Args:
-        settings: of the command.
-        input_bytes: what it will read beside the warehouse; None where nobody knows how much there is to do.
 
     Raises:
         ConfigError: the master is none.
@@ -128,10 +125,10 @@ def spark_session(settings: Settings, input_bytes: int | None = 0) -> Iterator[S
     # Spark takes a second to import; --help must not.
     from py4j.protocol import Py4JError
 
-    from txn_analysis.spark.session import RunLength, session
+    from txn_analysis.spark.session import session
 
     with progress().stage("starting Spark"):
-        spark = session(settings.master, length=RunLength.of(input_bytes))
+        spark = session(settings.master)
     handle_signals()
     try:
         with said_in_words(settings.warehouse):
@@ -142,7 +139,7 @@ def spark_session(settings: Settings, input_bytes: int | None = 0) -> Iterator[S
 
 
 @contextmanager
-def stored(settings: Settings) -> Iterator[Stored]:
+def stored(settings: Settings) -> Iterator[Warehouse]:
     """The tables of the warehouse, for the length of a command; Spark starts only where it is needed.
 
     Raises:
@@ -152,9 +149,9 @@ def stored(settings: Settings) -> Iterator[Stored]:
     check_master(settings.master)
     check_warehouse(settings)
     with said_in_words(settings.warehouse), started_once(lambda: spark_session(settings)) as start:
-        from txn_analysis.storage.opening import open_to_read
+        from txn_analysis.storage.opening import open_warehouse
 
-        yield open_to_read(settings.warehouse, start)
+        yield open_warehouse(start, settings.warehouse)
 
 
 @contextmanager

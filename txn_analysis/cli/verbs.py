@@ -6,24 +6,23 @@ With shared options that are given once and stand in groups, one-line errors, an
 from __future__ import annotations
 
 import copy
-import dataclasses
 import inspect
 import os
 import sys
 import traceback
 from collections import Counter
 from contextlib import contextmanager
-from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
-from txn_analysis.cli.options import ENDING, GROUPS, JUDGING, Request
+from txn_analysis.cli.options import ENDING, HEADINGS, JUDGING, Request, shared_parameters
 from txn_analysis.cli.output import check_output
 from txn_analysis.cli.spark import quietly
 from txn_analysis.errors import AuditError
+from txn_analysis.settings import RUNNING, Settings
 from txn_analysis.spark.interrupts import Interrupted, ending_at_once, is_interrupted
 from txn_analysis.text.escape import escape
 
@@ -31,30 +30,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from txn_analysis.judge.outcome import Outcome
-    from txn_analysis.settings import Settings
 
     Body = Callable[..., int]
     Command = Callable[..., None]
 
 
 _REMOVED = frozenset({"--depth"})
+_OWN = "Options"
 
 
-class OnceEach(TyperCommand):
+class Verb(TyperCommand):
     """A verb that refuses a second value of an option with room for one: the last one would win in silence.
 
-    An option of an earlier version is refused in words that say what to do.
+    An option of an earlier version is refused in words that say what to do. In its help the options stand under
+    headings: its own first, then those of `options.HEADINGS`.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reads the words behind the verb.
-
-        Args:
-            ctx: typer's own context of the call.
-            args: the words.
-
-        Returns:
-            The words that are left over.
+        """The words behind the verb that are left over.
 
         Raises:
             UsageError: an option was removed, or is there twice and not to be repeated; or the words are no command.
@@ -62,41 +55,30 @@ class OnceEach(TyperCommand):
         for name in takewhile("--".__ne__, (word.partition("=")[0] for word in args)):
             if name in _REMOVED:
                 ctx.fail(f"{name} was removed: leave it out")
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-        for option, times in Counter(param for param in given if _takes_one_value(param)).items():
-            if times > 1:
+        given: tuple[Any, Any, list[Any]] = self.make_parser(ctx).parse_args(args=list(args))
+        for option, times in Counter(given[2]).items():
+            takes_one = option.param_type_name == "option" and not (option.multiple or option.is_flag or option.count)
+            if times > 1 and takes_one:
                 ctx.fail(f"Option '{option.opts[0]}' is given {times} times, but takes one value: give it once.")
         return super().parse_args(ctx, args)
 
-
-def _takes_one_value(param: Any) -> bool:
-    return param.param_type_name == "option" and not (param.multiple or param.is_flag or param.count)
-
-
-_OWN = "Options"
-_GROUP_OF = {name: group for group, names in GROUPS.items() for name in names}
-
-
-class GroupedOnceEach(OnceEach):
-    """A verb whose options stand in groups: its own first, then those of `options.GROUPS`."""
-
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Writes arguments and options.
-
-        Args:
-            ctx: typer's own context of the call.
-            formatter: takes what is written.
-        """
-        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", _OWN, *GROUPS)}
+        """Writes arguments and options to the formatter."""
+        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", _OWN, *HEADINGS)}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is not None:
-                is_argument = param.param_type_name == "argument"
-                sections["Arguments" if is_argument else _GROUP_OF.get(str(param.name), _OWN)].append(record)
+                sections[_heading(param)].append(record)
         for name, records in sections.items():
             if records:
                 with formatter.section(name):
                     formatter.write_dl(records)
+
+
+def _heading(param: Any) -> str:
+    if param.param_type_name == "argument":
+        return "Arguments"
+    return RUNNING if param.name == "help" else param.rich_help_panel or _OWN
 
 
 def verb(
@@ -118,11 +100,13 @@ def verb(
 
     def add(body: Body) -> Body:
         own = _own_parameters(body)
-        shared = [p for p in _shared_parameters() if p.name not in {own_one.name for own_one in own}]
+        shared = [p for name, p in shared_parameters().items() if name not in {one.name for one in own}]
         foreign = [p.name for p in shared if p.name in {*JUDGING, *ENDING}.difference(uses)]
 
         def command(**values: Any) -> None:
-            request = Request(**{p.name: values.pop(p.name) for p in shared})
+            asked = {p.name: values.pop(p.name) for p in shared}
+            flags = {name: asked.pop(name) for name in Settings.model_fields if name in asked}
+            request = Request(flags=flags, **asked)
             with reported_errors(debug=request.debug), quietly(is_quiet=request.quiet):
                 check_output(request.output)
                 if not reads_files:
@@ -142,7 +126,7 @@ def verb(
 
 def add_command(app: typer.Typer, name: str, example: str) -> Callable[[Command], Command]:
     """A decorator that adds a function to the command line as it is, with an example at the end of its help."""
-    return app.command(name, cls=GroupedOnceEach, epilog=f"\b\nExample:\n  {example}", no_args_is_help=False)
+    return app.command(name, cls=Verb, epilog=f"\b\nExample:\n  {example}", no_args_is_help=False)
 
 
 def _keep_little_memory() -> None:
@@ -180,17 +164,6 @@ def _own_parameters(body: Body) -> list[inspect.Parameter]:
     hints = get_type_hints(body, include_extras=True)
     parameters = list(inspect.signature(body).parameters.values())[1:]
     return [p.replace(annotation=hints[p.name], kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
-
-
-@cache
-def _shared_parameters() -> tuple[inspect.Parameter, ...]:
-    hints = get_type_hints(Request, include_extras=True)
-    return tuple(
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
-        )
-        for field in dataclasses.fields(Request)
-    )
 
 
 def _hidden(annotation: Any) -> Any:

@@ -18,7 +18,7 @@ from txn_analysis.logic import UNBOUNDED_MS, is_before, later_of, latest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from txn_analysis.coordinator.state_row import StateRow
+    from txn_analysis.coordinator.state_records import StateRow
 
 
 class StateBatch(NamedTuple):
@@ -31,7 +31,7 @@ class StateBatch(NamedTuple):
 
 
 class StateStep(NamedTuple):
-    """One record of one id, as far as it says what came before it: `StateRecord` without what was decided.
+    """The state, the times and the place of one record of an id: a `StateRecord` without its producer and partitions.
 
     `offset` and `leader_epoch` are those of its place in the log; None in an export, and where the dump has none.
     """

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from txn_analysis.coordinator.chain import NO_RECORDS, StateChain
 from txn_analysis.coordinator.fit import Fit
 from txn_analysis.coordinator.partition_count import MOST_PARTITIONS, StateCount
-from txn_analysis.kafka.sections import HOLES
-from txn_analysis.kafka.topics import STATE_TOPIC, java_hash, state_partition
+from txn_analysis.kafka.names import HOLES, STATE_TOPIC, java_hash, state_partition
 from txn_analysis.logic import UNBOUNDED_MS, latest
 from txn_analysis.text.words import ranges
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from txn_analysis.coordinator.partition_count import CountCoverage
-    from txn_analysis.kafka.transactions import PartitionView
+    from txn_analysis.tables import PartitionHealth
 
 MISPLACED = "transactional ids lie in partitions that their hash does not give among {}"
 MOST_MISPLACED_IDS = 3
@@ -234,7 +233,7 @@ def state_evidence_of(
     sections: list[StateSection],
     console: dict[int, StateSection],
     chains: Mapping[int, StateChain],
-    followed: Iterable[PartitionView],
+    followed: Iterable[PartitionHealth],
 ) -> StateEvidence:
     """The coverage of every partition; whether the state fits the logs is asked afterwards (`coordinator.fit`).
 

@@ -5,7 +5,6 @@ Pure Python over the records of one id, in the order of its partition of `__tran
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.kafka.transactions import LIVE, ONGOING, PREPARED
@@ -19,14 +18,6 @@ if TYPE_CHECKING:
 
 History = list["StateRecord"]
 """The records of one transactional id, oldest first, each once; never empty where it is asked about."""
-
-
-def by_id(records: Iterable[StateRecord]) -> dict[str, History]:
-    """The records of each transactional id, in whatever order they came."""
-    found: defaultdict[str, History] = defaultdict(list)
-    for record in records:
-        found[record.transactional_id].append(record)
-    return dict(found)
 
 
 def in_order(records: Iterable[StateRecord]) -> History:

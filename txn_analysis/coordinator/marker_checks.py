@@ -12,12 +12,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.coordinator.end_markers import COMMIT
+from txn_analysis.coordinator.decisions import COMMIT
 from txn_analysis.coordinator.fit import Contradictions, MarkerSums, Witness
-from txn_analysis.coordinator.intervals import EVER, NEVER, are_within
 from txn_analysis.coordinator.marker_columns import IS_ABORT, IS_COMMIT, IS_UNPRINTED, NO_TIME, columns_of
-from txn_analysis.coordinator.producer_bounds import Bounds, bounds_of, decided_of, homes_of
-from txn_analysis.coordinator.state_at_hand import DECIDED_WITHIN_MS
+from txn_analysis.coordinator.producer_bounds import (
+    DECIDED_WITHIN_MS,
+    EVER,
+    NEVER,
+    Bounds,
+    are_within,
+    bounds_of,
+    decided_of,
+    homes_of,
+)
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH
 
 if TYPE_CHECKING:
@@ -28,7 +35,7 @@ if TYPE_CHECKING:
     from txn_analysis.columns.arrays import Array
     from txn_analysis.coordinator.history import History
     from txn_analysis.coordinator.marker_columns import MarkerColumns
-    from txn_analysis.coordinator.state_at_hand import StateAtHand
+    from txn_analysis.coordinator.producer_bounds import StateAtHand
 
 # Under transaction versions 0 and 1 a new instance of a producer, a timeout or a fencing raises the epoch: so far from
 # the last one, no producer id rotates away within the days for which its transactional id is known. Version 2 raises it

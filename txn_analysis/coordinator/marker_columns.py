@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.coordinator.end_markers import ABORT, COMMIT, EndMarker
+from txn_analysis.coordinator.decisions import ABORT, COMMIT, EndMarker
 from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ ENDED_COLUMNS = (
 
 MARKERS = pa.schema(
     [
+        ("audit", pa.int32()),
         ("topic", pa.string()),
         ("partition", pa.int32()),
         ("producer_id", pa.int64()),
@@ -36,19 +37,19 @@ MARKERS = pa.schema(
         ("data_epoch", pa.int32()),
     ]
 )
-"""One row is one end marker, in the fields of `EndMarker`, with its place.
+"""One row is one end marker of one audit, in the fields of `EndMarker`, with its place.
 
 One whose transaction began in another piece of the log can stand there a second time, without its data.
 """
 
 
 def markers_of_ended(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of `MARKERS` from ended rows of `transactions`, which have `ENDED_COLUMNS`."""
+    """Rows of `MARKERS` from ended rows of `transactions`, which have `audit` and `ENDED_COLUMNS`."""
     for rows in batches:
         outcome = rows.column("outcome")
         kind = pc.if_else(pc.is_in(outcome, pa.array([COMMIT, ABORT])), outcome, pa.scalar(None, pa.string()))
         columns = [
-            *(rows.column(name) for name in ("topic", "partition", "producer_id", "end_offset")),
+            *(rows.column(name) for name in ("audit", "topic", "partition", "producer_id", "end_offset")),
             kind,
             *(rows.column(name) for name in ("end_timestamp_ms", "end_producer_epoch", "coordinator_epoch")),
             pa.repeat(pa.scalar(True), len(rows)),
@@ -60,12 +61,12 @@ def markers_of_ended(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
 
 def markers_of_health(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of `MARKERS` from the `bare_markers` of rows of `partition_health`, which have `topic` and `partition`."""
+    """Rows of `MARKERS` from the `bare_markers` of rows of `partition_health` with their `audit` and place."""
     for rows in batches:
         bare = rows.column("bare_markers")
         place, own = pc.list_parent_indices(bare), bare.flatten()
         columns = [
-            *(rows.column(name).take(place) for name in ("topic", "partition")),
+            *(rows.column(name).take(place) for name in ("audit", "topic", "partition")),
             *(own.field(name) for name in ("producer_id", "offset", "marker", "timestamp_ms")),
             *(own.field(name) for name in ("producer_epoch", "coordinator_epoch")),
             pa.repeat(pa.scalar(False), len(own)),

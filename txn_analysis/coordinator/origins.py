@@ -15,7 +15,8 @@ from txn_analysis.kafka.transactions import LIVE, PREPARED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from txn_analysis.kafka.transactions import OpenTransaction, StateRecord, TopicPartition
+    from txn_analysis.kafka.transactions import StateRecord, TopicPartition
+    from txn_analysis.tables import Transaction
 
 NO_RECORD = -1
 _AFTER_ALL = 2**63
@@ -87,7 +88,7 @@ class Origins:
     is_order_doubtful: bool = False
 
 
-def origins_of(history: Sequence[StateRecord], opened: OpenTransaction, max_clock_skew_ms: int) -> Origins:
+def origins_of(history: Sequence[StateRecord], opened: Transaction, max_clock_skew_ms: int) -> Origins:
     """What the history of one id that has, or had, the producer id says of the origin of open data."""
     where, producer_id = opened.topic_partition, opened.producer_id
     decided = decisions(history, where, producer_id)
@@ -179,7 +180,7 @@ def _began_ms(since: Sequence[StateRecord], where: TopicPartition, producer_id: 
     return record.start_ms if record.start_ms is not None else record.moment_ms
 
 
-def _taken_over(since: Sequence[StateRecord], opened: OpenTransaction) -> StateRecord | None:
+def _taken_over(since: Sequence[StateRecord], opened: Transaction) -> StateRecord | None:
     """InitProducerId alone writes an Empty record; with transaction version 2 every transaction raises the epoch."""
     first_epoch = opened.first_producer_epoch
     if first_epoch is None:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from txn_analysis.kafka.topics import positive_hash
 from txn_analysis.text.words import ranges
 
 if TYPE_CHECKING:
@@ -124,20 +123,11 @@ def state_count(said: int | None, sums: IdSums) -> StateCount:
     return StateCount(DEFAULT_COUNT, DEFAULT, fitting, sums.id_count)
 
 
-def sums_of_ids(held: Iterable[tuple[int | None, int | None]]) -> IdSums:
-    """What records say: of each the hash of its id, and the partition that holds it.
+def sums_of_columns(hashes: Array, partitions: Array) -> IdSums:
+    """What records say, from whole columns without NULL: of each the hash of its id, and the partition that holds it.
 
     Those of console exports name no partition, undecodable ones no id: they say nothing.
     """
-    divisor, last, number = 0, -1, 0
-    for hashed, partition in held:
-        if partition is not None and hashed is not None:
-            divisor, last, number = gcd(divisor, positive_hash(hashed) - partition), max(last, partition), number + 1
-    return IdSums(number, divisor, last)
-
-
-def sums_of_columns(hashes: Array, partitions: Array) -> IdSums:
-    """What records say, from whole columns without NULL; see `sums_of_ids`."""
     if not len(hashes):
         return IdSums()
     return IdSums(len(hashes), int(np.gcd.reduce(positive_hashes(hashes) - partitions)), int(partitions.max()))

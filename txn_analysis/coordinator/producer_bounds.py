@@ -2,19 +2,102 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from txn_analysis.coordinator.history import written_by_ms
-from txn_analysis.coordinator.intervals import EVER, NEVER
-from txn_analysis.coordinator.state_at_hand import DECIDED_WITHIN_MS
 from txn_analysis.kafka.transactions import COMPLETE_COMMIT, PREPARE_COMMIT, PREPARED
+from txn_analysis.logic import latest, minus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from txn_analysis.columns.arrays import Array
+    from txn_analysis.coordinator.chain import StateChain
+    from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.coordinator.history import History
-    from txn_analysis.coordinator.state_at_hand import StateAtHand
     from txn_analysis.kafka.transactions import StateRecord
+    from txn_analysis.settings import Settings
+
+
+EVER, NEVER = 2**62, -(2**62)
+"""Later and earlier than any moment; sums with a duration stay within INT64."""
+
+
+def are_within(key: Array, at_ms: Array, of_key: Array, start_ms: Array, stop_ms: Array) -> Array:
+    """Of each moment, whether an interval of its own key holds it; both bounds belong to an interval.
+
+    Args:
+        key: of each moment, a number from 0 up.
+        at_ms: the moments.
+        of_key: of each interval.
+        start_ms: where it begins.
+        stop_ms: where it ends.
+    """
+    found = np.zeros(len(at_ms), bool)
+    if not len(of_key) or not len(at_ms):
+        return found
+    stops, rank = np.unique(stop_ms, return_inverse=True)
+    keys, moments = np.concatenate([of_key, key]), np.concatenate([start_ms, at_ms])
+    is_moment = np.arange(len(keys)) >= len(of_key)
+    order = np.lexsort((is_moment, moments, keys))
+    # In order of their starts the furthest end so far is the running maximum, which begins anew with each key.
+    base = keys[order] * (len(stops) + 1)
+    ends = np.concatenate([rank + 1, np.zeros(len(key), np.int64)])[order]
+    furthest = np.maximum.accumulate(base + ends) - base
+    is_held = (furthest > 0) & (stops[furthest - 1] >= moments[order])
+    asked = order[is_moment[order]] - len(of_key)
+    found[asked] = is_held[is_moment[order]]
+    return found
+
+
+# How long before its marker a decision is looked for: what is lost earlier cannot have held it.
+DECIDED_WITHIN_MS = 60_000
+
+
+@dataclass(frozen=True)
+class StateAtHand:
+    """What of the state can confirm or contradict a marker.
+
+    Attributes:
+        chains: by number, the partitions of the state that were given.
+        is_whole: all partitions were given, and no larger count of partitions fits the ids.
+        exports: numbers of those for which only a console export speaks.
+        is_export_complete: the operator says that the exports are complete.
+        is_nothing_lost: the operator says that no record was ever lost.
+        max_clock_skew_ms: by how much two brokers' clocks may differ.
+        known_since_ms: an id that was last used before this moment may have been forgotten.
+    """
+
+    chains: Mapping[int, StateChain]
+    is_whole: bool
+    exports: frozenset[int]
+    is_export_complete: bool
+    is_nothing_lost: bool
+    max_clock_skew_ms: int
+    known_since_ms: int | None
+
+    def gap_end_ms(self, partition: int) -> int | None:
+        """The moment behind the newest hole of a partition, or behind what an export can lack; None without one."""
+        chain = self.chains[partition]
+        return latest(chain.gap_end_ms, chain.export_gap_ms if partition in self.exports else None)
+
+
+def state_at_hand(state: StateEvidence, settings: Settings, newest_ms: int | None) -> StateAtHand:
+    """What of the state was given, as far as it can confirm or contradict a marker."""
+    given = {p.state_partition: p for p in state.expected if p.is_seen}
+    return StateAtHand(
+        chains={number: partition.chain for number, partition in given.items()},
+        is_whole=len(given) == state.expected_count and state.count.larger is None,
+        exports=frozenset(number for number, partition in given.items() if partition.is_console),
+        is_export_complete=settings.transaction_state_complete,
+        is_nothing_lost=settings.no_records_lost,
+        max_clock_skew_ms=settings.max_clock_skew_ms,
+        known_since_ms=minus(newest_ms, settings.transactional_id_expiration_ms),
+    )
+
 
 _ANY_EPOCH = 2**31
 

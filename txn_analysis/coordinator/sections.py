@@ -14,33 +14,9 @@ from txn_analysis.coordinator.coverage import MOST_MISPLACED_IDS, StateSection
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from txn_analysis.coordinator.state_row import StateFile
+    from txn_analysis.coordinator.state_records import Placing, StateFile, StateRow
 
 SectionKey = tuple[str, int]
-
-
-class SectionRecord(NamedTuple):
-    """One record of the judged capture's `__transaction_state`, as far as coverage asks for it.
-
-    `state_partition` is the one that its dump names, or for console exports the one that its id hashes to;
-    `hashed_partition` is always the latter. Console exports carry no `offset`.
-    """
-
-    input_id: str
-    section_index: int
-    is_console: bool
-    state_partition: int | None
-    hashed_partition: int | None
-    offset: int | None
-    recorded_ms: int | None
-    is_undecodable: bool
-    transactional_id: str | None
-    may_list_more: bool | None = None
-
-    @property
-    def is_misplaced(self) -> bool:
-        """Kafka's hash puts its id into another partition."""
-        return self.hashed_partition is not None and self.hashed_partition != self.state_partition
 
 
 class SectionSum(NamedTuple):
@@ -93,17 +69,19 @@ class StateSums(NamedTuple):
     console: dict[int | None, SectionSum]
 
 
-def sums_of(records: Iterable[SectionRecord]) -> StateSums:
-    """Sum up some records of the judged capture."""
-    files: defaultdict[SectionKey, list[SectionRecord]] = defaultdict(list)
-    console: defaultdict[int | None, list[SectionRecord]] = defaultdict(list)
-    for record in records:
-        if record.is_console:
-            console[record.state_partition].append(record)
+def sums_of(rows: Iterable[StateRow], placing: Placing) -> StateSums:
+    """Sum up some records, of which those of the judged capture count; sums of parts of them add up."""
+    files: defaultdict[SectionKey, list[StateRow]] = defaultdict(list)
+    console: defaultdict[int | None, list[StateRow]] = defaultdict(list)
+    for row in rows:
+        if row.capture_rank:
+            continue
+        if row.is_console:
+            console[placing.hashed(row)].append(row)
         else:
-            files[record.input_id, record.section_index].append(record)
+            files[row.input_id, row.section_index].append(row)
     return StateSums(
-        {key: _file_sum(found) for key, found in files.items()},
+        {key: _file_sum(found, placing) for key, found in files.items()},
         {number: _console_sum(found) for number, found in console.items()},
     )
 
@@ -119,11 +97,11 @@ def added_up(parts: Iterable[StateSums]) -> StateSums:
     return whole
 
 
-def _file_sum(records: list[SectionRecord]) -> SectionSum:
+def _file_sum(records: list[StateRow], placing: Placing) -> SectionSum:
     placed = [(r.offset, r.recorded_ms or 0, r.recorded_ms) for r in records if r.offset is not None]
     first_offset, _, first_ms = min(placed, default=(None, 0, None))
     last_offset, _, last_ms = max(placed, default=(None, 0, None))
-    misplaced = [r.transactional_id for r in records if r.is_misplaced]
+    misplaced = [r.transactional_id for r in records if placing.hashed(r) not in {None, r.state_partition}]
     return SectionSum(
         first_offset,
         first_ms,
@@ -137,7 +115,7 @@ def _file_sum(records: list[SectionRecord]) -> SectionSum:
     )
 
 
-def _console_sum(records: list[SectionRecord]) -> SectionSum:
+def _console_sum(records: list[StateRow]) -> SectionSum:
     return SectionSum(
         undecodable_count=sum(r.is_undecodable for r in records),
         keyless_count=_keyless_count(records),
@@ -145,11 +123,11 @@ def _console_sum(records: list[SectionRecord]) -> SectionSum:
     )
 
 
-def _keyless_count(records: Iterable[SectionRecord]) -> int:
+def _keyless_count(records: Iterable[StateRow]) -> int:
     return sum(r.is_undecodable and r.transactional_id is None for r in records)
 
 
-def _newer_count(records: Iterable[SectionRecord]) -> int:
+def _newer_count(records: Iterable[StateRow]) -> int:
     return sum(r.may_list_more is not None for r in records)
 
 

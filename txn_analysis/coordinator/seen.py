@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
     from txn_analysis.coordinator.chain import StateChain
     from txn_analysis.coordinator.history import History
+    from txn_analysis.coordinator.producer_bounds import StateAtHand
     from txn_analysis.coordinator.sections import StateSums
-    from txn_analysis.coordinator.state_at_hand import StateAtHand
-    from txn_analysis.coordinator.state_records import Placing
-    from txn_analysis.coordinator.state_row import StateFiles
+    from txn_analysis.coordinator.state_records import Placing, StateFiles
     from txn_analysis.coordinator.view import Markers
-    from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
+    from txn_analysis.tables import PartitionHealth, Transaction
 
 
 class CoordinatorSide(NamedTuple):
@@ -52,7 +51,7 @@ def state_seen(
     files: StateFiles,
     sums: StateSums,
     chains: Mapping[int, StateChain],
-    followed: Iterable[PartitionView],
+    followed: Iterable[PartitionHealth],
 ) -> StateEvidence:
     """How much of `__transaction_state` the judged capture holds; whether it fits the logs is asked afterwards.
 
@@ -70,7 +69,7 @@ def state_seen(
 def of_producers(
     histories: Mapping[int, Sequence[History]],
     markers: pa.Table,
-    opened: Iterable[OpenTransaction],
+    opened: Iterable[Transaction],
     state: StateAtHand,
     asked: Collection[int],
 ) -> OfProducers:
@@ -83,7 +82,7 @@ def of_producers(
         state: what was given of the state.
         asked: the producer ids of all open transactions.
     """
-    of_producer: defaultdict[int, list[OpenTransaction]] = defaultdict(list)
+    of_producer: defaultdict[int, list[Transaction]] = defaultdict(list)
     for transaction in opened:
         of_producer[transaction.producer_id].append(transaction)
     views: Views = {}
@@ -95,7 +94,7 @@ def of_producers(
 
 
 def _markers_of(
-    histories: Sequence[History], opened: Iterable[OpenTransaction], markers: pa.Table, max_clock_skew_ms: int
+    histories: Sequence[History], opened: Iterable[Transaction], markers: pa.Table, max_clock_skew_ms: int
 ) -> Markers:
     """The markers that can serve a decision on an open transaction: none where the state has no such decision."""
     found = {}

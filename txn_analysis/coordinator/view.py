@@ -18,14 +18,15 @@ from txn_analysis.kafka.transactions import LIVE, TOMBSTONE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from txn_analysis.coordinator.end_markers import EndMarker
-    from txn_analysis.kafka.transactions import OpenTransaction, StateRecord, TopicPartition
+    from txn_analysis.coordinator.decisions import EndMarker
+    from txn_analysis.kafka.transactions import StateRecord, TopicPartition
     from txn_analysis.logic import Truth
+    from txn_analysis.tables import Transaction
 
 Markers = Mapping[tuple["TopicPartition", int], Sequence["EndMarker"]]
-"""End markers by partition and producer id, as `OpenTransaction.key`."""
+"""End markers by partition and producer id, as `Transaction.key`."""
 Views = dict[tuple["TopicPartition", int], "CoordinatorView"]
-"""By `OpenTransaction.key`; without those whose producer id no transactional id has, or had."""
+"""By `Transaction.key`; without those whose producer id no transactional id has, or had."""
 _LISTED: tuple[Truth, ...] = (False, None, True)
 
 
@@ -87,7 +88,7 @@ class CoordinatorView:
 
 
 def view_of(
-    history: Sequence[StateRecord], opened: OpenTransaction, markers: Iterable[EndMarker], max_clock_skew_ms: int
+    history: Sequence[StateRecord], opened: Transaction, markers: Iterable[EndMarker], max_clock_skew_ms: int
 ) -> CoordinatorView:
     """What the history of one transactional id says of an open transaction whose producer id it has, or had.
 
@@ -125,7 +126,7 @@ def view_of(
 
 def views_of(
     histories: Iterable[Sequence[StateRecord]],
-    opened: Sequence[OpenTransaction],
+    opened: Sequence[Transaction],
     markers: Markers,
     max_clock_skew_ms: int,
 ) -> Views:

@@ -12,11 +12,34 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyarrow as pa
 
+from txn_analysis.errors import ConfigError
+from txn_analysis.settings import EngineName
+from txn_analysis.storage import opening
+from txn_analysis.text.words import size
+
 if TYPE_CHECKING:
     from collections.abc import Collection
     from contextlib import AbstractContextManager
 
+    from txn_analysis.settings import Settings
     from txn_analysis.tables import Table
+
+
+def is_on_spark(settings: Settings, text_bytes: int) -> bool:
+    """Spark's tasks judge what was read of so much text; else this process does.
+
+    Raises:
+        ConfigError: this process is asked for, and would hold more than it may.
+    """
+    is_little = opening.fits_in_memory(text_bytes)
+    if settings.engine is EngineName.LOCAL and not is_little:
+        raise ConfigError(
+            f"--engine local: there are {size(text_bytes)} to judge, earlier captures included, and this process holds "
+            f"at most {size(opening.MEMORY_BYTES)}: leave --engine out, or give --engine spark"
+        )
+    is_asked_for = settings.engine is EngineName.AUTO and settings.master is not None
+    return settings.engine is EngineName.SPARK or is_asked_for or not is_little
+
 
 Rows = TypeVar("Rows")
 
@@ -27,11 +50,17 @@ GroupFunction = Callable[[Mapping[str, pa.Table]], pa.Table]
 
 
 class Engine(ABC, Generic[Rows]):
-    """Runs steps on rows that it holds in a way of its own (`Rows`)."""
+    """Runs steps on rows that it holds in a way of its own (`Rows`).
+
+    Attributes:
+        name: what reports call it.
+    """
+
+    name: EngineName
 
     @abstractmethod
     def table(self, table: Table, *names: str, **one_of: Collection[Any]) -> Rows:
-        """Some columns of the rows of a table of the warehouse, by values that columns may have; see `Stored`."""
+        """Some columns of the rows of a table of the warehouse, by values that columns may have; see `Warehouse`."""
 
     @abstractmethod
     def made(self, rows: pa.Table) -> Rows:
@@ -56,3 +85,7 @@ class Engine(ABC, Generic[Rows]):
     @abstractmethod
     def collected(self, rows: Rows) -> pa.Table:
         """All rows, here; never of what grows with the input."""
+
+    @abstractmethod
+    def write(self, rows: Rows, function: BatchFunction, table: Table, **slice_of: str) -> None:
+        """Make what a function makes of rows the whole content of one slice of a table of the warehouse."""

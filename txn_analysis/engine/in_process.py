@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from txn_analysis.engine.engine import Engine
+from txn_analysis.settings import EngineName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from txn_analysis.engine.engine import BatchFunction, GroupFunction
-    from txn_analysis.storage.stored import Stored
+    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 
 
@@ -32,7 +33,9 @@ class HeldRows(NamedTuple):
 class InProcess(Engine[HeldRows]):
     """Whole inputs are one group; nothing is started for them."""
 
-    def __init__(self, warehouse: Stored | None = None) -> None:
+    name = EngineName.LOCAL
+
+    def __init__(self, warehouse: Warehouse | None = None) -> None:
         self._warehouse = warehouse
 
     def table(self, table: Table, *names: str, **one_of: Collection[Any]) -> HeldRows:
@@ -71,3 +74,9 @@ class InProcess(Engine[HeldRows]):
     def collected(self, rows: HeldRows) -> pa.Table:
         """As of `Engine`."""
         return rows.held
+
+    def write(self, rows: HeldRows, function: BatchFunction, table: Table, **slice_of: str) -> None:
+        """As of `Engine`."""
+        if self._warehouse is None:
+            raise ValueError(table.name)
+        self._warehouse.replace([*function(rows.batches())], table, **slice_of)

@@ -9,13 +9,13 @@ from collections import defaultdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from txn_analysis.kafka.sections import LOG
-from txn_analysis.kafka.topics import GROUP_TOPIC
+from txn_analysis.kafka.names import GROUP_TOPIC, LOG
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from txn_analysis.kafka.transactions import OpenTransaction
+    from txn_analysis.tables import Transaction
+    from txn_analysis.tables.inputs import InputSection
 
 _Span = tuple[int, int]  # offsets, or bytes of a text: the first one, and the one after the last
 
@@ -87,10 +87,10 @@ class GroupOffsets(NamedTuple):
         )
 
 
-def group_files(section_rows: Iterable[Mapping[str, Any]]) -> list[GroupFile]:
-    """The files of `__consumer_offsets` among rows of `Evidence.section_rows`."""
-    own = (row for row in section_rows if row["kind"] == LOG and row["topic"] == GROUP_TOPIC)
-    return [GroupFile._make(map(row.get, GroupFile._fields)) for row in own]
+def group_files(sections: Iterable[InputSection]) -> list[GroupFile]:
+    """The files of `__consumer_offsets` among all sections of the evidence."""
+    own = (section for section in sections if section.kind == LOG and section.topic == GROUP_TOPIC)
+    return [GroupFile(*(getattr(section, name) for name in GroupFile._fields)) for section in own]
 
 
 def files_that_count(files: Iterable[GroupFile], partitions: Iterable[int]) -> list[GroupFile]:
@@ -120,7 +120,7 @@ def _capture_rank(file: GroupFile) -> int:
 
 
 def blocked_groups(
-    opened: Iterable[OpenTransaction], files: Iterable[GroupFile], offsets: GroupOffsets
+    opened: Iterable[Transaction], files: Iterable[GroupFile], offsets: GroupOffsets
 ) -> dict[int, Groups]:
     """By partition of `__consumer_offsets`, the groups behind its open transactions.
 
@@ -156,7 +156,7 @@ def _by_partition(found: Iterable[_OfOne]) -> defaultdict[int, list[_OfOne]]:
 
 
 def _groups(
-    opened: list[OpenTransaction], files: list[GroupFile], stretches: list[ReadStretch], commits: list[GroupCommit]
+    opened: list[Transaction], files: list[GroupFile], stretches: list[ReadStretch], commits: list[GroupCommit]
 ) -> Groups:
     """The answer for one partition."""
     if not _is_known(opened, files, stretches):
@@ -171,7 +171,7 @@ def _groups(
     return Groups(tuple(sorted(pending)), tuple(sorted(waiting)))
 
 
-def _is_known(opened: list[OpenTransaction], files: list[GroupFile], stretches: list[ReadStretch]) -> bool:
+def _is_known(opened: list[Transaction], files: list[GroupFile], stretches: list[ReadStretch]) -> bool:
     """The groups of every record were read: of all files, or of others with the same offsets; none is missing.
 
     From the first open start on no offset may be in no file, as compaction never passes it.

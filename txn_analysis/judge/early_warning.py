@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.judge.applications import application_of
+from txn_analysis.judge.finding import application_of
 from txn_analysis.judge.warnings import (
     OF_ABORTS,
     OF_LAST_RECORDS,

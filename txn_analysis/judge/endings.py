@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.coordinator.history import ongoing_before
 from txn_analysis.coordinator.origins import NO_RECORD, decisions, marker_record
-from txn_analysis.judge.causes.cause import Confidence, FoundCause
 from txn_analysis.kafka.transactions import COMPLETED, ONGOING, PREPARE_COMMIT, PREPARED, TopicPartition
 from txn_analysis.logic import plus
+from txn_analysis.tables import FoundCause
+from txn_analysis.tables.findings import Confidence
 from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
@@ -132,7 +133,10 @@ def ending_of(ended: EndedTransaction, history: IdHistory, max_clock_skew_ms: in
 
 
 def explains_before_ms(max_clock_skew_ms: int) -> int:
-    """How long before the first record of its id an end may lie, and have another cause than `unexplained`."""
+    """The longest time by which an end may precede its id's first record and still get a cause.
+
+    An end that lies further before it is `unexplained`.
+    """
     return max(max_clock_skew_ms, TAKEN_OVER_WITHIN_MS)
 
 

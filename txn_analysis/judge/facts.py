@@ -15,9 +15,9 @@ from txn_analysis.text.words import utc
 if TYPE_CHECKING:
     from txn_analysis.coordinator.decisions import Decision
     from txn_analysis.coordinator.view import CoordinatorView
-    from txn_analysis.judge.unsent_markers import UnsentMarkers
-    from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
+    from txn_analysis.judge.judgement import UnsentMarkers
     from txn_analysis.logic import Truth
+    from txn_analysis.tables import PartitionHealth, Transaction
 
 _CLOCKS = {"last_timestamp": "its last timestamp", "broker_clock": "the brokers' clocks"}
 
@@ -143,8 +143,8 @@ class Facts:
         unsent: what its decision has in common with all others that stand; None where it does not, or they are few.
     """
 
-    open: OpenTransaction
-    partition: PartitionView
+    open: Transaction
+    partition: PartitionHealth
     coordinator: CoordinatorView | None
     lateness: Lateness
     live: AgainstTransaction

@@ -2,138 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from txn_analysis.judge.applications import application_of, remark_on
-from txn_analysis.judge.causes.cause import FoundCause
-from txn_analysis.judge.impact import Impact, impact_of
 from txn_analysis.judge.rules import asked
-from txn_analysis.tables import FINDINGS
+from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS
+from txn_analysis.tables import Finding, Impact, RuleAsked
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from txn_analysis.judge.judgement import Judgement
-    from txn_analysis.kafka.topics import TopicConfig
+    from txn_analysis.kafka.names import TopicConfig
     from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.settings import Settings
+    from txn_analysis.tables import PartitionHealth, Transaction
+
 
 Place = tuple["TopicPartition", int, int]
 """Partition, producer id and start offset: what tells findings of one run apart."""
-
-
-@dataclass(frozen=True, slots=True)
-class RuleAsked:
-    """One rule that was asked about a transaction: the verdict that it gives, and why it fired or did not."""
-
-    rule: str
-    verdict: Verdict
-    has_fired: bool
-    reason: str
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> RuleAsked:
-        """An element of the column `rules_asked`."""
-        return cls(row["rule"], Verdict(row["verdict"]), row["has_fired"], row["reason"])
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One row of the table `findings`, whose columns are described there (`tables.findings`)."""
-
-    run_id: str
-    finding_id: str
-    verdict: Verdict
-    rule: str
-    topic: str
-    partition: int
-    producer_id: int
-    producer_epoch: int | None
-    coordinator_epoch: int | None
-    coordinator_epoch_basis: str
-    txn_start_offset: int
-    is_txn_start_exact: bool
-    last_offset: int | None
-    record_count: int | None
-    size_bytes: int | None
-    last_timestamp_ms: int | None
-    idle_ms: int | None
-    lateness_basis: str | None
-    late_by_ms: int | None
-    appended_after_ms: int | None
-    appended_before_ms: int | None
-    transactional_id: str | None
-    state_partition: int | None
-    coordinator_state: str | None
-    coordinator_producer_id: int | None
-    coordinator_producer_epoch: int | None
-    coordinator_start_ms: int | None
-    coordinator_update_ms: int | None
-    coordinator_timeout_ms: int | None
-    is_producer_live: bool
-    producer_may_return: bool
-    blocks_partition: bool | None
-    evidence: tuple[str, ...]
-    missing_evidence: tuple[str, ...]
-    cause: FoundCause | None
-    application: str | None
-    impact: Impact | None
-    rules_asked: tuple[RuleAsked, ...]
-    would_change: tuple[str, ...]
-
-    def row(self) -> dict[str, Any]:
-        """The finding as plain data: structs as dictionaries, lists as lists, words as they are."""
-        return _plain(self)
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Finding:
-        """A row of `findings`."""
-        said = {name: row[name] for name in cls.__slots__} | {
-            "verdict": Verdict(row["verdict"]),
-            "cause": None if row["cause"] is None else FoundCause.of(row["cause"]),
-            "impact": None if row["impact"] is None else Impact.of(row["impact"]),
-            "rules_asked": tuple([RuleAsked.of(rule) for rule in row["rules_asked"]]),
-        }
-        return cls(**said | {name: tuple(said[name]) for name in _SENTENCES})
-
-    @classmethod
-    def of_some(cls, row: Mapping[str, Any]) -> Finding:
-        """A row of some columns, all of `SINGLE_VALUES` among them; what was not read is None, or empty."""
-        return cls.of({**_NOT_READ, **row})
-
-    @property
-    def producer_place(self) -> tuple[str, int, int]:
-        """Topic, partition and producer id: whose data is open, and where."""
-        return self.topic, self.partition, self.producer_id
-
-    @property
-    def span(self) -> tuple[int, int | None]:
-        """The first and the last offset of its data; the latter is None where that is not known."""
-        return self.txn_start_offset, self.last_offset
-
-
-SINGLE_VALUES = tuple(column.name for column in FINDINGS.columns if not pa.types.is_nested(column.type))
-"""The columns of `findings` without sentences, causes and the like: what many findings are asked about."""
-_SENTENCES = ("evidence", "missing_evidence", "would_change")
-_NOT_READ: dict[str, Any] = dict.fromkeys(("cause", "impact")) | dict.fromkeys((*_SENTENCES, "rules_asked"), ())
-
-
-def _plain(record: Any) -> dict[str, Any]:
-    return {name: _plain_value(getattr(record, name)) for name in record.__slots__}
-
-
-def _plain_value(value: Any) -> Any:
-    # Spark's own serializer knows no enumerations.
-    if isinstance(value, StrEnum):
-        return value.value
-    if isinstance(value, tuple):
-        return [_plain_value(each) for each in value]
-    return _plain(value) if hasattr(value, "__slots__") else value
 
 
 def finding_of(judged: Judgement, run_id: str, finding_id: str, impact: Impact | None) -> Finding:
@@ -174,7 +63,7 @@ def finding_of(judged: Judgement, run_id: str, finding_id: str, impact: Impact |
         coordinator_timeout_ms=timeout_ms,
         is_producer_live=known is not None and known.is_producer_live,
         producer_may_return=known is not None and known.producer_may_return,
-        blocks_partition=facts.blocks_partition,
+        blocks_partition=bool(facts.blocks_partition),
         evidence=(*rule.evidence_in(facts), *([] if remark is None else [remark])),
         missing_evidence=rule.missing_in(facts),
         cause=judged.cause,
@@ -202,3 +91,137 @@ def impacts_of(
         place_of(j): impact_of(j.opened, j.facts.partition, configs.get(where.topic), settings.free_bytes, as_of_ms)
         for where, j in holders.items()
     }
+
+
+DAY_MS = 86_400_000
+_SHORTEST_MEASURED_MS = 600_000
+# The brokers create these two themselves, with this policy.
+_COMPACTED_BY_KAFKA = ("__consumer_offsets", "__transaction_state")
+
+
+def impact_of(
+    opened: Transaction,
+    partition: PartitionHealth,
+    config: TopicConfig | None,
+    free_bytes: int | None,
+    as_of_ms: int | None,
+) -> Impact:
+    """What the transaction that holds a partition's last stable offset costs it.
+
+    The groups of a partition of `__consumer_offsets` are put in by who knows them; see `judge.blocked_groups`.
+
+    Args:
+        opened: the transaction.
+        partition: the health of its partition.
+        config: what is known of its topic's configuration.
+        free_bytes: space that is left for this log to grow into.
+        as_of_ms: when the files were copied.
+    """
+    since = (opened.first_appended_before_ms, opened.appended_before_ms)
+    since_ms = next((ms for ms in since if ms is not None), None)
+    measured_ms = _measured_ms(partition.first_moment_ms, as_of_ms)
+    growth = None if measured_ms is None else partition.log_bytes * DAY_MS // measured_ms
+    is_compacted = _is_compacted(opened.topic, config)
+    hidden, whole = partition.hidden_bytes, partition.log_bytes
+    return Impact(
+        hidden_since_ms=since_ms,
+        hidden_share=None if hidden is None or not whole else hidden / whole,
+        is_compacted=is_compacted,
+        # Log.firstUncleanableDirtyOffset: the cleaner never passes the first unstable offset.
+        is_compaction_stopped=is_compacted,
+        log_growth_bytes_per_day=growth,
+        log_growth_measured_ms=measured_ms,
+        days_until_full=None if free_bytes is None or not growth else free_bytes / growth,
+        hidden_lost_at_ms=_lost_at_ms(config, since_ms, hidden, growth, as_of_ms),
+    )
+
+
+def _measured_ms(first_ms: int | None, as_of_ms: int | None) -> int | None:
+    """From the first broker's time in the log to the copy; None where it is too short to say anything of a day."""
+    passed_ms = None if first_ms is None or as_of_ms is None else as_of_ms - first_ms
+    return passed_ms if passed_ms is not None and passed_ms >= _SHORTEST_MEASURED_MS else None
+
+
+def _is_compacted(topic: str, config: TopicConfig | None) -> bool | None:
+    if config is not None and config.cleanup_policies is not None:
+        return "compact" in config.cleanup_policies
+    return True if topic in _COMPACTED_BY_KAFKA else None
+
+
+def _lost_at_ms(
+    config: TopicConfig | None, since_ms: int | None, hidden_bytes: int | None, growth: int | None, as_of_ms: int | None
+) -> int | None:
+    """The first moment at which retention may pass the last stable offset; it stops at the high watermark alone."""
+    if config is None or config.cleanup_policies is None or "delete" not in config.cleanup_policies:
+        return None
+    moments = []
+    if config.retention_ms is not None and since_ms is not None:
+        moments.append(since_ms + config.retention_ms)
+    if config.retention_bytes is not None and hidden_bytes is not None and growth and as_of_ms is not None:
+        left_bytes = max(config.retention_bytes - hidden_bytes, 0)
+        moments.append(as_of_ms + left_bytes * DAY_MS // growth)
+    return min(moments, default=None)
+
+
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_NUMBER = r"[0-9]{1,19}"
+# Names are bounded, so that no id can make the search slow.
+_NAME = r".{1,512}?"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A way in which a framework names its transactional ids; `pattern` has the application as its first group."""
+
+    framework: str
+    pattern: re.Pattern[str]
+
+
+@dataclass(frozen=True)
+class Application:
+    """The application that an id seems to belong to; `framework` is None where the name says nothing."""
+
+    name: str
+    framework: str | None
+
+
+SHAPES = (
+    # StreamsProducer, exactly_once_v2: applicationId-processId-threadIndex; exactly_once: applicationId-taskId.
+    Shape("Kafka Streams", re.compile(rf"({_NAME})-{_UUID}(?:-{_NUMBER})?", re.DOTALL)),
+    Shape("Kafka Streams", re.compile(rf"({_NAME})-{_NUMBER}_{_NUMBER}", re.DOTALL)),
+    # TransactionalIdFactory.buildTransactionalId of Flink's KafkaSink: prefix-subtask-checkpoint (or -pool number).
+    Shape("Flink", re.compile(rf"({_NAME})-{_NUMBER}-{_NUMBER}", re.DOTALL)),
+    # Worker.taskTransactionalId of Connect: group-connector-task; its leader: connect-cluster-group.
+    Shape("Kafka Connect", re.compile(r"(connect-cluster-.{1,512})", re.DOTALL)),
+    Shape("Kafka Connect", re.compile(rf"(connect-{_NAME})-{_NUMBER}", re.DOTALL)),
+    # DefaultKafkaProducerFactory of Spring: prefix + group.topic.partition, or prefix + number.
+    Shape("Spring", re.compile(rf"({_NAME})\.[a-zA-Z0-9._-]{{1,249}}\.{_NUMBER}", re.DOTALL)),
+    Shape("Spring", re.compile(rf"(.*\btx[-_.]){_NUMBER}", re.DOTALL)),
+)
+_NUMBERED = re.compile(rf"({_NAME})[-_.]?{_NUMBER}", re.DOTALL)
+
+
+def application_of(transactional_id: str) -> Application:
+    """The application that an id seems to belong to: what is left of it without the numbers of its instances."""
+    for shape in SHAPES:
+        match = shape.pattern.fullmatch(transactional_id)
+        if match:
+            return Application(match[1], shape.framework)
+    numbered = _NUMBERED.fullmatch(transactional_id)
+    return Application(numbered[1] if numbered else transactional_id, None)
+
+
+def remark_on(transactional_id: str | None, timeout_ms: int | None) -> str | None:
+    """What to know of the owner of a transaction that hangs; None where nothing speaks for its coming back.
+
+    A Flink job commits what it wrote before a checkpoint when it is restored from it, days later (FLIP-572); a
+    two-phase commit has no timeout, and only its owner ends it (KIP-939). The coordinator sends markers only to the
+    partitions that its own transaction lists (`TransactionCoordinator.endTransaction`), whoever asks, and whenever.
+    """
+    if timeout_ms == NEVER_TIMES_OUT_MS:
+        whose = "its transactions never time out, as those of two-phase commits (KIP-939)"
+    elif transactional_id is not None and application_of(transactional_id).framework == "Flink":
+        whose = "its transactional id is shaped like Flink's"
+    else:
+        return None
+    return f"{whose}: its owner may still ask to commit, which reaches only what the coordinator's transaction lists"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.fact_finding import facts_of
 from txn_analysis.judge.rules import first_rule
 from txn_analysis.judge.rules.asked_first import COMMIT_MARKER_MISSING
-from txn_analysis.judge.unsent_markers import with_unsent_markers
-from txn_analysis.kafka.topics import STATE_TOPIC
+from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.log.segments import brokers_of
+from txn_analysis.logic import is_before, latest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,13 +20,16 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.coordinator.fit import Fit
     from txn_analysis.coordinator.view import CoordinatorView, Views
-    from txn_analysis.judge.causes.cause import FoundCause
     from txn_analysis.judge.fact_finding import Moments
     from txn_analysis.judge.facts import Facts
     from txn_analysis.judge.rules.rule import Rule
-    from txn_analysis.kafka.transactions import OpenTransaction, PartitionView
     from txn_analysis.settings import Settings
+    from txn_analysis.tables import FoundCause, PartitionHealth, Transaction
+    from txn_analysis.tables.inputs import InputSection
     from txn_analysis.verdict import Verdict
+
+    Brokers = Mapping[TopicPartition, set[str | None]]
+
 
 Disproved = dict[str, str]
 """By the name of its setting, what disproves an assurance, in words."""
@@ -39,7 +43,7 @@ def disproved_by_state(fit: Fit) -> Disproved:
     return {"state_copied_last": f"{later}, is later than what __transaction_state holds, and is not in it"}
 
 
-def disproved_by_loss(judged: Iterable[Judgement], partitions: Iterable[PartitionView]) -> Disproved:
+def disproved_by_loss(judged: Iterable[Judgement], partitions: Iterable[PartitionHealth]) -> Disproved:
     """The word that no record was lost, where a marker was."""
     lost = (f"{j.facts.where} lost a COMMIT marker" for j in judged if j.rule is COMMIT_MARKER_MISSING)
     cut = (
@@ -80,7 +84,7 @@ class Judgement:
         return self.facts.lateness.late_by_ms
 
     @property
-    def opened(self) -> OpenTransaction:
+    def opened(self) -> Transaction:
         """The transaction."""
         return self.facts.open
 
@@ -100,13 +104,13 @@ class Judgements:
 
 
 def judgements_of(
-    opened: Sequence[OpenTransaction],
-    partitions: Mapping[TopicPartition, PartitionView],
+    opened: Sequence[Transaction],
+    partitions: Mapping[TopicPartition, PartitionHealth],
     views: Views,
     state: StateEvidence,
     settings: Settings,
     moments: Moments,
-    sections: Collection[Mapping[str, Any]] = (),
+    sections: Collection[InputSection] = (),
 ) -> Judgements:
     """Judge open transactions of one capture.
 
@@ -117,7 +121,7 @@ def judgements_of(
         state: what was seen of `__transaction_state`, and whether it fits the logs.
         settings: bounds, and what the operator gave their word for.
         moments: when the files were copied.
-        sections: rows of `Evidence.section_rows`, which say on which broker a log was found.
+        sections: all of the evidence, which say on which broker a log was found.
     """
 
     def judged_without(untrue: Disproved, state: StateEvidence) -> list[Judgement]:
@@ -142,9 +146,105 @@ def judgements_of(
     return Judgements(judged, given(settings, by_state | by_loss))
 
 
-def _leader_epoch(known: CoordinatorView, partitions: Mapping[TopicPartition, PartitionView]) -> int | None:
+def _leader_epoch(known: CoordinatorView, partitions: Mapping[TopicPartition, PartitionHealth]) -> int | None:
     """That of the partition of the state that holds the id, as far as it was read."""
     if known.state_partition is None:
         return None
     holder = partitions.get(TopicPartition(STATE_TOPIC, known.state_partition))
     return None if holder is None else holder.leader_epoch
+
+
+SEVERAL = 2
+_STANDS_AFTER_MS = 60_000  # a marker is written within milliseconds of its decision
+
+
+class UnsentMarkers(NamedTuple):
+    """What all decisions of a capture that stand have in common.
+
+    `lacking` are the partitions without the markers, `deciding` those of the state. `are_brokers_told`: the files say
+    that other brokers hold the first than the second; `is_one_each`: one broker holds the first, and one the second.
+    """
+
+    id_count: int
+    lacking: tuple[TopicPartition, ...]
+    deciding: tuple[TopicPartition, ...]
+    are_brokers_told: bool
+    is_one_each: bool
+
+
+def with_unsent_markers(
+    found: Sequence[Facts], state: StateEvidence, sections: Collection[InputSection]
+) -> list[Facts]:
+    """The facts of all open transactions of a capture, those of decisions that stand with what they have in common.
+
+    Args:
+        found: the facts.
+        state: what was seen of `__transaction_state`.
+        sections: all of the evidence, which say which brokers hold a partition's log.
+    """
+    decided = {n: facts.coordinator for n, facts in enumerate(found) if facts.coordinator and facts.is_prepared}
+    if not _are_several(decided.values()):
+        return list(found)
+    lacking = {found[n].open.topic_partition for n in decided}
+    of_state = {_of_state(partition.state_partition) for partition in state.partitions}
+    brokers = brokers_of(sections, lacking | of_state)
+    ends_ms = _ends_ms(state, brokers)
+    standing = {n: known for n, known in decided.items() if _stands(found[n], known, ends_ms)}
+    unsent = _unsent([found[n].open.topic_partition for n in standing], [*standing.values()], brokers)
+    return [replace(facts, unsent=unsent) if n in standing else facts for n, facts in enumerate(found)]
+
+
+def _are_several(decided: Collection[CoordinatorView]) -> bool:
+    return len({known.transactional_id for known in decided}) >= SEVERAL
+
+
+def _of_state(number: int) -> TopicPartition:
+    return TopicPartition(STATE_TOPIC, number)
+
+
+def _ends_ms(state: StateEvidence, brokers: Brokers) -> dict[int, int | None]:
+    """By partition of the state, up to when it speaks, with all that were copied off the one broker that holds it.
+
+    An id that is stuck writes nothing more, so that its own partition may have ended with its decision.
+    """
+    moments = {partition.state_partition: partition.moment_ms for partition in state.partitions}
+    leaders = {number: _leaders([_of_state(number)], brokers) for number in moments}
+    return {
+        number: latest(ms, *(moments[n] for n, leader in leaders.items() if leader and leader == leaders[number]))
+        for number, ms in moments.items()
+    }
+
+
+def _stands(facts: Facts, known: CoordinatorView, ends_ms: Mapping[int, int | None]) -> bool:
+    """A minute after a decision the state has it still, or the log has no marker of it."""
+    of_state = None if known.state_partition is None else ends_ms.get(known.state_partition)
+    moments = of_state, facts.state.end_ms, facts.log.last_moment_ms
+    is_later = any(is_before(known.update_ms, end_ms, _STANDS_AFTER_MS) for end_ms in moments)
+    return is_later and facts.state.is_of_these_logs
+
+
+def _unsent(
+    lacking: Collection[TopicPartition], decided: Collection[CoordinatorView], brokers: Brokers
+) -> UnsentMarkers | None:
+    """None for fewer than several ids, and where one broker both decides and lacks a marker: it could write that."""
+    if not _are_several(decided):
+        return None
+    deciding = {_of_state(known.state_partition) for known in decided if known.state_partition is not None}
+    leaders, coordinators = _leaders(lacking, brokers), _leaders(deciding, brokers)
+    are_told = leaders is not None and coordinators is not None
+    if leaders is not None and coordinators is not None and leaders & coordinators:
+        return None
+    return UnsentMarkers(
+        id_count=len({known.transactional_id for known in decided}),
+        lacking=tuple(sorted({*lacking})),
+        deciding=tuple(sorted(deciding)),
+        are_brokers_told=are_told,
+        is_one_each=are_told and len({*(leaders or ()), *(coordinators or ())}) == 2,
+    )
+
+
+def _leaders(places: Iterable[TopicPartition], brokers: Brokers) -> frozenset[str] | None:
+    """The brokers that hold these partitions, each on one alone; None where any of several may lead one."""
+    holders = [brokers.get(where, {None}) for where in places]
+    found = frozenset(own for each in holders for own in each if own is not None)
+    return found if holders and all(len(each) == 1 and None not in each for each in holders) else None

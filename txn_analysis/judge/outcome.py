@@ -7,15 +7,16 @@ that none of them is green where another one is in the dark.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from txn_analysis.kafka.sections import MAY_HIDE_OPEN
-from txn_analysis.kafka.topics import STATE_TOPIC
+from txn_analysis.kafka.names import MAY_HIDE_OPEN, STATE_TOPIC
 from txn_analysis.text.words import listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
+
+    from txn_analysis.tables import PartitionHealth
 
 
 class Outcome(StrEnum):
@@ -37,27 +38,6 @@ class Outcome(StrEnum):
         return _EXIT_CODES[self]
 
 
-class SeenLog(NamedTuple):
-    """The log of one partition of a run, as far as the outcome depends on it.
-
-    `is_in_capture` says that the judged capture has files of it; `problem_kinds` are those of `ProblemKind`.
-    """
-
-    topic: str
-    partition: int
-    is_in_capture: bool
-    problem_kinds: frozenset[str]
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> SeenLog:
-        """A row of `partition_health`, or its columns `SEEN_COLUMNS`."""
-        kinds = frozenset([problem["kind"] for problem in row["problems"]])
-        return cls(row["topic"], row["partition"], row["is_in_capture"], kinds)
-
-
-SEEN_COLUMNS = ("topic", "partition", "is_in_capture", "problems")
-
-
 class Sight(NamedTuple):
     """Whether a run looked at all that could hang, apart from what it found open.
 
@@ -70,10 +50,10 @@ class Sight(NamedTuple):
     contested: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, logs: Iterable[SeenLog]) -> Sight:
+    def of(cls, logs: Iterable[PartitionHealth]) -> Sight:
         """Of all logs of a run."""
         own = [log for log in logs if log.is_in_capture and log.topic != STATE_TOPIC]
-        contested = [log for log in own if not MAY_HIDE_OPEN.isdisjoint(log.problem_kinds)]
+        contested = [log for log in own if not MAY_HIDE_OPEN.isdisjoint(problem.kind for problem in log.problems)]
         return cls(bool(own), tuple(sorted(f"{log.topic}-{log.partition}" for log in contested)))
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.kafka.batch_format import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
+from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,7 +42,7 @@ class LoggedBatch(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One event of a timeline: `at_ms` by its `clock`, `offset` (None for the coordinator's), `kind`, and in words."""
+    """One event of a timeline; `offset` is None for a record of the coordinator, `clock` says whose time it is."""
 
     at_ms: int | None
     clock: str

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from txn_analysis.columns.compiled import compiled
-from txn_analysis.kafka.batch_format import CODECS
+from txn_analysis.kafka.names import CODECS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,7 @@ _FIRST_PEEKS, _PEEKS = 16, 4096
 _SMALL_BATCH_BYTES = 4096  # below it reading everything costs less than one call for each header
 _SMALLEST_BATCH = {0: 14 + LOG_OVERHEAD_BYTES, 1: 22 + LOG_OVERHEAD_BYTES, 2: HEADER_BYTES}
 _LENGTH = Struct(">i")
-_PYTHON_BYTES_PER_US = 500
+_PYTHON_US = 8  # for each batch
 _LENGTH_AT, _LENGTH_BYTES, _MAX_LENGTH = 8, 4, 2**31 - 1
 _MAX_OFFSET = 2**63 - 2  # the offset after it must be a number too
 
@@ -219,8 +219,9 @@ class HeaderWalk:
         # At the end of the file a batch can be shorter than what is looked at.
         limit = len(data) - (UP_TO_MAGIC_BYTES if is_last else PEEK_BYTES)
         places = np.empty(max(0, limit) // LOG_OVERHEAD_BYTES + 1, np.int64)
-        follow = _follow_lengths.for_work(len(data) / _PYTHON_BYTES_PER_US)
+        follow = _follow_lengths if _follow_lengths.is_worth_loading else _follow_lengths.plain
         count = follow(np.frombuffer(data, np.uint8), limit, places)
+        _follow_lengths.count(count * _PYTHON_US)
         return Headers.at(places[:count], data + bytes(PEEK_BYTES) if is_last else data, start)
 
     def _peeks(self, count: int) -> Headers:

@@ -11,12 +11,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+import google_crc32c
+import numpy as np
 import pyarrow as pa
 
-from txn_analysis.kafka.batch_headers import HEADER_BYTES
+from txn_analysis.columns.compiled import compiled
+from txn_analysis.kafka.batch_headers import HEADER_BYTES, PEEK_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from txn_analysis.columns.arrays import Array
+    from txn_analysis.kafka.batch_headers import Headers, Read
+
 
 MAX_RECORDS_BYTES = 64 << 20  # brokers take batches of 1 MiB by default; a bomb must not fill the memory
 _TOO_LONG = f"the records are longer than {MAX_RECORDS_BYTES} bytes, decompressed"
@@ -196,3 +203,97 @@ class _Body(Cursor):
         """A zigzag varint of up to 64 bits."""
         value = self.unsigned_varint(_MOST_VARINT_BYTES)
         return (value >> 1) ^ -(value & 1)
+
+
+CRC_START, _LEGACY_CRC_START = 21, 16  # attributes on; magic on
+_GAP_BYTES = 512  # batches that lie so near are read together
+_RUN_BYTES = 4 << 20
+_CASTAGNOLI = 0x82F63B78
+_LIBRARY_US = 4  # for a batch
+_SHORT_BYTES = 2048  # the library is faster at longer ones
+
+
+def _table() -> Array:
+    """What each byte adds to a CRC-32C."""
+    values = np.arange(256, dtype=np.int64)
+    for _ in range(8):
+        values = np.where(values & 1, values >> 1 ^ _CASTAGNOLI, values >> 1)
+    return values
+
+
+CRC_TABLE = _table()
+
+
+def is_right(batch: bytes, crc: int, *, is_legacy: bool = False) -> bool:
+    """Whether a whole batch has the checksum that its header states."""
+    if is_legacy:
+        return zlib.crc32(batch[_LEGACY_CRC_START:]) == crc
+    return int(google_crc32c.value(batch[CRC_START:])) == crc
+
+
+def checked(read: Read, found: Headers, rows: Array) -> Array:
+    """Whether the checksums of some batches (ascending `rows`) are right; reads them where `found` does not hold them.
+
+    One that can no longer be read whole, as the file was cut in the meantime, is wrong.
+    """
+    size, crc, position = found.size[rows], crcs(found)[rows], found.position[rows]
+    legacy = found.is_legacy[rows]
+    right = np.zeros(len(rows), bool)
+    is_held = (size <= PEEK_BYTES) & ~legacy
+    held = np.flatnonzero(is_held)
+    starts = np.arange(len(held)) * PEEK_BYTES
+    right[held] = crc[held] == _of_spans(found.raw[rows[held]].tobytes(), starts, starts + size[held])
+    others = np.flatnonzero(~is_held)
+    for run in _runs(position[others], size[others]):
+        part = others[run]
+        start = int(position[part[0]])
+        data = read(start, int(position[part[-1]] + size[part[-1]]))
+        end = position[part] + size[part] - start
+        is_short = (size[part] <= _SHORT_BYTES) & ~legacy[part] & (end <= len(data))
+        short = part[is_short]
+        right[short] = crc[short] == _of_spans(data, position[short] - start, end[is_short])
+        for k in part[~is_short].tolist():
+            at = int(position[k]) - start
+            batch = data[at : at + int(size[k])]
+            right[k] = len(batch) == size[k] and is_right(batch, int(crc[k]), is_legacy=bool(legacy[k]))
+    return right
+
+
+def _of_spans(data: bytes, starts: Array, stops: Array) -> Array:
+    """The CRC-32C of short batches that stand whole at some places."""
+    _crc32c_of_each.count(len(starts) * _LIBRARY_US)
+    if _crc32c_of_each.is_worth_loading:
+        values = np.empty(len(starts), np.int64)
+        _crc32c_of_each(np.frombuffer(data, np.uint8), starts, stops, CRC_TABLE, values)
+        return values
+    value, spans = google_crc32c.value, zip(starts.tolist(), stops.tolist(), strict=True)
+    return np.array([value(data[start + CRC_START : stop]) for start, stop in spans], np.int64)
+
+
+@compiled
+def _crc32c_of_each(raw: Array, starts: Array, stops: Array, table: Array, values: Array) -> None:
+    """The checksums of short batches, for each of which a call of the library takes 50 times as long."""
+    for row in range(len(starts)):
+        crc = 0xFFFFFFFF
+        for k in range(starts[row] + CRC_START, stops[row]):
+            crc = table[(crc ^ raw[k]) & 0xFF] ^ (crc >> 8)
+        values[row] = crc ^ 0xFFFFFFFF
+
+
+def crcs(found: Headers) -> Array:
+    """The checksum that each header states."""
+    values: Array = np.where(found.is_legacy, found.legacy["crc"], found.peeks["crc"]).astype(np.int64)
+    return values
+
+
+def _runs(position: Array, size: Array) -> list[slice]:
+    """Neighbours that are read in one piece."""
+    if not len(position):
+        return []
+    end = position + size
+    is_far = position[1:] - end[:-1] > _GAP_BYTES
+    starts = [0]
+    for k in range(1, len(position)):
+        if is_far[k - 1] or end[k] - position[starts[-1]] > _RUN_BYTES:
+            starts.append(k)
+    return [slice(a, b) for a, b in zip(starts, [*starts[1:], len(position)], strict=True)]

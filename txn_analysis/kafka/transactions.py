@@ -1,17 +1,10 @@
-"""What the judge is given: one open transaction, its partition's log, and records of the coordinator, as typed values.
-
-Rows of tables become these once, where the judge's room begins (`of`); inside it no column is looked up by name.
-"""
+"""Transactions in Kafka's words: their states, and records of the coordinator."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from txn_analysis.logic import later_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 EMPTY, ONGOING = "Empty", "Ongoing"
 PREPARE_COMMIT, PREPARE_ABORT = "PrepareCommit", "PrepareAbort"
@@ -40,96 +33,6 @@ class TopicPartition(NamedTuple):
     def __str__(self) -> str:
         """Kafka's own spelling, such as `orders-3`."""
         return f"{self.topic}-{self.partition}"
-
-
-@dataclass(frozen=True, slots=True)
-class OpenTransaction:
-    """One open row of the table `transactions`: what the log of one partition says of one producer's open data.
-
-    Offsets, epochs and moments are those columns' own; moments are epoch milliseconds of a broker's clock, but
-    `last_timestamp_ms` and `previous_last_timestamp_ms`, which are the client's word under CreateTime.
-    """
-
-    topic: str
-    partition: int
-    producer_id: int
-    txn_start_offset: int
-    is_txn_start_exact: bool
-    first_producer_epoch: int | None
-    max_producer_epoch: int | None
-    producer_epoch: int | None
-    coordinator_epoch: int | None
-    coordinator_epoch_basis: str
-    last_offset: int | None
-    record_count: int | None
-    size_bytes: int | None
-    last_timestamp_ms: int | None
-    first_appended_before_ms: int | None
-    appended_after_ms: int | None
-    appended_before_ms: int | None
-    last_marker_ms: int | None
-    previous_last_timestamp_ms: int | None
-    has_coordinator_epoch_fallen: bool | None
-    evidence_gaps: tuple[str, ...]
-    first_appended_after_ms: int | None = None
-    last_marker_offset: int | None = None
-    other_copy_commit_offset: int | None = None
-    is_above_high_watermark: bool | None = None
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> OpenTransaction:
-        """An open row of `transactions`."""
-        return cls(**{name: row[name] for name in OPEN_COLUMNS} | {"evidence_gaps": tuple(row["evidence_gaps"])})
-
-    @property
-    def topic_partition(self) -> TopicPartition:
-        """Where it is open."""
-        return TopicPartition(self.topic, self.partition)
-
-    @property
-    def key(self) -> tuple[TopicPartition, int]:
-        """What tells open transactions of one moment apart: the partition and the producer id."""
-        return self.topic_partition, self.producer_id
-
-
-class LogProblem(NamedTuple):
-    """Where a partition's log is not whole: its `ProblemKind`, and why."""
-
-    kind: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionView:
-    """One row of the table `partition_health`, as far as a verdict or its impact asks for it."""
-
-    topic: str
-    partition: int
-    end_offset: int | None
-    last_stable_offset: int | None
-    hidden_bytes: int | None
-    log_bytes: int
-    first_moment_ms: int | None
-    last_moment_ms: int | None
-    last_credible_timestamp_ms: int | None
-    leader_epoch: int | None
-    truncated_marker_offset: int | None = None
-    problems: tuple[LogProblem, ...] = ()
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> PartitionView:
-        """A row of `partition_health`."""
-        problems = tuple([LogProblem(problem["kind"], problem["reason"]) for problem in row["problems"]])
-        return cls(**{name: row[name] for name in _VIEW_COLUMNS} | {"problems": problems})
-
-    @property
-    def topic_partition(self) -> TopicPartition:
-        """Which partition it is."""
-        return TopicPartition(self.topic, self.partition)
-
-
-OPEN_COLUMNS = tuple(field.name for field in fields(OpenTransaction))
-_VIEW_COLUMNS = tuple(field.name for field in fields(PartitionView))
 
 
 class StateRecord(NamedTuple):

@@ -1,8 +1,8 @@
 """Copies: where the files of one partition overlap, and whether their batches can come from one log.
 
-Several brokers' copies, and the copies of several captures, overlap. Pieces that end at the same offsets are compared
-by their digests; only where those differ are batches looked at, and only for whether one copy is what compaction left
-of the other (`LogCleaner` keeps the offsets and the producer of every batch that it keeps) or contradicts it.
+Copies from several brokers, and from several captures, overlap. Batch ranges that end at the same offsets are compared
+by their digests. Batches are compared only where digests differ, and only for whether one copy is what compaction left
+of the other (`LogCleaner` changes neither offsets nor producer of a batch that it keeps) or contradicts it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import NONE, Array
-from txn_analysis.kafka.sections import LOG_KINDS, SNAPSHOT
+from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT
 from txn_analysis.log.rivals import UNCUT, Cuts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from txn_analysis.log.pieces import LogPiece
-    from txn_analysis.log.sections import LogSection, SectionKey
-    from txn_analysis.log.segments import Segment
+    from txn_analysis.log.segments import SectionKey, Segment
+    from txn_analysis.tables import BatchRangeSummary
+    from txn_analysis.tables.inputs import InputSection
 
 Place = tuple[str, int]
 _Span = tuple[int, int, "SectionKey"]
@@ -69,12 +69,11 @@ class Comparison:
     b_lost_offset: int | None = None
 
 
-def cuts_of(sections: Sequence[LogSection]) -> dict[SectionKey, Cuts]:
-    """Where the pieces of a section must end, beyond where they end anyway.
+def cuts_of(sections: Sequence[InputSection]) -> dict[SectionKey, Cuts]:
+    """Where batch ranges of a section must end, beside where they end anyway.
 
-    Snapshots cut every file that reaches over them; files that
-    overlap another one of their partition are cut where any of its files begins or ends; and a file of whose text two
-    parts claim the same positions is cut where the second one begins.
+    At each snapshot; in files that overlap another one of their partition, where any file of it begins or ends; and in
+    a file of whose text two parts claim the same positions, where the second part begins.
     """
     spans = _spans(sections)
     snapshots: dict[Place, set[int]] = defaultdict(set)
@@ -92,12 +91,12 @@ def cuts_of(sections: Sequence[LogSection]) -> dict[SectionKey, Cuts]:
     return cuts
 
 
-def overlapping(sections: Sequence[LogSection]) -> set[Place]:
+def overlapping(sections: Sequence[InputSection]) -> set[Place]:
     """The partitions of which some offset is in two files."""
     return {place for place, spans in _spans(sections).items() if _do_overlap(spans)}
 
 
-def _spans(sections: Sequence[LogSection]) -> dict[Place, set[_Span]]:
+def _spans(sections: Sequence[InputSection]) -> dict[Place, set[_Span]]:
     spans: dict[Place, set[_Span]] = defaultdict(set)
     for s in sections:
         if s.kind in LOG_KINDS and s.first_offset is not None and s.end_offset is not None:
@@ -110,102 +109,104 @@ def _do_overlap(spans: Iterable[_Span]) -> bool:
     return any(after[0] < before[1] for before, after in pairwise(sorted(spans)))
 
 
-class Part(NamedTuple):
+class CopyRange(NamedTuple):
     """What one copy holds between two offsets at which all copies of the partition are cut."""
 
     segment: Segment
-    pieces: list[LogPiece]
+    summaries: list[BatchRangeSummary]
 
     @property
     def digest(self) -> int:
         """A digest of its content: the same in every copy with the same batches."""
-        return sum(p.content_digest for p in self.pieces) % 2**64
+        return sum(s.content_digest for s in self.summaries) % 2**64
 
     @property
     def leader_epoch(self) -> int | None:
         """Largest partition leader epoch."""
-        return max((p.leader_epoch for p in self.pieces if p.leader_epoch is not None), default=None)
+        return max((s.leader_epoch for s in self.summaries if s.leader_epoch is not None), default=None)
 
     @property
     def doubted_offset(self) -> int | None:
         """Where the first batch begins that may be text of a client; None where all are certain."""
-        doubted = next((p for p in self.pieces if p.is_doubted), None)
+        doubted = next((s for s in self.summaries if s.is_doubted), None)
         if doubted is None:
             return None
         return doubted.first_offset if doubted.contested_offset is None else doubted.contested_offset
 
-    def is_disproven_beside(self, certain: Part) -> bool:
-        """The batches that may be text are none, if a certain copy shows others there.
+    def is_disproven_by(self, certain: CopyRange) -> bool:
+        """Its batches that may be text of a client are text: a certain copy has other batches at these offsets.
 
         Not where they claim a newer leader: the other copy might be one that was truncated.
         """
-        epochs = [-1 if p.leader_epoch is None else p.leader_epoch for p in self.pieces if p.is_doubted]
+        epochs = [-1 if s.leader_epoch is None else s.leader_epoch for s in self.summaries if s.is_doubted]
         known = certain.leader_epoch
         return bool(epochs) and certain.doubted_offset is None and max(epochs) <= (-1 if known is None else known)
 
-    def holds(self, producer_id: int) -> bool:
+    def has_producer(self, producer_id: int) -> bool:
         """Some batch of the producer is in it."""
-        return any(producer.producer_id == producer_id for piece in self.pieces for producer in piece.producers)
+        return any(appends.producer_id == producer_id for summary in self.summaries for appends in summary.producers)
 
     @property
     def order(self) -> tuple[int, int, SectionKey]:
         """The judged capture first; in it, the copy that prints its end markers."""
-        printed = sum(p.is_marker_printed is True for p in self.pieces)
+        printed = sum(s.is_marker_printed is True for s in self.summaries)
         return (self.segment.capture_rank, -printed, self.segment.key)
 
 
-class Stretch(NamedTuple):
-    """Offsets [start, stop) with the parts of all files that cover them, in their order.
+class OffsetRange(NamedTuple):
+    """Offsets [start, stop), and all copies that cover them.
 
     Attributes:
         start: the first offset.
-        stop: the offset behind the last one.
-        parts: of each file one.
-        contents: the parts by what they hold, in their order.
-        pairs: neighbours among the different contents: compaction is transitive, so that a chain of pairs is enough.
+        stop: the offset after the last one.
+        copies: of each file one, in their order.
+        contents: the same copies, those with equal batches together.
+        pairs: neighbours among the different contents. What compaction left of one copy is compared with the next:
+            compaction is transitive, so that a chain of pairs is enough.
     """
 
     start: int
     stop: int
-    parts: list[Part]
-    contents: list[list[Part]]
+    copies: list[CopyRange]
+    contents: list[list[CopyRange]]
     pairs: list[Pair]
 
+    @classmethod
+    def of(cls, start: int, stop: int, copies: list[CopyRange]) -> OffsetRange:
+        """The copies sorted, and by content."""
+        if len(copies) == 1:
+            return cls(start, stop, copies, [copies], [])
+        copies = sorted(copies, key=lambda copy: copy.order)
+        by_content: defaultdict[int, list[CopyRange]] = defaultdict(list)
+        for copy in copies:
+            by_content[copy.digest].append(copy)
+        contents = list(by_content.values())
+        keys = [content[0].segment.key for content in contents]
+        return cls(start, stop, copies, contents, [Pair(start, stop, a, b) for a, b in pairwise(keys)])
 
-def stretches(segments: Iterable[Segment]) -> Iterator[Stretch]:
+
+def offset_ranges(segments: Iterable[Segment]) -> Iterator[OffsetRange]:
     """The offsets of one partition between neighbouring bounds of its files, where any file has batches."""
-    waiting = sorted((s for s in segments if s.pieces), key=lambda s: s.covered_from, reverse=True)
+    waiting = sorted((s for s in segments if s.summaries), key=lambda s: s.covered_from, reverse=True)
     covering: list[Segment] = []
     for start, stop in pairwise(sorted({bound for s in waiting for bound in (s.covered_from, s.end_offset)})):
         covering = [s for s in covering if s.end_offset >= stop]
         while waiting and waiting[-1].covered_from <= start:
             covering.append(waiting.pop())
-        parts = [Part(s, [p for p in s.pieces if start <= p.first_offset < stop]) for s in covering]
-        if parts:
-            yield _stretch(start, stop, parts)
-
-
-def _stretch(start: int, stop: int, parts: list[Part]) -> Stretch:
-    if len(parts) == 1:
-        return Stretch(start, stop, parts, [parts], [])
-    parts = sorted(parts, key=lambda part: part.order)
-    groups: dict[int, list[Part]] = {}
-    for part in parts:
-        groups.setdefault(part.digest, []).append(part)
-    contents = list(groups.values())
-    keys = [group[0].segment.key for group in contents]
-    return Stretch(start, stop, parts, contents, [Pair(start, stop, a, b) for a, b in pairwise(keys)])
+        copies = [CopyRange(c, [s for s in c.summaries if start <= s.first_offset < stop]) for c in covering]
+        if copies:
+            yield OffsetRange.of(start, stop, copies)
 
 
 def pairs_to_compare(segments: Iterable[Segment]) -> list[Pair]:
-    """The pairs of copies whose batches must be looked at, for all stretches of one partition."""
-    return [pair for stretch in stretches(segments) for pair in stretch.pairs]
+    """The pairs of copies of one partition whose batches must be compared."""
+    return [pair for offsets in offset_ranges(segments) for pair in offsets.pairs]
 
 
 def compare(a: pa.Table, b: pa.Table) -> Comparison:
     """Two copies of the same offsets, batch by batch.
 
-    In: COMPARED_COLUMNS of `log_batches`, those batches of each copy whose base offset is in the stretch.
+    In: COMPARED_COLUMNS of `log_batches`, those batches of each copy whose base offset is in the range of offsets.
     """
     both = _columns(a), _columns(b)
     left, right = _proven_beside(*both), _proven_beside(*both[::-1])

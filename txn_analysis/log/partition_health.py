@@ -1,172 +1,205 @@
-"""What is known of one partition's log at its end, as a typed row of `partition_health`."""
+"""What is known of one partition at the end of its log, from its batches, snapshots and checkpoint files.
+
+A running broker writes the high watermark every 5 s and the log start offset every 60 s (`ReplicaManager`,
+`LogManager`), so a copied checkpoint is older than the log beside it, or newer, as the files are copied one after
+another. Checkpoints therefore say where consumers are, and prove no fault. Batches above the high watermark and below
+the log start offset stay in the log: an end marker among them ended its transaction.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from txn_analysis.columns.records import plain
-from txn_analysis.log.segments import TO_THE_END, Problem
-from txn_analysis.log.two_logs import TwoLogs  # noqa: TC001 records_of reads the annotations
+from txn_analysis.kafka.names import (
+    BINARY_GRAMMARS,
+    CLEAN_SHUTDOWN,
+    HIGH_WATERMARK,
+    LEADER_EPOCH,
+    LOG_KINDS,
+    LOG_START,
+    TOPIC_ID,
+    ProblemKind,
+)
+from txn_analysis.tables import PartitionHealth, Problem, ProducersBareMarker, ProducerState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from txn_analysis.log.checkpoints import Stated
-    from txn_analysis.log.producer_entry import OpenTransaction, ProducerEntry
-    from txn_analysis.log.producer_state import ProducerState
+    from txn_analysis.kafka.transactions import TopicPartition
+    from txn_analysis.log.partition_log import PartitionLog
+    from txn_analysis.log.producer_state import OpenTransaction, ProducerStateEntry, ProducerStateManager
     from txn_analysis.log.snapshots import Snapshot
-    from txn_analysis.log.whole_log import PartitionLog
+    from txn_analysis.tables.inputs import InputSection
 
 
-class ProducerAtEnd(NamedTuple):
-    """One producer at the end of the log, as `describe-producers` prints it."""
+@dataclass(frozen=True)
+class CheckpointFiles:
+    """What the judged capture's checkpoint files state of one partition; None where none states it.
 
-    producer_id: int
-    producer_epoch: int | None
-    coordinator_epoch: int | None
-    last_sequence: int | None
-    last_timestamp_ms: int | None
-    txn_start_offset: int | None
+    Attributes:
+        log_start_offset: the largest log start offset that any of them states.
+        first_file_offset: where the first file of the partition's folder begins, of several folders the one that goes
+            back furthest: the log starts there or later. None where a part of the log is a dump, as files may have been
+            left out then.
+        high_watermark: the largest one that any of them states.
+        is_final: consumers stop at the high watermark: every broker that states it was shut down cleanly, and all of
+            the log was copied from such brokers.
+        epoch_start_offset: where the newest leader epoch begins.
+        topic_ids: those of all captures.
+    """
+
+    log_start_offset: int | None = None
+    first_file_offset: int | None = None
+    high_watermark: int | None = None
+    is_final: bool = False
+    epoch_start_offset: int | None = None
+    topic_ids: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, entry: ProducerEntry) -> ProducerAtEnd:
-        """What a broker keeps of it."""
+    def of(cls, sections: list[InputSection]) -> CheckpointFiles:
+        """What the sections of one partition state; those of its logs are among them."""
+        by_kind: defaultdict[str, list[InputSection]] = defaultdict(list)
+        for section in sections:
+            if section.capture_rank == 0:
+                by_kind[section.kind].append(section)
+        marks, logs = by_kind[HIGH_WATERMARK], [s for kind in LOG_KINDS for s in by_kind[kind]]
+        is_final = bool(marks) and all(s.stated == CLEAN_SHUTDOWN for s in marks)
+        is_all_copied = all(s.grammar in BINARY_GRAMMARS for s in logs)
+        # All three offsets only grow, whichever broker states them.
+        log_start, mark, epoch_start = (
+            max([s.file_base_offset for s in by_kind[kind]], default=None)
+            for kind in (LOG_START, HIGH_WATERMARK, LEADER_EPOCH)
+        )
         return cls(
-            entry.producer_id,
-            entry.producer_epoch,
-            entry.coordinator_epoch,
-            entry.last_sequence,
-            entry.last_timestamp_ms,
-            entry.open.start_offset if entry.open else None,
+            log_start,
+            min((s.file_base_offset for s in logs), default=None) if is_all_copied else None,
+            mark,
+            is_final and is_all_copied,
+            epoch_start,
+            frozenset([s.stated for s in sections if s.kind == TOPIC_ID and s.stated is not None]),
         )
 
+    def last_stable_offset(self, open_start: int | None, end_offset: int | None) -> int | None:
+        """Where `read_committed` consumers stop (`UnifiedLog.fetchLastStableOffsetMetadata`); None for an empty log.
 
-class ProblemFound(NamedTuple):
-    """Where the evidence is not whole, and why; `offset` is None where it spoils the log to its end."""
+        The smallest open start, or the end of the log where nothing is open; at most the high watermark, where that is
+        final; never below the log start, which a checkpoint states only where the first file begins before it.
+        """
+        stable = end_offset if open_start is None else open_start
+        if stable is None:
+            return None
+        if self.high_watermark is not None and self.is_final:
+            stable = min(stable, self.high_watermark)
+        return max(stable, self.log_start_offset or 0, self.first_file_offset or 0)
 
-    offset: int | None
-    kind: str
-    reason: str
+    def remarks(self, end_offset: int | None) -> list[str]:
+        """How the files differ from the log that ends at `end_offset`."""
+        if end_offset is None:
+            return []
+        found = []
+        mark, epoch_start = self.high_watermark, self.epoch_start_offset
+        if mark is not None and mark > end_offset:
+            found.append(f"the high watermark stood at {mark}, this copy ends at {end_offset}: it was made earlier")
+        if mark is not None and mark < end_offset and self.is_final:
+            found.append(f"offsets {mark} to {end_offset - 1} are above the high watermark: they were not committed")
+        if epoch_start is not None and epoch_start > end_offset:
+            found.append(f"a leader epoch began at {epoch_start}, this copy ends at {end_offset}: it was made earlier")
+        return found
 
-    @classmethod
-    def of(cls, problem: Problem) -> ProblemFound:
-        """What is written of a problem."""
-        return cls(None if problem.offset == TO_THE_END else problem.offset, problem.kind.value, problem.reason)
-
-
-class ProducersBareMarker(NamedTuple):
-    """An end marker with none of its producer's transactional data between it and the one before."""
-
-    producer_id: int
-    offset: int
-    marker: str | None
-    timestamp_ms: int | None
-    producer_epoch: int | None
-    coordinator_epoch: int | None
-
-
-class PartitionHealth(NamedTuple):
-    """One row of `partition_health` without its run and its place; the table's comments say what each column is."""
-
-    is_in_capture: bool
-    first_offset: int | None
-    end_offset: int | None
-    log_start_offset: int | None
-    high_watermark: int | None
-    last_stable_offset: int | None
-    open_transaction_count: int
-    hidden_record_count: int | None
-    hidden_bytes: int | None
-    log_bytes: int
-    snapshot_offset: int | None
-    first_moment_ms: int | None
-    last_moment_ms: int | None
-    last_credible_timestamp_ms: int | None
-    first_leader_epoch: int | None
-    leader_epoch: int | None
-    problems: tuple[ProblemFound, ...]
-    witnesses: tuple[str, ...]
-    remarks: tuple[str, ...]
-    producers: tuple[ProducerAtEnd, ...]
-    truncated_marker_offset: int | None
-    bare_markers: tuple[ProducersBareMarker, ...]
-    two_logs: tuple[TwoLogs, ...]
-
-    def row(self, **place: Any) -> dict[str, Any]:
-        """The columns as plain data, with those of its place."""
-        return plain(self) | place
+    def problems(self) -> list[Problem]:
+        """Files of a topic that was deleted, and of the one that was created again under its name, are no one log."""
+        if len(self.topic_ids) < 2:
+            return []
+        ids = " and ".join(sorted(self.topic_ids))
+        reason = f"the files are of several topics of this name: topic ids {ids}"
+        return [Problem(None, ProblemKind.SEVERAL_TOPIC_IDS, reason)]
 
 
 def health_of(
+    partition: TopicPartition,
     log: PartitionLog,
-    state: ProducerState,
+    state: ProducerStateManager,
     problems: Iterable[Problem],
     base: Snapshot | None,
-    stated: Stated,
+    checkpoints: CheckpointFiles,
     as_of_ms: int | None,
     *,
     is_in_capture: bool,
 ) -> PartitionHealth:
-    """What is known of a partition whose log was followed to its end.
+    """What is known of a partition whose log was replayed to its end.
 
     Args:
+        partition: which one.
         log: the log.
         state: of its producers, at its end.
         problems: all that were found.
-        base: the snapshot with which it began, if it began with one.
-        stated: what checkpoint files say of it.
-        as_of_ms: timestamps after it are not credible; None if no broker's clock speaks.
+        base: the snapshot from which it was replayed; None where it was replayed from its first batch.
+        checkpoints: what checkpoint files state of it.
+        as_of_ms: timestamps after it are not credible; None if the capture has no moment.
         is_in_capture: the judged capture holds files of it.
     """
     entries = [entry for _, entry in sorted(state.entries.items())]
     opened = [entry.open for entry in entries if entry.open]
-    oldest = min(opened, key=lambda txn: txn.start_offset, default=None)
+    oldest = min(opened, key=lambda txn: txn.txn_start_offset, default=None)
     end = base.offset if log.end_offset is None and base is not None else log.end_offset
-    stable = stated.last_stable_offset(oldest.start_offset if oldest else None, end)
+    stable = checkpoints.last_stable_offset(oldest.txn_start_offset if oldest else None, end)
     hidden_record_count, hidden_bytes = _hidden(oldest, end, stable)
+    ranges = log.summaries
     return PartitionHealth(
+        topic=partition.topic,
+        partition=partition.partition,
         is_in_capture=is_in_capture,
         first_offset=log.first_offset,
         end_offset=end,
-        log_start_offset=stated.log_start_offset,
-        high_watermark=stated.high_watermark,
+        log_start_offset=checkpoints.log_start_offset,
+        high_watermark=checkpoints.high_watermark,
         last_stable_offset=stable,
         open_transaction_count=len(opened),
         hidden_record_count=hidden_record_count,
         hidden_bytes=hidden_bytes,
-        log_bytes=sum([p.size_bytes for p in log.pieces]),
+        log_bytes=sum([s.size_bytes for s in ranges]),
         snapshot_offset=base.offset if base else None,
-        first_moment_ms=next((p.first_moment_ms for p in log.pieces if p.first_moment_ms is not None), None),
+        first_moment_ms=next((s.first_moment_ms for s in ranges if s.first_moment_ms is not None), None),
         last_moment_ms=state.last_moment_ms,
         last_credible_timestamp_ms=_last_credible(log, as_of_ms),
-        first_leader_epoch=next((p.first_leader_epoch for p in log.pieces if p.first_leader_epoch is not None), None),
-        leader_epoch=max([p.leader_epoch for p in log.pieces if p.leader_epoch is not None], default=None),
-        problems=tuple(map(ProblemFound.of, sorted(set(problems), key=lambda p: (p.offset, p.reason)))),
+        first_leader_epoch=next((s.first_leader_epoch for s in ranges if s.first_leader_epoch is not None), None),
+        leader_epoch=max([s.leader_epoch for s in ranges if s.leader_epoch is not None], default=None),
+        problems=tuple(sorted(set(problems), key=lambda p: (p.offset is None, p.offset or 0, p.reason))),
         witnesses=tuple(dict.fromkeys(log.witnesses + state.witnesses)),
-        remarks=tuple(log.remarks + stated.remarks(end)),
-        producers=tuple(map(ProducerAtEnd.of, entries)),
+        remarks=tuple(log.remarks + checkpoints.remarks(end)),
+        producers=tuple(map(_state_at_end, entries)),
         truncated_marker_offset=log.others.truncated_marker_offset,
         bare_markers=tuple(ProducersBareMarker(e.producer_id, *marker) for e in entries for marker in e.bare_markers),
+        linked_pieces=(),
         two_logs=log.two_logs,
     )
+
+
+def _state_at_end(entry: ProducerStateEntry) -> ProducerState:
+    """What a broker keeps of a producer."""
+    start = entry.open.txn_start_offset if entry.open else None
+    epochs = entry.producer_epoch, entry.coordinator_epoch
+    return ProducerState(entry.producer_id, *epochs, entry.last_sequence, entry.last_timestamp_ms, start)
 
 
 def _hidden(
     oldest: OpenTransaction | None, end_offset: int | None, stable_offset: int | None
 ) -> tuple[int | None, int | None]:
-    """Records and bytes from the last stable offset on.
+    """Records and bytes from the last stable offset on; None where that is not where the oldest open one begins.
 
-    They are counted from where the oldest open transaction begins: of less nobody knows how much is hidden.
+    They are counted from the start of the oldest open transaction, and from no other offset.
     """
-    counted_from = oldest.start_offset if oldest else end_offset
+    counted_from = oldest.txn_start_offset if oldest else end_offset
     if stable_offset != counted_from:
         return None, None
     return (oldest.hidden_record_count, oldest.hidden_bytes) if oldest else (0, 0)
 
 
 def _last_credible(log: PartitionLog, as_of_ms: int | None) -> int | None:
-    """The largest timestamp of the log if it is credible, else the last one if that is; however the log was cut."""
-    largest = max([p.max_timestamp_ms for p in log.pieces if p.max_timestamp_ms is not None], default=None)
-    last = next((p.last_timestamp_ms for p in reversed(log.pieces) if p.last_timestamp_ms is not None), None)
+    """The largest timestamp of the log if it is credible, else the last one if that is, else None."""
+    largest = max([s.max_timestamp_ms for s in log.summaries if s.max_timestamp_ms is not None], default=None)
+    last = next((s.last_timestamp_ms for s in reversed(log.summaries) if s.last_timestamp_ms is not None), None)
     seen = [ms for ms in (largest, last) if ms is not None]
     return max([ms for ms in seen if as_of_ms is None or ms <= as_of_ms], default=None)

@@ -1,7 +1,7 @@
-"""What a broker keeps of each producer of a partition, rebuilt from pieces and snapshots in offset order.
+"""What a broker keeps of each producer of a partition, rebuilt in offset order from batch ranges and snapshots.
 
-Mirrors Kafka's `ProducerStateManager`: an entry per producer id, one open transaction per entry, closed by any end
-marker of that producer id whatever its epoch.
+Follows Kafka's `ProducerStateManager` and `ProducerStateEntry`: an entry for each producer id, at most one open
+transaction in it, which any end marker of that producer id ends, whatever its epoch.
 """
 
 from __future__ import annotations
@@ -9,178 +9,286 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from txn_analysis.log.producer_entry import EndedTransaction, OpenTransaction, ProducerEntry, first_known
+from txn_analysis.log.transactions import ended_transaction
 
 if TYPE_CHECKING:
-    from txn_analysis.log.pieces import Fragment, LogPiece, ProducerEdges
-    from txn_analysis.log.snapshots import SnapshotEntry
+    from txn_analysis.kafka.transactions import TopicPartition
+    from txn_analysis.tables import (
+        BareMarker,
+        BatchRangeSummary,
+        ProducerAppendInfo,
+        SnapshotEntry,
+        Transaction,
+        TransactionPart,
+    )
 
 
 @dataclass
-class ProducerState:
-    """All entries of one partition while its log is followed.
+class OpenTransaction:
+    """A transaction with data after its producer's last end marker, as far as the log has been replayed.
 
-    `is_start_known` says that nothing before the first piece can matter: the log begins there, or a snapshot stands
-    for what is below. `last_gap_offset` is the last offset that no file holds, so far, `last_hole_offset` the last one
-    without a batch inside what the files hold: compaction took it. `log_start_offset` is where the broker said that the
-    log begins: one that loads its state anew reads nothing below, though the files hold it. `left_below` is by producer
-    the last offset of data without an end marker below the snapshot with which all begins.
+    Fields are named as columns of `transactions`; the `hidden_...` ones count the log from its start on, whoever wrote
+    it. `listed_at_offset` is the offset of the newest snapshot at the start of a file that lists it as open,
+    `snapshot_offset` that of the snapshot its start was taken from; None where the log itself holds the start.
     """
 
+    producer_id: int
+    txn_start_offset: int
+    is_txn_start_exact: bool
+    first_producer_epoch: int | None = None
+    max_producer_epoch: int | None = None
+    last_offset: int | None = None
+    last_sequence: int | None = None
+    record_count: int | None = None
+    size_bytes: int | None = None
+    last_timestamp_ms: int | None = None
+    first_appended_after_ms: int | None = None
+    first_appended_before_ms: int | None = None
+    appended_after_ms: int | None = None
+    appended_before_ms: int | None = None
+    hidden_record_count: int | None = None
+    hidden_bytes: int | None = None
+    listed_at_offset: int | None = None
+    snapshot_offset: int | None = None
+
+    def extend(self, part: TransactionPart, moment_before_ms: int | None) -> None:
+        """Add the data of a later part; `moment_before_ms` is the last moment before its range, None without one."""
+        self.first_producer_epoch = first_known(self.first_producer_epoch, part.first_epoch)
+        self.max_producer_epoch = max(e for e in (self.max_producer_epoch, part.max_epoch, 0) if e is not None)
+        self.last_offset, self.last_sequence = part.last_offset, part.last_sequence
+        self.last_timestamp_ms = part.last_timestamp_ms
+        self.appended_after_ms = first_known(part.last_after_ms, moment_before_ms)
+        self.appended_before_ms = part.last_before_ms
+        if self.record_count is not None:
+            self.record_count += part.record_count
+        if self.size_bytes is not None:
+            self.size_bytes += part.size_bytes
+
+
+@dataclass
+class ProducerStateEntry:
+    """What a broker keeps of one producer on one partition (`DescribeProducers`), and where it was taken from.
+
+    Attributes:
+        marker_offset: of the end marker that states the coordinator epoch.
+        log_marker_offset: of the last end marker in the log itself.
+        any_marker_offset: of the last end marker in any copy of the log; -1 without one.
+        bare_markers: end markers with no data of the producer since the marker before.
+    """
+
+    producer_id: int
+    producer_epoch: int | None = None
+    last_sequence: int | None = None
+    last_timestamp_ms: int | None = None
+    coordinator_epoch: int | None = None
+    coordinator_epoch_basis: str = "unknown"
+    marker_offset: int | None = None
+    any_marker_offset: int = -1
+    log_marker_offset: int | None = None
+    marker_timestamp_ms: int | None = None
+    open: OpenTransaction | None = None
+    previous_last_timestamp_ms: int | None = None
+    ended_coordinator_epoch: int | None = None
+    max_ended_coordinator_epoch: int | None = None
+    bare_markers: list[BareMarker] = field(default_factory=list)
+
+    @property
+    def has_coordinator_epoch_fallen(self) -> bool:
+        """The end marker of its newest ended transaction has a lower coordinator epoch than an earlier one's."""
+        newest, largest = self.ended_coordinator_epoch, self.max_ended_coordinator_epoch
+        return newest is not None and largest is not None and newest < largest
+
+    def add_ended(self, last_timestamp_ms: int | None, epoch: int | None, max_epoch: int | None) -> None:
+        """Add transactions that ended: what the newest one states, and the largest coordinator epoch of all of them."""
+        self.previous_last_timestamp_ms, self.ended_coordinator_epoch = last_timestamp_ms, epoch
+        known = [e for e in (self.max_ended_coordinator_epoch, max_epoch) if e is not None]
+        self.max_ended_coordinator_epoch = max(known, default=None)
+
+    def take_epoch_of_marker(self, appends: ProducerAppendInfo) -> None:
+        """Take the coordinator epoch from the producer's last end marker of a batch range."""
+        self.marker_offset = appends.marker_offset
+        self.marker_timestamp_ms = appends.marker_timestamp_ms
+        self.coordinator_epoch = appends.marker_coordinator_epoch
+        self.coordinator_epoch_basis = "unknown" if self.coordinator_epoch is None else "marker"
+
+    def take_epoch_of_snapshot(self, row: SnapshotEntry) -> None:
+        """Take the coordinator epoch from a snapshot; without one, no marker of the producer was on the partition."""
+        self.coordinator_epoch = row.coordinator_epoch
+        self.coordinator_epoch_basis = "none_seen" if self.coordinator_epoch is None else "snapshot"
+
+
+@dataclass
+class ProducerStateManager:
+    """All entries of one partition while its log is replayed.
+
+    Attributes:
+        partition: which one.
+        is_start_known: nothing before the first batch range can matter: the log begins there, or a snapshot covers all
+            that is below.
+        log_start_offset: as the broker's checkpoint states it: a broker that loads its state reads nothing below, even
+            if the files hold it.
+        open_below_base: by producer id, the last offset of data below the base snapshot that no end marker follows
+            there.
+        ended: transactions that span batch ranges, and ended.
+        last_gap_offset: the last offset so far that no file holds.
+        last_hole_offset: the last offset so far of a batch that compaction removed from inside a file.
+    """
+
+    partition: TopicPartition
     is_start_known: bool
     log_start_offset: int = 0
-    left_below: dict[int, int] = field(default_factory=dict)
-    entries: dict[int, ProducerEntry] = field(default_factory=dict)
-    ended: list[EndedTransaction] = field(default_factory=list)
+    open_below_base: dict[int, int] = field(default_factory=dict)
+    entries: dict[int, ProducerStateEntry] = field(default_factory=dict)
+    ended: list[Transaction] = field(default_factory=list)
     last_moment_ms: int | None = None
     last_gap_offset: int | None = None
     last_hole_offset: int | None = None
     has_batches: bool = False
     witnesses: list[str] = field(default_factory=list)
-    _recalled: dict[int, ProducerEdges] = field(default_factory=dict)
+    _compacted_markers: dict[int, ProducerAppendInfo] = field(default_factory=dict)
     _first_moments: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def has_holes(self) -> bool:
-        """Compaction has been at work."""
+        """Compaction removed batches."""
         return self.last_hole_offset is not None
 
-    def load_snapshot(self, rows: list[SnapshotEntry], *, is_adjacent: bool) -> None:
-        """Begin with the state that a producer snapshot holds; not adjacent means that batches are missing after it."""
+    def load_from_snapshot(self, rows: list[SnapshotEntry], *, is_adjacent: bool) -> None:
+        """Take over what a snapshot states of its producers; not adjacent: batches are missing right after it."""
         for row in rows:
             entry = self._entry(row.producer_id)
             entry.producer_epoch, entry.last_sequence = row.producer_epoch, row.last_sequence
             entry.last_timestamp_ms = row.last_timestamp_ms
             if is_adjacent:
-                entry.take_snapshot_epoch(row)
+                entry.take_epoch_of_snapshot(row)
             entry.open = None
             if row.current_txn_start_offset is not None:
                 entry.open = OpenTransaction(
                     row.producer_id,
                     row.current_txn_start_offset,
-                    is_start_exact=is_adjacent,
-                    first_epoch=None,
-                    max_epoch=row.producer_epoch,
+                    is_txn_start_exact=is_adjacent,
+                    max_producer_epoch=row.producer_epoch,
                     last_offset=row.last_offset,
                     last_sequence=row.last_sequence,
                     last_timestamp_ms=row.last_timestamp_ms,
-                    first_before_ms=self.first_moment_behind(row.current_txn_start_offset),
-                    known_from=row.snapshot_offset,
+                    first_appended_before_ms=self.first_moment_after(row.current_txn_start_offset),
+                    snapshot_offset=row.snapshot_offset,
                 )
 
-    def apply(self, piece: LogPiece) -> None:
-        """Follow the log through one more piece."""
-        touched = {p.producer_id for p in piece.producers if p.lead.start_offset is not None}
-        self._bound_by_moments(piece, touched)
+    def apply(self, summary: BatchRangeSummary) -> None:
+        """Replay the next batch range of the log."""
+        self._bound_by_moments(summary)
         self.has_batches = True
-        self.last_hole_offset = first_known(piece.last_hole_offset, self.last_hole_offset)
-        for producer in piece.producers:
-            self._apply_producer(producer)
-        self.last_moment_ms = first_known(piece.last_moment_ms, self.last_moment_ms)
-        if piece.first_moment_ms is not None:
-            self._first_moments.append((piece.first_offset, piece.first_moment_ms))
+        self.last_hole_offset = first_known(summary.last_hole_offset, self.last_hole_offset)
+        for appends in summary.producers:
+            self._update(appends)
+        self.last_moment_ms = first_known(summary.last_moment_ms, self.last_moment_ms)
+        if summary.first_moment_ms is not None:
+            self._first_moments.append((summary.first_offset, summary.first_moment_ms))
 
-    def first_moment_behind(self, start_offset: int) -> int | None:
-        """The first moment so far behind a start that is in no file: what bounds it from above."""
+    def first_moment_after(self, start_offset: int) -> int | None:
+        """The first moment so far after an offset that no file holds: it was appended before. None without one."""
         return next((ms for first_offset, ms in self._first_moments if first_offset > start_offset), None)
 
-    def _bound_by_moments(self, piece: LogPiece, touched: set[int]) -> None:
-        """Any broker-clock moment of this piece comes after what earlier pieces left open."""
-        for entry in self.entries.values():
-            if entry.open is None:
-                continue
-            entry.open.first_before_ms = first_known(entry.open.first_before_ms, piece.first_moment_ms)
-            if entry.producer_id not in touched:
-                entry.open.last_before_ms = first_known(entry.open.last_before_ms, piece.first_moment_ms)
-            if entry.open.hidden_record_count is not None and entry.open.hidden_bytes is not None:
-                entry.open.hidden_record_count += piece.record_count
-                entry.open.hidden_bytes += piece.size_bytes
+    def _bound_by_moments(self, summary: BatchRangeSummary) -> None:
+        """What earlier ranges left open was appended before any moment of this one."""
+        extended = {p.producer_id for p in summary.producers if p.lead.start_offset is not None}
+        moment_ms = summary.first_moment_ms
+        for txn in filter(None, (entry.open for entry in self.entries.values())):
+            txn.first_appended_before_ms = first_known(txn.first_appended_before_ms, moment_ms)
+            if txn.producer_id not in extended:
+                txn.appended_before_ms = first_known(txn.appended_before_ms, moment_ms)
+            if txn.hidden_record_count is not None and txn.hidden_bytes is not None:
+                txn.hidden_record_count += summary.record_count
+                txn.hidden_bytes += summary.size_bytes
 
-    def _apply_producer(self, producer: ProducerEdges) -> None:
-        entry = self._entry(producer.producer_id)
-        lead, tail = producer.lead, producer.tail
+    def _update(self, appends: ProducerAppendInfo) -> None:
+        entry = self._entry(appends.producer_id)
+        lead, tail = appends.lead, appends.tail
         if lead.start_offset is not None:
             if entry.open:
                 entry.open.extend(lead, self.last_moment_ms)
             else:
-                entry.open = self._opened(entry, lead, lead.start_offset, is_exact=self._is_exact(entry))
-        is_lead_end = lead.start_offset is None and lead.end_offset is not None and entry.open is not None
-        entry.take_bare_markers(producer, is_lead_end=is_lead_end)
+                entry.open = self._opened(entry.producer_id, lead, lead.start_offset, is_exact=self._is_exact(entry))
+        if appends.marker_offset is not None:
+            # A first end marker without data before it here is no bare one if it ends what an earlier range left open.
+            is_ending = lead.start_offset is None and lead.end_offset is not None and entry.open is not None
+            entry.bare_markers += appends.bare_markers[1:] if is_ending else appends.bare_markers
         if lead.end_offset is not None:
-            self._end(entry, lead, lead.end_offset)
-        if producer.ended_offset is not None:
-            newest = (producer.ended_last_timestamp_ms, producer.ended_coordinator_epoch)
-            entry.has_ended(*newest, producer.max_ended_coordinator_epoch)
+            self._end(entry, lead)
+        if appends.ended_offset is not None:
+            newest = (appends.ended_last_timestamp_ms, appends.ended_coordinator_epoch)
+            entry.add_ended(*newest, appends.max_ended_coordinator_epoch)
         if tail is not None and tail.start_offset is not None and tail.end_offset is None:
-            entry.open = self._opened(entry, tail, tail.start_offset, is_exact=True)
-        if producer.marker_offset is not None:
-            entry.take_marker(producer)
-            entry.log_marker_offset = producer.marker_offset
-            entry.hold_marker(producer.marker_offset)
+            entry.open = self._opened(entry.producer_id, tail, tail.start_offset, is_exact=True)
+        if appends.marker_offset is not None:
+            entry.take_epoch_of_marker(appends)
+            entry.log_marker_offset = appends.marker_offset
+            entry.any_marker_offset = max(entry.any_marker_offset, appends.marker_offset)
         # Markers alone leave the last data batch cached, unless they change the epoch.
-        is_same_epoch = producer.is_one_epoch and producer.first_batch_epoch == entry.producer_epoch
-        if producer.last_sequence is not None or not is_same_epoch:
-            entry.last_sequence = producer.last_sequence
-        entry.producer_epoch = producer.producer_epoch
-        entry.last_timestamp_ms = producer.last_timestamp_ms
+        is_same_epoch = appends.is_one_epoch and appends.first_batch_epoch == entry.producer_epoch
+        if appends.last_sequence is not None or not is_same_epoch:
+            entry.last_sequence = appends.last_sequence
+        entry.producer_epoch = appends.producer_epoch
+        entry.last_timestamp_ms = appends.last_timestamp_ms
 
-    def _entry(self, producer_id: int) -> ProducerEntry:
+    def _entry(self, producer_id: int) -> ProducerStateEntry:
         if producer_id not in self.entries:
             is_whole = self.is_start_known and self.last_gap_offset is None and not self.has_holes
-            basis = "none_seen" if is_whole else "unknown"
-            self.entries[producer_id] = ProducerEntry(producer_id, coordinator_epoch_basis=basis)
-            recalled = self._recalled.get(producer_id)
-            if recalled is not None:
-                self.entries[producer_id].take_marker(recalled)
-                self.entries[producer_id].hold_marker(recalled.marker_offset)
+            entry = ProducerStateEntry(producer_id, coordinator_epoch_basis="none_seen" if is_whole else "unknown")
+            self.entries[producer_id] = entry
+            compacted = self._compacted_markers.get(producer_id)
+            if compacted is not None and compacted.marker_offset is not None:
+                entry.take_epoch_of_marker(compacted)
+                entry.any_marker_offset = max(entry.any_marker_offset, compacted.marker_offset)
         return self.entries[producer_id]
 
-    def _is_exact(self, entry: ProducerEntry) -> bool:
-        """Nothing that no file holds could have begun it earlier; compaction passes nothing that is open."""
+    def _is_exact(self, entry: ProducerStateEntry) -> bool:
+        """No missing batch can have begun it earlier; compaction removes nothing of what is open."""
         gap = self.last_gap_offset
-        is_ended_before = entry.held_marker_offset > (-1 if gap is None else gap)
+        is_ended_before = entry.any_marker_offset > (-1 if gap is None else gap)
         return is_ended_before or (self.is_start_known and gap is None)
 
-    def _opened(self, entry: ProducerEntry, fragment: Fragment, start: int, *, is_exact: bool) -> OpenTransaction:
-        opened = OpenTransaction(entry.producer_id, start, is_start_exact=is_exact, record_count=0, size_bytes=0)
-        opened.extend(fragment, self.last_moment_ms)
-        opened.first_after_ms = first_known(fragment.first_after_ms, self.last_moment_ms)
-        opened.first_before_ms = fragment.first_before_ms
-        opened.hidden_record_count = fragment.hidden_record_count
-        opened.hidden_bytes = fragment.hidden_bytes
+    def _opened(self, producer_id: int, part: TransactionPart, start: int, *, is_exact: bool) -> OpenTransaction:
+        opened = OpenTransaction(producer_id, start, is_txn_start_exact=is_exact, record_count=0, size_bytes=0)
+        opened.extend(part, self.last_moment_ms)
+        opened.first_appended_after_ms = first_known(part.first_after_ms, self.last_moment_ms)
+        opened.first_appended_before_ms = part.first_before_ms
+        opened.hidden_record_count = part.hidden_record_count
+        opened.hidden_bytes = part.hidden_bytes
         return opened
 
-    def _end(self, entry: ProducerEntry, fragment: Fragment, offset: int) -> None:
+    def _end(self, entry: ProducerStateEntry, part: TransactionPart) -> None:
         if entry.open:
-            epoch = fragment.end_coordinator_epoch
-            self.ended.append(
-                EndedTransaction(
-                    entry.open, offset, fragment.end_marker, fragment.end_timestamp_ms, fragment.end_epoch, epoch
-                )
-            )
-            entry.has_ended(entry.open.last_timestamp_ms, epoch, epoch)
+            self.ended.append(ended_transaction(self.partition, entry.open, part))
+            epoch = part.end_coordinator_epoch
+            entry.add_ended(entry.open.last_timestamp_ms, epoch, epoch)
         entry.open = None
 
-    def recall(self, pieces: list[LogPiece]) -> None:
-        """Learn of end markers that compaction has removed here since another copy was made."""
-        for producer in (p for piece in pieces for p in piece.producers):
-            if producer.marker_offset is not None:
-                self._recalled[producer.producer_id] = producer
-                self._recall_marker(producer, producer.marker_offset)
+    def add_compacted(self, summaries: list[BatchRangeSummary]) -> None:
+        """Learn of end markers that another copy holds, and that compaction has removed from this one."""
+        for appends in (p for summary in summaries for p in summary.producers):
+            if appends.marker_offset is not None:
+                self._compacted_markers[appends.producer_id] = appends
+                entry = self.entries.get(appends.producer_id)
+                if entry is not None:
+                    self._add_compacted_marker(entry, appends, appends.marker_offset)
 
-    def _recall_marker(self, producer: ProducerEdges, offset: int) -> None:
-        entry = self.entries.get(producer.producer_id)
-        if entry is None:
-            return
-        entry.hold_marker(offset)
-        if entry.open and offset < entry.open.start_offset:
-            entry.open.is_start_exact |= self._is_exact(entry)
+    def _add_compacted_marker(self, entry: ProducerStateEntry, appends: ProducerAppendInfo, offset: int) -> None:
+        entry.any_marker_offset = max(entry.any_marker_offset, offset)
+        if entry.open and offset < entry.open.txn_start_offset:
+            entry.open.is_txn_start_exact |= self._is_exact(entry)
         if entry.coordinator_epoch_basis == "unknown" and (entry.marker_offset or -1) < offset:
-            entry.take_marker(producer)
+            entry.take_epoch_of_marker(appends)
 
-    def name_open(self, rows: list[SnapshotEntry], offset: int) -> None:
-        """A snapshot at which a file begins names what is open there: whatever is missing below has not ended it."""
+    def confirm_open(self, rows: list[SnapshotEntry], offset: int) -> None:
+        """Note what a snapshot at the start of a file lists as open: nothing that is missing below has ended it."""
         for row in rows:
             txn = self.entries[row.producer_id].open if row.producer_id in self.entries else None
-            if txn is not None and txn.start_offset == row.current_txn_start_offset:
-                txn.named_at_offset = offset
+            if txn is not None and txn.txn_start_offset == row.current_txn_start_offset:
+                txn.listed_at_offset = offset
+
+
+def first_known(value: int | None, otherwise: int | None) -> int | None:
+    """The value, or the other one where it is None."""
+    return otherwise if value is None else value

@@ -1,22 +1,24 @@
-"""Rivals: pieces of one dumped file that claim the same positions, because tasks read different lines of its text.
+"""Rivals: batch ranges of one dump that claim the same positions, because tasks read different lines of its text.
 
-A client can print the batch lines that would follow its record. Where a task's part of the text ends between them and
-the true lines, each of the two tasks follows its own, and only the positions show that they cannot both be the log's.
+A client can write text that looks like the batch lines after its record. Where one task's part of a dump ends between
+such text and the true lines, one task follows the text and the next one the true lines. Only their positions show that
+not both are the log's.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from txn_analysis.log.pieces import LogPiece
+    from txn_analysis.tables import BatchRangeSummary
 
 
 class Cuts(NamedTuple):
-    """Where the pieces of one file must end, beyond where they end anyway: before a batch that begins at or behind one
-    of the offsets, and before one that ends behind one of the positions.
+    """Where batch ranges of one file must end, beside where they end anyway.
+
+    Before the first batch that begins at or after one of the offsets, or ends after one of the positions.
     """
 
     offsets: Sequence[int] = ()
@@ -31,48 +33,29 @@ class Cuts(NamedTuple):
 UNCUT = Cuts()
 
 
-class Placed(Protocol):
-    """A piece of a file, as far as its place goes and the clock of its broker; see `LogPiece`."""
-
-    @property
-    def first_position(self) -> int: ...  # noqa: D102  of `LogPiece`, and so are the others
-
-    @property
-    def end_position(self) -> int: ...  # noqa: D102
-
-    @property
-    def text_start_bytes(self) -> int: ...  # noqa: D102
-
-    @property
-    def max_moment_ms(self) -> int | None: ...  # noqa: D102
+_Range = TypeVar("_Range")
 
 
-_Piece = TypeVar("_Piece", bound=Placed)
-
-
-def rival_positions(spans: Iterable[tuple[int, int]]) -> list[int] | None:
-    """Where a piece of a file begins inside another one; None where none does.
-
-    In: first and end position of each piece of the file, or of each part of its text that one task read.
+def rival_positions(places: Iterable[tuple[int, int]]) -> list[int] | None:
+    """Where one of a file's batch ranges, or of the parts of its text that tasks read, begins inside another one; None
+    where none does. A place is the first position and the end position.
     """
     found, reached = set(), -1
-    for first, end in sorted(spans):
+    for first, end in sorted(places):
         if first < reached:
             found.add(first)
         reached = max(reached, end)
     return sorted(found) or None
 
 
-def without_rivals(pieces: Sequence[LogPiece]) -> list[LogPiece]:
-    """The pieces of one file, in the order of their positions, so that no two of them claim one.
+def without_rivals(pieces: Sequence[BatchRangeSummary]) -> list[BatchRangeSummary]:
+    """The batch ranges of one file in order of position, without those that claim the positions of another one.
 
-    Of those that claim one, the one that reaches farthest stays, of several the last in the text, and is contested:
-    either can be text of a client, from the first position that both claim on.
+    Of ranges that claim the same positions, the one that reaches farthest is kept, of several the last in the text. It
+    is contested: either can be text of a client, from the first position on that both claim.
     """
-    if len(pieces) < 2 or rival_positions((p.first_position, p.end_position) for p in pieces) is None:
-        return sorted(pieces, key=_place)
-    kept: list[LogPiece] = []
-    for group in _groups(pieces):
+    kept: list[BatchRangeSummary] = []
+    for group in _groups((p.first_position, p.end_position, p.text_start_bytes, p) for p in pieces):
         if len(group) > 1:
             first_offset = min(piece.first_offset for piece in group)
             kept += [piece._replace(contested_offset=first_offset) for piece in _farthest(group)]
@@ -81,38 +64,33 @@ def without_rivals(pieces: Sequence[LogPiece]) -> list[LogPiece]:
     return kept
 
 
-def certain_moment_ms(pieces: Sequence[Placed]) -> int | None:
-    """The newest moment of a broker's clock in one file, of pieces without rivals."""
-    if len(pieces) == 1:
-        return pieces[0].max_moment_ms
-    alone = (group[0].max_moment_ms for group in _groups(pieces) if len(group) == 1)
-    return max((ms for ms in alone if ms is not None), default=None)
+def certain_moment_ms(ranges: Iterable[tuple[int, int, int | None]]) -> int | None:
+    """The largest moment of one file, of batch ranges without rivals; None without one.
+
+    In: first position, end position and largest moment of each range.
+    """
+    groups = _groups((first, end, number, ms) for number, (first, end, ms) in enumerate(ranges))
+    return max((group[0] for group in groups if len(group) == 1 and group[0] is not None), default=None)
 
 
-def _place(piece: Placed) -> tuple[int, int]:
-    return piece.first_position, piece.text_start_bytes
-
-
-def _groups(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
-    """The pieces that claim positions of each other together, each other one by itself; in order of position."""
-    group: list[_Piece] = []
+def _groups(ranges: Iterable[tuple[int, int, int, _Range]]) -> list[list[_Range]]:
+    """Batch ranges, each behind its first and its end position and a number of its own: those that claim the same
+    positions together, and each other one alone, in order of position.
+    """
+    groups: list[list[_Range]] = []
     reached = -1
-    for piece in sorted(pieces, key=_place):
-        if group and piece.first_position >= reached:
-            yield group
-            group = []
-        group.append(piece)
-        reached = max(reached, piece.end_position) if len(group) > 1 else piece.end_position
-    if group:
-        yield group
+    for first, end, _, each in sorted(ranges, key=lambda placed: (placed[0], placed[2])):
+        if first >= reached:
+            groups.append([])
+        groups[-1].append(each)
+        reached = max(reached, end)
+    return groups
 
 
-def _farthest(rivals: Sequence[_Piece]) -> list[_Piece]:
-    """The pieces that stay of those that claim one position, in order of position."""
-    kept: list[_Piece] = []
-    for piece in sorted(rivals, key=lambda p: (-p.end_position, -p.text_start_bytes)):
-        if all(
-            piece.end_position <= other.first_position or other.end_position <= piece.first_position for other in kept
-        ):
-            kept.append(piece)
+def _farthest(rivals: Sequence[BatchRangeSummary]) -> list[BatchRangeSummary]:
+    """Of batch ranges that claim the same positions those that are kept, in order of position."""
+    kept: list[BatchRangeSummary] = []
+    for one in sorted(rivals, key=lambda p: (-p.end_position, -p.text_start_bytes)):
+        if all(one.end_position <= p.first_position or p.end_position <= one.first_position for p in kept):
+            kept.append(one)
     return sorted(kept, key=lambda p: p.first_position)

@@ -1,90 +1,124 @@
-"""One dumped copy of one segment file: its pieces, and what is wrong inside it."""
+"""The files of which a partition's log is made: log segments with their batch ranges, snapshots, checkpoints.
+
+Rows of `inputs.sections` become typed records here; behind `log_sections` no column is looked up by name.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from txn_analysis.kafka.sections import LOG_KINDS, TOPIC_ID, ProblemKind
+from txn_analysis.kafka.names import (
+    HIGH_WATERMARK,
+    LOG_KINDS,
+    NODE_ID,
+    SNAPSHOT,
+    STATED_OF_PARTITION,
+    TOPIC_ID,
+    ProblemKind,
+)
+from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.rivals import without_rivals
+from txn_analysis.tables import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
-    from txn_analysis.log.pieces import LogPiece
-    from txn_analysis.log.sections import LogSection, SectionKey
+    from txn_analysis.tables import BatchRangeSummary
+    from txn_analysis.tables.inputs import InputSection
 
+SectionKey = tuple[str, int]  # an input, and the index of the section in it
 NO_RANK = 2**31 - 1  # above that of any capture
-TO_THE_END = 2**63 - 1  # a problem that spoils everything after it, however long the log gets
+_KINDS = frozenset({*LOG_KINDS, SNAPSHOT, *STATED_OF_PARTITION})
+_OF_REPLICAS = frozenset({*LOG_KINDS, HIGH_WATERMARK})
 
 
-class Problem(NamedTuple):
-    """Why the evidence is not whole; it spoils every transaction that began at or before `offset`."""
+def log_sections(sections: Iterable[InputSection]) -> list[InputSection]:
+    """The sections of logs among some."""
+    return [section for section in sections if section.kind in _KINDS]
 
-    offset: int
-    kind: ProblemKind
-    reason: str
+
+def brokers_of(
+    sections: Collection[InputSection], places: Collection[TopicPartition]
+) -> dict[TopicPartition, set[str | None]]:
+    """By partition, the node ids of the brokers that hold its log, by all sections; None is one that is not known.
+
+    Equal files of several brokers are one input, so that the folder of a file does not name all of them: a broker's own
+    `replication-offset-checkpoint` lists its replicas. Empty where a broker of the judged capture has none of its own.
+    """
+    own = [section for section in sections if not section.capture_rank]
+    nodes = {s.log_dir: s.stated for s in own if s.kind == NODE_ID and s.log_dir is not None}
+    if not nodes.keys() <= {s.log_dir for s in own if s.kind == HIGH_WATERMARK}:
+        return {}
+    found: defaultdict[TopicPartition, set[str | None]] = defaultdict(set)
+    for section in own:
+        where = TopicPartition(section.topic, section.partition)
+        if where in places and section.kind in _OF_REPLICAS:
+            found[where].add(None if section.log_dir is None else nodes.get(section.log_dir))
+    return dict(found)
 
 
 @dataclass(eq=False, slots=True)
 class Segment:
-    """One dumped copy of one segment file; each is equal to itself alone.
+    """One copy of one segment file; each is equal to itself alone.
 
     Attributes:
         section: its section.
-        pieces: in position order.
-        key: its input and section.
-        capture_rank: 0 for the capture that is judged, 1 for the one before it, and so on.
-        log_dir: the log directory that it lies in; None for a dump.
-        first_offset: base offset of its first batch; of its name where it has none.
-        covered_from: the offset in its name: a file holds all that is left from there on, even if compaction took its
-            start.
+        summaries: of its batch ranges, in position order.
+        first_offset: base offset of its first batch; the offset in its name where it has none.
+        covered_from: the offset in its name: a file holds all that is left from there on, even where compaction removed
+            its first batches.
         end_offset: the offset after its last batch.
     """
 
-    section: LogSection
-    pieces: list[LogPiece]
-    key: SectionKey = field(init=False)
-    capture_rank: int = field(init=False)
-    log_dir: str | None = field(init=False)
+    section: InputSection
+    summaries: list[BatchRangeSummary]
     first_offset: int = field(init=False)
     covered_from: int = field(init=False)
     end_offset: int = field(init=False)
 
     def __post_init__(self) -> None:
-        section, pieces = self.section, self.pieces
-        self.key, self.capture_rank, self.log_dir = section.key, section.capture_rank, section.log_dir
-        named = section.file_base_offset
-        self.first_offset = pieces[0].first_offset if pieces else named
+        named, summaries = self.section.file_base_offset, self.summaries
+        self.first_offset = summaries[0].first_offset if summaries else named
         self.covered_from = min(named, self.first_offset)
-        self.end_offset = pieces[-1].last_offset + 1 if pieces else self.first_offset
+        self.end_offset = summaries[-1].last_offset + 1 if summaries else self.first_offset
 
     @property
-    def shown_path(self) -> str:
-        """Where its file was found."""
-        return self.section.shown_path
+    def key(self) -> SectionKey:
+        """Its input, and the index of the section in it."""
+        return self.section.key
 
-    def lacks_batches_before(self, piece: LogPiece) -> bool:
-        """Positions do not chain up to this piece of it: what is missing there was not compacted."""
-        before = max((p.end_position for p in self.pieces if p.first_position < piece.first_position), default=0)
-        return before != piece.first_position
+    @property
+    def capture_rank(self) -> int:
+        """0 for the capture that is judged, 1 for the one before it, and so on."""
+        return self.section.capture_rank
 
-    def problems(self, used: list[LogPiece]) -> list[Problem]:
-        """What is wrong inside this copy, as far as its `used` pieces reach; they are neighbours.
+    def lacks_batches_before(self, summary: BatchRangeSummary) -> bool:
+        """Positions do not chain up to this range of it: what is missing there was not compacted."""
+        before = max((s.end_position for s in self.summaries if s.first_position < summary.first_position), default=0)
+        return before != summary.first_position
 
-        Of what compaction leaves, and of damage, the last place is said: how the text was split does not matter.
+    def problems(self, used: list[BatchRangeSummary]) -> list[Problem]:
+        """What is wrong inside this copy, up to the end of its `used` ranges, which are neighbours.
+
+        Of holes, invalid and empty batches only the last one is named, so that the answer does not depend on how the
+        text was split.
         """
-        name = f"file {self.section.file_base_offset}"
+        name = f"file {self.section.file_base_offset:020d}.log"
         found = self._text_problems(name)
-        if used and self.pieces[0].first_position != 0:
-            found.append(_missing(self.end_offset - 1, f"{name} does not begin at position 0"))
-        holes = [piece.last_hole_offset for piece in used]
-        for before, piece in pairwise(used):
-            if piece.first_position != before.end_position or piece.first_offset <= before.last_offset:
-                found.append(_missing(self.end_offset - 1, f"{name} lacks batches at position {before.end_position}"))
-            elif piece.first_offset != before.last_offset + 1:
-                holes.append(piece.first_offset - 1)
+        last_offset = self.end_offset - 1
+        if used and self.summaries[0].first_position != 0:
+            reason = f"{name} does not begin at position 0"
+            found.append(Problem(last_offset, ProblemKind.BATCHES_MISSING, reason))
+        holes = [summary.last_hole_offset for summary in used]
+        for before, after in pairwise(used):
+            if after.first_position != before.end_position or after.first_offset <= before.last_offset:
+                reason = f"{name} lacks batches at position {before.end_position}"
+                found.append(Problem(last_offset, ProblemKind.BATCHES_MISSING, reason))
+            elif after.first_offset != before.last_offset + 1:
+                holes.append(after.first_offset - 1)
         return found + list(_last_places(name, used, holes))
 
     def _text_problems(self, name: str) -> list[Problem]:
@@ -96,72 +130,66 @@ class Segment:
             found.append((ProblemKind.UNPROVEN_END, f"{name}: its last record is not proven to be whole"))
         if section.input_problem is not None:
             found.append((ProblemKind.INPUT_PROBLEM, f"{name}: {section.input_problem}"))
-        understood_to = self.pieces[-1].text_end_bytes if self.pieces else section.text_start_bytes
+        understood_to = self.summaries[-1].text_end_bytes if self.summaries else section.text_start_bytes
         if understood_to < section.text_end_bytes:
             unread = f"{name}: the text after offset {self.end_offset - 1} was not understood"
             found.append((ProblemKind.TEXT_NOT_UNDERSTOOD, unread))
-        return [Problem(TO_THE_END, kind, reason) for kind, reason in found]
+        return [Problem(None, kind, reason) for kind, reason in found]
 
 
-def _last_places(name: str, used: list[LogPiece], holes: list[int | None]) -> Iterable[Problem]:
+def _last_places(name: str, used: list[BatchRangeSummary], holes: list[int | None]) -> Iterable[Problem]:
     hole = _largest(holes)
     if hole is not None:
         yield Problem(hole, ProblemKind.HOLE_IN_FILE, f"{name} has no batch for offset {hole}")
-    invalid = _largest([piece.last_invalid_offset for piece in used])
+    invalid = _largest([summary.last_invalid_offset for summary in used])
     if invalid is not None:
         yield Problem(invalid, ProblemKind.INVALID_BATCH, f"{name}: the batch that ends at offset {invalid} is invalid")
-    empty = _largest([piece.last_empty_offset for piece in used])
+    empty = _largest([summary.last_empty_offset for summary in used])
     if empty is not None:
-        yield Problem(
-            empty, ProblemKind.EMPTY_BATCH, f"{name}: the batch that ends at offset {empty} has no record left"
-        )
-    contested = [piece.contested_offset for piece in used if piece.contested_offset is not None]
-    if contested:
-        reason = f"{name}: two lines claim the position of offset {contested[0]}"
-        yield Problem(TO_THE_END, ProblemKind.CONTESTED_LINE, reason)
+        reason = f"{name}: the batch that ends at offset {empty} has no record left"
+        yield Problem(empty, ProblemKind.EMPTY_BATCH, reason)
+    contested = next((s.contested_offset for s in used if s.contested_offset is not None), None)
+    if contested is not None:
+        yield Problem(None, ProblemKind.CONTESTED_LINE, f"{name}: two lines claim the position of offset {contested}")
 
 
 def _largest(offsets: list[int | None]) -> int | None:
     return max([offset for offset in offsets if offset is not None], default=None)
 
 
-def _missing(offset: int, reason: str) -> Problem:
-    return Problem(offset, ProblemKind.BATCHES_MISSING, reason)
+def segments_of(sections: list[InputSection], summaries: list[BatchRangeSummary]) -> list[Segment]:
+    """Each copy of a segment file with its batch ranges, empty files included; content of several captures once.
 
-
-def segments_of(sections: list[LogSection], pieces: list[LogPiece]) -> list[Segment]:
-    """Each dumped copy of a segment file with its pieces, empty files included; content of several captures once.
-
-    `sections` may hold more than logs. Files of another partition of this name are left out.
+    `sections` may hold more than logs. Files of another topic of the same name are left out.
     """
-    newest: dict[SectionKey, LogSection] = {}
-    found: dict[SectionKey, list[LogPiece]] = {}
-    other = first_other_rank(sections, pieces)
+    newest: dict[SectionKey, InputSection] = {}
+    found: dict[SectionKey, list[BatchRangeSummary]] = {}
+    other = first_other_rank(sections, summaries)
     for section in sections:
         if section.kind in LOG_KINDS and section.capture_rank < other:
             key = section.key
             if key not in newest or section.capture_rank < newest[key].capture_rank:
                 newest[key], found[key] = section, []
-    for piece in pieces:
-        of_section = found.get(piece.section)
+    for summary in summaries:
+        of_section = found.get(summary.section)
         if of_section is not None:
-            of_section.append(piece)
-    segments = [Segment(newest[key], doubted_to_the_end(without_rivals(own))) for key, own in found.items()]
+            of_section.append(summary)
+    segments = [Segment(newest[key], _doubtful_to_the_end(without_rivals(own))) for key, own in found.items()]
     return sorted(segments, key=lambda s: (s.first_offset, s.end_offset, s.key))
 
 
-def first_other_rank(sections: list[LogSection], pieces: list[LogPiece]) -> int:
-    """The rank of the newest capture that holds another partition of this name; it and those before it do not count.
+def first_other_rank(sections: list[InputSection], summaries: list[BatchRangeSummary]) -> int:
+    """The rank of the newest capture that holds another topic of the same name; it and older ones do not count.
 
-    A topic that was deleted and made again has another topic id (KIP-516), and its leader epochs begin anew: the batch
-    at offset 0 has a lower one in the newer capture. (A truncation leaves a higher one.)
+    A topic that was deleted and created again has another topic id (KIP-516), and its leader epochs begin anew: the
+    batch at offset 0 has a lower one in the newer capture. (A truncation leaves a higher one.) NO_RANK without one.
     """
     if len({s.capture_rank for s in sections}) < 2:
         return NO_RANK
-    return min(_other_topic_rank(sections), _other_epochs_rank(sections, pieces))
+    return min(_other_topic_rank(sections), _other_epochs_rank(sections, summaries))
 
 
-def _other_topic_rank(sections: list[LogSection]) -> int:
+def _other_topic_rank(sections: list[InputSection]) -> int:
     ids: dict[int, set[str | None]] = {}
     for section in (s for s in sections if s.kind == TOPIC_ID):
         ids.setdefault(section.capture_rank, set()).add(section.stated)
@@ -169,24 +197,25 @@ def _other_topic_rank(sections: list[LogSection]) -> int:
     return min((rank for rank, found in ids.items() if not found <= newest), default=NO_RANK)
 
 
-def _other_epochs_rank(sections: list[LogSection], pieces: list[LogPiece]) -> int:
+def _other_epochs_rank(sections: list[InputSection], summaries: list[BatchRangeSummary]) -> int:
     ranks: dict[SectionKey, int] = {}
     for s in sections:
         ranks[s.key] = min(s.capture_rank, ranks.get(s.key, NO_RANK))
     first_epochs: dict[int, int] = {}
-    for piece in pieces:
-        if piece.first_offset == 0 and piece.first_leader_epoch is not None and not piece.is_doubted:
-            rank = ranks[piece.section]
-            first_epochs[rank] = max(piece.first_leader_epoch, first_epochs.get(rank, 0))
+    for summary in summaries:
+        if summary.first_offset == 0 and summary.first_leader_epoch is not None and not summary.is_doubted:
+            rank = ranks[summary.section]
+            first_epochs[rank] = max(summary.first_leader_epoch, first_epochs.get(rank, 0))
     return next(
         (r for r in sorted(first_epochs) if any(first_epochs[n] < first_epochs[r] for n in first_epochs if n < r)),
         NO_RANK,
     )
 
 
-def doubted_to_the_end(pieces: list[LogPiece]) -> list[LogPiece]:
-    """The pieces of one file: where batches may stand in the header keys of a record, all behind them may as well."""
-    first = next((n for n, piece in enumerate(pieces) if piece.doubtful_offset is not None), None)
+def _doubtful_to_the_end(summaries: list[BatchRangeSummary]) -> list[BatchRangeSummary]:
+    """The batch ranges of one file: from the first that may be header keys of a record on, all of them may be."""
+    first = next((n for n, summary in enumerate(summaries) if summary.doubtful_offset is not None), None)
     if first is None:
-        return pieces
-    return pieces[:first] + [p._replace(doubtful_offset=pieces[first].doubtful_offset) for p in pieces[first:]]
+        return summaries
+    doubtful_offset = summaries[first].doubtful_offset
+    return summaries[:first] + [s._replace(doubtful_offset=doubtful_offset) for s in summaries[first:]]

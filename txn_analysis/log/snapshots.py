@@ -1,52 +1,36 @@
-"""Producer snapshots: what a broker wrote down of all producers of a partition where a segment begins.
+"""Producer snapshots: what a broker wrote of all producers of a partition where a segment begins.
 
-Kafka's `ProducerStateManager` loads the newest one and follows the log from there.
+Kafka's `ProducerStateManager` loads the newest snapshot and replays the log from there. A snapshot in the middle of a
+log is compared with the log. Where files are missing below it, or compaction removed the batches that it was made of,
+it holds what the log does not; else both say the same, or one of them is wrong.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
+
+from txn_analysis.log.producer_state import first_known
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from txn_analysis.log.sections import LogSection
-    from txn_analysis.log.whole_log import PartitionLog
-
-
-class SnapshotEntry(NamedTuple):
-    """One producer in a snapshot: a row of `producer_snapshots`, whose comments say what each column is."""
-
-    input_id: str
-    section_index: int
-    topic: str
-    partition: int
-    snapshot_offset: int
-    producer_id: int
-    producer_epoch: int
-    coordinator_epoch: int | None
-    current_txn_start_offset: int | None
-    last_timestamp_ms: int | None
-    last_sequence: int | None
-    last_offset: int | None
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> SnapshotEntry:
-        """A row of the table."""
-        return cls._make(map(row.get, cls._fields))
+    from txn_analysis.log.partition_log import PartitionLog
+    from txn_analysis.log.producer_state import OpenTransaction, ProducerStateEntry, ProducerStateManager
+    from txn_analysis.tables import SnapshotEntry
+    from txn_analysis.tables.inputs import InputSection
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One producer snapshot file; it stands for everything below `offset`."""
+    """One producer snapshot file, which states everything below `offset`."""
 
     offset: int
     capture_rank: int
     rows: list[SnapshotEntry]
 
 
-def snapshots_of(sections: Iterable[LogSection], rows: Iterable[SnapshotEntry]) -> list[Snapshot]:
+def snapshots_of(sections: Iterable[InputSection], rows: Iterable[SnapshotEntry]) -> list[Snapshot]:
     """The snapshots of some sections with their rows; by offset, the newest capture's last."""
     by_section: dict[tuple[str, int], list[SnapshotEntry]] = {}
     for row in rows:
@@ -56,15 +40,167 @@ def snapshots_of(sections: Iterable[LogSection], rows: Iterable[SnapshotEntry]) 
 
 
 def base_snapshot(log: PartitionLog, snapshots: list[Snapshot]) -> Snapshot | None:
-    """The newest snapshot below the first batch; one that stands right above a gap replaces what is older."""
-    if not snapshots:
-        return None
+    """The snapshot from which the log is replayed: the newest one at or below its first batch; None without one.
+
+    A snapshot right above a gap replaces all that is older.
+
+    Args:
+        log: the log.
+        snapshots: sorted as by `snapshots_of`.
+    """
     first = log.first_offset
-    if first is None:
-        return max(snapshots, key=lambda s: (s.offset, -s.capture_rank), default=None)
-    behind_gap = max(log.after_gap, default=None)
-    if behind_gap is not None:
-        exact = [s for s in snapshots if log.after_gap[behind_gap] < s.offset <= behind_gap]
+    gap_end = max(log.after_gap, default=None)
+    if gap_end is not None:
+        exact = [s for s in snapshots if log.after_gap[gap_end] < s.offset <= gap_end]
         if exact:
             return exact[-1]
-    return max((s for s in snapshots if s.offset <= first), key=lambda s: (s.offset, -s.capture_rank), default=None)
+    below = (s for s in snapshots if first is None or s.offset <= first)
+    return max(below, key=lambda s: (s.offset, -s.capture_rank), default=None)
+
+
+def reconcile_snapshot(state: ProducerStateManager, snapshot: Snapshot) -> list[str]:
+    """Compare the state of a log with a snapshot of the same offset, and take over what the log did not show.
+
+    Returns what the two state otherwise of a producer, in words.
+
+    A producer that the snapshot no longer has is no disagreement while nothing of it is open: brokers forget idle
+    producers.
+    """
+    found = []
+    for row in snapshot.rows:
+        found += [differs] if (differs := _disagreement(state, row)) else []
+        _take_over(state, row)
+    in_snapshot = {row.producer_id for row in snapshot.rows}
+    for entry in state.entries.values():
+        if entry.open is None or entry.producer_id in in_snapshot:
+            continue
+        if _may_be_gone(state, entry.open):
+            entry.open = None
+        else:
+            found.append(_differs(entry.producer_id, "open start", None, entry.open.txn_start_offset))
+    if not found and state.has_batches:
+        state.witnesses.append(f"snapshot {snapshot.offset} agrees with the batches below it")
+    return found
+
+
+def _disagreement(state: ProducerStateManager, row: SnapshotEntry) -> str | None:
+    """What a snapshot states of one producer otherwise than the log; None where they agree, or it states more."""
+    if _is_only_in_snapshot(state, row):
+        return None
+    entry, start = state.entries.get(row.producer_id), row.current_txn_start_offset
+    if entry is None:
+        return None if state.has_holes or start is None else _differs(row.producer_id, "open start", start, None)
+    if _is_other_epoch(state, entry, row):
+        return _differs(row.producer_id, "producer epoch", row.producer_epoch, entry.producer_epoch)
+    if _is_other_coordinator_epoch(state, entry, row):
+        return _differs(row.producer_id, "coordinator epoch", row.coordinator_epoch, entry.coordinator_epoch)
+    if _is_other_start(state, entry, start):
+        in_log = entry.open.txn_start_offset if entry.open else None
+        return _differs(row.producer_id, "open start", start, in_log)
+    return None
+
+
+def _differs(producer_id: int, what: str, in_snapshot: int | None, in_log: int | None) -> str:
+    return f"producer {producer_id}: {what} is {in_snapshot} there and {in_log} in the log"
+
+
+def _take_over(state: ProducerStateManager, row: SnapshotEntry) -> None:
+    """Take over what the log did not show of one producer, up to the first disagreement."""
+    entry = state.entries.get(row.producer_id)
+    if _is_only_in_snapshot(state, row):
+        state.load_from_snapshot([row], is_adjacent=True)
+        return
+    if entry is None or _is_other_epoch(state, entry, row):
+        return
+    entry.producer_epoch = row.producer_epoch
+    if _is_other_coordinator_epoch(state, entry, row):
+        return
+    if _is_coordinator_epoch_new(state, entry, row):
+        entry.take_epoch_of_snapshot(row)
+    entry.last_sequence = first_known(row.last_sequence, entry.last_sequence)
+    entry.last_timestamp_ms = first_known(row.last_timestamp_ms, entry.last_timestamp_ms)
+    txn, start = entry.open, row.current_txn_start_offset
+    if txn is None or _is_other_start(state, entry, start):
+        return
+    if start is None:
+        entry.open = None
+        return
+    if start != txn.txn_start_offset:
+        txn.record_count = txn.size_bytes = txn.hidden_record_count = txn.hidden_bytes = None
+        txn.txn_start_offset, txn.first_appended_after_ms = start, None
+        txn.first_appended_before_ms = first_known(state.first_moment_after(start), txn.first_appended_before_ms)
+    txn.is_txn_start_exact = True
+
+
+def _is_only_in_snapshot(state: ProducerStateManager, row: SnapshotEntry) -> bool:
+    """The log lacks the batches that would say what the snapshot states of a producer, so all of the row counts."""
+    entry, start = state.entries.get(row.producer_id), row.current_txn_start_offset
+    txn = entry.open if entry else None
+    in_log = txn.txn_start_offset if txn else None
+    if start != in_log and (_is_before_gap(state, start) or _is_before_gap(state, in_log)):
+        return True
+    if start != in_log and txn is not None and _may_be_compacted(state, txn, start):
+        return True
+    return entry is None and not state.is_start_known
+
+
+def _is_other_epoch(state: ProducerStateManager, entry: ProducerStateEntry, row: SnapshotEntry) -> bool:
+    return row.producer_epoch != entry.producer_epoch and not _is_newer(state, row.producer_epoch, entry.producer_epoch)
+
+
+def _is_coordinator_epoch_new(state: ProducerStateManager, entry: ProducerStateEntry, row: SnapshotEntry) -> bool:
+    is_unknown = entry.coordinator_epoch_basis == "unknown"
+    return is_unknown or _is_newer(state, row.coordinator_epoch, entry.coordinator_epoch)
+
+
+def _is_other_coordinator_epoch(state: ProducerStateManager, entry: ProducerStateEntry, row: SnapshotEntry) -> bool:
+    """Without one, the broker forgot the producer since that marker: it was idle, or the log start moved on."""
+    is_same_or_none = row.coordinator_epoch in {None, entry.coordinator_epoch}
+    return not is_same_or_none and not _is_coordinator_epoch_new(state, entry, row)
+
+
+def _is_other_start(state: ProducerStateManager, entry: ProducerStateEntry, start: int | None) -> bool:
+    """Another transaction is open than in the snapshot, and no missing batch explains it."""
+    txn = entry.open
+    if txn is None:
+        return start is not None and not state.has_holes
+    if start is None:
+        return not _is_below_log_start(state, txn)
+    if start == txn.txn_start_offset:
+        return False
+    is_compacted = state.last_hole_offset is not None and state.last_hole_offset >= start
+    is_earlier = start < txn.txn_start_offset and (is_compacted or not txn.is_txn_start_exact)
+    return not is_earlier and txn.txn_start_offset >= min(start, state.log_start_offset)
+
+
+def _may_be_gone(state: ProducerStateManager, txn: OpenTransaction) -> bool:
+    """Nothing of it need be left in the broker's log, so that a snapshot without its producer is right."""
+    is_missing = _is_before_gap(state, txn.txn_start_offset) or _is_below_log_start(state, txn)
+    return is_missing or _may_be_compacted(state, txn, None)
+
+
+def _may_be_compacted(state: ProducerStateManager, txn: OpenTransaction, start: int | None) -> bool:
+    """Compaction may have removed the rest of it with its end marker, as a newer snapshot states another start.
+
+    What compaction leaves of a transaction keeps its end marker, and the cleaner stops at what is open.
+    """
+    below, is_left = txn.snapshot_offset, state.open_below_base.get(txn.producer_id, -1) >= txn.txn_start_offset
+    if is_left or below is None or state.last_hole_offset is None or state.last_hole_offset < below:
+        return False
+    if start is None:
+        return txn.last_offset is None or txn.last_offset < below
+    return start >= below
+
+
+def _is_below_log_start(state: ProducerStateManager, txn: OpenTransaction) -> bool:
+    return txn.last_offset is not None and txn.last_offset < state.log_start_offset
+
+
+def _is_before_gap(state: ProducerStateManager, offset: int | None) -> bool:
+    return offset is not None and state.last_gap_offset is not None and offset <= state.last_gap_offset
+
+
+def _is_newer(state: ProducerStateManager, in_snapshot: int | None, in_log: int | None) -> bool:
+    """The snapshot states a larger epoch than the log, from which batches are missing."""
+    is_missing = state.has_holes or state.last_gap_offset is not None
+    return is_missing and in_snapshot is not None and (in_log is None or in_snapshot > in_log)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from txn_analysis.columns.records import records_of
 from txn_analysis.log.rivals import certain_moment_ms, rival_positions
 from txn_analysis.pipeline.ingest_tasks import MOMENTS, PLACES, REJECTED, Moment
-from txn_analysis.read.inputs.accounting import ReadPiece, RejectedSpan
-from txn_analysis.storage.commits import FOUND_BY_READING
+from txn_analysis.read.inputs.accounting import ReadPiece
+from txn_analysis.tables.inputs import ReadInput, ReadSection, RejectedSpan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,61 +18,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from txn_analysis.columns.records import Record
-    from txn_analysis.log.sections import SectionKey
+    from txn_analysis.log.segments import SectionKey
     from txn_analysis.read.inputs.planned_input import PlannedInput, Section
 
 
 ContentKey = tuple[str, str | None]
 """An input, and what it was recognised as: what was not understood may be by a newer version."""
-
-
-class ReadSection(NamedTuple):
-    """One of the `sections` in a row of `inputs`."""
-
-    section_index: int
-    kind: str
-    dump_path: str
-    topic: str
-    partition: int
-    file_base_offset: int
-    first_offset: int | None
-    end_offset: int | None
-    text_start_bytes: int
-    text_end_bytes: int
-    torn_bytes: int
-    is_start_proven: bool
-    grammar: str
-    stated: str | None = None
-    rival_positions: tuple[int, ...] | None = None
-
-
-class ReadInput(NamedTuple):
-    """One row of `inputs`."""
-
-    cluster: str
-    capture: str
-    input_id: str
-    ingest_id: str
-    path: str
-    kind: str | None
-    grammar: str | None
-    compression: str | None
-    size_bytes: int
-    text_bytes: int
-    parsed_bytes: int
-    rejected_bytes: int
-    newest_moment_ms: int | None
-    problem: str | None
-    sections: tuple[ReadSection, ...]
-
-    @property
-    def content(self) -> ContentKey:
-        """The input's content, and what it was recognised as."""
-        return self.input_id, self.kind
-
-    def found_as(self, other: ReadInput) -> ReadInput:
-        """The input with what reading found out of another one with the same content."""
-        return self._replace(**{name: getattr(other, name) for name in FOUND_BY_READING})
 
 
 @dataclass
@@ -109,7 +60,7 @@ class Content:
         for piece in _told(ReadPiece, told, PLACES):
             self.pieces[piece.input_id, piece.section_index].append(piece)
         for (input_id, _), pieces in self.pieces.items():
-            self._saw(input_id, certain_moment_ms(pieces))
+            self._saw(input_id, certain_moment_ms((p.first_position, p.end_position, p.max_moment_ms) for p in pieces))
         for moment in _told(Moment, told, MOMENTS):
             self._saw(moment.input_id, moment.moment_ms)
         self.rejects += _told(RejectedSpan, told, REJECTED)

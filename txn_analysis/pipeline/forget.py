@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.errors import WarehouseError
-from txn_analysis.runs.captures import captures
+from txn_analysis.runs.run_tables import captures
 from txn_analysis.tables import ABORT_PLAN, INPUTS, RUNS
 from txn_analysis.text.escape import escape, shell_option
 from txn_analysis.text.words import listed

@@ -6,26 +6,20 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from txn_analysis.columns.records import plain, records_of
+from txn_analysis.columns.records import batch_of, plain, records_of
 from txn_analysis.errors import InputError
-from txn_analysis.kafka.sections import LOG, LOG_KINDS
-from txn_analysis.pipeline.content import Content, ReadInput, read_input
-from txn_analysis.pipeline.ingest_tasks import RECORD_KINDS, log_tasks, record_tasks
+from txn_analysis.kafka.names import LOG, LOG_KINDS
+from txn_analysis.pipeline.content import Content, read_input
+from txn_analysis.pipeline.ingest_tasks import READ_KINDS, read_tasks
 from txn_analysis.pipeline.job_progress import followed, note
-from txn_analysis.read.inputs.accounting import (
-    RejectedSpan,
-    rejected_bytes,
-    rejected_in_log,
-    rejected_outside,
-    unproven_spans,
-)
-from txn_analysis.read.inputs.byte_ranges import split_ranges
+from txn_analysis.read.inputs.accounting import rejected_bytes, rejected_in_log, rejected_outside, unproven_spans
 from txn_analysis.read.inputs.find_files import find_files
 from txn_analysis.read.inputs.planned_input import check_inputs
-from txn_analysis.read.inputs.planning import plan_inputs, without_changed
+from txn_analysis.read.inputs.planning import plan_inputs, split_ranges, without_changed
 from txn_analysis.read.log_dir.producer_files import CHANGED
 from txn_analysis.storage.commits import commit_inputs
 from txn_analysis.tables import INPUTS, REJECTS
+from txn_analysis.tables.inputs import ReadInput, RejectedSpan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -158,14 +152,12 @@ def _settled(planned: Sequence[PlannedInput], content: Content) -> Sequence[Plan
 
 def _write_rejects(warehouse: Warehouse, content: Content) -> None:
     if content.rejects:
-        rows = [plain(r) | {"ingest_id": content.ingest_id} for r in content.rejects]
-        warehouse.replace_rows(rows, REJECTS, ingest_id=content.ingest_id)
+        rows = batch_of(RejectedSpan, content.rejects, REJECTS.arrow_schema, ingest_id=content.ingest_id)
+        warehouse.replace([rows], REJECTS, ingest_id=content.ingest_id)
 
 
 def _fill_tables(warehouse: Warehouse, planned: list[PlannedInput], content: Content, settings: Settings) -> None:
     """Fill all tables from one look at every text."""
     parallelism = warehouse.parallelism(sum(p.text_bytes for p in planned))
-    logs = split_ranges(planned, LOG_KINDS, settings.range_bytes, parallelism)
-    records = record_tasks(split_ranges(planned, RECORD_KINDS, settings.range_bytes, parallelism), content.ingest_id)
-    tasks = log_tasks(logs, content.ingest_id) + records
-    content.learn(warehouse.fill(tasks, ingest_id=content.ingest_id))
+    ranges = split_ranges(planned, READ_KINDS, settings.range_bytes, parallelism)
+    content.learn(warehouse.fill(read_tasks(ranges, content.ingest_id), ingest_id=content.ingest_id))

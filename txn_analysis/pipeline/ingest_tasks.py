@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,22 +9,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.records import batch_of
-from txn_analysis.kafka.sections import BINARY_GRAMMARS
-from txn_analysis.log.summary import fold
-from txn_analysis.read.dump.scan import scan_range
+from txn_analysis.kafka.names import BINARY_GRAMMARS, LOG, SNAPSHOT, STATE, TXNINDEX
+from txn_analysis.log.summarize import summarize_batches
+from txn_analysis.read.dump.scan import read_slice, scan_range, scan_slice
 from txn_analysis.read.dump.snapshot_lines import read_snapshot_section, read_txnindex_section
-from txn_analysis.read.entries import AbortedTxn, ProducerStateEntry
-from txn_analysis.read.group_offsets import group_rows
-from txn_analysis.read.inputs.accounting import ReadPiece, RejectedSpan
+from txn_analysis.read.inputs.accounting import ReadPiece
+from txn_analysis.read.inputs.recognise import CONSOLE_JSON, CONSOLE_TEXT
 from txn_analysis.read.inputs.text import NoText, open_text
 from txn_analysis.read.inputs.window import Reject
-from txn_analysis.read.log_dir.producer_files import read_snapshot_file, read_txnindex_file
-from txn_analysis.read.log_dir.segment import scan_segment
+from txn_analysis.read.log_dir.group_records import group_rows
+from txn_analysis.read.log_dir.producer_files import (
+    AbortedTxn,
+    ProducerStateEntry,
+    read_snapshot_file,
+    read_txnindex_file,
+)
+from txn_analysis.read.log_dir.segment import headers_of, scan_headers, scan_segment
 from txn_analysis.read.state.console_export import read_console_json, read_console_text
-from txn_analysis.read.state.decoded_dump import read_state_section
+from txn_analysis.read.state.decoded_dump import StateDumpReader
 from txn_analysis.read.state.records import ReadStateRecord
-from txn_analysis.read.state.segment import read_state_segment
-from txn_analysis.storage.row_tasks import RowTasks
+from txn_analysis.read.state.segment import StateSegmentReader
+from txn_analysis.storage.rows import RowTasks
 from txn_analysis.tables import (
     ABORTED_TRANSACTIONS,
     ENDED_TRANSACTIONS,
@@ -35,14 +39,19 @@ from txn_analysis.tables import (
     PRODUCER_SNAPSHOTS,
     TRANSACTION_STATES,
 )
+from txn_analysis.tables.inputs import RejectedSpan
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
     from txn_analysis.read.inputs.planned_input import ScanRange, Section
     from txn_analysis.read.inputs.text import Text
-    from txn_analysis.storage.row_tasks import NamedRows
+    from txn_analysis.storage.rows import NamedRows
     from txn_analysis.tables import Table
+    from txn_analysis.tables.batches import Batches
 
-RangeReader = Callable[["Text", "ScanRange"], Iterable["NamedRows"]]
+    Items = Iterable[tuple[Any, ...] | Reject | pa.RecordBatch]
+
 # What tasks tell the driver, besides the rows of tables:
 PLACES = "places"  # where each piece lies: `ReadPiece`
 MOMENTS = "moments"  # the newest broker clock in some records: `Moment`
@@ -58,26 +67,32 @@ _REJECTED_SCHEMA = pa.schema(
         ("reason", pa.string()),
     ]
 )
+_TABLES = (
+    LOG_BATCHES,
+    LOG_PIECES,
+    ENDED_TRANSACTIONS,
+    GROUP_OFFSETS,
+    TRANSACTION_STATES,
+    PRODUCER_SNAPSHOTS,
+    ABORTED_TRANSACTIONS,
+)
 _RECORDS: Mapping[str, tuple[type[tuple[Any, ...]], Table]] = {
-    "state": (ReadStateRecord, TRANSACTION_STATES),
-    "console_text": (ReadStateRecord, TRANSACTION_STATES),
-    "console_json": (ReadStateRecord, TRANSACTION_STATES),
-    "snapshot": (ProducerStateEntry, PRODUCER_SNAPSHOTS),
-    "txnindex": (AbortedTxn, ABORTED_TRANSACTIONS),
+    STATE: (ReadStateRecord, TRANSACTION_STATES),
+    CONSOLE_TEXT: (ReadStateRecord, TRANSACTION_STATES),
+    CONSOLE_JSON: (ReadStateRecord, TRANSACTION_STATES),
+    SNAPSHOT: (ProducerStateEntry, PRODUCER_SNAPSHOTS),
+    TXNINDEX: (AbortedTxn, ABORTED_TRANSACTIONS),
 }
-RECORD_KINDS = frozenset(_RECORDS)
-_OF_LOGS = (LOG_BATCHES, LOG_PIECES, ENDED_TRANSACTIONS, GROUP_OFFSETS)
-_TEXT_READERS: Mapping[str, Callable[[Text, Section], Iterable[tuple[Any, ...] | Reject]]] = {
-    "state": read_state_section,
-    "snapshot": read_snapshot_section,
-    "txnindex": read_txnindex_section,
-    "console_text": read_console_text,
-    "console_json": read_console_json,
+READ_KINDS = frozenset({LOG, *_RECORDS})
+_TEXT_READERS: Mapping[str, Callable[[Text, Section], Items]] = {
+    SNAPSHOT: read_snapshot_section,
+    TXNINDEX: read_txnindex_section,
+    CONSOLE_TEXT: read_console_text,
+    CONSOLE_JSON: read_console_json,
 }
-_BROKER_READERS: Mapping[str, Callable[[Text, Section], Iterable[tuple[Any, ...] | Reject]]] = {
-    "state": read_state_segment,
-    "snapshot": read_snapshot_file,
-    "txnindex": read_txnindex_file,
+_BROKER_READERS: Mapping[str, Callable[[Text, Section], Items]] = {
+    SNAPSHOT: read_snapshot_file,
+    TXNINDEX: read_txnindex_file,
 }
 
 
@@ -88,75 +103,24 @@ class Moment(NamedTuple):
     moment_ms: int
 
 
-def log_tasks(tasks: list[list[ScanRange]], ingest_id: str) -> RowTasks:
-    """Fills `log_batches` and what they fold to from one look at the bodies of logs; tells PLACES with the pieces.
+def read_tasks(tasks: list[list[ScanRange]], ingest_id: str) -> RowTasks:
+    """Fills the input tables from one look at the bodies of sections; tells PLACES, MOMENTS and REJECTED.
 
     Args:
-        tasks: ranges of sections of LOG_KINDS; one Spark task for each list.
+        tasks: ranges of sections of READ_KINDS, all ranges of one of `__transaction_state` in order in one task; one
+            task of Spark for each list.
         ingest_id: the ingest that reads them.
     """
-
-    def read(text: Text, part: ScanRange) -> Iterator[NamedRows]:
-        scan = scan_segment if part.section.grammar in BINARY_GRAMMARS else scan_range
-        batches = scan(text, part, ingest_id)
-        if not batches:
-            return
-        folded = fold(batches)
-        yield LOG_BATCHES.name, batches.rows()
-        yield LOG_PIECES.name, folded.pieces
-        yield ENDED_TRANSACTIONS.name, folded.transactions
-        yield PLACES, folded.pieces.select(ReadPiece._fields)
-        if batches.groups is not None:
-            yield GROUP_OFFSETS.name, group_rows(batches, batches.groups)
-
-    return RowTasks(len(tasks), _OF_LOGS, lambda number: _read_task(tasks[number], read), _size_bytes(tasks))
+    size_bytes = sum(part.end - part.start for task in tasks for part in task)
+    return RowTasks(len(tasks), _TABLES, lambda number: _read_task(tasks[number], ingest_id), size_bytes)
 
 
-def record_tasks(tasks: list[list[ScanRange]], ingest_id: str) -> RowTasks:
-    """Fills the tables of RECORD_KINDS; tells MOMENTS and REJECTED."""
-
-    def read(text: Text, part: ScanRange) -> Iterator[NamedRows]:
-        items = iter(_read_section(text, part.section))
-        while chunk := list(islice(items, _ROWS_PER_BATCH)):
-            yield REJECTED, _rejected([item for item in chunk if isinstance(item, Reject)], part)
-            yield from _records([item for item in chunk if not isinstance(item, Reject)], part, ingest_id)
-
-    tables = (TRANSACTION_STATES, PRODUCER_SNAPSHOTS, ABORTED_TRANSACTIONS)
-    return RowTasks(len(tasks), tables, lambda number: _read_task(tasks[number], read), _size_bytes(tasks))
-
-
-def _size_bytes(tasks: list[list[ScanRange]]) -> int:
-    return sum(part.end - part.start for task in tasks for part in task)
-
-
-def _rejected(rejects: list[Reject], part: ScanRange) -> pa.RecordBatch:
-    place = part.input_id, part.section.index
-    spans = [RejectedSpan(*place, each.offset_bytes, each.length_bytes, each.reason) for each in rejects]
-    return batch_of(RejectedSpan, spans, _REJECTED_SCHEMA)
-
-
-def _records(records: list[tuple[Any, ...]], part: ScanRange, ingest_id: str) -> Iterator[NamedRows]:
-    kind, table = _RECORDS[part.section.kind]
-    place = {"ingest_id": ingest_id, "input_id": part.input_id, "section_index": part.section.index}
-    rows = batch_of(kind, records, table.arrow_schema, **place)
-    yield table.name, rows
-    clocks = ("last_update_ms", "recorded_ms") if table is TRANSACTION_STATES else ()
-    moments = [moment for clock in clocks if (moment := pc.max(rows.column(clock)).as_py()) is not None]
-    if moments:
-        yield MOMENTS, pa.RecordBatch.from_pylist([{"input_id": part.input_id, "moment_ms": max(moments)}])
-
-
-def _read_section(text: Text, section: Section) -> Iterable[tuple[Any, ...] | Reject]:
-    readers = _BROKER_READERS if section.grammar in BINARY_GRAMMARS else _TEXT_READERS
-    return readers[section.kind](text, section)
-
-
-def _read_task(ranges: list[ScanRange], read: RangeReader) -> Iterator[NamedRows]:
-    for (path, compression), parts in groupby(ranges, key=lambda part: (part.path, part.compression)):
-        own = list(parts)
+def _read_task(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows]:
+    for (path, compression), of_file in groupby(ranges, key=lambda part: (part.path, part.compression)):
+        own = list(of_file)
         with _open(path, compression, is_broker_file=own[0].section.grammar in BINARY_GRAMMARS) as text:
-            for part in own:
-                yield from read(text, part)
+            for _, parts in groupby(own, key=lambda part: part.section.index):
+                yield from _read_section(text, list(parts), ingest_id)
 
 
 def _open(path: str, compression: str | None, *, is_broker_file: bool) -> Text:
@@ -166,3 +130,88 @@ def _open(path: str, compression: str | None, *, is_broker_file: bool) -> Text:
         if is_broker_file:  # deleted since it was planned, as happens on a broker that runs
             return NoText()
         raise
+
+
+def _read_section(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows]:
+    """Rows of some ranges of one section."""
+    section, is_broker_file = parts[0].section, parts[0].section.grammar in BINARY_GRAMMARS
+    if section.kind == STATE:
+        read_state = _read_state_segment if is_broker_file else _read_state_dump
+        yield from read_state(text, parts, ingest_id)
+    elif section.kind == LOG:
+        scan = scan_segment if is_broker_file else scan_range
+        for part in parts:
+            yield from _log_rows(scan(text, part, ingest_id))
+    else:
+        readers = _BROKER_READERS if is_broker_file else _TEXT_READERS
+        yield from _record_rows(readers[section.kind](text, section), parts[0], ingest_id)
+
+
+def _read_state_dump(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows]:
+    """A section of `__transaction_state` as a log and as records, range by range."""
+    reader = StateDumpReader(text, parts[0].section)
+    for part in parts:
+        own = read_slice(text, part)
+        if own is not None:
+            yield from _log_rows(scan_slice(text, part, own, ingest_id))
+        stop = part.end if own is None or part.end == part.section.text_end_bytes else own.end
+        yield from _record_rows(reader.read(stop, own), part, ingest_id)
+
+
+def _read_state_segment(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows]:
+    """The same for a segment, whose headers are read once."""
+    reader = StateSegmentReader(text, parts[0].section.partition)
+    for part in parts:
+        found = headers_of(text, part)
+        yield from _record_rows(reader.read(found), part, ingest_id)
+        yield from _log_rows(scan_headers(text, part, found, ingest_id, reader.is_right))
+
+
+def _log_rows(batches: Batches | None) -> Iterator[NamedRows]:
+    """Batches, and what they fold to."""
+    if not batches:
+        return
+    folded = summarize_batches(batches)
+    yield LOG_BATCHES.name, batches.rows()
+    yield LOG_PIECES.name, folded.pieces
+    yield ENDED_TRANSACTIONS.name, folded.transactions
+    yield PLACES, folded.pieces.select(ReadPiece._fields)
+    if batches.groups is not None:
+        yield GROUP_OFFSETS.name, group_rows(batches, batches.groups)
+
+
+def _record_rows(items: Items, part: ScanRange, ingest_id: str) -> Iterator[NamedRows]:
+    """Records as rows, also those that come as many rows at once; and what was not understood."""
+    kind, table = _RECORDS[part.section.kind]
+    place = {"ingest_id": ingest_id, "input_id": part.input_id, "section_index": part.section.index}
+    for are_rows, alike in groupby(items, key=lambda item: isinstance(item, pa.RecordBatch)):
+        if are_rows:
+            for rows in alike:
+                yield from _with_moment(_placed(rows, place, table), part)
+            continue
+        while chunk := list(islice(alike, _ROWS_PER_BATCH)):
+            yield REJECTED, _rejected([item for item in chunk if isinstance(item, Reject)], part)
+            records: list[Any] = [item for item in chunk if not isinstance(item, Reject)]
+            yield from _with_moment(batch_of(kind, records, table.arrow_schema, **place), part)
+
+
+def _placed(rows: pa.RecordBatch, place: Mapping[str, Any], table: Table) -> pa.RecordBatch:
+    schema = table.arrow_schema
+    columns = [pa.repeat(pa.scalar(value, schema.field(name).type), len(rows)) for name, value in place.items()]
+    return pa.RecordBatch.from_arrays([*columns, *rows.columns], schema=schema)
+
+
+def _with_moment(rows: pa.RecordBatch, part: ScanRange) -> Iterator[NamedRows]:
+    """The rows of a table, and of states the newest broker clock in them."""
+    table = _RECORDS[part.section.kind][1]
+    yield table.name, rows
+    clocks = ("last_update_ms", "recorded_ms") if table is TRANSACTION_STATES else ()
+    moments = [moment for clock in clocks if (moment := pc.max(rows.column(clock)).as_py()) is not None]
+    if moments:
+        yield MOMENTS, pa.RecordBatch.from_pylist([{"input_id": part.input_id, "moment_ms": max(moments)}])
+
+
+def _rejected(rejects: list[Reject], part: ScanRange) -> pa.RecordBatch:
+    place = part.input_id, part.section.index
+    spans = [RejectedSpan(*place, each.offset_bytes, each.length_bytes, each.reason) for each in rejects]
+    return batch_of(RejectedSpan, spans, _REJECTED_SCHEMA)

@@ -5,24 +5,28 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.columns.arrays import is_in
+from txn_analysis.columns.records import batch_of
+from txn_analysis.judge import blocked_groups as groups
 from txn_analysis.judge.early_warning import open_warnings
-from txn_analysis.judge.finding import Finding, Place, finding_of, impacts_of, place_of
+from txn_analysis.judge.finding import Place, finding_of, impacts_of, place_of
 from txn_analysis.judge.judgement import Judgement, Judgements, judgements_of
-from txn_analysis.judge.outcome import SeenLog, Sight, outcome_of
-from txn_analysis.kafka.topics import GROUP_TOPIC
-from txn_analysis.kafka.transactions import OPEN_COLUMNS, OpenTransaction, PartitionView
-from txn_analysis.log.two_clusters import two_clusters
-from txn_analysis.log.two_logs import TwoLogs
-from txn_analysis.pipeline.coordinator_side import coordinator_of
-from txn_analysis.pipeline.on_spark.blocked_groups import blocked_groups
-from txn_analysis.pipeline.run import digest, parameters
+from txn_analysis.judge.outcome import Sight, outcome_of
+from txn_analysis.kafka.names import GROUP_TOPIC
+from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.log.two_logs import two_clusters
+from txn_analysis.pipeline.coordinator_side import coordinator_sides, states_of
+from txn_analysis.pipeline.run import ONLY, digest, given_schema, parameters
+from txn_analysis.pipeline.warning_steps import warnings_of_ids
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.read.topic_config import read_topic_configs
-from txn_analysis.runs.run_record import RunRecord
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.storage.commits import commit_run
 from txn_analysis.tables import (
@@ -34,17 +38,76 @@ from txn_analysis.tables import (
     LOG_PIECES,
     PRODUCER_SNAPSHOTS,
     TRANSACTION_STATES,
-    TRANSACTIONS,
+    Finding,
+    PartitionHealth,
 )
+from txn_analysis.tables.inputs import RunRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from txn_analysis.coordinator.coverage import StateEvidence
+    from txn_analysis.coordinator.seen import CoordinatorSide
+    from txn_analysis.engine.engine import BatchFunction
     from txn_analysis.judge.early_warning import WarningLine
-    from txn_analysis.judge.impact import Impact
-    from txn_analysis.pipeline.run import Run
-    from txn_analysis.plan.abort_plan import AbortRecord
+    from txn_analysis.pipeline.linking import Logs
+    from txn_analysis.pipeline.run import Given, Run
+    from txn_analysis.tables import AbortRecord, Impact, Transaction
+
+
+_SECTION = ("input_id", "section_index")
+_STRETCH = (*_SECTION, "text_start_bytes", "text_end_bytes")
+_KEY = ("audit", "partition", "group_id", "producer_id", *_STRETCH)
+OFFSETS = pa.schema([f.with_nullable(True) for f in given_schema(GROUP_OFFSETS, *_KEY[1:], "last_offset")])
+"""One row is a stretch of text in which all groups were read; or a group with offsets of an open producer, or of any
+other, and names neither that one nor its stretch."""
+
+
+def blocked_groups(given: Given, opened: Sequence[Transaction]) -> dict[int, groups.Groups]:
+    """By partition of `__consumer_offsets` with an open transaction, its groups; see `judge.blocked_groups`.
+
+    Args:
+        given: the audit of a command.
+        opened: the open transactions of that topic.
+    """
+    engine, partitions = given.engine, {transaction.partition for transaction in opened}
+    files = groups.files_that_count(groups.group_files(given.audits[ONLY].sections), partitions)
+    if not files:
+        return groups.blocked_groups(opened, files, groups.GroupOffsets())
+    sections = {(file.input_id, file.section_index) for file in files}
+    rows = given.rows(GROUP_OFFSETS, *OFFSETS.names[1:], partition=sorted(partitions))
+    own = engine.mapped(rows, of_sections(sections, {transaction.producer_id for transaction in opened}), OFFSETS)
+    summed_up = engine.collected(engine.grouped(["partition", "group_id"], sum_step, OFFSETS, offsets=own))
+    return groups.blocked_groups(opened, files, groups.GroupOffsets.of(summed_up.to_pylist()))
+
+
+def of_sections(sections: Collection[tuple[str, int]], producers: Collection[int]) -> BatchFunction:
+    """Of rows of `group_offsets` those of some sections, summed up with regard to some producers."""
+    asked = pa.array(sorted(producers), pa.int64())
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = batch.filter(pa.array(is_in(batch, _SECTION, sections)))
+            is_stretch, is_asked = pc.is_null(rows["group_id"]), pc.is_in(rows["producer_id"], asked)
+            kept = dict.fromkeys(_STRETCH, is_stretch) | {"producer_id": is_asked}
+            columns = [
+                pc.if_else(kept[f.name], rows[f.name], pa.scalar(None, f.type)) if f.name in kept else rows[f.name]
+                for f in OFFSETS
+            ]
+            yield from _summed_up(pa.table(columns, OFFSETS.names)).to_batches()
+
+    return run
+
+
+def sum_step(tables: Mapping[str, pa.Table]) -> pa.Table:
+    """By partition and group, of `offsets`: each once, with its last offset."""
+    return _summed_up(tables["offsets"])
+
+
+def _summed_up(rows: pa.Table) -> pa.Table:
+    found = rows.group_by([*_KEY]).aggregate([("last_offset", "max")])
+    return pa.table([found[name] for name in (*_KEY, "last_offset_max")], OFFSETS.names).cast(OFFSETS)
+
 
 TableRow = Mapping[str, Any]
 EVIDENCE_TABLES = (INPUTS, LOG_BATCHES, LOG_PIECES, GROUP_OFFSETS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES)
@@ -59,24 +122,25 @@ class Judged:
     """
 
     run: Run
-    health: Sequence[TableRow]
+    health: Sequence[PartitionHealth]
     findings: tuple[Finding, ...]
     plan: tuple[AbortRecord, ...]
     record: RunRecord
 
     def write(self) -> None:
         """Write findings and plan, then the row of `runs`, with which everything of the run begins to count."""
-        findings, plan = [finding.row() for finding in self.findings], [record.model_dump() for record in self.plan]
+        findings = batch_of(Finding, self.findings, FINDINGS.arrow_schema)
+        plan = [record.model_dump() for record in self.plan]
         in_parallel(
-            partial(self.run.replace_rows, findings, FINDINGS),
+            partial(self.run.replace, [findings], FINDINGS),
             partial(self.run.replace_rows, plan, ABORT_PLAN),
         )
-        commit_run(self.run.warehouse, self.record.row())
+        commit_run(self.run.warehouse, self.record)
 
 
-def judge(run: Run) -> Judged:
-    """The verdict on every open transaction of a reconstructed run, and the plan for those that hang."""
-    seen = _seen(run)
+def judge(run: Run, logs: Logs) -> Judged:
+    """The verdict on every open transaction of linked logs, and the plan for those that hang."""
+    seen = _seen(run, logs)
     warnings = [*open_warnings(seen.judged.of_open, run.settings), *seen.of_ids]
     findings = tuple(_findings(run, seen.judged.of_open))
     plan = abort_plan(findings, run.settings, run.as_of_ms)
@@ -86,19 +150,37 @@ def judge(run: Run) -> Judged:
 class _Seen(NamedTuple):
     """What was judged, by rows of `partition_health` and by what was seen of the state, and what it says of ids."""
 
-    health: Sequence[TableRow]
+    health: Sequence[PartitionHealth]
     state: StateEvidence
     judged: Judgements
     of_ids: list[WarningLine]
 
 
-def _seen(run: Run) -> _Seen:
-    rows, health = in_parallel(partial(run.listed, TRANSACTIONS, *OPEN_COLUMNS, outcome=["open"]), run.health)
-    opened, followed = [OpenTransaction.of(row) for row in rows], [PartitionView.of(row) for row in health]
-    side, of_ids = coordinator_of(run, opened, followed)
-    partitions, sections = {view.topic_partition: view for view in followed}, run.evidence.section_rows
-    judged = judgements_of(opened, partitions, side.views, side.state, run.settings, run.moments, sections)
-    return _Seen(health, side.state, judged, of_ids)
+def _seen(run: Run, logs: Logs) -> _Seen:
+    with states_of(run) as states:
+        sides, of_ids = in_parallel(
+            partial(coordinator_sides, run, states, logs),
+            partial(warnings_of_ids, run.engine, states.histories, run.settings, run.as_of_ms),
+        )
+    return _Seen(logs.health.get(ONLY, []), sides[ONLY].state, judged_audits(run, sides, logs)[ONLY], of_ids)
+
+
+def judged_audits(given: Given, sides: Mapping[int, CoordinatorSide], logs: Logs) -> dict[int, Judgements]:
+    """By audit, the verdict on every open transaction of linked logs.
+
+    Args:
+        given: the audits.
+        sides: what is known of the coordinator of each.
+        logs: theirs.
+    """
+    found = {}
+    for number, side in sides.items():
+        audit, opened = given.audits[number], logs.opened.get(number, [])
+        partitions = {TopicPartition(one.topic, one.partition): one for one in logs.health.get(number, ())}
+        found[number] = judgements_of(
+            opened, partitions, side.views, side.state, audit.settings, audit.moments, audit.sections
+        )
+    return found
 
 
 def _findings(run: Run, judged: list[Judgement]) -> Iterable[Finding]:
@@ -113,17 +195,17 @@ def _findings(run: Run, judged: list[Judgement]) -> Iterable[Finding]:
 def _with_groups(run: Run, judged: list[Judgement], impacts: Mapping[Place, Impact]) -> dict[Place, Impact]:
     """The impacts on `__consumer_offsets` with the groups that wait behind them."""
     opened = [judgement.opened for judgement in judged if judgement.opened.topic == GROUP_TOPIC]
-    groups = blocked_groups(run, opened) if opened else {}
+    waiting = blocked_groups(run, opened) if opened else {}
     return {
-        place: replace(impact, **groups[place[0].partition]._asdict()) if place[0].topic == GROUP_TOPIC else impact
+        place: impact._replace(**waiting[place[0].partition]._asdict()) if place[0].topic == GROUP_TOPIC else impact
         for place, impact in impacts.items()
     }
 
 
-def _clusters(run: Run, health: Iterable[TableRow]) -> dict[str, Any]:
+def _clusters(run: Run, health: Iterable[PartitionHealth]) -> dict[str, Any]:
     """What looks like two clusters, where anything does."""
-    found = {(row["topic"], row["partition"]): [TwoLogs(**two) for two in row["two_logs"]] for row in health}
-    looks = two_clusters(found, run.evidence.section_rows, run.evidence.captures)
+    found = {(one.topic, one.partition): one.two_logs for one in health}
+    looks = two_clusters(found, run.evidence.sections, run.evidence.captures)
     return {} if looks is None else {"clusters": looks._asdict()}
 
 
@@ -137,18 +219,19 @@ def _counted(state: StateEvidence) -> dict[str, int | str]:
 
 def _record_of(run: Run, seen: _Seen, findings: Sequence[Finding], warnings: Sequence[WarningLine]) -> RunRecord:
     state, judged, settings = seen.state, seen.judged, run.settings
-    sight = Sight.of(map(SeenLog.of, seen.health))
+    sight = Sight.of(seen.health)
     outcome = outcome_of(judged.of_open, has_state=state.seen_count > 0, sight=sight)
     coverage = state.coverage(holes_waived=settings.transaction_state_complete)
     return RunRecord(
         run_id=run.run_id,
+        run_number=0,
         cluster=settings.cluster,
         capture=run.evidence.capture,
         earlier_captures=tuple(reversed(run.evidence.captures[1:])),
         as_of_ms=run.as_of_ms,
         as_of_basis="given" if settings.as_of_ms is not None else "newest_broker_timestamp",
         parameters=json.dumps(parameters(settings) | _counted(state), sort_keys=True),
-        input_count=sum(item["capture_rank"] == 0 for item in run.evidence.inputs),
+        input_count=sum(item.capture_rank == 0 for item in run.evidence.inputs),
         table_versions=run.warehouse.versions(EVIDENCE_TABLES),
         verdict_counts=dict(Counter(finding.verdict.value for finding in findings)),
         state_coverage=json.dumps(

@@ -4,95 +4,73 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 
-from txn_analysis.coordinator.partition_count import IdSums
-from txn_analysis.coordinator.state_records import Placing
+from txn_analysis.columns.arrays import equal_runs
+from txn_analysis.coordinator.state_records import StateFiles
+from txn_analysis.engine.engine import is_on_spark
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark, bucket_count
-from txn_analysis.engine.told import TOLD, heard
-from txn_analysis.pipeline.on_spark.evidence import EvidenceFrames
-from txn_analysis.pipeline.state_steps import id_sums
-from txn_analysis.runs.evidence import GIVEN, own_columns
+from txn_analysis.log.copies import cuts_of, overlapping
+from txn_analysis.log.segments import log_sections
+from txn_analysis.runs.evidence import GIVEN, Evidence, own_columns
 from txn_analysis.runs.past_run import PastRun
-from txn_analysis.tables import TRANSACTION_STATES
+from txn_analysis.settings import Decides, deciding
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import DataFrame
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from txn_analysis.engine.engine import Engine
-    from txn_analysis.runs.evidence import Evidence
+    from txn_analysis.judge.fact_finding import Moments
+    from txn_analysis.log.rivals import Cuts
+    from txn_analysis.log.segments import SectionKey
     from txn_analysis.settings import Settings
-    from txn_analysis.storage.on_spark.tasks import RowMaker
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
-
-# What decides a verdict; where the answer is printed does not.
-JUDGING = (
-    "as_of_ms",
-    "transaction_max_timeout_ms",
-    "transaction_state_partitions",
-    "transaction_state_complete",
-    "state_copied_last",
-    "max_clock_skew_ms",
-    "transactional_id_expiration_ms",
-    "plan_valid_ms",
-)
-
-
-# What decides more than the verdicts; recorded where it was said, so that runs without it keep their names.
-_OPTIONAL = ("no_records_lost", "topic_config", "free_bytes")
+    from txn_analysis.tables.inputs import InputSection
 
 
 @dataclass(frozen=True)
 class Run(PastRun):
-    """A run that is made, or made anew: its rows are written, and read as frames of Spark where they are many."""
+    """A run that is made, or made anew: what the steps of one audit are given, and where its rows are written."""
 
-    evidence: EvidenceFrames
+    evidence: Evidence
+    store: Warehouse
 
     @property
     def warehouse(self) -> Warehouse:
         """Where the run reads and writes."""
-        return self.evidence.warehouse
-
-    def rows(self, table: Table) -> DataFrame:
-        """The run's own rows of a result table, whether the run is complete or not."""
-        return self.warehouse.frame(table).where(F.col("run_id") == self.run_id)
+        return self.store
 
     @cached_property
     def engine(self) -> Engine[Any]:
-        """What runs the steps: this process where all that the run rests on is held, else Spark's tasks."""
-        if self.evidence.is_at_hand:
-            return InProcess(self.warehouse)
-        text_bytes = sum(item["text_bytes"] for item in self.evidence.inputs)
-        return OnSpark(self.warehouse.spark, bucket_count(text_bytes), self.warehouse)
+        """What runs the steps.
+
+        Raises:
+            ConfigError: this process is asked for, and would hold more than it may.
+        """
+        text_bytes = sum(item.text_bytes for item in self.evidence.inputs)
+        if is_on_spark(self.settings, text_bytes):
+            return OnSpark(self.warehouse.spark, bucket_count(text_bytes), self.warehouse)
+        return InProcess(self.warehouse)
 
     @cached_property
-    def placing(self) -> Placing:
-        """Where the records of the coordinator belong, and why there are so many partitions."""
-        return Placing(self.state_count, self.state_files.dumped_rank, self.settings.as_of_ms)
+    def audits(self) -> Mapping[int, Audit]:
+        """As of `Given`."""
+        evidence = self.evidence
+        return {ONLY: Audit(self.settings, self.moments, evidence.sections)}
 
-    def evidence_rows(self, table: Table, *names: str) -> Any:
-        """Some columns of the rows of a content table that are evidence, with `GIVEN` behind them, for the engine."""
-        schema = pa.schema([*(table.arrow_schema.field(name) for name in names), *((n, pa.int64()) for n in GIVEN)])
-        rows = self.engine.table(table, *own_columns(*names), ingest_id=self.evidence.ingests)
-        return self.engine.mapped(rows, self.evidence.given(*names), schema)
-
-    def _id_sums(self) -> IdSums:
-        rows = self.evidence_rows(TRANSACTION_STATES, "transactional_id_hash", "state_partition")
-        return reduce(IdSums.plus, heard(self.engine.collected(self.engine.mapped(rows, id_sums, TOLD))), IdSums())
-
-    def replace_by(self, frame: DataFrame, rows_of: RowMaker | None, table: Table) -> None:
-        """Make a frame, or what `rows_of` makes of it in a Spark worker, the run's rows of a table."""
-        self.warehouse.replace_by(frame, rows_of, table, **self._slice(table))
+    def rows(self, table: Table, *names: str, **one_of: Collection[Any]) -> Any:
+        """As of `Given`."""
+        schema, own = given_schema(table, *names), [name for name in names if name not in GIVEN]
+        given = self.evidence.given(*own)
+        rows = self.engine.table(table, *own_columns(*own), ingest_id=self.evidence.ingests, **one_of)
+        return self.engine.mapped(rows, lambda batches: with_audit(given(batches), schema), schema)
 
     def replace(self, rows: Sequence[pa.RecordBatch], table: Table) -> None:
         """Make rows in memory the run's rows of a table."""
@@ -111,20 +89,20 @@ def start_run(warehouse: Warehouse, settings: Settings) -> Run:
 
     Whoever writes its rows prepares the tables before (`Warehouse.create`).
     """
-    known = EvidenceFrames.of_capture(warehouse, settings.cluster, settings.capture)
+    known = Evidence.of_capture(warehouse, settings.cluster, settings.capture)
     as_of_ms = settings.as_of_ms if settings.as_of_ms is not None else known.newest_moment_ms
-    return Run(_run_id(known, settings), known, settings, as_of_ms)
+    return Run(_run_id(known, settings), known, settings, as_of_ms, warehouse)
 
 
 def _run_id(known: Evidence, settings: Settings) -> str:
-    inputs = sorted((item["capture"], item["input_id"]) for item in known.inputs)
+    inputs = sorted((item.capture, item.input_id) for item in known.inputs)
     return "run-" + digest((settings.cluster, known.captures, inputs, parameters(settings)))
 
 
 def parameters(settings: Settings) -> dict[str, Any]:
     """The effective settings that a run depends on, as plain data; of a topic configuration its content counts."""
-    judging = settings.model_dump(mode="json", include=set(JUDGING))
-    said = settings.model_dump(mode="json", include=set(_OPTIONAL), exclude_defaults=True)
+    judging = settings.model_dump(mode="json", include=set(deciding(Decides.VERDICTS)))
+    said = settings.model_dump(mode="json", include=set(deciding(Decides.MORE)), exclude_defaults=True)
     if settings.topic_config is not None:
         content = Path(settings.topic_config).read_bytes() if Path(settings.topic_config).is_file() else b""
         said["topic_config_digest"] = blake2b(content, digest_size=8).hexdigest()
@@ -134,3 +112,88 @@ def parameters(settings: Settings) -> dict[str, Any]:
 def digest(basis: Any) -> str:
     """A short name for plain data; the same data has the same one."""
     return blake2b(json.dumps(basis, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+AUDIT = pa.field("audit", pa.int32())
+"""The first column of every row."""
+ONLY = 0
+"""The number of the audit of a command."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What is known of one audit before its rows are looked at.
+
+    Attributes:
+        settings: what the operator says.
+        moments: when the files were copied.
+        sections: all of the evidence.
+    """
+
+    settings: Settings
+    moments: Moments
+    sections: Sequence[InputSection]
+
+    @cached_property
+    def log_sections(self) -> list[InputSection]:
+        """The sections of logs."""
+        return log_sections(self.sections)
+
+    @cached_property
+    def cuts(self) -> dict[SectionKey, Cuts]:
+        """Where the pieces of a section must end, by section."""
+        return cuts_of(self.log_sections)
+
+    @cached_property
+    def overlapping(self) -> set[tuple[str, int]]:
+        """The partitions of which some offset is in two files."""
+        return overlapping(self.log_sections)
+
+    @cached_property
+    def state_files(self) -> StateFiles:
+        """The files that hold the coordinator's side."""
+        return StateFiles.of(self.sections)
+
+
+class Given(Protocol):
+    """Some audits, and the rows that are their evidence, for one engine."""
+
+    @property
+    def engine(self) -> Engine[Any]:
+        """What runs the steps."""
+
+    @property
+    def audits(self) -> Mapping[int, Audit]:
+        """The audits, by number."""
+
+    def rows(self, table: Table, *names: str, **one_of: Collection[Any]) -> Any:
+        """Rows of a content table that are evidence, with `audit` and some columns.
+
+        Args:
+            table: of which rows are wanted.
+            names: of its columns, and of `GIVEN`.
+            one_of: what some columns may hold, to read less: other rows may be given as well.
+        """
+
+
+def given_schema(table: Table, *names: str) -> pa.Schema:
+    """The columns that `Given.rows` gives."""
+    known = {field.name: field.with_nullable(True) for field in table.arrow_schema}
+    return pa.schema([AUDIT, *(known.get(name, pa.field(name, pa.int64())) for name in names)])
+
+
+def by_audit(rows: pa.Table) -> dict[int, pa.Table]:
+    """The rows of each audit, in their order."""
+    numbers = rows["audit"].unique().to_pylist()
+    if len(numbers) < 2:
+        return dict.fromkeys(numbers, rows)
+    ordered = rows.sort_by("audit")
+    bounds = equal_runs(ordered, ("audit",))
+    return {ordered["audit"][start].as_py(): ordered.slice(start, stop - start) for start, stop in bounds}
+
+
+def with_audit(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Rows of the one audit of a command, which have the other columns of a schema."""
+    for rows in batches:
+        number = pa.repeat(pa.scalar(ONLY, AUDIT.type), len(rows))
+        yield pa.RecordBatch.from_arrays([number, *(rows[name] for name in schema.names[1:])], schema=schema)

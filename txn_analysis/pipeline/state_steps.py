@@ -7,53 +7,61 @@ states -- by transactional id --> histories -- by producer id, with end markers 
 from __future__ import annotations
 
 import pickle
-from functools import reduce
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.records import fields_of
+from txn_analysis.coordinator import sections
 from txn_analysis.coordinator.partition_count import IdSums, positive_hashes, sums_of_columns
 from txn_analysis.coordinator.seen import of_producers
-from txn_analysis.coordinator.state_records import chains_of, histories_of, producers_of, section_sums_of
-from txn_analysis.coordinator.state_row import StateRow
-from txn_analysis.engine.told import told, unpickled
+from txn_analysis.coordinator.state_records import StateRow, chains_of, histories_of, producers_of
+from txn_analysis.engine.told import heard, told, unpickled
+from txn_analysis.pipeline.run import AUDIT, by_audit, given_schema
 from txn_analysis.tables import TRANSACTION_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from txn_analysis.coordinator.history import History
-    from txn_analysis.coordinator.state_at_hand import StateAtHand
+    from txn_analysis.coordinator.producer_bounds import StateAtHand
     from txn_analysis.coordinator.state_records import Placing
     from txn_analysis.engine.engine import BatchFunction, GroupFunction
+    from txn_analysis.tables import Transaction
 
-STATE_COLUMNS = tuple(name for name in fields_of(StateRow) if name in TRANSACTION_STATES.names)
-STATES = pa.schema(
-    [
-        *(TRANSACTION_STATES.arrow_schema.field(name) for name in STATE_COLUMNS),
-        ("capture_rank", pa.int64()),
-        ("input_moment_ms", pa.int64()),
-        ("held_by", pa.int32()),
-    ]
-)
+STATE_COLUMNS = tuple(fields_of(StateRow))
+STATES = pa.schema([*given_schema(TRANSACTION_STATES, *STATE_COLUMNS), ("held_by", pa.int32())])
 """One row is one record of the coordinator that is evidence: in the fields of `StateRow`, and the partition of the
 state that holds it, see `Placing.partition_of`."""
-HISTORIES = pa.schema([("producer_ids", pa.list_(pa.int64())), ("history", pa.binary())])
+HISTORIES = pa.schema([AUDIT, ("producer_ids", pa.list_(pa.int64())), ("history", pa.binary())])
 """One row is one transactional id: the producer ids that it has, or had, and its records in order, pickled."""
-OF_PRODUCER = pa.schema([("producer_id", pa.int64()), ("value", pa.binary())])
+OF_PRODUCER = pa.schema([AUDIT, ("producer_id", pa.int64()), ("value", pa.binary())])
 """One row is something of one producer, pickled: the history of an id that has, or had, it; an open transaction."""
 
 
-def placed(placing: Placing) -> BatchFunction:
+def id_sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Told: by audit `IdSums`, of rows that have `transactional_id_hash` and `state_partition`."""
+    sums = defaultdict[int, IdSums](IdSums)
+    for rows in batches:
+        known = pc.drop_null(rows.select(["audit", "transactional_id_hash", "state_partition"]))
+        for audit, own in by_audit(pa.Table.from_batches([known])).items():
+            sums[audit] = sums[audit].plus(sums_of_columns(*[column.to_numpy() for column in own.columns[1:]]))
+    yield from told(dict(sums)).to_batches()
+
+
+def placed(placings: Mapping[int, Placing]) -> BatchFunction:
     """Rows of `STATES` from the same rows without `held_by`."""
+    numbers = np.array(sorted(placings), np.int64)
+    counts = np.array([placings[number].state_count.used for number in numbers.tolist()], np.int64)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in batches:
-            hashes = rows.column("transactional_id_hash").cast(pa.int64())
-            hashed = positive_hashes(hashes.fill_null(0).to_numpy(zero_copy_only=False)) % placing.state_count.used
+            hashes, audits = rows.column("transactional_id_hash").cast(pa.int64()), rows.column("audit").to_numpy()
+            count = counts[np.searchsorted(numbers, audits)]
+            hashed = positive_hashes(hashes.fill_null(0).to_numpy(zero_copy_only=False)) % count
             of_id = pa.array(hashed.astype(np.int32), mask=hashes.is_null().to_numpy(zero_copy_only=False))
             held_by = pc.coalesce(rows.column("state_partition"), of_id)
             yield pa.RecordBatch.from_arrays([*rows.columns, held_by], schema=STATES)
@@ -61,32 +69,36 @@ def placed(placing: Placing) -> BatchFunction:
     return run
 
 
-def id_sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Told: `IdSums` of rows that have `transactional_id_hash` and `state_partition`."""
-    sums = IdSums()
-    for rows in batches:
-        known = pc.drop_null(rows.select(["transactional_id_hash", "state_partition"]))
-        sums = sums.plus(sums_of_columns(*[column.to_numpy(zero_copy_only=False) for column in known.columns]))
-    yield from told(sums).to_batches()
+def _rows_of(states: pa.Table) -> dict[int, list[StateRow]]:
+    """The records of each audit."""
+    found: defaultdict[int, list[StateRow]] = defaultdict(list)
+    for audit, row in zip(states["audit"].to_pylist(), StateRow.listed(states), strict=True):
+        found[audit].append(row)
+    return found
 
 
-def chain_step(placing: Placing) -> GroupFunction:
-    """By `held_by`, of `states`. Told: by partition of the state its `StateChain`, and `StateSums` of its files."""
+def chain_step(placings: Mapping[int, Placing]) -> GroupFunction:
+    """By audit and `held_by`, of `states`.
+
+    Told: by audit, by partition of the state its `StateChain`, and `StateSums` of its files.
+    """
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-        rows = StateRow.listed(tables["states"])
-        return told((chains_of(rows, placing), section_sums_of(rows, placing)))
+        found = _rows_of(tables["states"]).items()
+        return told({n: (chains_of(rows, placings[n]), sections.sums_of(rows, placings[n])) for n, rows in found})
 
     return run
 
 
-def history_step(placing: Placing) -> GroupFunction:
-    """By `transactional_id`, of `states`: rows of `HISTORIES`."""
+def history_step(placings: Mapping[int, Placing]) -> GroupFunction:
+    """By audit and `transactional_id`, of `states`: rows of `HISTORIES`."""
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-        histories = list(histories_of(StateRow.listed(tables["states"]), placing))
-        producers = [sorted(producers_of(history)) for history in histories]
-        return pa.table([producers, [*map(pickle.dumps, histories)]], schema=HISTORIES)
+        found = _rows_of(tables["states"]).items()
+        histories = [(audit, history) for audit, rows in found for history in histories_of(rows, placings[audit])]
+        producers = [sorted(producers_of(history)) for _, history in histories]
+        values = [pickle.dumps(history) for _, history in histories]
+        return pa.table([[audit for audit, _ in histories], producers, values], schema=HISTORIES)
 
     return run
 
@@ -95,31 +107,51 @@ def by_producer_id(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     """Rows of `OF_PRODUCER` from rows of `HISTORIES`: each history for each of its producer ids."""
     for rows in batches:
         number = pc.list_parent_indices(rows.column("producer_ids"))
-        columns = [rows.column("producer_ids").flatten(), rows.column("history").take(number)]
+        audit, history = rows.column("audit").take(number), rows.column("history").take(number)
+        columns = [audit, rows.column("producer_ids").flatten(), history]
         yield pa.RecordBatch.from_arrays(columns, schema=OF_PRODUCER)
 
 
-def producer_step(state: StateAtHand, asked: Collection[int]) -> GroupFunction:
-    """By `producer_id`, of `histories`, `opened` and `markers`. Told: `OfProducers`.
+def producer_step(states: Mapping[int, StateAtHand], asked: Mapping[int, Collection[int]]) -> GroupFunction:
+    """By audit and `producer_id`, of `histories`, `opened` and `markers`. Told: by audit `OfProducers`.
 
     Args:
-        state: what was given of the state.
-        asked: the producer ids of all open transactions.
+        states: by audit, what was given of the state.
+        asked: by audit, the producer ids of all open transactions.
     """
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-        rows = tables["histories"]
-        histories: dict[int, list[History]] = {}
-        values = unpickled(rows["value"].to_pylist())
-        for producer_id, history in zip(rows["producer_id"].to_pylist(), values, strict=True):
-            histories.setdefault(producer_id, []).append(history)
-        opened = list(unpickled(tables["opened"]["value"].to_pylist()))
-        return told(of_producers(histories, tables["markers"], opened, state, asked))
+        histories: defaultdict[int, dict[int, list[History]]] = defaultdict(dict)
+        for audit, producer_id, history in _values_of(tables["histories"]):
+            histories[audit].setdefault(producer_id, []).append(history)
+        opened: defaultdict[int, list[Transaction]] = defaultdict(list)
+        for audit, _, transaction in _values_of(tables["opened"]):
+            opened[audit].append(transaction)
+        markers, none = by_audit(tables["markers"]), tables["markers"].slice(0, 0)
+        found = {
+            n: of_producers(histories.get(n, {}), markers.get(n, none), opened.get(n, ()), states[n], asked[n])
+            for n in {*histories, *opened, *markers} & states.keys()
+        }
+        return told(found)
 
     return run
 
 
+def _values_of(rows: pa.Table) -> Iterator[tuple[int, int, Any]]:
+    """The audit, the producer id and the value of rows of `OF_PRODUCER`."""
+    values = unpickled(rows["value"].to_pylist())
+    return zip(rows["audit"].to_pylist(), rows["producer_id"].to_pylist(), values, strict=True)
+
+
 def added_up(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Told: the sum of what was told, of values that have `plus`."""
-    values = [value for part in parts for value in unpickled(part.column("told").to_pylist())]
-    yield from (told(reduce(type(values[0]).plus, values)).to_batches() if values else ())
+    """Told: the sums of what was told by audit, of values that have `plus`."""
+    yield from told(sums_of(value for part in parts for value in heard(part))).to_batches()
+
+
+def sums_of(values: Iterable[Mapping[int, Any]]) -> dict[int, Any]:
+    """By audit the sum of values that have `plus`."""
+    found: dict[int, Any] = {}
+    for value in values:
+        for audit, own in value.items():
+            found[audit] = found[audit].plus(own) if audit in found else own
+    return found

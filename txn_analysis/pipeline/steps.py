@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
+from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
-from txn_analysis.judge.finding import Finding
 from txn_analysis.pipeline.ingest import Ingested
 from txn_analysis.pipeline.ingest import ingest as read_inputs
 from txn_analysis.pipeline.job_progress import followed
 from txn_analysis.pipeline.judging import judge
-from txn_analysis.pipeline.logs_at_hand import linked_logs, write_linked
-from txn_analysis.pipeline.on_spark.logs import linked_partitions, partition_health, write_transactions
+from txn_analysis.pipeline.linking import WrittenLogs, linked_logs
 from txn_analysis.pipeline.run import Run, start_run
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.read.topic_config import read_topic_configs
@@ -19,7 +20,7 @@ from txn_analysis.report.build import build_report
 from txn_analysis.report.terminal import silent
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
+from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS, Finding
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.terminal import Progress
     from txn_analysis.settings import Settings
-    from txn_analysis.spark.when_needed import Spark
+    from txn_analysis.spark.lazy_session import Spark
 
 
 def ingest(spark: Spark, paths: Sequence[str], settings: Settings, progress: Progress | None = None) -> Ingested:
@@ -49,19 +50,25 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
     warehouse = open_warehouse(spark, settings.warehouse)
     ingested = read_inputs(warehouse, paths, settings, progress)
     settings = settings.model_copy(update={"capture": ingested.capture})
-    with progress.stage("linking logs") as tell, followed(tell):
-        run = _reconstructed(start_run(warehouse, settings))  # the ingest has prepared the tables
-    with progress.stage("judging") as tell, followed(tell):
-        judged = judge(run)
+    run = start_run(warehouse, settings)  # the ingest has prepared the tables
+    with ExitStack() as kept:
+        with progress.stage("linking logs") as tell, followed(tell):
+            logs = kept.enter_context(linked_logs(run))
+            logs.hold()
+        with progress.stage("judging") as tell, followed(tell):
+            judged, _ = in_parallel(partial(judge, run, logs), partial(logs.write, run))
     with progress.stage("writing"):
         judged.write()
-    own = [item for item in run.evidence.inputs if item["capture_rank"] == 0]
-    return build_report(judged.record.row(), own, judged.health, [finding.row() for finding in judged.findings])
+    own = [item for item in run.evidence.inputs if item.capture_rank == 0]
+    return build_report(judged.record, own, judged.health, judged.findings, engine=run.engine.name)
 
 
 def reconstruct(spark: Spark, settings: Settings) -> Run:
     """Write `transactions` and `partition_health` of the run for a capture."""
-    return _reconstructed(_run_to_write(spark, settings))
+    run = _run_to_write(spark, settings)
+    with linked_logs(run) as logs:
+        logs.write(run)
+    return run
 
 
 def _run_to_write(spark: Spark, settings: Settings) -> Run:
@@ -72,21 +79,6 @@ def _run_to_write(spark: Spark, settings: Settings) -> Run:
     return run
 
 
-def _reconstructed(run: Run) -> Run:
-    if run.evidence.is_at_hand:
-        write_linked(linked_logs(run.evidence, run.as_of_ms), run)
-        return run
-    linked = linked_partitions(run.evidence, run.as_of_ms)
-    try:
-        in_parallel(
-            lambda: run.replace_by(partition_health(linked, run.run_id), None, PARTITION_HEALTH),
-            lambda: write_transactions(linked, run),
-        )
-    finally:
-        linked.unpersist()
-    return run
-
-
 def find_hanging(spark: Spark, settings: Settings) -> Run:
     """Write `findings` and `abort_plan` of a reconstructed run, and complete it with its row of `runs`.
 
@@ -94,8 +86,8 @@ def find_hanging(spark: Spark, settings: Settings) -> Run:
         WarehouseError: the capture was not reconstructed with these settings; nothing open would look like all is well.
     """
     run = _run_to_write(spark, settings)
-    judged = judge(run)
-    if not judged.health and any(s["kind"] == "log" for item in run.evidence.inputs for s in item["sections"] or ()):
+    judged = judge(run, WrittenLogs(run))
+    if not judged.health and any(s.kind == "log" for item in run.evidence.inputs for s in item.sections):
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not reconstructed. Run jobs/reconstruct.py first.")
     judged.write()
     return run
@@ -110,7 +102,7 @@ def plan_aborts(spark: Spark, settings: Settings) -> Run:
     run = _run_to_write(spark, settings)
     if not run.warehouse.listed(RUNS, "run_id", run_id=[run.run_id]):
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/find_hanging.py first.")
-    hanging = [Finding.of(row) for row in run.listed(FINDINGS, verdict=[Verdict.HANGING.value])]
+    hanging = records_of(Finding, run.held(FINDINGS, verdict=[Verdict.HANGING.value]))
     plan = abort_plan(hanging, run.settings, run.as_of_ms)
     run.replace_rows([record.model_dump() for record in plan], ABORT_PLAN)
     return run

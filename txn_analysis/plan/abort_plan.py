@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import ValidationError
 
 from txn_analysis.errors import AuditError
-from txn_analysis.kafka.topics import TRANSACTIONS
+from txn_analysis.kafka.names import TRANSACTIONS
+from txn_analysis.tables import AbortRecord
 from txn_analysis.text.escape import escape, shell_option
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Self
 
-    from txn_analysis.judge.finding import Finding
     from txn_analysis.settings import Settings
+    from txn_analysis.tables import Finding
 
-INT16_MAX = 2**15 - 1
-INT32_MAX = 2**31 - 1
-INT64_MAX = 2**63 - 1
 _FINGERPRINT_BYTES = 16
 
 # What a record says just as the finding does.
@@ -30,87 +27,6 @@ _AS_FOUND = (
     *("run_id", "finding_id", "topic", "partition", "producer_id", "producer_epoch", "coordinator_epoch_basis"),
     *("txn_start_offset", "is_txn_start_exact", "last_timestamp_ms", "rule", "transactional_id"),
 )
-
-Epoch16 = Annotated[int, Field(ge=0, le=INT16_MAX)]
-NonNegativeInt32 = Annotated[int, Field(ge=0, le=INT32_MAX)]
-NonNegativeInt64 = Annotated[int, Field(ge=0, le=INT64_MAX)]
-# Kafka's Topic.validate: at most 249 of these characters, and neither "." nor "..".
-TopicName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9._-]+$", min_length=1, max_length=249)]
-NonEmptyText = Annotated[str, StringConstraints(min_length=1)]
-
-
-class AbortRecord(BaseModel):
-    """One abort marker for one partition, within the ranges of Kafka's own request fields.
-
-    `coordinator_epoch` is the epoch to send: 0 where the partition never saw a marker of this producer, None where
-    the files cannot tell. It is never guessed upwards: a larger one would lock out the real coordinator.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    run_id: NonEmptyText
-    finding_id: NonEmptyText
-    plan_fingerprint: str
-    topic: TopicName
-    partition: NonNegativeInt32
-    producer_id: NonNegativeInt64
-    producer_epoch: Epoch16
-    coordinator_epoch: NonNegativeInt32 | None
-    coordinator_epoch_basis: Literal["marker", "snapshot", "none_seen", "unknown"]
-    transaction_result: Literal[False]
-    transaction_version: Literal[0]
-    txn_start_offset: NonNegativeInt64
-    is_txn_start_exact: bool
-    last_timestamp_ms: int | None
-    rule: NonEmptyText
-    evidence: Annotated[list[str], Field(min_length=1)]
-    transactional_id: str | None
-    not_before_ms: NonNegativeInt64
-    not_after_ms: NonNegativeInt64
-    producer_is_live: bool
-    producer_may_return: bool
-    precondition: NonEmptyText
-
-    @model_validator(mode="after")
-    def _topic_is_no_folder(self) -> Self:
-        if self.topic in {".", ".."}:
-            raise ValueError("topic must not be '.' or '..'")
-        return self
-
-    @model_validator(mode="after")
-    def _epoch_fits_its_basis(self) -> Self:
-        if (self.coordinator_epoch is None) != (self.coordinator_epoch_basis == "unknown"):
-            raise ValueError("coordinator_epoch must be known, unless its basis is 'unknown'")
-        if self.coordinator_epoch_basis == "none_seen" and self.coordinator_epoch != 0:
-            raise ValueError("coordinator_epoch must be 0 where no marker was seen")
-        return self
-
-    @model_validator(mode="after")
-    def _window_is_open(self) -> Self:
-        if self.not_after_ms <= self.not_before_ms:
-            raise ValueError("not_after_ms must be later than not_before_ms")
-        return self
-
-    @model_validator(mode="after")
-    def _producer_that_must_end_has_a_name(self) -> Self:
-        if self.must_end_producer and self.transactional_id is None:
-            raise ValueError("a producer that is live or may return must have a transactional_id")
-        return self
-
-    @property
-    def must_end_producer(self) -> bool:
-        """The client could write there again under the same producer id: an abort would destroy that as well."""
-        return self.producer_is_live or self.producer_may_return
-
-    @property
-    def is_sendable_by_epochs(self) -> bool:
-        """The recorded epochs name just this transaction: its start is exact, and the coordinator epoch is known."""
-        return self.is_txn_start_exact and self.coordinator_epoch is not None
-
-    @property
-    def topic_partition(self) -> str:
-        """Kafka's own spelling, such as `orders-3`."""
-        return f"{self.topic}-{self.partition}"
 
 
 class Window(NamedTuple):
@@ -155,6 +71,16 @@ def abort_plan(findings: Iterable[Finding], settings: Settings, as_of_ms: int | 
     """
     hanging = [finding for finding in findings if finding.verdict is Verdict.HANGING]
     return fingerprinted(_record(finding, settings, as_of_ms) for finding in hanging)
+
+
+def why_not_by_epochs(record: AbortRecord) -> str:
+    """Why the recorded epochs cannot be sent, and what would settle it."""
+    if record.is_txn_start_exact:
+        return "its coordinator epoch is unknown; audit a deep dump (--deep-iteration) or a producer snapshot"
+    return (
+        "its start is not exact, so that the recorded epochs could end more than was seen; audit older files or a "
+        "producer snapshot"
+    )
 
 
 def fingerprinted(records: Iterable[AbortRecord]) -> tuple[AbortRecord, ...]:

@@ -13,7 +13,7 @@ from txn_analysis.text.words import iso_utc
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from txn_analysis.judge.finding import Finding
+    from txn_analysis.tables import Finding
 
 ProducerPlace = tuple[str, int, int]
 """Topic, partition and producer id."""

@@ -1,33 +1,75 @@
-"""Explain: everything that one run knows of some of its transactions, brought together from the tables.
+"""Explain: everything that one run knows of some of its transactions, brought together from the tables; text and JSON.
 
 Nothing is judged here: a finding keeps the rules that were asked, and what each of them said.
 """
 
 from __future__ import annotations
 
+import json
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
+import pyarrow.compute as pc
+
+from txn_analysis.columns.records import records_of
 from txn_analysis.errors import ConfigError
-from txn_analysis.judge.finding import Finding
-from txn_analysis.judge.timeline import timeline
-from txn_analysis.kafka.transactions import OPEN_COLUMNS, OpenTransaction
-from txn_analysis.questions.batches_around import batches_around
-from txn_analysis.report.explanation import Explanation
+from txn_analysis.judge.timeline import Event, LoggedBatch, timeline
+from txn_analysis.report.model import CauseItem, InJson, Item
+from txn_analysis.report.terminal import wrapped
 from txn_analysis.runs.asked_states import of_ids
-from txn_analysis.tables import FINDINGS, TRANSACTIONS
+from txn_analysis.tables import FINDINGS, LOG_BATCHES, TRANSACTIONS, Finding, RuleAsked, Transaction
+from txn_analysis.tables.transactions import OPEN
+from txn_analysis.text.escape import escape
+from txn_analysis.text.words import iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from txn_analysis.judge.timeline import LoggedBatch
+    import pyarrow as pa
+
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.questions.filters import Filters
+    from txn_analysis.runs.evidence import Evidence
     from txn_analysis.runs.past_run import PastRun
+    from txn_analysis.tables import FoundCause
 
 MOST_EXPLAINED = 20
+_WIDTH = 110
+_INDENT = "   "
+_OWN_BATCHES = 3
+_MARKERS = 2
 _RECORDS_BEFORE, _RECORDS_AFTER, _LAST_RECORDS = 4, 6, 3
 Key = tuple[str, int, int, int]
+
+
+EventItem = Annotated[Event, InJson("EventItem")]
+RuleItem = Annotated[RuleAsked, InJson("RuleItem")]
+
+
+class Explanation(Item):
+    """Why one open transaction has its verdict; `are_batches_kept` is false where its data is gone."""
+
+    run_id: str
+    topic: str
+    partition: int
+    producer_id: int
+    txn_start_offset: int
+    transactional_id: str | None
+    verdict: str
+    rule: str
+    cause: CauseItem | None
+    events: tuple[EventItem, ...]
+    rules: tuple[RuleItem, ...]
+    would_change: tuple[str, ...]
+    are_batches_kept: bool
+
+    @property
+    def title(self) -> str:
+        """Where it is, and whose; escaped."""
+        named = "no transactional id" if self.transactional_id is None else f"transactional id {self.transactional_id}"
+        place = f"{self.topic}-{self.partition}, offset {self.txn_start_offset}"
+        return escape(f"{place}: producer id {self.producer_id}, {named}")
 
 
 def explain(run: PastRun, filters: Filters, start_offset: int | None = None) -> list[Explanation]:
@@ -42,14 +84,14 @@ def explain(run: PastRun, filters: Filters, start_offset: int | None = None) -> 
         ConfigError: none fits, or too many to read.
     """
     wanted: dict[str, Any] = {} if start_offset is None else {"txn_start_offset": [start_offset]}
-    findings = [Finding.of(row) for row in run.listed(FINDINGS, **filters.rows, **wanted)]
+    findings = records_of(Finding, run.held(FINDINGS, **filters.rows, **wanted))
     if not findings:
         raise ConfigError("no open transaction of this run fits; the verb `report` lists them")
     if len(findings) > MOST_EXPLAINED:
         raise ConfigError(f"more than {MOST_EXPLAINED} open transactions fit; say more with --topic, --partition, ...")
-    rows = run.listed(TRANSACTIONS, *OPEN_COLUMNS, outcome=["open"], **filters.rows, **wanted)
-    opened = {_key(transaction): transaction for transaction in map(OpenTransaction.of, rows)}
-    batches = batches_around(run.evidence, [opened[_key(finding)] for finding in findings])
+    rows = run.held(TRANSACTIONS, outcome=[OPEN], **filters.rows, **wanted)
+    opened = {_key(transaction): transaction for transaction in records_of(Transaction, rows)}
+    batches = _batches_around(run.evidence, [opened[_key(finding)] for finding in findings])
     histories = of_ids(run, {f.transactional_id for f in findings if f.transactional_id is not None})
     explained = [
         _explanation(finding, opened[_key(finding)], around, histories.get(finding.transactional_id or "", []))
@@ -58,26 +100,32 @@ def explain(run: PastRun, filters: Filters, start_offset: int | None = None) -> 
     return sorted(explained, key=attrgetter("topic", "partition", "txn_start_offset"))
 
 
-def _key(one: Finding | OpenTransaction) -> Key:
+def _key(one: Finding | Transaction) -> Key:
     return one.topic, one.partition, one.producer_id, one.txn_start_offset
 
 
 def _explanation(
-    finding: Finding, opened: OpenTransaction, batches: list[LoggedBatch], history: Sequence[StateRecord]
+    finding: Finding, opened: Transaction, batches: list[LoggedBatch], history: Sequence[StateRecord]
 ) -> Explanation:
     events = timeline(batches, _records_around(opened, history), opened.producer_id)
-    told = finding.row()
-    return Explanation.model_validate(
-        told
-        | {
-            "events": [event._asdict() for event in events],
-            "rules": told["rules_asked"],
-            "are_batches_kept": bool(batches),
-        }
+    return Explanation(
+        run_id=finding.run_id,
+        topic=finding.topic,
+        partition=finding.partition,
+        producer_id=finding.producer_id,
+        txn_start_offset=finding.txn_start_offset,
+        transactional_id=finding.transactional_id,
+        verdict=finding.verdict,
+        rule=finding.rule,
+        cause=finding.cause,
+        events=tuple(events),
+        rules=finding.rules_asked,
+        would_change=finding.would_change,
+        are_batches_kept=bool(batches),
     )
 
 
-def _records_around(opened: OpenTransaction, history: Sequence[StateRecord]) -> list[StateRecord]:
+def _records_around(opened: Transaction, history: Sequence[StateRecord]) -> list[StateRecord]:
     """The coordinator's records before and after the data was appended, and its last ones; in order."""
     moments = (opened.first_appended_before_ms, opened.appended_before_ms, opened.last_marker_ms)
     pivot_ms = next((ms for ms in moments if ms is not None), None)
@@ -87,3 +135,117 @@ def _records_around(opened: OpenTransaction, history: Sequence[StateRecord]) -> 
         shown |= {at for at, moment_ms in [(a, m) for a, m in timed if m <= pivot_ms][-_RECORDS_BEFORE:]}
         shown |= {at for at, moment_ms in [(a, m) for a, m in timed if m > pivot_ms][:_RECORDS_AFTER]}
     return [history[at] for at in sorted(shown)]
+
+
+def _batches_around(evidence: Evidence, opened: Sequence[Transaction]) -> list[list[LoggedBatch]]:
+    """Of each transaction its first and last batches, its producer's marker before it, and the markers around it."""
+    around = [_Around(transaction) for transaction in opened]
+    topics, partitions = {one.topic for one in opened}, {one.partition for one in opened}
+    for batch in evidence.batches(LOG_BATCHES, "partition", *LoggedBatch._fields, topic=topics, partition=partitions):
+        for one in around:
+            one.add(batch)
+    return [one.batches for one in around]
+
+
+class _Around:
+    """What is shown of one transaction."""
+
+    def __init__(self, opened: Transaction) -> None:
+        self._opened = opened
+        self._first, self._last = _Nearest(_OWN_BATCHES), _Nearest(-_OWN_BATCHES)
+        self._own_marker, self._before, self._after = _Nearest(-1), _Nearest(-_MARKERS), _Nearest(_MARKERS)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        opened = self._opened
+        is_here = pc.and_(pc.equal(batch["topic"], opened.topic), pc.equal(batch["partition"], opened.partition))
+        is_own, is_marker = pc.equal(batch["producer_id"], opened.producer_id), batch["is_control"]
+        is_before = pc.less(batch["base_offset"], opened.txn_start_offset)
+        is_marker_before = pc.and_(pc.and_(is_here, is_marker), is_before)
+        is_own_data = pc.and_(pc.and_(is_here, is_own), pc.invert(pc.or_(is_marker, is_before)))
+        self._first.add(batch, is_own_data)
+        self._last.add(batch, is_own_data)
+        self._before.add(batch, is_marker_before)
+        self._own_marker.add(batch, pc.and_(is_marker_before, is_own))
+        if opened.last_offset is not None:
+            is_after = pc.greater(batch["base_offset"], opened.last_offset)
+            self._after.add(batch, pc.and_(pc.and_(is_here, is_marker), is_after))
+
+    @property
+    def batches(self) -> list[LoggedBatch]:
+        """What is shown, each batch once."""
+        parts = (self._first, self._last, self._own_marker, self._before, self._after)
+        return [*{offset: batch for part in parts for offset, batch in part.found.items()}.values()]
+
+
+class _Nearest:
+    """Of the batches that are added those at the smallest offsets, or (a negative count) at the largest ones.
+
+    Copies and captures hold the same batch; of each place in the log one is enough to be read.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._kept = slice(count) if count > 0 else slice(count, None)
+        self.found: dict[int, LoggedBatch] = {}
+
+    def add(self, batch: pa.RecordBatch, is_meant: pa.Array) -> None:
+        """Look among the rows of a batch that are meant; NULL means no."""
+        places = np.flatnonzero(pc.fill_null(is_meant, fill_value=False).to_numpy(zero_copy_only=False))
+        if not len(places):
+            return
+        _, first = np.unique(batch["base_offset"].to_numpy()[places], return_index=True)
+        nearest = batch.select([*LoggedBatch._fields]).take(places[first[self._kept]])
+        found = map(LoggedBatch._make, zip(*(column.to_pylist() for column in nearest.columns), strict=True))
+        every = {one.base_offset: one for one in found} | self.found
+        self.found = {offset: every[offset] for offset in sorted(every)[self._kept]}
+
+
+def explanations_json(explained: Iterable[Explanation]) -> str:
+    """A list of objects; ASCII only."""
+    return json.dumps([item.model_dump(mode="json") for item in explained], indent=2, ensure_ascii=True) + "\n"
+
+
+def explanations_text(explained: Iterable[Explanation]) -> str:
+    """All explanations, one after the other."""
+    return "\n".join("".join(line + "\n" for line in _lines(item)) for item in explained)
+
+
+def _lines(item: Explanation) -> Iterator[str]:
+    yield item.title
+    yield f"{_INDENT}{item.verdict} by rule {item.rule}"
+    yield from _cause_lines(item.cause)
+    yield ""
+    yield f"{_INDENT}timeline, in the order of the log; times by the brokers' clocks, unless (client) is said. Between"
+    yield f"{_INDENT}two broker times in the log nothing tells which came first, a batch or a record of the coordinator"
+    if not item.are_batches_kept:
+        yield from _labelled("", "no batch of it is kept: it is gone from the files")
+    for event in item.events:
+        where = "coordinator" if event.offset is None else f"offset {event.offset}"
+        whose = " (client)" if event.clock == "client" else ""
+        label = f"{iso_utc(event.at_ms)}{whose}"
+        yield from _labelled(f"{label:<34}{where:<14}", escape(event.text))
+    yield ""
+    yield f"{_INDENT}rules, in their order"
+    for rule in item.rules:
+        mark = f"FIRED, {rule.verdict}" if rule.has_fired else "no"
+        yield from _labelled(f"{rule.rule:<33}", escape(f"{mark}: {rule.reason}"))
+    if item.would_change:
+        yield ""
+        yield f"{_INDENT}what would change the verdict"
+        for evidence in item.would_change:
+            yield from _labelled("- ", escape(evidence))
+
+
+def _cause_lines(cause: FoundCause | None) -> Iterator[str]:
+    if cause is None:
+        yield f"{_INDENT}cause: not known, for no __transaction_state of these logs was given"
+        return
+    yield f"{_INDENT}cause: {cause.name} ({cause.confidence})"
+    for fact in cause.evidence_for:
+        yield from _labelled("+ ", escape(fact))
+    for doubt in cause.evidence_against:
+        yield from _labelled("- ", escape(doubt))
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    first = f"{_INDENT}{_INDENT}{label}"
+    return wrapped(text, _WIDTH, first, " " * min(len(first), 53))

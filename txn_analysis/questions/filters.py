@@ -13,9 +13,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.errors import ConfigError
-from txn_analysis.kafka.topics import STATE_TOPIC
+from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.runs.asked_states import names_producers
-from txn_analysis.runs.ended_transactions import ended_batches
+from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
 from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import listed, ranges
@@ -23,8 +23,8 @@ from txn_analysis.text.words import listed, ranges
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from txn_analysis.judge.finding import Finding
     from txn_analysis.runs.run_tables import RunTables
+    from txn_analysis.tables import Finding
 
 _MOST_NAMED = 8
 _NAME_WIDTH = 80
@@ -93,13 +93,13 @@ class Filters:
 
     @property
     def places(self) -> dict[str, tuple[Any, ...]]:
-        """The wanted topics and partitions, as `Stored.listed` takes them."""
+        """The wanted topics and partitions, as `Warehouse.listed` takes them."""
         asked = {"topic": self.topics, "partition": self.partitions}
         return {name: wanted for name, wanted in asked.items() if wanted}
 
     @property
     def rows(self) -> dict[str, tuple[Any, ...]]:
-        """The wanted topics, partitions and producer ids, as `Stored.listed` takes them."""
+        """The wanted topics, partitions and producer ids, as `Warehouse.listed` takes them."""
         return self.places | ({"producer_id": self.producer_ids} if self.producer_ids else {})
 
     def has_one_of(self, places: Iterable[tuple[str, int]]) -> bool:

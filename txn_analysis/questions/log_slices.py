@@ -90,16 +90,24 @@ def marker_points(
     Returns:
         By partition, one for each slice and outcome that has one.
     """
-    found: dict[Place, defaultdict[str, _Markers]] = {place: defaultdict(_Markers) for place in shown}
+    found: dict[Place, defaultdict[str, _Newest]] = {
+        place: defaultdict(lambda: _Newest(MARKER_SLICES)) for place in shown
+    }
     for place, batch in _by_place(transactions, shown):
         window = shown[place]
         timed = batch.filter(pc.is_valid(batch["end_timestamp_ms"]))
         inside = timed.filter(_between(timed["end_offset"], window.from_offset, window.to_offset - 1))
         for outcome in inside["outcome"].unique().to_pylist():
             own = inside.filter(pc.equal(inside["outcome"], outcome))
-            found[place][outcome].add(_numbers(own["end_offset"]), _numbers(own["end_timestamp_ms"]), window)
+            offsets = _numbers(own["end_offset"])
+            slices = window.slices(offsets, MARKER_SLICES)
+            found[place][outcome].add(slices, offsets, _numbers(own["end_timestamp_ms"]))
     return {
-        place: [point for outcome, own in of_place.items() for point in own.points(outcome)]
+        place: [
+            MarkerPoint(int(last.values[at]), int(last.offsets[at]), outcome, int(last.counts[at]))
+            for outcome, last in of_place.items()
+            for at in np.flatnonzero(last.counts).tolist()
+        ]
         for place, of_place in found.items()
     }
 
@@ -122,13 +130,15 @@ def _by_place(
 
 
 class _Newest:
-    """Of each slice the value that was given with the highest offset."""
+    """Of each slice the value that was given with the highest offset, and how many were given."""
 
     def __init__(self, count: int) -> None:
+        self.counts = np.zeros(count, np.int64)
         self.offsets = np.full(count, _NOWHERE, np.int64)
         self.values = np.zeros(count, np.int64)
 
     def add(self, slices: Array, offsets: Array, values: Array) -> None:
+        np.add.at(self.counts, slices, 1)
         order = np.lexsort((offsets, slices))
         slices, offsets, values = slices[order], offsets[order], values[order]
         last = np.append(slices[1:] != slices[:-1], True)[: len(slices)]
@@ -158,10 +168,10 @@ class _Ends:
         last, base = _numbers(batch["last_offset"]), _numbers(batch["base_offset"])
         slices = self._window.slices(last, LOG_SLICES)
         np.maximum.at(self._ends, slices, last + 1)
-        is_moment = _mask(pc.is_valid(batch["moment_ms"]))
+        is_moment = flags(pc.is_valid(batch["moment_ms"]))
         self._moments.add(slices[is_moment], base[is_moment], _numbers(batch["moment_ms"])[is_moment])
         if self._as_of_ms is not None:
-            is_credible = _mask(_between(batch["timestamp_ms"], 1, self._as_of_ms))
+            is_credible = flags(_between(batch["timestamp_ms"], 1, self._as_of_ms))
             self._timestamps.add(slices[is_credible], base[is_credible], _numbers(batch["timestamp_ms"])[is_credible])
 
     @property
@@ -191,7 +201,7 @@ class _Held:
 
     def add(self, batch: pa.RecordBatch) -> None:
         start, end = _numbers(batch["txn_start_offset"]), _numbers(batch["end_offset"])
-        is_open = ~_mask(pc.is_valid(batch["end_offset"]))
+        is_open = ~flags(pc.is_valid(batch["end_offset"]))
         reaches = (start < self._window.to_offset) & (is_open | (end >= self._window.from_offset))
         first = np.searchsorted(self._ends, start, "right")  # the first end above its start
         behind = np.where(is_open, len(self._ends), np.searchsorted(self._ends, end, "right"))
@@ -202,31 +212,13 @@ class _Held:
             np.minimum(self.offsets[begin:stop], offset, out=self.offsets[begin:stop])
 
 
-class _Markers:
-    """The end markers of one outcome in one log, by slice."""
-
-    def __init__(self) -> None:
-        self._counts, self._last = np.zeros(MARKER_SLICES, np.int64), _Newest(MARKER_SLICES)
-
-    def add(self, offsets: Array, times_ms: Array, window: Shown) -> None:
-        slices = window.slices(offsets, MARKER_SLICES)
-        np.add.at(self._counts, slices, 1)
-        self._last.add(slices, offsets, times_ms)
-
-    def points(self, outcome: str) -> list[MarkerPoint]:
-        last = self._last
-        return [
-            MarkerPoint(int(last.values[number]), int(last.offsets[number]), outcome, int(self._counts[number]))
-            for number in np.flatnonzero(self._counts).tolist()
-        ]
-
-
 def _between(values: pa.Array, first: int, last: int) -> pa.Array:
-    return pc.fill_null(pc.and_(pc.greater_equal(values, first), pc.less_equal(values, last)), fill_value=False)
+    return pc.and_(pc.greater_equal(values, first), pc.less_equal(values, last))  # filters take NULL for no
 
 
-def _mask(values: pa.Array) -> Array:
-    mask: Array = values.to_numpy(zero_copy_only=False)
+def flags(values: pa.Array) -> Array:
+    """Flags as numpy has them; NULL is false."""
+    mask: Array = pc.fill_null(values, fill_value=False).to_numpy(zero_copy_only=False)
     return mask
 
 

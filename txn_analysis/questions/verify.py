@@ -7,21 +7,20 @@ judged more than once, its last run counts.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
-from txn_analysis.judge.finding import SINGLE_VALUES, Finding
 from txn_analysis.kafka.transactions import PREPARED
 from txn_analysis.plan.repair import After, Before, Outcome, Recommended, SeenEnded, SeenPartition, outcome_of
 from txn_analysis.runs.asked_states import states_naming
-from txn_analysis.runs.captures import forgotten
-from txn_analysis.runs.ended_transactions import ended_listed
-from txn_analysis.runs.past_run import finished_run
-from txn_analysis.runs.run_record import RunRecord
-from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
+from txn_analysis.runs.past_run import ended_listed, finished_run
+from txn_analysis.runs.run_tables import forgotten, run_tables
+from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, Finding
+from txn_analysis.tables.findings import SINGLE_VALUES
+from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.text.escape import escape
 from txn_analysis.verdict import Verdict
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.runs.past_run import PastRun
-    from txn_analysis.storage.stored import Stored
+    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 
 _PRODUCER = ("topic", "partition", "producer_id")
@@ -41,7 +40,7 @@ _WHY = ("missing_evidence", "cause")
 class Nights:
     """The runs of one cluster up to one of them, oldest first: that one is the last."""
 
-    warehouse: Stored
+    warehouse: Warehouse
     runs: tuple[RunRecord, ...]
 
     @property
@@ -70,7 +69,7 @@ class Nights:
         return {run.run_id: number for number, run in enumerate(self.runs)}
 
     def _rows(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterable[Mapping[str, Any]]:
-        """The rows of all these runs in a result table, see `Stored.listed`."""
+        """The rows of all these runs in a result table, see `Warehouse.listed`."""
         return self.warehouse.listed(table, *names, run_id=[*self.order], **one_of)
 
     @cached_property
@@ -78,8 +77,9 @@ class Nights:
         """Every finding, in any of the runs, of a producer and partition that one of them calls hanging."""
         rows = self._rows(FINDINGS, *_PRODUCER, verdict=[Verdict.HANGING.value])
         ever = {(row["topic"], row["partition"], row["producer_id"]) for row in rows}
-        found = self._rows(FINDINGS, *SINGLE_VALUES, *_WHY, producer_id=sorted({place[-1] for place in ever}))
-        return [finding for finding in map(Finding.of_some, found) if finding.producer_place in ever]
+        names, producer_ids = (*SINGLE_VALUES, *_WHY), sorted({place[-1] for place in ever})
+        found = self.warehouse.held(FINDINGS, *names, run_id=[*self.order], producer_id=producer_ids)
+        return [finding for finding in records_of(Finding, found) if finding.producer_place in ever]
 
     @cached_property
     def health(self) -> dict[tuple[str, str, int], SeenPartition]:
@@ -90,15 +90,15 @@ class Nights:
         return {(p.run_id, p.topic, p.partition): p for p in known if (p.topic, p.partition) in wanted}
 
 
-def nights(warehouse: Stored, cluster: str, run_id: str | None = None) -> Nights:
+def nights(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> Nights:
     """A run, by default the cluster's last one, with the runs behind it.
 
     Raises:
         WarehouseError: there is no such run.
     """
     last = run_tables(warehouse, cluster, run_id).run
-    runs = map(RunRecord.of, warehouse.listed(RUNS, cluster=[last.cluster]))
-    newest = {run.capture: run for run in sorted(runs, key=lambda run: run.number)}
+    runs = records_of(RunRecord, warehouse.held(RUNS, cluster=[last.cluster]))
+    newest = {run.capture: run for run in sorted(runs, key=lambda run: run.run_number)}
     return Nights(warehouse, (*_behind(newest.values(), last), last))
 
 
@@ -130,8 +130,15 @@ def verify(known: Nights, since: str | None = None) -> list[Outcome]:
     plans = [run for run in known.earlier if since in {None, run.run_id}]
     outcomes = _outcomes(known, plans)
     if since is None and known.earlier:
-        outcomes = [outcome for outcome in outcomes if not _was_known(outcome, known.earlier[-1].as_of_ms)]
+        seen_to_ms = known.earlier[-1].as_of_ms
+        outcomes = [outcome for outcome in outcomes if not _was_done(outcome, seen_to_ms)]
     return outcomes
+
+
+def _was_done(outcome: Outcome, by_ms: int | None) -> bool:
+    if outcome.marker_ms is None or by_ms is None:
+        return False
+    return outcome.repair.is_done and outcome.marker_ms <= by_ms
 
 
 @dataclass(frozen=True)
@@ -163,68 +170,47 @@ def unverified(known: Nights, outcomes: Iterable[Outcome], since: str | None = N
     return Unverified(last, number, is_dated) if number else None
 
 
-def _was_known(outcome: Outcome, as_of_ms: int | None) -> bool:
-    if outcome.marker_ms is None or as_of_ms is None:
-        return False
-    return outcome.repair.is_done and outcome.marker_ms <= as_of_ms
-
-
 @dataclass(frozen=True)
 class Past:
     """One transaction that a run called hanging: its findings, oldest run first, and what became of it.
 
-    `recommended_in` and `ended_in` are runs; `ended_in` is the first one, after those that saw it open, whose capture
-    holds the partition.
+    `ended_in` is the first run, after those that saw it open, whose capture holds the partition; None where it is not
+    done. `times` counts how many transactions of the same transactional id hung for the same cause; those without an id
+    are counted by cause and partition.
     """
 
     outcome: Outcome
     findings: tuple[Finding, ...]
-    recommended_in: str
     ended_in: str | None
-    times: int
+    times: int = 0
 
     @property
     def cause(self) -> str | None:
         """Why it hangs, by the last run that saw it; None where that run was made before causes were told."""
-        return _cause_of(self.findings)
+        last = self.findings[-1].cause
+        return None if last is None else last.name
+
+    @property
+    def recommended_in(self) -> str:
+        """The first run that called it hanging."""
+        return next(finding.run_id for finding in self.findings if finding.verdict is Verdict.HANGING)
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """Whose it is, and why it hangs."""
+        record = self.outcome.record
+        return record.transactional_id or record.topic_partition, self.cause or record.rule
 
 
 def past(known: Nights) -> list[Past]:
-    """Every transaction that one of the runs called hanging, sorted by topic, partition and start.
-
-    `times` counts how many transactions of the same transactional id hung for the same cause; those without an id
-    are counted by cause and partition.
-    """
-    found = [(outcome, _findings_of(outcome.record, known)) for outcome in _outcomes(known, known.runs)]
-    times = Counter(_kind(outcome.record, findings) for outcome, findings in found)
-    return [
-        Past(
-            outcome,
-            findings,
-            _first_hanging(findings),
-            _ended_in(outcome, findings, known),
-            times[_kind(outcome.record, findings)],
-        )
-        for outcome, findings in found
-    ]
-
-
-def _kind(record: Recommended, findings: Sequence[Finding]) -> tuple[str, str]:
-    return record.transactional_id or record.topic_partition, _cause_of(findings) or record.rule
-
-
-def _cause_of(findings: Sequence[Finding]) -> str | None:
-    last = findings[-1].cause
-    return None if last is None else last.name
-
-
-def _findings_of(record: Recommended, known: Nights) -> tuple[Finding, ...]:
-    own = (finding for finding in known.hanging if finding.finding_id == record.finding_id)
-    return tuple(sorted(own, key=lambda finding: known.order[finding.run_id]))
-
-
-def _first_hanging(findings: Sequence[Finding]) -> str:
-    return next(finding.run_id for finding in findings if finding.verdict is Verdict.HANGING)
+    """Every transaction that one of the runs called hanging, sorted by topic, partition and start."""
+    found = []
+    for outcome in _outcomes(known, known.runs):
+        own = (finding for finding in known.hanging if finding.finding_id == outcome.record.finding_id)
+        findings = tuple(sorted(own, key=lambda finding: known.order[finding.run_id]))
+        found.append(Past(outcome, findings, _ended_in(outcome, findings, known)))
+    times = Counter(one.kind for one in found)
+    return [replace(one, times=times[one.kind]) for one in found]
 
 
 def _ended_in(outcome: Outcome, findings: Sequence[Finding], known: Nights) -> str | None:
@@ -240,22 +226,19 @@ def _ended_in(outcome: Outcome, findings: Sequence[Finding], known: Nights) -> s
 
 def _outcomes(known: Nights, plans: Sequence[RunRecord]) -> list[Outcome]:
     """What became of what some runs recommended; where several recommended the same, the last of them counts."""
-    records = _recommended(known, plans)
-    if not records:
-        return []
-    ended, history = _ended(known, records), _decisions(known, records)
-    skew_ms = known.last_run.settings.max_clock_skew_ms
-    return [
-        outcome_of(_before(record, known), _after(record, known, ended, history, skew_ms))
-        for record in sorted(records, key=lambda r: (r.topic, r.partition, r.txn_start_offset))
-    ]
-
-
-def _recommended(known: Nights, plans: Sequence[RunRecord]) -> list[Recommended]:
     order = {run.run_id: number for number, run in enumerate(plans)}
     rows = known.warehouse.listed(ABORT_PLAN, run_id=[*order]) if order else []
     newest = {row["finding_id"]: row for row in sorted(rows, key=lambda row: order[row["run_id"]])}
-    return [Recommended.of(row) for row in newest.values()]
+    records = [Recommended.of(row) for row in newest.values()]
+    if not records:
+        return []
+    ended = _ended(known, records)
+    # The coordinator's records that say how a transaction of these producers ends.
+    history = states_naming(known.last_run, {record.producer_id for record in records}, state=PREPARED)
+    return [
+        outcome_of(_before(record, known), _after(record, known, ended, history))
+        for record in sorted(records, key=lambda r: (r.topic, r.partition, r.txn_start_offset))
+    ]
 
 
 def _ended(known: Nights, records: Iterable[Recommended]) -> list[SeenEnded]:
@@ -265,12 +248,6 @@ def _ended(known: Nights, records: Iterable[Recommended]) -> list[SeenEnded]:
     return [ended for ended in (SeenEnded(**row) for row in rows) if ended.place in places]
 
 
-def _decisions(known: Nights, records: Iterable[Recommended]) -> list[StateRecord]:
-    """The coordinator's records that say how a transaction of these producers ends."""
-    wanted = {record.producer_id for record in records}
-    return states_naming(known.last_run, wanted, state=PREPARED)
-
-
 def _before(record: Recommended, known: Nights) -> Before:
     run = known.runs[known.order[record.run_id]]
     finding = next(f for f in known.hanging if (f.run_id, f.finding_id) == (record.run_id, record.finding_id))
@@ -278,14 +255,12 @@ def _before(record: Recommended, known: Nights) -> Before:
     return Before(record, finding.last_offset, health.last_stable_offset, run.as_of_ms)
 
 
-def _after(
-    record: Recommended, known: Nights, ended: list[SeenEnded], history: list[StateRecord], skew_ms: int
-) -> After:
+def _after(record: Recommended, known: Nights, ended: list[SeenEnded], history: list[StateRecord]) -> After:
     run_id = known.last.run_id
     return After(
         known.health.get((run_id, record.topic, record.partition)),
         tuple(f for f in known.hanging if f.run_id == run_id and f.producer_place == record.place),
         tuple(e for e in ended if e.place == record.place),
         tuple(state for state in history if state.names(record.producer_id)),
-        skew_ms,
+        known.last_run.settings.max_clock_skew_ms,
     )

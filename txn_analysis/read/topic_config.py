@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from txn_analysis.errors import ConfigError
-from txn_analysis.kafka.topics import TOPIC_CONFIGS, TopicConfig
+from txn_analysis.kafka.names import TOPIC_CONFIGS, TopicConfig
 
 _TOPIC = r"[a-zA-Z0-9._-]{1,249}"
 # 2.5 and newer: a heading, then one line for each setting.

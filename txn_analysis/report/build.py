@@ -1,64 +1,76 @@
-"""From the rows of a run to its report."""
+"""From the rows of a run to its report, and what would settle the transactions of which it could not be told.
+
+One remedy for each kind of thing that is missing, with its option or file named in full. A word of the operator is only
+asked for where the finding's own missing evidence asks for it: never where the files disprove it, or where there is
+nothing that it could be true of. And what is said where the files look like those of two clusters.
+"""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
+from txn_analysis.judge.rules import rule_named
+from txn_analysis.judge.rules.settling import Doubtful
 from txn_analysis.report.model import (
     AuditReport,
     ClusterImpact,
     Coverage,
-    FindingItem,
-    InputItem,
     OutcomeItem,
-    PartitionItem,
+    Remedy,
     RunItem,
     SkippedInput,
     WarningItem,
 )
-from txn_analysis.report.settling import remedies, what_shows
+from txn_analysis.text.escape import shell_option, shell_word
+from txn_analysis.text.words import listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from txn_analysis.settings import EngineName
+    from txn_analysis.tables import Finding, PartitionHealth
+    from txn_analysis.tables.inputs import ReadInput, RunRecord
+
 
 def build_report(
-    run: Mapping[str, Any],
-    inputs: Iterable[Mapping[str, Any]],
-    health: Iterable[Mapping[str, Any]],
-    findings: Iterable[Mapping[str, Any]],
+    run: RunRecord,
+    inputs: Iterable[ReadInput],
+    health: Iterable[PartitionHealth],
+    findings: Iterable[Finding],
     topics: Collection[str] = (),
+    forgotten_captures: Iterable[str] = (),
+    engine: EngineName | None = None,
 ) -> AuditReport:
-    """The report of one run from its rows, as plain dictionaries.
+    """The report of one run from its rows.
 
     Args:
-        run: its row of `runs`.
-        inputs: the rows of `inputs` of the captures it read.
-        health: its rows of `partition_health`.
-        findings: its rows of `findings`.
+        run: its record.
+        inputs: the inputs of the captures it read.
+        health: what is known of its partitions.
+        findings: its findings.
         topics: those that the report is about; none for all of the run. What was read is said of the whole run.
+        forgotten_captures: of the captures behind it those that are not in the warehouse any more.
+        engine: what judged it; None where nobody knows any more.
     """
-    input_items = sorted((InputItem.model_validate(row) for row in inputs), key=lambda item: item.path)
-    finding_items = sorted((FindingItem.model_validate(row) for row in findings), key=_worst_first)
+    input_items = sorted(inputs, key=attrgetter("path"))
+    finding_items = sorted(findings, key=_worst_first)
     impacts = {(item.topic, item.partition): item.impact for item in finding_items if item.impact is not None}
     partitions = sorted(
-        (
-            PartitionItem.model_validate({**row, "impact": impacts.get((row["topic"], row["partition"]))})
-            for row in health
-        ),
-        key=lambda item: (item.topic, item.partition),
+        (one._replace(impact=impacts.get((one.topic, one.partition))) for one in health),
+        key=attrgetter("topic", "partition"),
     )
-    run_item, coverage = _run_item(run), _coverage(run, input_items, partitions)
+    run_item, coverage = _run_item(run, forgotten_captures, engine), _coverage(run, input_items, partitions)
     if topics:
         partitions = [item for item in partitions if item.topic in topics]
         finding_items = [item for item in finding_items if item.topic in topics]
         run_item = run_item.model_copy(update={"verdict_counts": _counts(Counter(f.verdict for f in finding_items))})
-    sight = Sight.of(item.seen for item in partitions)._replace(has_logs=coverage.has_logs)
-    of_run = [] if topics else json.loads(run["warnings"])
+    sight = Sight.of(partitions)._replace(has_logs=coverage.has_logs)
+    of_run = [] if topics else json.loads(run.warnings)
     return AuditReport(
         run=run_item,
         inputs=tuple(input_items),
@@ -72,28 +84,28 @@ def build_report(
     )
 
 
-def _outcome(findings: list[FindingItem], run: RunItem, coverage: Coverage, sight: Sight) -> OutcomeItem:
+def _outcome(findings: list[Finding], run: RunItem, coverage: Coverage, sight: Sight) -> OutcomeItem:
     doubtful = in_doubt(findings, has_state=coverage.has_state)
     answer = outcome_of(findings, has_state=coverage.has_state, sight=sight)
     hanging = [finding for finding in findings if finding.verdict is Verdict.HANGING]
     meant = {Outcome.FINDINGS: hanging, Outcome.COULD_NOT_TELL: doubtful}.get(answer, [])
     is_blind = bool(sight.contested) or not findings
-    of_sight = what_shows(sight) if is_blind and answer is Outcome.COULD_NOT_TELL else ()
+    of_sight = _what_shows(sight) if is_blind and answer is Outcome.COULD_NOT_TELL else ()
     return OutcomeItem(
         answer=answer,
         transaction_count=len(meant),
         partitions=_places(meant),
         doubtful_count=len(doubtful),
         doubtful_partitions=_places(doubtful),
-        settled_by=(*remedies(doubtful, run, coverage.transaction_state), *of_sight),
+        settled_by=(*_remedies(doubtful, run, coverage.transaction_state), *of_sight),
     )
 
 
-def _places(findings: list[FindingItem]) -> tuple[str, ...]:
+def _places(findings: list[Finding]) -> tuple[str, ...]:
     return tuple(sorted({finding.topic_partition for finding in findings}))
 
 
-def _cluster_impact(partitions: list[PartitionItem], findings: list[FindingItem]) -> ClusterImpact:
+def _cluster_impact(partitions: list[PartitionHealth], findings: list[Finding]) -> ClusterImpact:
     late = {(f.topic, f.partition) for f in findings if f.impact is not None and f.verdict is not Verdict.IN_PROGRESS}
     blocked = [item for item in partitions if (item.topic, item.partition) in late]
     since = {item: item.impact.hidden_since_ms for item in blocked if item.impact and item.impact.hidden_since_ms}
@@ -119,7 +131,7 @@ def _sum(counts: Iterable[int | None]) -> int | None:
     return None if None in known else sum(count for count in known if count is not None)
 
 
-def _worst_first(finding: FindingItem) -> tuple[int, str, int, int, int]:
+def _worst_first(finding: Finding) -> tuple[int, str, int, int, int]:
     return (
         -finding.verdict.severity,
         finding.topic,
@@ -129,14 +141,18 @@ def _worst_first(finding: FindingItem) -> tuple[int, str, int, int, int]:
     )
 
 
-def _run_item(run: Mapping[str, Any]) -> RunItem:
-    return RunItem.model_validate(
-        {
-            **run,
-            "earlier_captures": run["earlier_captures"] or (),
-            "parameters": json.loads(run["parameters"]),
-            "verdict_counts": _counts(run["verdict_counts"] or {}),
-        }
+def _run_item(run: RunRecord, forgotten_captures: Iterable[str], engine: EngineName | None) -> RunItem:
+    return RunItem(
+        run_id=run.run_id,
+        cluster=run.cluster,
+        capture=run.capture,
+        earlier_captures=run.earlier_captures or (),
+        forgotten_captures=tuple(forgotten_captures),
+        as_of_ms=run.as_of_ms,
+        as_of_basis=run.as_of_basis,
+        parameters=json.loads(run.parameters),
+        verdict_counts=_counts(run.verdict_counts or {}),
+        engine=engine,
     )
 
 
@@ -144,10 +160,10 @@ def _counts(counted: Mapping[Any, int]) -> dict[str, int]:
     return {verdict.value: counted.get(verdict, 0) for verdict in Verdict}
 
 
-def _coverage(run: Mapping[str, Any], inputs: list[InputItem], partitions: list[PartitionItem]) -> Coverage:
+def _coverage(run: RunRecord, inputs: list[ReadInput], partitions: list[PartitionHealth]) -> Coverage:
     return Coverage(
-        transaction_state=json.loads(run["state_coverage"]),
-        has_logs=Sight.of(item.seen for item in partitions).has_logs,
+        transaction_state=json.loads(run.state_coverage),
+        has_logs=Sight.of(partitions).has_logs,
         partitions_seen=sum(item.is_in_capture for item in partitions),
         partitions_missing=tuple(item.topic_partition for item in partitions if not item.is_in_capture),
         parsed_bytes=sum(item.parsed_bytes for item in inputs),
@@ -156,3 +172,103 @@ def _coverage(run: Mapping[str, Any], inputs: list[InputItem], partitions: list[
             SkippedInput(path=item.path, problem=item.problem) for item in inputs if item.problem is not None
         ),
     )
+
+
+_LOGS = "the logs of the partitions, audited together with `__transaction_state`"
+_SHALLOW_DUMP = "a dump of the same segments without --deep-iteration and --print-data-log, or the segments themselves"
+
+
+def _what_shows(sight: Sight) -> tuple[Remedy, ...]:
+    """What would let a run see all that could hang; nothing where it did."""
+    if sight.missing is None:
+        return ()
+    text = _SHALLOW_DUMP if sight.contested else _LOGS
+    return (Remedy(missing=sight.missing, text=text, transaction_count=0, partitions=sight.contested),)
+
+
+def _remedies(doubtful: Iterable[Finding], run: RunItem, state: Mapping[str, Any]) -> tuple[Remedy, ...]:
+    """What would settle them, the remedy of most transactions first.
+
+    Args:
+        doubtful: findings of which it could not be told whether they hang.
+        run: what was asked.
+        state: what was seen of `__transaction_state`, as the run recorded it.
+    """
+    if clusters := state.get("clusters"):
+        found_in = tuple(doubtful)
+        places = tuple(sorted({finding.topic_partition for finding in found_in}))
+        text = what_to_do(clusters, run)
+        return (Remedy(missing=looks_like(clusters), text=text, transaction_count=len(found_in), partitions=places),)
+    of_rule: defaultdict[str, list[Finding]] = defaultdict(list)
+    for finding in doubtful:
+        of_rule[_kind(finding, state)].append(finding)
+    is_vouched = bool(run.parameters.get("transaction_state_complete"))
+    found = [
+        _remedy(kind, Doubtful(tuple(findings), state, run.as_of_ms, is_vouched))
+        for kind, findings in sorted(of_rule.items())
+    ]
+    return tuple(sorted(found, key=lambda remedy: -remedy.transaction_count))
+
+
+def _kind(finding: Finding, state: Mapping[str, Any]) -> str:
+    """The rule of a finding; without any state that is what is missing, unless its own log is not even whole."""
+    rule = rule_named(finding.rule)
+    return finding.rule if state.get("seen") or (rule and rule.is_of_the_log) else _NO_STATE
+
+
+def _remedy(kind: str, doubtful: Doubtful) -> Remedy:
+    rule = rule_named(kind)
+    missing, text = (
+        _NO_STATE_GIVEN if kind == _NO_STATE else _OF_ANOTHER_VERSION if rule is None else rule.settling(doubtful)
+    )
+    places = tuple(sorted({finding.topic_partition for finding in doubtful.findings}))
+    return Remedy(missing=missing, text=text, transaction_count=len(doubtful.findings), partitions=places)
+
+
+_NO_STATE = "no state"
+_NO_STATE_GIVEN = (
+    "no partition of `__transaction_state` was given",
+    "audit them again with `__transaction_state`: all its partitions, copied after the logs, from their leaders",
+)
+_OF_ANOTHER_VERSION = ("evidence is missing", "see the missing evidence below")
+_MOST_FOLDERS = 4
+
+
+def looks_like(clusters: Mapping[str, Any]) -> str:
+    """What was seen, from a run's record of it; without a full stop, not escaped."""
+    if clusters["other_capture"] is not None:
+        own, other = [f" ({_named(side)})" for side in clusters["sides"]] or ("", "")
+        both = f"this capture{own} and capture {clusters['other_capture']}{other} in this warehouse"
+        what = f"{both} look like those of two clusters"
+    else:
+        number = "two" if len(clusters["sides"]) <= 2 else str(len(clusters["sides"]))
+        what = f"these files look like those of {number} clusters: {' beside '.join(map(_named, clusters['sides']))}"
+    return f"{what} ({_why(clusters)})"
+
+
+def what_to_do(clusters: Mapping[str, Any], run: RunItem) -> str:
+    """What would settle it; not escaped."""
+    if clusters["other_capture"] is None:
+        are_few = all(len(side) <= _MOST_FOLDERS for side in clusters["sides"])
+        apart = "" if are_few else "put the files of each cluster into a folder of its own, and "
+        return f"{apart}audit these folders apart, each with its own `--cluster` or `--warehouse`"
+    forget = f"`txn-analysis forget {shell_option('--cluster', run.cluster)} --capture"
+    return (
+        f"take out the one that is another cluster's, {forget} {shell_word(run.capture)}` or {forget} "
+        f"{shell_word(clusters['other_capture'])}` (with the `--warehouse` of this audit), and audit its files with a "
+        "`--cluster` of their own"
+    )
+
+
+def _named(folders: list[str]) -> str:
+    return listed(folders, _MOST_FOLDERS)
+
+
+def _why(clusters: Mapping[str, Any]) -> str:
+    reasons = []
+    if clusters["partition_count"]:
+        counted = f"{clusters['partition_count']} of the {clusters['shared_count']} partitions that both have"
+        reasons.append(f"they share no batch in {counted}")
+    if clusters["cluster_ids"]:
+        reasons.append(f"cluster.id {' and '.join(clusters['cluster_ids'])}")
+    return "; ".join(reasons)

@@ -1,4 +1,4 @@
-"""What is worked out of findings: the order in which people read them, and whose clock a duration is by.
+"""What is worked out of findings: in which order they are read, whose clock a duration is by, why and at what cost.
 
 Kafka measures how long a transaction has been idle by its last timestamp, which under CreateTime is the client's word
 (`ProducerStateManager.hasLateTransaction`). Where the brokers' moments around the data contradict it, the duration
@@ -7,17 +7,40 @@ says whose it is; both are told where it depends on the clock whether the transa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.text.words import count, duration
+from txn_analysis.judge.causes import cause_named
+from txn_analysis.text.escape import clip, escape
+from txn_analysis.text.words import count, duration, iso_utc, listed, size
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from txn_analysis.report.model import AuditReport, FindingItem
+    from txn_analysis.report.model import AuditReport, WarningItem
+    from txn_analysis.tables import Finding, FoundCause, Impact, PartitionHealth
+
+_ID_WIDTH = 80
+_MOST_GROUPS = 5
 
 
-def by_damage(report: AuditReport, findings: Iterable[FindingItem]) -> list[FindingItem]:
+class Reader(NamedTuple):
+    """Who reads a report, and when.
+
+    `options` complete the commands in it, such as ` --warehouse /data/audit`. The first line says the same as the exit
+    code: whether something is at or above the verdict `fail_on`. At `now_ms` it is read: a plan from old files has
+    expired; None where nobody says.
+    """
+
+    options: str = ""
+    fail_on: Verdict = Verdict.HANGING
+    now_ms: int | None = None
+
+
+ANYBODY = Reader()
+
+
+def by_damage(report: AuditReport, findings: Iterable[Finding]) -> list[Finding]:
     """Findings in the order of their damage; ties by topic, partition and start offset.
 
     Tables and JSON keep the order of the contract instead, which does not change from run to run.
@@ -31,7 +54,7 @@ def by_damage(report: AuditReport, findings: Iterable[FindingItem]) -> list[Find
     )
 
 
-def hidden_by(report: AuditReport, finding: FindingItem) -> int | None:
+def hidden_by(report: AuditReport, finding: Finding) -> int | None:
     """Records that `read_committed` consumers cannot read because of it; None where the files do not say.
 
     What an older open transaction hides counts for that one.
@@ -42,14 +65,14 @@ def hidden_by(report: AuditReport, finding: FindingItem) -> int | None:
     return None if partition is None else partition.hidden_record_count
 
 
-def judged_idle_ms(report: AuditReport, finding: FindingItem) -> int | None:
+def judged_idle_ms(report: AuditReport, finding: Finding) -> int | None:
     """How long it has been idle by the clock that lateness is judged by, the brokers' where the client's is not
     credible; None where no clock tells.
     """
     return None if finding.late_by_ms is None else finding.late_by_ms + report.run.late_after_ms
 
 
-def is_contradicted(report: AuditReport, finding: FindingItem) -> bool:
+def is_contradicted(report: AuditReport, finding: Finding) -> bool:
     """The brokers' clocks say that its last record was not written when its client's timestamp says so."""
     skew_ms = int(report.run.parameters.get("max_clock_skew_ms") or 0)
     last_ms, after_ms, before_ms = finding.last_timestamp_ms, finding.appended_after_ms, finding.appended_before_ms
@@ -59,7 +82,7 @@ def is_contradicted(report: AuditReport, finding: FindingItem) -> bool:
     return is_before or (before_ms is not None and last_ms > before_ms + skew_ms)
 
 
-def idle_by_brokers(report: AuditReport, finding: FindingItem) -> str:
+def idle_by_brokers(report: AuditReport, finding: Finding) -> str:
     """How long it has been idle by the brokers' clocks, as close as they say, such as `56 s to 58 s`."""
     as_of_ms = report.run.as_of_ms
     ends = (finding.appended_before_ms, finding.appended_after_ms)
@@ -70,7 +93,7 @@ def idle_by_brokers(report: AuditReport, finding: FindingItem) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def is_decided_by_clock(report: AuditReport, finding: FindingItem) -> bool:
+def is_decided_by_clock(report: AuditReport, finding: Finding) -> bool:
     """Whether it is late depends on whose clock is asked, or may do: the brokers' do not clearly say what the client's
     says.
     """
@@ -82,7 +105,7 @@ def is_decided_by_clock(report: AuditReport, finding: FindingItem) -> bool:
     return finding.appended_after_ms is None or as_of_ms - finding.appended_after_ms > bound_ms
 
 
-def clock_line(report: AuditReport, finding: FindingItem) -> str | None:
+def clock_line(report: AuditReport, finding: Finding) -> str | None:
     """Both durations with their clocks, where it depends on the clock whether it is late."""
     if not is_decided_by_clock(report, finding):
         return None
@@ -110,3 +133,95 @@ def clock_remark(report: AuditReport) -> str | None:
         return None
     of = count(len(report.findings), "open transaction")
     return f"the brokers' clocks contradict the client's timestamp of {number} of {of}; it is late, or not, by both"
+
+
+def age(report: AuditReport, now_ms: int | None) -> str | None:
+    """How long ago the files were copied, such as `2 d 4 h ago`; None where that is not known, or lies ahead."""
+    as_of_ms = report.run.as_of_ms
+    if now_ms is None or as_of_ms is None or now_ms < as_of_ms:
+        return None
+    return f"{duration(now_ms - as_of_ms)} ago"
+
+
+def cause_sentence(cause: FoundCause) -> str:
+    """The cause in one sentence, with how sure it is."""
+    return f"{_meaning(cause)} ({cause.name}, {cause.confidence})"
+
+
+def cause_line(cause: FoundCause) -> str:
+    """The cause on a line that may be cut: what counts comes first."""
+    return f"{cause.name} ({cause.confidence}): {_meaning(cause)}"
+
+
+def _meaning(cause: FoundCause) -> str:
+    known = cause_named(cause.name)
+    return cause.name if known is None else known.meaning
+
+
+def blocks_sentence(finding: Finding, partition: PartitionHealth | None) -> str:
+    """What an open transaction costs its partition."""
+    if partition is None:
+        return "unknown: nothing else is known of the partition"
+    if not finding.blocks_partition:
+        stable = partition.last_stable_offset
+        return f"nothing yet: the last stable offset is held at {stable} by another open transaction"
+    hidden = partition.hidden_record_count
+    records = "an unknown number of records" if hidden is None else count(hidden, "record")
+    impact = finding.impact
+    share = "" if impact is None or impact.hidden_share is None else f", {impact.hidden_share:.1%} of the log seen"
+    bytes_hidden = f"{size(partition.hidden_bytes)}{share}"
+    text = (
+        f"the last stable offset stays at {finding.txn_start_offset}: {records} ({bytes_hidden}) "
+        "hidden from read_committed consumers"
+    )
+    return text + "".join(f"{joint}{part}" for joint, part in consequences(impact))
+
+
+def consequences(impact: Impact | None) -> Iterator[tuple[str, str]]:
+    """What follows for a blocked partition, each part with what joins it to the one before."""
+    if impact is None or impact.is_compaction_stopped is not False:
+        # Of topics that are not known to be compacted it is said as well: it is what fills disks.
+        yield ", and ", "compaction stops there"
+    if impact is None:
+        return
+    if impact.hidden_lost_at_ms is not None:
+        yield "; ", f"retention may delete them unread from {iso_utc(impact.hidden_lost_at_ms)} on"
+    if impact.log_growth_bytes_per_day is not None:
+        grown, over = size(impact.log_growth_bytes_per_day), duration(impact.log_growth_measured_ms)
+        yield "; ", f"the log grows by {grown} a day, as measured over {over}"
+    if impact.days_until_full is not None:
+        yield ", ", f"which fills the free space in {impact.days_until_full:.1f} days"
+    for groups, what in ((impact.pending_groups, "wait for offsets in it"), (impact.waiting_groups, "share it")):
+        if groups:
+            yield "; ", f"groups that {what}: {listed([clip(g, _ID_WIDTH) for g in groups], _MOST_GROUPS)}"
+
+
+def cluster_sentence(report: AuditReport) -> str | None:
+    """The cluster in one sentence: how much is blocked, where longest and where most; None where nothing is.
+
+    What only transactions in progress hold does not count: it is released in time.
+    """
+    impact = report.impact
+    if impact is None or not impact.partitions_blocked:
+        return None
+    hidden = impact.hidden_record_count
+    records = "an unknown number of records" if hidden is None else count(hidden, "record")
+    parts = [f"Blocked, without what is in progress: {count(impact.partitions_blocked, 'partition')}, {records} hidden"]
+    if impact.oldest_partition is not None:
+        since = f"since {iso_utc(impact.oldest_since_ms)} by the brokers' clocks"
+        parts.append(f"longest {escape(impact.oldest_partition)}, {since}")
+    if impact.worst_partition is not None:
+        parts.append(
+            f"most on {escape(impact.worst_partition)} ({count(impact.worst_hidden_record_count or 0, 'record')})"
+        )
+    if impact.days_until_full is not None:
+        parts.append(f"the free space lasts {impact.days_until_full:.1f} days")
+    return "; ".join(parts) + "."
+
+
+def warning_subject(item: WarningItem) -> str:
+    """Whom a warning is about, and how many ids it stands for."""
+    more = f" and {count(item.count - 1, 'other id')}" if item.count > 1 else ""
+    is_same = item.example is None or item.example == item.subject
+    example = "" if is_same else f", id {clip(item.example or '', _ID_WIDTH)}"
+    return f"{clip(item.subject, _ID_WIDTH)}{example}{more}"

@@ -5,24 +5,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.kafka.topics import TRANSACTIONS
-from txn_analysis.plan.fencing import fence_with_kafkas_tool
-from txn_analysis.report.figures import idle_by_brokers, is_contradicted, is_decided_by_clock
-from txn_analysis.report.impact_text import blocks_sentence, cause_sentence
-from txn_analysis.report.sending import explain_command, has_expired, send_sentence, then_sentence
-from txn_analysis.report.terminal import Line, wrapped
-from txn_analysis.text.escape import clip, escape, shell_option
+from txn_analysis.kafka.names import TRANSACTIONS
+from txn_analysis.plan.abort_plan import window
+from txn_analysis.plan.script import fence_with_kafkas_tool
+from txn_analysis.report.figures import (
+    ANYBODY,
+    blocks_sentence,
+    cause_sentence,
+    idle_by_brokers,
+    is_contradicted,
+    is_decided_by_clock,
+)
+from txn_analysis.report.terminal import Line, labelled
+from txn_analysis.text.escape import clip, escape, shell_option, shell_word
 from txn_analysis.text.words import count, duration, iso_utc, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txn_analysis.report.model import AuditReport, FindingItem
+    from txn_analysis.plan.abort_plan import Window
+    from txn_analysis.report.figures import Reader
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Finding, PartitionHealth
 
-_LABEL_WIDTH = 9
 _ID_WIDTH = 200
+_NAME_WIDTH = 60
 _INDENT = "   "
+_TEXT_FROM = 12
 _MOST_MISSING = 3
 
 
@@ -36,30 +46,21 @@ class Paragraph(NamedTuple):
 
 
 def block_lines(
-    report: AuditReport, finding: FindingItem, number: int, width: int, options: str, now_ms: int | None = None
+    report: AuditReport, finding: Finding, number: int, width: int, reader: Reader = ANYBODY
 ) -> Iterator[Line]:
     """The block of one hanging transaction; see `paragraphs`."""
     yield Line(f"{number}. {what(finding)}", "bold red")
-    for label, text, facts, command in paragraphs(report, finding, options, now_ms):
+    for label, text, facts, command in paragraphs(report, finding, reader):
         if command is not None:
             # Whole, however long: what is broken over two lines cannot be typed as it stands.
-            yield Line(_INDENT + label.ljust(_LABEL_WIDTH) + command, "bold")
-        yield from _labelled(label if command is None else "", text, width)
+            yield Line((_INDENT + label).ljust(_TEXT_FROM) + command, "bold")
+        yield from labelled(_INDENT + label if command is None else "", text, width, _TEXT_FROM)
         for fact in facts:
-            yield from _labelled("", f"- {fact}", width)
+            yield from labelled("", f"- {fact}", width, _TEXT_FROM)
 
 
-def paragraphs(
-    report: AuditReport, finding: FindingItem, options: str, now_ms: int | None = None
-) -> Iterator[Paragraph]:
-    """What a person wants to know of a finding, in the order in which they ask; all of it is escaped.
-
-    Args:
-        report: what was found.
-        finding: the one that it is about.
-        options: complete the command, such as ` --warehouse /data/audit`.
-        now_ms: the time at which this is read; None where nobody says.
-    """
+def paragraphs(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
+    """What a person wants to know of a finding, in the order in which they ask; all of it is escaped."""
     yield Paragraph("where", _where(finding))
     yield Paragraph("since", _since(report, finding))
     rule = rule_named(finding.rule)
@@ -73,17 +74,17 @@ def paragraphs(
     partition = report.partitions_by_place.get((finding.topic, finding.partition))
     yield Paragraph("blocks", blocks_sentence(finding, partition))
     if finding.verdict is Verdict.HANGING:
-        yield from _to_do(report, finding, now_ms)
+        yield from _to_do(report, finding, reader.now_ms)
         if (after := then_sentence(report, finding, partition)) is not None:
             yield Paragraph("then", after)
     elif rule is not None:
         yield Paragraph("do", rule.remedy)
     yield Paragraph(
-        "look", "what led to it, and what each rule said", command=explain_command(report, finding, options)
+        "look", "what led to it, and what each rule said", command=explain_command(report, finding, reader.options)
     )
 
 
-def _to_do(report: AuditReport, finding: FindingItem, now_ms: int | None) -> Iterator[Paragraph]:
+def _to_do(report: AuditReport, finding: Finding, now_ms: int | None) -> Iterator[Paragraph]:
     """What a person does about a hanging one, and when."""
     if has_expired(report, finding, now_ms):
         yield Paragraph("do", "copy the files and audit again: a plan from these files has expired")
@@ -95,7 +96,74 @@ def _to_do(report: AuditReport, finding: FindingItem, now_ms: int | None) -> Ite
     yield Paragraph("send", send_sentence(report, finding))
 
 
-def why_line(finding: FindingItem) -> str:
+def window_of(report: AuditReport, finding: Finding) -> Window | None:
+    """When the abort of a hanging transaction may be sent, as its plan says; None where no clock dates it."""
+    run = report.run
+    return window(
+        finding.appended_before_ms, run.as_of_ms, late_after_ms=run.late_after_ms, plan_valid_ms=run.plan_valid_ms
+    )
+
+
+def has_expired(report: AuditReport, finding: Finding, now_ms: int | None) -> bool:
+    """Whether it is too late to send the abort; never where nobody says what the time is."""
+    found = window_of(report, finding)
+    return now_ms is not None and found is not None and now_ms > found.not_after_ms
+
+
+def send_sentence(report: AuditReport, finding: Finding) -> str:
+    """From when until when the abort may be sent."""
+    found = window_of(report, finding)
+    if found is None:
+        return "unknown: no broker's clock dates it"
+    refuses = ", and only once the id is fenced" if finding.must_end_producer else "; at other times the script refuses"
+    return f"from {iso_utc(found.not_before_ms)} to {iso_utc(found.not_after_ms)}{refuses}"
+
+
+def then_sentence(report: AuditReport, finding: Finding, partition: PartitionHealth | None) -> str | None:
+    """How far `read_committed` consumers can read once it is aborted; None where that is not known."""
+    if partition is None:
+        return None
+    others = [
+        other
+        for other in report.findings
+        if (other.topic, other.partition) == (finding.topic, finding.partition) and other is not finding
+    ]
+    following = min(others, key=lambda other: other.txn_start_offset, default=None)
+    if following is None:
+        end = partition.end_offset if finding.blocks_partition else None  # else something unknown holds it
+        return None if end is None else f"read_committed consumers read on to the end of the log, offset {end}"
+    verb = "read on to" if finding.blocks_partition else "still wait at"
+    return (
+        f"read_committed consumers {verb} offset {following.txn_start_offset}, where the open transaction of "
+        f"{name_of(following)} ({following.verdict.value}) holds the last stable offset"
+    )
+
+
+def name_of(finding: Finding) -> str:
+    """Whose transaction it is; escaped."""
+    if finding.transactional_id is None:
+        return f"producer id {finding.producer_id}"
+    return clip(finding.transactional_id, _NAME_WIDTH)
+
+
+def explain_command(report: AuditReport, finding: Finding, options: str) -> str:
+    """The command that explains one finding."""
+    where = f"{shell_option('--topic', finding.topic)} --partition {finding.partition}"
+    found = f"{where} --start-offset {finding.txn_start_offset}"
+    return f"txn-analysis explain {found}{run_option(report)}{options}"
+
+
+def run_option(report: AuditReport) -> str:
+    """The option that names the run of a report."""
+    return f" --run {shell_word(report.run.run_id)}"
+
+
+def topic_options(report: AuditReport) -> str:
+    """The options that narrow another command to the topics of a report; nothing where it is about all of its run."""
+    return "".join(f" {shell_option('--topic', topic)}" for topic in report.topics)
+
+
+def why_line(finding: Finding) -> str:
     """What is missing where the verdict is inconclusive, else why it was given; for a line or two of a table."""
     if not finding.missing_evidence:
         return escape("; ".join(finding.evidence)) or "-"
@@ -104,7 +172,7 @@ def why_line(finding: FindingItem) -> str:
     return "missing: " + escape("; ".join(shown)) + rest
 
 
-def what(finding: FindingItem) -> str:
+def what(finding: Finding) -> str:
     """Which transaction it is, in one line."""
     transactional_id = finding.transactional_id
     shown = "" if transactional_id is None else clip(transactional_id, _ID_WIDTH)
@@ -113,53 +181,47 @@ def what(finding: FindingItem) -> str:
     return f"{escape(finding.topic_partition)}: producer id {finding.producer_id}{epoch}, {named}"
 
 
-def _where(finding: FindingItem) -> str:
+def _where(finding: Finding) -> str:
     last = "?" if finding.last_offset is None else finding.last_offset
     records = "record count unknown" if finding.record_count is None else count(finding.record_count, "record")
     exact = "" if finding.is_txn_start_exact else "; it may have begun earlier, in files that are gone"
     return f"offsets {finding.txn_start_offset} to {last}, {records}, {size(finding.size_bytes)}{exact}"
 
 
-def _since(report: AuditReport, finding: FindingItem) -> str:
+def _since(report: AuditReport, finding: Finding) -> str:
     basis = " (judged by the brokers' clocks)" if finding.lateness_basis == "broker_clock" else ""
     whose = " by its client's clock" if is_contradicted(report, finding) else ""
     theirs = f", idle {idle_by_brokers(report, finding)}" if is_decided_by_clock(report, finding) else ""
     last_ms, after_ms, before_ms = finding.last_timestamp_ms, finding.appended_after_ms, finding.appended_before_ms
     if last_ms is not None and last_ms == after_ms == before_ms:
         return f"last write {iso_utc(last_ms)} by the broker's clock, idle {duration(finding.idle_ms)}"
-    return (
-        f"last write {iso_utc(last_ms)}, idle {duration(finding.idle_ms)}{whose}{basis}; by the brokers' clocks after "
-        f"{iso_utc(after_ms)} and before {iso_utc(before_ms)}{theirs}"
+    bounds = " and ".join(
+        f"{side} {iso_utc(bound_ms)}" for side, bound_ms in (("after", after_ms), ("before", before_ms)) if bound_ms
     )
+    last = f"last write {iso_utc(last_ms)}, idle {duration(finding.idle_ms)}{whose}{basis}"
+    return f"{last}; by the brokers' clocks {bounds or 'unknown'}{theirs}"
 
 
-def _advice(finding: FindingItem) -> str:
+def _advice(finding: Finding) -> str:
     if not _must_end_first(finding):
         return "abort it with the plan (see Next): no producer has to be ended first"
     why = "has a transaction in progress" if finding.is_producer_live else "may come back"
     return f"FIRST stop its application, and fence its id: it {why}, and what it writes would be aborted as well"
 
 
-def _must_end_first(finding: FindingItem) -> bool:
+def _must_end_first(finding: Finding) -> bool:
     return finding.must_end_producer and finding.transactional_id is not None
 
 
-def _fence(finding: FindingItem) -> Paragraph:
+def _fence(finding: Finding) -> Paragraph:
     """How the producer is kept from coming back, once its application is stopped."""
     way = fence_with_kafkas_tool(str(finding.transactional_id))
     return Paragraph("fence", f"{way.needs}; the script prints the lines for older ones", command=way.line)
 
 
-def _check(finding: FindingItem) -> Paragraph:
+def _check(finding: Finding) -> Paragraph:
     """How one sees that the producer was ended."""
     describe = shell_option("--transactional-id", str(finding.transactional_id))
     must_show = f"an epoch above {finding.producer_epoch} and not list {escape(finding.topic_partition)}"
     older = "; for brokers before 3.0 the script says how"
     return Paragraph("check", f"must show {must_show}{older}", command=f"{TRANSACTIONS} describe {describe}")
-
-
-def _labelled(label: str, text: str, width: int) -> Iterator[Line]:
-    """`text` wrapped beside its label."""
-    indent = _INDENT + " " * _LABEL_WIDTH
-    first = _INDENT + label.ljust(_LABEL_WIDTH)
-    return (Line(part) for part in wrapped(text, width, first, indent))

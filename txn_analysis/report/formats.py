@@ -1,18 +1,25 @@
-"""What is printed for programs: answers as `kafka-transactions.sh` prints its own, CSV, and the report as JSON."""
+"""What is printed for programs: rows as `kafka-transactions.sh` prints its own, CSV, reports as JSON and metrics."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from txn_analysis.judge.causes import CAUSES
+from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report.model import SCHEMA_VERSION, AuditReport
 from txn_analysis.text.escape import escape, formula_guard
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
+
+    from txn_analysis.tables import PartitionHealth
 
 NONE = "None"
 MINUS_ONE = "-1"
@@ -20,10 +27,14 @@ MINUS_ONE = "-1"
 
 @dataclass(frozen=True)
 class Column:
-    """One column; `absent` is what Kafka's tool prints where there is no value."""
+    """One column; `absent` is what Kafka's tool prints where there is no value.
+
+    `of` is what `answer_of` shows of an item: an attribute, or what a function makes of it.
+    """
 
     name: str
     absent: str = NONE
+    of: str | Callable[[Any], Any] = ""
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,12 @@ class Answer:
     def _objects(self) -> list[dict[str, Any]]:
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
+
+
+def answer_of(columns: tuple[Column, ...], items: Iterable[Any], text_columns: int | None = None) -> Answer:
+    """One row for each item, of what the columns show of it; arguments as the fields of `Answer`."""
+    values = [attrgetter(column.of) if isinstance(column.of, str) else column.of for column in columns]
+    return Answer(columns, tuple(tuple(value(item) for value in values) for item in items), text_columns)
 
 
 def _text_cell(value: Any, column: Column) -> str:
@@ -134,3 +151,136 @@ def report_schema() -> dict[str, Any]:
 def json_report(report: AuditReport) -> str:
     """One JSON object and a newline; ASCII only, so that no id can reach a terminal unescaped."""
     return json.dumps(report.model_dump(mode="json"), indent=2, ensure_ascii=True) + "\n"
+
+
+MOST_PARTITIONS = 200
+_MS_PER_S = 1000
+_OF_PARTITION = ("topic", "partition")
+_ABOUT_LATE = (
+    "Partitions with a transaction idle for more than transaction.max.timeout.ms + 300000, by the clients' timestamps "
+    "(PartitionsWithLateTransactionsCount)."
+)
+_ABOUT_DURATION = (
+    "How long the longest open transaction has been open, by the brokers' clocks; not by clients' timestamps, which "
+    "may differ (MaxActiveTransactionDuration)."
+)
+_ABOUT_BLOCKED = (
+    "Partitions that a transaction blocks which is not in progress, as the first line of the report counts them."
+)
+
+
+class _Figure(NamedTuple):
+    """One gauge: its name and help, its labels beside the cluster, and the values by theirs."""
+
+    name: str
+    about: str
+    labels: tuple[str, ...]
+    values: Iterable[tuple[tuple[str, ...], float]]
+
+
+def prometheus_text(report: AuditReport, finished_ms: int) -> str:
+    """The figures of one run as a Prometheus textfile, for the node exporter's textfile collector.
+
+    One gauge a figure; times and durations in seconds. Names follow KIP-664's metrics of brokers, computed from the
+    copied files. Labels are bounded: partitions with an open transaction, the worst ones first, and verdicts, causes
+    and warnings by name; never a transactional id. The metrics of KIP-890's verification (`VerificationTimeMs`,
+    `VerificationFailureRate`) live in brokers alone: no file tells them.
+
+    Args:
+        report: of the run.
+        finished_ms: when the run succeeded, by this machine's clock; epoch milliseconds.
+    """
+    # A quarter of a second to import, which nothing else that is printed needs.
+    from prometheus_client import CollectorRegistry, Gauge, generate_latest
+
+    registry = CollectorRegistry()
+    for name, about, labels, values in (*_of_cluster(report, finished_ms), *_by_name(report), *_of_partitions(report)):
+        gauge = Gauge(f"txn_analysis_{name}", about, ("cluster", *labels), registry=registry)
+        for of, value in values:
+            gauge.labels(report.run.cluster, *of).set(value)
+    return generate_latest(registry).decode("utf-8")
+
+
+def _of_cluster(report: AuditReport, finished_ms: int) -> Iterator[_Figure]:
+    as_of_ms = report.run.as_of_ms
+    durations = [d for d in (_duration_s(report, item) for item in report.partitions) if d is not None]
+    figures: tuple[tuple[str, str, float | None], ...] = (
+        ("last_success_timestamp_seconds", "When an audit last succeeded.", finished_ms / _MS_PER_S),
+        ("as_of_timestamp_seconds", "When the files were copied.", None if as_of_ms is None else as_of_ms / _MS_PER_S),
+        (
+            "could_not_tell",
+            "1 where nothing is known to hang, but it could not be told of some open transaction.",
+            report.outcome.answer is Outcome.COULD_NOT_TELL,
+        ),
+        (
+            "open_transactions_in_doubt",
+            "Open transactions of which it could not be told whether they hang.",
+            report.outcome.doubtful_count,
+        ),
+        ("partitions_with_late_transactions_count", _ABOUT_LATE, len(_late_places(report))),
+        ("max_active_transaction_duration_seconds", _ABOUT_DURATION, max(durations, default=0)),
+        ("partitions_blocked", _ABOUT_BLOCKED, None if report.impact is None else report.impact.partitions_blocked),
+    )
+    for name, about, value in figures:
+        if value is not None:
+            yield _Figure(name, about, (), [((), value)])
+
+
+def _by_name(report: AuditReport) -> Iterator[_Figure]:
+    verdicts = Counter(finding.verdict for finding in report.findings)
+    causes = Counter(finding.cause.name for finding in report.hanging if finding.cause is not None)
+    by_verdict = [((verdict.value,), verdicts[verdict]) for verdict in Verdict]
+    by_cause = [((cause.name,), causes[cause.name]) for cause in CAUSES]
+    yield _Figure("open_transactions", "Open transactions.", ("verdict",), by_verdict)
+    yield _Figure("hanging_by_cause", "Hanging ones.", ("cause",), by_cause)
+
+
+def _of_partitions(report: AuditReport) -> Iterator[_Figure]:
+    blocked = sorted(
+        (item for item in report.partitions if item.open_transaction_count),
+        key=lambda item: (-(_lag(item) or 0), item.topic, item.partition),
+    )
+    late = _late_places(report)
+    shown = [((item.topic, str(item.partition)), item) for item in blocked[:MOST_PARTITIONS]]
+    lags = [(place, lag) for place, item in shown if (lag := _lag(item)) is not None]
+    durations = [(place, open_s) for place, item in shown if (open_s := _duration_s(report, item)) is not None]
+    is_late = [(place, (item.topic, item.partition) in late) for place, item in shown]
+    left_out = max(len(blocked) - MOST_PARTITIONS, 0)
+    yield _Figure("last_stable_offset_lag", "Offsets from the LSO to the end.", _OF_PARTITION, lags)
+    yield _Figure(
+        "partition_max_active_transaction_duration_seconds",
+        "How long the longest open transaction of the partition has been open, by the brokers' clocks.",
+        _OF_PARTITION,
+        durations,
+    )
+    yield _Figure(
+        "partition_has_late_transaction",
+        "1 with a late transaction, by the clients' timestamps.",
+        _OF_PARTITION,
+        is_late,
+    )
+    yield _Figure("partitions_left_out", "Open ones beyond those with metrics of their own.", (), [((), left_out)])
+
+
+def _late_places(report: AuditReport) -> set[tuple[str, int]]:
+    """As `ProducerStateManager.hasLateTransaction`: the transaction that begins first, by its last timestamp alone."""
+    bound_ms = report.run.late_after_ms
+    return {
+        (f.topic, f.partition)
+        for f in report.findings
+        if f.impact is not None and f.idle_ms is not None and (f.last_timestamp_ms or 0) > 0 and f.idle_ms > bound_ms
+    }
+
+
+def _lag(item: PartitionHealth) -> int | None:
+    if item.end_offset is None or item.last_stable_offset is None:
+        return None
+    return max(item.end_offset - item.last_stable_offset, 0)
+
+
+def _duration_s(report: AuditReport, item: PartitionHealth) -> float | None:
+    """Since the first append of the transaction that holds the last stable offset, which began first."""
+    since_ms = None if item.impact is None else item.impact.hidden_since_ms
+    if since_ms is None or report.run.as_of_ms is None:
+        return None
+    return max(report.run.as_of_ms - since_ms, 0) / _MS_PER_S

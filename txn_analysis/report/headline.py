@@ -7,21 +7,32 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.report.figures import by_damage
-from txn_analysis.report.sending import Step, repair_steps
-from txn_analysis.report.settling import looks_like, what_to_do
+from txn_analysis.report.build import looks_like, what_to_do
+from txn_analysis.report.figures import ANYBODY, age, by_damage
+from txn_analysis.report.finding_text import (
+    explain_command,
+    has_expired,
+    name_of,
+    run_option,
+    topic_options,
+    window_of,
+)
 from txn_analysis.settings import flag_name
-from txn_analysis.text.escape import clip, escape
-from txn_analysis.text.words import count, listed
+from txn_analysis.text.escape import clip, escape, shell_word
+from txn_analysis.text.words import count, iso_utc, listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from txn_analysis.report.model import AuditReport, FindingItem
+    from txn_analysis.report.figures import Reader
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Finding
 
 MOST_PLACES = 5
 _TOPIC_WIDTH = 80
+_SCRIPT = "plan.sh"
+_MOST_ENDED = 20
 _WAIVERS = (
     ("state_copied_last", "--state-copied-last"),
     ("transaction_state_complete", "--transaction-state-complete"),
@@ -48,7 +59,7 @@ class Headline:
     """
 
     word: str | None
-    findings: tuple[FindingItem, ...]
+    findings: tuple[Finding, ...]
     verdict: Verdict | None
     unseen: str = ""
 
@@ -145,7 +156,8 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
     is_said = report.outcome.answer is Outcome.COULD_NOT_TELL and inconclusive <= report.outcome.doubtful_count
     if inconclusive and not is_said:
         text = f"{count(inconclusive, 'open transaction')} without an answer: what is missing is listed below."
-        yield Doubt(text + _settled(report), Verdict.INCONCLUSIVE)
+        is_told = report.outcome.answer is Outcome.COULD_NOT_TELL
+        yield Doubt(text if is_told else text + _settled(report), Verdict.INCONCLUSIVE)
     clusters = report.coverage.clusters
     if clusters is not None and report.outcome.answer is not Outcome.COULD_NOT_TELL:
         said, remedy = looks_like(clusters), what_to_do(clusters, report.run)
@@ -159,22 +171,24 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
         yield Doubt(text, Verdict.SUSPECT)
 
 
-def next_steps(report: AuditReport, options: str, now_ms: int | None = None) -> list[Step]:
-    """What to do now, in order.
+class Step(NamedTuple):
+    """One thing to do, in words; the command is to be typed as it stands."""
 
-    Args:
-        report: what was found.
-        options: complete the commands, such as ` --warehouse /data/audit`.
-        now_ms: the time at which this is read; None where nobody says.
-    """
-    steps = [*repair_steps(report, options, now_ms), *_look(report), *_complete(report)]
-    return [*(steps or [Step(_nothing_to_do(report))]), *_verified(report, options)]
+    text: str
+    command: str | None = None
 
 
-def _verified(report: AuditReport, options: str) -> Iterator[Step]:
-    """How one sees that a repair is done, once nothing hangs any more."""
-    if not report.hanging and report.run.earlier_captures:
-        yield Step("What became of the aborts that earlier runs recommended:", f"txn-analysis verify{options}")
+def next_steps(report: AuditReport, reader: Reader = ANYBODY) -> list[Step]:
+    """What to do now, in order."""
+    steps = [*_repair(report, reader), *_look(report), *_complete(report)]
+    # How one sees that a repair is done, where no plan of this run comes first.
+    has_no_plan = not report.hanging or expired_sentence(report, reader.now_ms) is not None
+    if has_no_plan and report.run.earlier_captures:
+        verify = f"txn-analysis verify{reader.options}"
+        verified = [Step("What became of the aborts that earlier runs recommended:", verify)]
+    else:
+        verified = []
+    return [*(steps or [Step(_nothing_to_do(report))]), *verified]
 
 
 def _look(report: AuditReport) -> Iterator[Step]:
@@ -200,3 +214,60 @@ def _nothing_to_do(report: AuditReport) -> str:
     if waiting:
         return f"Nothing yet. {count(waiting, 'transaction')} without an answer, and not late. Audit again later."
     return f"Nothing. {count(number, 'transaction')} {'is' if number == 1 else 'are'} open, and in order."
+
+
+def _repair(report: AuditReport, reader: Reader) -> Iterator[Step]:
+    """How what hangs is repaired: plan, producers, script, verification; or that the files are too old for it."""
+    options, now_ms = reader.options, reader.now_ms
+    hanging = by_damage(report, report.hanging)
+    if not hanging:
+        return
+    if (too_old := expired_sentence(report, now_ms)) is not None:
+        yield Step(
+            f"{too_old} Copy the files again, the logs first and `__transaction_state` last, and "
+            "audit them. What led to the first finding says:",
+            explain_command(report, hanging[0], options),
+        )
+        return
+    current = [finding for finding in hanging if not has_expired(report, finding, now_ms)]
+    yield Step(
+        "Write the abort plan: a script that checks the time and the brokers, and asks, before each abort.",
+        f"txn-analysis abort-plan{run_option(report)}{topic_options(report)}{options} --format commands -o {_SCRIPT}",
+    )
+    returning = [finding for finding in current if finding.must_end_producer]
+    if returning:
+        places = listed([f"{escape(f.topic_partition)} ({name_of(f)})" for f in returning], 3)
+        whose = "the producer of" if len(returning) == 1 else "the producers of"
+        it = "it" if len(returning) == 1 else "they"
+        yield Step(
+            f"First end {whose} {places}: {it} may write there again, and an abort would destroy that as well. Stop "
+            "the application, then type what stands beside `fence`, and beside `check`. Both ask the brokers at:",
+            "export BROKERS=host:9092",
+        )
+    yield _sending(report, current)
+    yield Step(
+        "When the markers are written, copy the files again and audit once more. This says what became of each abort:",
+        f"txn-analysis verify{options}",
+    )
+
+
+def expired_sentence(report: AuditReport, now_ms: int | None) -> str | None:
+    """That the files are too old for an abort of what hangs; None where they are not, or nothing hangs."""
+    hanging = report.hanging
+    if not hanging or not all(has_expired(report, finding, now_ms) for finding in hanging):
+        return None
+    return f"Copied at {iso_utc(report.run.as_of_ms)}, {age(report, now_ms)}: a plan from these files has expired."
+
+
+def _sending(report: AuditReport, findings: list[Finding]) -> Step:
+    ended = [f.transactional_id for f in findings if f.must_end_producer and f.transactional_id is not None]
+    ids = list(dict.fromkeys(ended))
+    windows = [found for finding in findings if (found := window_of(report, finding)) is not None]
+    when = ""
+    if windows and (start := max(w.not_before_ms for w in windows)) < (end := min(w.not_after_ms for w in windows)):
+        when = f" All of it may be sent from {iso_utc(start)} to {iso_utc(end)}."
+    with_ids = ", with `--ended ID` for each producer that you have ended" if ids else ""
+    more = f"; the script names the other {count(len(ids) - _MOST_ENDED, 'id')}" if len(ids) > _MOST_ENDED else ""
+    words = "".join(f" --ended {shell_word(name)}" for name in ids[:_MOST_ENDED])
+    text = f"Read the plan, then run it against a broker of the cluster{with_ids}{more}.{when}"
+    return Step(text, f"BROKERS=host:9092 sh {_SCRIPT}{words}")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any
+import inspect
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Annotated, Any, get_type_hints
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, create_model
+from pydantic_core.core_schema import CoreSchema, no_info_wrap_validator_function, plain_serializer_function_ser_schema
 
-from txn_analysis.judge.outcome import Outcome, SeenLog, Sight, in_doubt, outcome_of
-from txn_analysis.settings import LATE_TRANSACTION_BUFFER_MS, Settings
+from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
+from txn_analysis.settings import LATE_TRANSACTION_BUFFER_MS, EngineName, Settings
+from txn_analysis.tables import Finding, FoundCause, Impact, PartitionHealth, Problem
+from txn_analysis.tables.findings import SINGLE_VALUES, Confidence
+from txn_analysis.tables.inputs import ReadInput
 from txn_analysis.verdict import Verdict
 
 SCHEMA_VERSION = 3
@@ -22,10 +28,59 @@ class Item(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", json_schema_serialization_defaults_required=True)
 
 
+@dataclass(frozen=True)
+class InJson:
+    """Makes pydantic write a record of a table as an object, whose schema and description are the record's own.
+
+    Attributes:
+        name: of the object in the schema.
+        shown: its fields, in order; all where none is named.
+        needed: fields that are always there, though the record has a default for rows without their column.
+    """
+
+    name: str
+    shown: tuple[str, ...] = ()
+    needed: frozenset[str] = frozenset()
+
+    def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """A record is taken as it is, and written as the object."""
+        item = self._item(kind)
+        form = handler.generate_schema(item)
+        written = plain_serializer_function_ser_schema(
+            partial(item.model_validate, from_attributes=True), return_schema=form
+        )
+        return no_info_wrap_validator_function(lambda record, _: record, form, serialization=written)
+
+    def _item(self, kind: Any) -> type[Item]:
+        hints, defaults = get_type_hints(kind), kind._field_defaults
+        fields: dict[str, Any] = {
+            name: (_IN_JSON.get(hints[name], hints[name]), ... if name in self.needed else defaults.get(name, ...))
+            for name in self.shown or kind._fields
+        }
+        return create_model(self.name, __base__=Item, __doc__=inspect.getdoc(kind), **fields)
+
+
+CauseItem = Annotated[FoundCause, InJson("CauseItem")]
+ImpactItem = Annotated[Impact, InJson("ImpactItem")]
+PartitionProblem = Annotated[Problem, InJson("PartitionProblem")]
+_IN_JSON = {
+    tuple[Problem, ...]: tuple[PartitionProblem, ...],
+    Confidence: str,
+    FoundCause | None: CauseItem | None,
+    Impact | None: ImpactItem | None,
+}
+
+_SENTENCES = ("evidence", "missing_evidence")
+_OF_FINDINGS = *(name for name in SINGLE_VALUES if name not in {"run_id", "application"}), *_SENTENCES
+_SHOWN = (*_OF_FINDINGS, "cause", "impact", "application")
+FindingItem = Annotated[Finding, InJson("FindingItem", _SHOWN, needed=frozenset(_SENTENCES))]
+
+
 class RunItem(Item):
     """What was asked, and of which evidence. `as_of_ms` is None where no broker's clock speaks.
 
-    Of `earlier_captures`, `forgotten_captures` are not in the warehouse any more.
+    Of `earlier_captures`, `forgotten_captures` are not in the warehouse any more. `engine` judged it; None where the
+    report was made of the tables, which do not say.
     """
 
     run_id: str
@@ -37,6 +92,7 @@ class RunItem(Item):
     as_of_basis: str | None
     parameters: dict[str, Any]
     verdict_counts: dict[str, int]
+    engine: EngineName | None = None
 
     @property
     def late_after_ms(self) -> int:
@@ -49,65 +105,8 @@ class RunItem(Item):
         return int(self.parameters.get("plan_valid_ms", Settings.model_fields["plan_valid_ms"].default))
 
 
-class InputItem(Item):
-    """One file of the capture; `problem` says why it, or its end, was not understood."""
-
-    input_id: str
-    path: str
-    kind: str | None
-    grammar: str | None
-    size_bytes: int
-    text_bytes: int
-    parsed_bytes: int
-    rejected_bytes: int
-    problem: str | None
-
-
-class PartitionProblem(Item):
-    """Where a partition's evidence is not whole; `offset` is None where it has no place in the log.
-
-    `kind` is a name of `kafka.log_problems.ProblemKind`.
-    """
-
-    offset: int | None
-    kind: str
-    reason: str
-
-
-class CauseItem(Item):
-    """Why a transaction is as it is: one name of `judge/causes.py`, and the facts for and against it.
-
-    `confidence` is `certain` (nothing else explains the facts), `likely` (it explains them, something else could as
-    well), `possible` (some facts point to it) or `unknown` (`name` is then `unexplained`).
-    """
-
-    name: str
-    confidence: str
-    evidence_for: tuple[str, ...] = ()
-    evidence_against: tuple[str, ...] = ()
-
-
-class ImpactItem(Item):
-    """What an open transaction costs one partition; None where the files do not say.
-
-    `hidden_since_ms` is the broker-clock moment before which hiding began. `log_growth_bytes_per_day` is measured
-    from the first broker's time in the log to the copy, `log_growth_measured_ms`. `days_until_full` needs
-    `--free-bytes`; compaction and retention need `--topic-config`. `hidden_lost_at_ms` is the first moment at which
-    retention may delete the hidden records unread. `pending_groups` have offsets in an open transaction of this
-    partition of `__consumer_offsets`; `waiting_groups` only share the partition with them. Both are whole or None: of
-    any other topic, and where the files do not name all groups.
-    """
-
-    hidden_since_ms: int | None = None
-    hidden_share: float | None = None
-    is_compacted: bool | None = None
-    is_compaction_stopped: bool | None = None
-    log_growth_bytes_per_day: int | None = None
-    log_growth_measured_ms: int | None = None
-    days_until_full: float | None = None
-    hidden_lost_at_ms: int | None = None
-    pending_groups: tuple[str, ...] | None = None
-    waiting_groups: tuple[str, ...] | None = None
+_BYTES = ("size_bytes", "text_bytes", "parsed_bytes", "rejected_bytes")
+InputItem = Annotated[ReadInput, InJson("InputItem", ("input_id", "path", "kind", "grammar", *_BYTES, "problem"))]
 
 
 class ClusterImpact(Item):
@@ -142,93 +141,27 @@ class WarningItem(Item):
     count: int = 1
 
 
-class PartitionItem(Item):
-    """One partition's log, and how far it was seen; hidden counts are from the last stable offset on, None where some
-    are gone. `problems` spoil the evidence, `witnesses` agree with it, `remarks` explain it.
-    """
-
-    topic: str
-    partition: int
-    is_in_capture: bool
-    first_offset: int | None
-    end_offset: int | None
-    last_stable_offset: int | None
-    open_transaction_count: int
-    hidden_record_count: int | None
-    hidden_bytes: int | None
-    log_bytes: int = 0
-    last_moment_ms: int | None = None
-    first_leader_epoch: int | None = None
-    leader_epoch: int | None = None
-    snapshot_offset: int | None = None
-    problems: tuple[PartitionProblem, ...] = ()
-    witnesses: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
-    impact: ImpactItem | None = None
-
-    @property
-    def topic_partition(self) -> str:
-        """Kafka's own spelling, such as `orders-3`."""
-        return f"{self.topic}-{self.partition}"
-
-    @property
-    def seen(self) -> SeenLog:
-        """What the outcome depends on."""
-        return SeenLog(self.topic, self.partition, self.is_in_capture, frozenset([p.kind for p in self.problems]))
-
-
-class FindingItem(Item):
-    """One open transaction with its verdict; the columns of `findings`.
-
-    `application` is what its transactional id seems to belong to.
-    """
-
-    finding_id: str
-    verdict: Verdict
-    rule: str
-    topic: str
-    partition: int
-    producer_id: int
-    producer_epoch: int | None
-    coordinator_epoch: int | None
-    coordinator_epoch_basis: str
-    txn_start_offset: int
-    is_txn_start_exact: bool
-    last_offset: int | None
-    record_count: int | None
-    size_bytes: int | None
-    last_timestamp_ms: int | None
-    idle_ms: int | None
-    lateness_basis: str | None
-    late_by_ms: int | None
-    appended_after_ms: int | None
-    appended_before_ms: int | None
-    transactional_id: str | None
-    state_partition: int | None
-    coordinator_state: str | None
-    coordinator_producer_id: int | None
-    coordinator_producer_epoch: int | None
-    coordinator_start_ms: int | None
-    coordinator_update_ms: int | None
-    coordinator_timeout_ms: int | None
-    is_producer_live: bool
-    producer_may_return: bool
-    blocks_partition: bool
-    evidence: tuple[str, ...]
-    missing_evidence: tuple[str, ...]
-    cause: CauseItem | None = None
-    impact: ImpactItem | None = None
-    application: str | None = None
-
-    @property
-    def must_end_producer(self) -> bool:
-        """The client could write there again under the same producer id, and an abort would destroy that as well."""
-        return self.is_producer_live or self.producer_may_return
-
-    @property
-    def topic_partition(self) -> str:
-        """Kafka's own spelling, such as `orders-3`."""
-        return f"{self.topic}-{self.partition}"
+_OF_PARTITIONS = (
+    "topic",
+    "partition",
+    "is_in_capture",
+    "first_offset",
+    "end_offset",
+    "last_stable_offset",
+    "open_transaction_count",
+    "hidden_record_count",
+    "hidden_bytes",
+    "log_bytes",
+    "last_moment_ms",
+    "first_leader_epoch",
+    "leader_epoch",
+    "snapshot_offset",
+    "problems",
+    "witnesses",
+    "remarks",
+    "impact",
+)
+PartitionItem = Annotated[PartitionHealth, InJson("PartitionItem", _OF_PARTITIONS)]
 
 
 class SkippedInput(Item):
@@ -322,12 +255,12 @@ class AuditReport(Item):
         return {(item.topic, item.partition): item for item in self.partitions}
 
     @property
-    def hanging(self) -> tuple[FindingItem, ...]:
+    def hanging(self) -> tuple[Finding, ...]:
         """The findings that an abort marker would repair."""
         return tuple(finding for finding in self.findings if finding.verdict is Verdict.HANGING)
 
     @property
-    def doubtful(self) -> tuple[FindingItem, ...]:
+    def doubtful(self) -> tuple[Finding, ...]:
         """The findings of which it could not be told whether they hang."""
         return tuple(in_doubt(self.findings, has_state=self.coverage.has_state))
 
@@ -339,4 +272,4 @@ class AuditReport(Item):
     @property
     def sight(self) -> Sight:
         """Whether all was looked at that could hang, as far as the report goes."""
-        return Sight.of(item.seen for item in self.partitions)._replace(has_logs=self.coverage.has_logs)
+        return Sight.of(self.partitions)._replace(has_logs=self.coverage.has_logs)

@@ -8,7 +8,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from txn_analysis.text.escape import escape
 from txn_analysis.text.words import duration, size
@@ -23,10 +23,10 @@ Tell = Callable[[float], None]
 """Told from time to time which share of a stage is done, from 0 to 1."""
 
 
-class Progress(Protocol):
-    """Told of every stage; stages may be nested."""
+class Progress:
+    """Told of every stage; stages may be nested. This one says nothing."""
 
-    def stage(self, name: str, detail: str = "", total_bytes: int | None = None) -> AbstractContextManager[Tell | None]:
+    def stage(self, name: str, detail: str = "", total_bytes: int | None = None) -> AbstractContextManager[Tell | None]:  # noqa: ARG002 of those that say something
         """A context that lasts as long as the stage; None where nobody wants to be told how far it is.
 
         Args:
@@ -34,18 +34,10 @@ class Progress(Protocol):
             detail: what is done in it.
             total_bytes: how much there is to do; it stands behind the detail.
         """
-        ...
-
-
-class SilentProgress:
-    """Says nothing."""
-
-    def stage(self, name: str, detail: str = "", total_bytes: int | None = None) -> AbstractContextManager[None]:  # noqa: ARG002 the protocol's names
-        """A context without any output."""
         return nullcontext()
 
 
-class LineProgress:
+class LineProgress(Progress):
     """One line for each finished stage: `txn-analysis: reading: 0.4 MiB ... 2.1 s`. The time of day is left to the log.
 
     A stage that takes long says every `every_s` seconds how far it is.
@@ -66,7 +58,8 @@ class LineProgress:
             now = time.monotonic()
             if now - said >= self._every_s:
                 said = now
-                self._print(f"{title}: {how_far(share, now - began, total_bytes) or so_far(now - began)}")
+                so_far = f"{duration(int((now - began) * 1000))} so far"
+                self._print(f"{title}: {how_far(share, now - began, total_bytes) or so_far}")
 
         try:
             yield tell
@@ -79,7 +72,7 @@ class LineProgress:
         self._stream.flush()
 
 
-class LiveProgress:
+class LiveProgress(Progress):
     """Finished stages above, the running ones below with a spinner and their seconds. Honours NO_COLOR."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -123,14 +116,9 @@ def how_far(share: float, elapsed_s: float, total_bytes: int | None) -> str | No
     return f"{size(int(share * total_bytes))} done, about {duration(int(elapsed_s * 1000 * (1 / share - 1)))} left"
 
 
-def so_far(elapsed_s: float) -> str:
-    """How long a stage takes already."""
-    return f"{duration(int(elapsed_s * 1000))} so far"
-
-
 def silent() -> Progress:
     """For callers that want no progress."""
-    return SilentProgress()
+    return Progress()
 
 
 def progress_on(stream: TextIO | None = None, *, is_dumb: bool = False) -> Progress:
@@ -188,6 +176,16 @@ def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]
         break_long_words=_HELD not in held,
     )
     return [line.replace(_HELD, " ") for line in lines]
+
+
+def paragraph(text: str, width: int, first: str = "", rest: str = "", style: str = "") -> Iterator[Line]:
+    """The text as `wrapped` breaks it."""
+    return (Line(part, style) for part in wrapped(text, width, first, rest))
+
+
+def labelled(label: str, text: str, width: int, indent: int) -> Iterator[Line]:
+    """The text beside its label, `indent` columns from the left."""
+    return paragraph(text, width, label.ljust(indent), " " * indent)
 
 
 def print_styled(lines: Iterable[Line], stream: TextIO) -> None:

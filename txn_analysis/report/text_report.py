@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.outcome import Outcome
-from txn_analysis.report.coverage_text import coverage_lines
-from txn_analysis.report.figures import by_damage, clock_line, judged_idle_ms
+from txn_analysis.report import figures, headline
 from txn_analysis.report.finding_text import block_lines, why_line
-from txn_analysis.report.headline import doubts, headline, how_sure, narrowed, next_steps, what_settles
-from txn_analysis.report.impact_text import cause_line, cluster_lines, warning_lines
-from txn_analysis.report.sending import expired_sentence
-from txn_analysis.report.terminal import Line, rule_line, wrapped
+from txn_analysis.report.terminal import Line, labelled, paragraph, rule_line
+from txn_analysis.settings import EngineName
 from txn_analysis.text.escape import clip, escape
-from txn_analysis.text.words import duration
+from txn_analysis.text.words import count, duration, iso_utc, listed, ranges, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from txn_analysis.report.model import AuditReport, FindingItem
+    from txn_analysis.report.figures import Reader
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Finding, PartitionHealth, Problem
 
 WIDTH = 110
 _NARROW = 100
@@ -34,76 +33,63 @@ _VERDICT_STYLES = {
 }
 
 
-def text_report(
-    report: AuditReport,
-    width: int = WIDTH,
-    options: str = "",
-    fail_on: Verdict = Verdict.HANGING,
-    now_ms: int | None = None,
-) -> str:
+_TEXT_FROM = 18
+_MOST_LINES = 20
+_MOST_PROBLEMS = 3
+# Of ProblemKind, which reading a report does not need: between two files a hole may be a file that was not copied.
+_COMPACTIONS_HOLES = frozenset({"hole_in_file", "empty_batch"})
+_BASES = {
+    "given": "given with --as-of",
+    "newest_broker_timestamp": "the newest timestamp of a broker's clock in the capture",
+}
+
+
+def text_report(report: AuditReport, width: int = WIDTH, reader: Reader = figures.ANYBODY) -> str:
     """The whole report as plain text, without any escape sequence; see `report_lines`."""
-    return "".join(line.text + "\n" for line in report_lines(report, width, options, fail_on, now_ms))
+    return "".join(line.text + "\n" for line in report_lines(report, width, reader))
 
 
-def report_lines(
-    report: AuditReport,
-    width: int = WIDTH,
-    options: str = "",
-    fail_on: Verdict = Verdict.HANGING,
-    now_ms: int | None = None,
-) -> Iterator[Line]:
-    """The lines of the report with the styles that a terminal may give them.
-
-    Args:
-        report: what was found.
-        width: of its lines.
-        options: what the commands in it need to find the run, such as ` --warehouse /data/audit`.
-        fail_on: the verdict that is asked about; the first line says the same as the exit code.
-        now_ms: the time at which it is read: a plan from old files has expired. None where nobody says.
-    """
-    yield from _headline(report, width, fail_on, now_ms)
-    ordered = by_damage(report, report.findings)
+def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figures.ANYBODY) -> Iterator[Line]:
+    """The lines of the report, of at most `width` columns, with the styles that a terminal may give them."""
+    yield from _headline(report, width, reader)
+    ordered = figures.by_damage(report, report.findings)
     hanging = [finding for finding in ordered if finding.verdict is Verdict.HANGING]
     others = [finding for finding in ordered if finding.verdict is not Verdict.HANGING]
     for number, finding in enumerate(hanging[:_MOST_BLOCKS], start=1):
         yield Line("")
-        yield from block_lines(report, finding, number, width, options, now_ms)
+        yield from block_lines(report, finding, number, width, reader)
     yield from _table(report, [*hanging[_MOST_BLOCKS:], *others], width)
-    yield from warning_lines(report, width)
+    yield from _warnings(report, width)
     yield Line("")
-    yield from coverage_lines(report, width, now_ms)
-    yield from _next(report, width, options, now_ms)
+    yield from _coverage(report, width, reader.now_ms)
+    yield from _next(report, width, reader)
 
 
-def _next(report: AuditReport, width: int, options: str, now_ms: int | None) -> Iterator[Line]:
+def _next(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
     """What to do now, as the last thing that is read."""
     yield Line("")
     yield rule_line("Next", width)
-    for number, step in enumerate(next_steps(report, options, now_ms), start=1):
-        yield from (Line(part) for part in wrapped(step.text, width, f"{number}. ", "   "))
+    for number, step in enumerate(headline.next_steps(report, reader), start=1):
+        yield from paragraph(step.text, width, f"{number}. ", "   ")
         if step.command is not None:
             yield Line(f"   {step.command}", "bold")
 
 
-def _headline(report: AuditReport, width: int, fail_on: Verdict, now_ms: int | None) -> Iterator[Line]:
-    first = headline(report, fail_on)
+def _headline(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
+    first = headline.headline(report, reader.fail_on)
     style = "green" if first.verdict is None else _VERDICT_STYLES.get(first.verdict, "yellow")
     yield Line(first.text, style if style.startswith("bold") else f"bold {style}")
-    if (about := narrowed(report)) is not None:
-        yield from _paragraph(about, width)
+    if (about := headline.narrowed(report)) is not None:
+        yield from paragraph(about, width)
     if report.hanging:
-        yield from _paragraph(how_sure(report), width)
-    if (too_old := expired_sentence(report, now_ms)) is not None:
-        yield from _paragraph(too_old, width, _VERDICT_STYLES[Verdict.SUSPECT])
+        yield from paragraph(headline.how_sure(report), width)
+    if (too_old := headline.expired_sentence(report, reader.now_ms)) is not None:
+        yield from paragraph(too_old, width, style=_VERDICT_STYLES[Verdict.SUSPECT])
     if report.outcome.answer is Outcome.COULD_NOT_TELL:
-        yield from _paragraph(what_settles(report), width)
-    yield from cluster_lines(report, width)
-    for doubt in doubts(report):
-        yield from _paragraph(doubt.text, width, _VERDICT_STYLES[doubt.verdict])
-
-
-def _paragraph(text: str, width: int, style: str = "") -> Iterator[Line]:
-    return (Line(part, style) for part in wrapped(text, width))
+        yield from paragraph(headline.what_settles(report), width)
+    yield from _cluster(report, width)
+    for doubt in headline.doubts(report):
+        yield from paragraph(doubt.text, width, style=_VERDICT_STYLES[doubt.verdict])
 
 
 @dataclass(frozen=True)
@@ -116,7 +102,7 @@ class _Column:
         return max(len(cell) for cell in [self.header, *self.cells])
 
 
-def _table(report: AuditReport, rows: Sequence[FindingItem], width: int) -> Iterator[Line]:
+def _table(report: AuditReport, rows: Sequence[Finding], width: int) -> Iterator[Line]:
     """Two lines each: the columns of the transaction, and why it has its verdict or what is missing."""
     if not rows:
         return
@@ -128,37 +114,35 @@ def _table(report: AuditReport, rows: Sequence[FindingItem], width: int) -> Iter
     yield from _stacked(report, rows, width) if is_stacked else _aligned(report, rows, columns, width)
 
 
-def _aligned(
-    report: AuditReport, rows: Sequence[FindingItem], columns: Sequence[_Column], width: int
-) -> Iterator[Line]:
+def _aligned(report: AuditReport, rows: Sequence[Finding], columns: Sequence[_Column], width: int) -> Iterator[Line]:
     yield Line("  ".join(c.header.ljust(c.width) for c in columns).rstrip(), "bold")
     for index, finding in enumerate(rows):
         cells = "  ".join(c.cells[index].ljust(c.width) for c in columns).rstrip()
         yield Line(cells, _VERDICT_STYLES.get(finding.verdict, ""))
         for reason in _reasons(report, finding):
-            yield from (Line(part, "dim") for part in wrapped(reason, width, "    ", "      "))
+            yield from paragraph(reason, width, "    ", "      ", "dim")
 
 
-def _stacked(report: AuditReport, rows: Sequence[FindingItem], width: int) -> Iterator[Line]:
+def _stacked(report: AuditReport, rows: Sequence[Finding], width: int) -> Iterator[Line]:
     """Findings one below the other, where the page is too narrow for columns, as in a mail."""
     for finding in rows:
         yield Line(f"{finding.verdict.value}: {finding.rule}", _VERDICT_STYLES.get(finding.verdict, ""))
         name = "-" if finding.transactional_id is None else clip(finding.transactional_id, _ID_WIDTH)
-        idle = duration(judged_idle_ms(report, finding))
+        idle = duration(figures.judged_idle_ms(report, finding))
         where = f"{escape(finding.topic_partition)} from {finding.txn_start_offset}, idle {idle}"
         for text in (where, f"producer id {finding.producer_id}, transactional id {name}", *_reasons(report, finding)):
-            yield from (Line(line) for line in wrapped(text, width, "  ", "    "))
+            yield from paragraph(text, width, "  ", "    ")
 
 
-def _reasons(report: AuditReport, finding: FindingItem) -> Iterator[str]:
+def _reasons(report: AuditReport, finding: Finding) -> Iterator[str]:
     yield why_line(finding)
-    if clocks := clock_line(report, finding):
+    if clocks := figures.clock_line(report, finding):
         yield f"clocks: {clocks}"
     if finding.cause is not None and finding.cause.name != "transaction_in_progress":
-        yield f"cause: {cause_line(finding.cause)}"
+        yield f"cause: {figures.cause_line(finding.cause)}"
 
 
-def _columns(report: AuditReport, rows: Sequence[FindingItem]) -> list[_Column]:
+def _columns(report: AuditReport, rows: Sequence[Finding]) -> list[_Column]:
     ids = [f.transactional_id for f in rows]
     return [
         _Column("VERDICT", [f.verdict.value for f in rows]),
@@ -166,6 +150,165 @@ def _columns(report: AuditReport, rows: Sequence[FindingItem]) -> list[_Column]:
         _Column("PARTITION", [clip(f.topic_partition, 24) for f in rows]),
         _Column("START", [str(f.txn_start_offset) for f in rows]),
         _Column("PRODUCER ID", [str(f.producer_id) for f in rows]),
-        _Column("IDLE", [duration(judged_idle_ms(report, f)) for f in rows]),
+        _Column("IDLE", [duration(figures.judged_idle_ms(report, f)) for f in rows]),
         _Column("TRANSACTIONAL ID", ["-" if i is None else clip(i, 24) for i in ids]),
     ]
+
+
+def _cluster(report: AuditReport, width: int) -> Iterator[Line]:
+    """What is blocked, and by whose clocks the times are, wrapped; nothing where there is nothing to say."""
+    for sentence in (figures.cluster_sentence(report), figures.clock_sentence(report)):
+        if sentence is not None:
+            yield from paragraph(sentence, width)
+
+
+def _warnings(report: AuditReport, width: int) -> Iterator[Line]:
+    """What does not hang yet and will, one line an application."""
+    if not report.warnings:
+        return
+    yield Line("")
+    yield rule_line("Early warning", width)
+    for item in report.warnings:
+        text = f"{item.kind}: {figures.warning_subject(item)}: {escape(item.text)}"
+        yield from paragraph(text, width, rest="    ")
+
+
+def _coverage(report: AuditReport, width: int, now_ms: int | None) -> Iterator[Line]:
+    """What the answer rests on."""
+    yield rule_line("What was read", width)
+    for label, text in statements(report, now_ms):
+        yield from labelled(label, text, width, _TEXT_FROM)
+
+
+def statements(report: AuditReport, now_ms: int | None = None) -> Iterator[tuple[str, str]]:
+    """What the answer rests on, as label and text, escaped; the label is empty where the one before goes on.
+
+    Args:
+        report: what was found.
+        now_ms: the time at which it is read, which says how old the files are; None where nobody says.
+    """
+    yield from _inputs(report)
+    yield from _partitions(report)
+    yield from _transaction_state(report)
+    yield from _time(report, now_ms)
+
+
+def _inputs(report: AuditReport) -> Iterator[tuple[str, str]]:
+    coverage = report.coverage
+    total = sum(item.size_bytes for item in report.inputs)
+    text = f"{size(coverage.parsed_bytes)} of text parsed, {size(coverage.rejected_bytes)} rejected"
+    yield "inputs", f"{count(len(report.inputs), 'file')}, {size(total)}; {text}"
+    yield from _capped("not understood", [f"{clip(s.path, 200)}: {escape(s.problem)}" for s in coverage.skipped_inputs])
+    partly = [item for item in report.inputs if item.rejected_bytes and item.problem is None]
+    yield from _capped("rejected", [f"{clip(item.path, 200)}: {size(item.rejected_bytes)}" for item in partly])
+
+
+def _partitions(report: AuditReport) -> Iterator[tuple[str, str]]:
+    coverage = report.coverage
+    yield "partitions", f"{coverage.partitions_seen} in this capture"
+    if coverage.partitions_missing:
+        missing = [escape(name) for name in coverage.partitions_missing]
+        yield "", f"not in it, though an earlier capture has them: {listed(missing, _MOST_LINES)}"
+    is_ordinary = _holes_by_compaction(report)
+    # Of two clusters each partition would say the same.
+    is_said = {"copies_differ"} if report.coverage.clusters else set[str]()
+    broken = _told(report, lambda item, problem: problem.kind not in is_said and not is_ordinary(item, problem))
+    yield from _capped("not whole", broken)
+    compacted = _told(report, is_ordinary)
+    yield from _capped("compacted", [f"{holes}, as compaction leaves it; nothing open is older" for holes in compacted])
+    if agreed := sum(bool(item.witnesses) for item in report.partitions):
+        yield "second witness", f"copies or producer snapshots agree with the log of {count(agreed, 'partition')}"
+    remarked = [item for item in report.partitions if item.remarks]
+    yield from _capped("remarks", [f"{escape(i.topic_partition)}: {escape('; '.join(i.remarks))}" for i in remarked])
+
+
+def _holes_by_compaction(report: AuditReport) -> Callable[[PartitionHealth, Problem], bool]:
+    """Says of a problem whether it is a hole before all that is open, as compaction leaves it: ordinary, no damage."""
+    first_open: dict[tuple[str, int], int] = {}
+    for found in report.findings:
+        place = found.topic, found.partition
+        first_open[place] = min(found.txn_start_offset, first_open.get(place, found.txn_start_offset))
+
+    def is_ordinary(item: PartitionHealth, problem: Problem) -> bool:
+        start = first_open.get((item.topic, item.partition))
+        is_hole = problem.kind in _COMPACTIONS_HOLES and problem.offset is not None
+        return is_hole and (start is None or problem.offset is None or start > problem.offset)
+
+    return is_ordinary
+
+
+def _told(report: AuditReport, is_wanted: Callable[[PartitionHealth, Problem], bool]) -> list[str]:
+    """A line for each partition that has such problems."""
+    found = [(item, [p for p in item.problems if is_wanted(item, p)]) for item in report.partitions]
+    return [f"{escape(item.topic_partition)}: {_problems(problems)}" for item, problems in found if problems]
+
+
+def _problems(problems: list[Problem]) -> str:
+    places = ["" if p.offset is None else f"offset {p.offset}: " for p in problems]
+    reasons = [place + escape(p.reason) for place, p in zip(places, problems, strict=True)]
+    more = len(reasons) - _MOST_PROBLEMS
+    return "; ".join(reasons[:_MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _transaction_state(report: AuditReport) -> Iterator[tuple[str, str]]:
+    state = report.coverage.transaction_state
+    if not report.coverage.has_state:
+        yield "transaction state", "no partition of __transaction_state was given"
+        return
+    seen, expected = state.get("seen", 0), state.get("expected", "?")
+    yield "transaction state", f"{seen} of {expected} partitions of __transaction_state{_why_so_many(state)}"
+    missing = state.get("missing") or []
+    if missing:
+        yield "", f"missing: {ranges(missing)}"
+    partial = [p["partition"] for p in state.get("partitions") or [] if p["is_seen"] and not p["is_complete"]]
+    if partial:
+        yield "", f"not complete: {ranges(partial)}"
+    yield from _capped("", [escape(str(problem)) for problem in state.get("problems") or []])
+    if newer := state.get("newer"):
+        yield "", _NEWER.format(count(newer, "record"), "has" if newer == 1 else "have")
+
+
+_NEWER = (
+    "the files are of a newer Kafka than this version knows: {} of __transaction_state {} fields that it does not "
+    "know; what they may hold is never taken for absent"
+)
+_COUNT_BASES = {
+    "given": "",
+    "derived": "; no other count fits the ids in them",
+    "default": "; nobody said how many there are, and Kafka's default is 50",
+}
+
+
+_ENGINES = {EngineName.LOCAL: "this process", EngineName.SPARK: "Spark's tasks"}
+
+
+def _why_so_many(state: Mapping[str, Any]) -> str:
+    count = state.get("count") or {}
+    basis, fitting = count.get("basis", "given"), count.get("fitting")
+    is_named = fitting is not None and (basis == "default" or str(count["used"]) != fitting)
+    only = "only " if count.get("fitting_count") == 1 else ""
+    return _COUNT_BASES.get(basis, "") + (f"; {only}{fitting} would fit the ids that were read" if is_named else "")
+
+
+def _time(report: AuditReport, now_ms: int | None) -> Iterator[tuple[str, str]]:
+    run = report.run
+    basis = "no broker's clock speaks in the capture: give --as-of" if run.as_of_ms is None else ""
+    ago = figures.age(report, now_ms)
+    basis = basis or _BASES.get(run.as_of_basis or "", "origin unknown")
+    yield "copied at", f"{iso_utc(run.as_of_ms)}, {f'{ago}: ' if ago else ''}{basis}"
+    if (remark := figures.clock_remark(report)) is not None:
+        yield "clocks", remark
+    captures = f"capture {escape(run.capture)} of cluster {escape(run.cluster)}"
+    earlier = f", with {count(len(run.earlier_captures), 'earlier capture')} behind it" if run.earlier_captures else ""
+    yield "run", f"{escape(run.run_id)}: {captures}{earlier}"
+    settings = ", ".join(f"{name} {value}" for name, value in sorted(run.parameters.items()) if value is not None)
+    yield "judged with", escape(settings)
+    if run.engine is not None:
+        yield "judged by", _ENGINES[run.engine]
+
+
+def _capped(label: str, texts: list[str]) -> Iterator[tuple[str, str]]:
+    for index, text in enumerate(texts[:_MOST_LINES]):
+        yield (label if index == 0 else ""), text
+    if len(texts) > _MOST_LINES:
+        yield "", f"and {len(texts) - _MOST_LINES} more; `--format json` lists them all"

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.columns.arrays import is_in
 from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.partition_count import (
     GIVEN,
@@ -18,24 +20,30 @@ from txn_analysis.coordinator.partition_count import (
     sums_of_columns,
     sums_of_files,
 )
-from txn_analysis.coordinator.state_records import Placing
-from txn_analysis.coordinator.state_row import StateFiles
+from txn_analysis.coordinator.state_records import Placing, StateFiles
 from txn_analysis.judge.fact_finding import Moments
-from txn_analysis.log.transactions import LinkedPiece
 from txn_analysis.runs.evidence import Evidence
 from txn_analysis.settings import Settings
-from txn_analysis.tables import PARTITION_HEALTH, TRANSACTION_STATES
+from txn_analysis.tables import (
+    ENDED_TRANSACTIONS,
+    PARTITION_HEALTH,
+    TRANSACTION_STATES,
+    PartitionHealth,
+    UsedBatchRange,
+)
+from txn_analysis.tables.transactions import ENDED_OUTCOMES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
-    import pyarrow as pa
-
-    from txn_analysis.runs.run_record import RunRecord
-    from txn_analysis.storage.stored import Stored
+    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
+    from txn_analysis.tables.inputs import RunRecord
 
-_MANY = frozenset({"producers", "bare_markers", "linked_pieces"})
+
+_MANY = frozenset({"run_id", "producers", "bare_markers", "linked_pieces"})
+JUDGED_BY = tuple(name for name in PARTITION_HEALTH.names if name not in _MANY)
+"""The columns of `partition_health` that a run is judged and reported by."""
 
 
 @dataclass(frozen=True)
@@ -53,37 +61,41 @@ class PastRun:
         return Moments(self.as_of_ms, self.evidence.newest_moment_ms)
 
     @property
-    def warehouse(self) -> Stored:
+    def warehouse(self) -> Warehouse:
         """Where its rows are."""
         return self.evidence.warehouse
 
     def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[dict[str, Any]]:
-        """The run's own rows of a result table as plain data, where there are few; see `Stored.listed`."""
+        """The run's own rows of a result table as plain data, where there are few; see `Warehouse.listed`."""
         return self.warehouse.listed(table, *names, run_id=[self.run_id], **one_of)
 
+    def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
+        """The run's own rows of a result table as Arrow, where there are few; see `Warehouse.held`."""
+        return self.warehouse.held(table, *names, run_id=[self.run_id], **one_of)
+
     def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
-        """The run's own rows of a result table of any size, one batch after another; see `Stored.batches`."""
+        """The run's own rows of a result table of any size, one batch after another; see `Warehouse.batches`."""
         return self.warehouse.batches(table, *names, run_id=[self.run_id], **one_of)
 
-    def health(self) -> list[dict[str, Any]]:
-        """The run's rows of `partition_health` without the producers, to judge by: as many as there are partitions."""
-        return self.listed(PARTITION_HEALTH, *[name for name in PARTITION_HEALTH.names if name not in _MANY])
+    def health(self) -> list[PartitionHealth]:
+        """What is known of each partition, without its producers, to judge by."""
+        return records_of(PartitionHealth, self.held(PARTITION_HEALTH, *JUDGED_BY))
 
     @cached_property
-    def linked_pieces(self) -> frozenset[LinkedPiece]:
+    def linked_pieces(self) -> frozenset[UsedBatchRange]:
         """Ingest, input, section and first position of each piece that its logs were linked from.
 
         As many as there are ranges of text.
         """
         batches = self.batches(PARTITION_HEALTH, "linked_pieces")
         return frozenset(
-            piece for batch in batches for piece in records_of(LinkedPiece, batch["linked_pieces"].flatten())
+            piece for batch in batches for piece in records_of(UsedBatchRange, batch["linked_pieces"].flatten())
         )
 
     @cached_property
     def state_files(self) -> StateFiles:
         """The files of the evidence, as far as the coordinator's side asks."""
-        return StateFiles.of(self.evidence.section_rows)
+        return StateFiles.of(self.evidence.sections)
 
     @cached_property
     def placing(self) -> Placing:
@@ -115,10 +127,58 @@ class PastRun:
         return sums
 
 
-def finished_run(warehouse: Stored, run: RunRecord) -> PastRun:
+def finished_run(warehouse: Warehouse, run: RunRecord) -> PastRun:
     """A run that was completed before, with the settings and the evidence that it had."""
     said = {name: value for name, value in json.loads(run.parameters).items() if name in Settings.model_fields}
     place = {"warehouse": str(warehouse.root), "cluster": run.cluster, "capture": run.capture}
-    return PastRun(
-        run.run_id, Evidence.of_run(warehouse, run.row()), Settings.model_validate(said | place), run.as_of_ms
+    return PastRun(run.run_id, Evidence.of_run(warehouse, run), Settings.model_validate(said | place), run.as_of_ms)
+
+
+LINKED_PIECE_KEY = UsedBatchRange._fields
+"""The columns of `ended_transactions` that say which piece holds a transaction whole."""
+
+
+def ended_batches(
+    run: PastRun, *names: str, outcomes: Collection[str] = ENDED_OUTCOMES, **one_of: Collection[Any]
+) -> Iterator[pa.RecordBatch]:
+    """The ended transactions of a run, one batch after another.
+
+    Args:
+        run: whose they are.
+        names: of the columns that are wanted.
+        outcomes: only those that ended like this.
+        one_of: as of `Warehouse.batches`.
+    """
+    stored = run.warehouse.batches(
+        ENDED_TRANSACTIONS, *ended_columns(*names), ingest_id=ended_ingests(run), outcome=outcomes, **one_of
     )
+    for batch in ended_filter(run)(stored):
+        if len(batch):
+            yield batch.select([*names])
+
+
+def ended_columns(*names: str) -> tuple[str, ...]:
+    """Columns of `ended_transactions`, with those that say which rows are a run's."""
+    return tuple(dict.fromkeys((*names, *LINKED_PIECE_KEY)))
+
+
+def ended_ingests(run: PastRun) -> list[str]:
+    """Which slices of `ended_transactions` have rows of a run: its own, and those of its pieces."""
+    return sorted({run.run_id, *(piece.ingest_id for piece in run.linked_pieces)})
+
+
+def ended_filter(run: PastRun) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Of rows of `ended_transactions` those of a run."""
+    pieces, run_id = run.linked_pieces, run.run_id
+
+    def own(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            of_piece = pa.array(is_in(batch, LINKED_PIECE_KEY, pieces))
+            yield batch.filter(pc.or_(pc.equal(batch["ingest_id"], run_id), of_piece))
+
+    return own
+
+
+def ended_listed(run: PastRun, *names: str, **one_of: Collection[Any]) -> list[dict[str, Any]]:
+    """The ended transactions of a run as plain data, where there are few; arguments as of `ended_batches`."""
+    return [row for batch in ended_batches(run, *names, **one_of) for row in batch.to_pylist()]

@@ -2,30 +2,128 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.judge.finding import SINGLE_VALUES, Finding
-from txn_analysis.judge.outcome import SEEN_COLUMNS, SeenLog, Sight
-from txn_analysis.plan.abort_plan import AbortRecord
+from txn_analysis.columns.records import records_of
+from txn_analysis.errors import WarehouseError
+from txn_analysis.judge.outcome import Sight
 from txn_analysis.runs.asked_states import current_states, placed
-from txn_analysis.runs.captures import forgotten
-from txn_analysis.runs.past_run import finished_run
-from txn_analysis.runs.wanted_run import wanted_run
-from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH
+from txn_analysis.runs.past_run import JUDGED_BY, finished_run
+from txn_analysis.tables import (
+    ABORT_PLAN,
+    FINDINGS,
+    INPUTS,
+    PARTITION_HEALTH,
+    RUNS,
+    AbortRecord,
+    Finding,
+    PartitionHealth,
+)
+from txn_analysis.tables.findings import SINGLE_VALUES
+from txn_analysis.tables.inputs import RunRecord
+from txn_analysis.text.escape import clip, escape, shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     import pyarrow as pa
 
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.runs.past_run import PastRun
-    from txn_analysis.runs.run_record import RunRecord
-    from txn_analysis.storage.stored import Stored
+    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
+
+
+class Capture(NamedTuple):
+    """One capture of one cluster.
+
+    `newest_moment_ms` is the newest timestamp of a broker's clock in it, by which captures are ordered (decision 0003);
+    None without any. `runs` judged it, in the order of their completion.
+    """
+
+    cluster: str
+    name: str
+    newest_moment_ms: int | None
+    input_count: int
+    size_bytes: int
+    runs: tuple[str, ...]
+
+
+def captures(warehouse: Warehouse, cluster: str | None = None) -> list[Capture]:
+    """The captures of a cluster, or of all; by cluster, oldest first as runs order them.
+
+    Raises:
+        WarehouseError: there is no such warehouse, or it is damaged.
+    """
+    of_cluster = {} if cluster is None else {"cluster": [cluster]}
+    inputs = defaultdict(list)
+    for row in warehouse.listed(INPUTS, "cluster", "capture", "newest_moment_ms", "size_bytes", **of_cluster):
+        inputs[row["cluster"], row["capture"]].append(row)
+    runs = defaultdict(list)
+    for row in warehouse.listed(RUNS, "cluster", "capture", "run_number", "run_id", **of_cluster):
+        runs[row["cluster"], row["capture"]].append((int(row["run_number"]), str(row["run_id"])))
+    found = [
+        Capture(
+            *place,
+            max((row["newest_moment_ms"] for row in rows if row["newest_moment_ms"] is not None), default=None),
+            len(rows),
+            sum(row["size_bytes"] for row in rows),
+            tuple(run_id for _, run_id in sorted(runs[place])),
+        )
+        for place, rows in inputs.items()
+    ]
+    return sorted(found, key=_order)
+
+
+def _order(capture: Capture) -> tuple[str, bool, int, str]:
+    moment_ms = capture.newest_moment_ms
+    return capture.cluster, moment_ms is not None, moment_ms or 0, capture.name
+
+
+def forgotten(warehouse: Warehouse, cluster: str, earlier_captures: Sequence[str] | None) -> tuple[str, ...]:
+    """Of the captures that lay behind a run those that the warehouse does not hold any more, oldest first."""
+    if not earlier_captures:
+        return ()
+    held = {row["capture"] for row in warehouse.listed(INPUTS, "capture", cluster=[cluster])}
+    return tuple(name for name in earlier_captures if name not in held)
+
+
+_MOST_NAMED = 3
+_WIDTH = 80
+_NOTHING = "''"  # as a shell would have it
+
+
+def wanted_run(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> RunRecord:
+    """A run that was finished; the cluster's last one where none is named.
+
+    Raises:
+        WarehouseError: there is no such run; it names the last ones that there are.
+    """
+    wanted = latest_run(warehouse, cluster) if run_id is None else run_id
+    for run in records_of(RunRecord, warehouse.held(RUNS, run_id=[wanted])):
+        return run
+    every = sorted(warehouse.listed(RUNS, "run_id", "run_number", "cluster"), key=lambda run: int(run["run_number"]))
+    last = [f"{escape(run['run_id'])} of cluster {escape(run['cluster'])}" for run in every[: -_MOST_NAMED - 1 : -1]]
+    there = f"the last ones are {', '.join(last)}" if last else "audit first"
+    raise WarehouseError(f"{warehouse.root}: no run {clip(wanted, _WIDTH) or _NOTHING} here: {there}")
+
+
+def latest_run(warehouse: Warehouse, cluster: str) -> str:
+    """The run that was completed last for a cluster.
+
+    Raises:
+        WarehouseError: nothing was run for this cluster yet.
+    """
+    runs = warehouse.listed(RUNS, "run_id", "run_number", cluster=[cluster])
+    if not runs:
+        others = sorted({str(run["cluster"]) for run in warehouse.listed(RUNS, "cluster")})
+        there = f"give --cluster {' or '.join(map(shell_word, others))}" if others else "audit its files first"
+        raise WarehouseError(f"{warehouse.root}: no run of cluster {cluster} yet: {there}")
+    return str(max(runs, key=lambda run: int(run["run_number"]))["run_id"])
 
 
 class ProducerState(NamedTuple):
@@ -43,7 +141,7 @@ class ProducerState(NamedTuple):
 class RunTables:
     """The tables as one finished run left them."""
 
-    warehouse: Stored
+    warehouse: Warehouse
     run: RunRecord
 
     @property
@@ -59,7 +157,7 @@ class RunTables:
     @property
     def sight(self) -> Sight:
         """Whether all was looked at that could hang."""
-        return Sight.of(map(SeenLog.of, self.listed(PARTITION_HEALTH, *SEEN_COLUMNS)))
+        return Sight.of(self.health())
 
     def of(self, run_id: str) -> RunTables:
         """The tables of another run of the same cluster.
@@ -78,16 +176,24 @@ class RunTables:
         return finished_run(self.warehouse, self.run)
 
     def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[dict[str, Any]]:
-        """The run's rows of a result table as plain data, where there are few; see `Stored.listed`."""
+        """The run's rows of a result table as plain data, where there are few; see `Warehouse.listed`."""
         return self.warehouse.listed(table, *names, run_id=[self.run.run_id], **one_of)
 
+    def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
+        """The run's rows of a result table as Arrow, where there are few; see `Warehouse.held`."""
+        return self.warehouse.held(table, *names, run_id=[self.run.run_id], **one_of)
+
     def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
-        """The run's rows of a result table of any size, one batch after another; see `Stored.batches`."""
+        """The run's rows of a result table of any size, one batch after another; see `Warehouse.batches`."""
         return self.warehouse.batches(table, *names, run_id=[self.run.run_id], **one_of)
+
+    def health(self) -> list[PartitionHealth]:
+        """What is known of each partition, without its producers."""
+        return records_of(PartitionHealth, self.held(PARTITION_HEALTH, *JUDGED_BY))
 
     def findings(self) -> list[Finding]:
         """The run's findings, without their sentences and causes."""
-        return [Finding.of_some(row) for row in self.listed(FINDINGS, *SINGLE_VALUES)]
+        return records_of(Finding, self.held(FINDINGS, *SINGLE_VALUES))
 
     def producers(self, topic: str, partition: int) -> list[ProducerState] | None:
         """The producers of one partition; None where the run saw nothing of it."""
@@ -122,7 +228,7 @@ class RunTables:
         return current_states(self.finished())
 
 
-def run_tables(warehouse: Stored, cluster: str, run_id: str | None = None) -> RunTables:
+def run_tables(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> RunTables:
     """The tables of a run; of the cluster's last one where none is named.
 
     Raises:

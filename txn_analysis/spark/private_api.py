@@ -1,11 +1,12 @@
-"""What storage needs of Spark's and Hadoop's Java, and PySpark has no public name for; for PySpark 4.2.
+"""What is needed of Spark's and Hadoop's Java, and PySpark has no public name for; for PySpark 4.2.
 
-Everything else that reaches into Java starts a session (`session`), or works in one of somebody else (`borrowed`).
+Everything else that reaches into Java starts a session (`session`), or works in one of somebody else
+(`foreign_session`).
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,10 @@ import pyspark
 from txn_analysis.errors import MissingToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from pyspark.sql import DataFrame, SparkSession
 
 VERSION = "4.2"
+_OWNER_ONLY = 0o700
 
 
 def check_version(version: str = pyspark.__version__) -> None:
@@ -50,33 +50,37 @@ def _in_store(spark: SparkSession, root: str) -> tuple[Any, Any]:
     return path, path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
 
 
-@contextmanager
-def lockable(spark: SparkSession, path: Path) -> Iterator[Callable[[], bool]]:
-    """A file of which Java can hold the lock, and a way to try for it; closing frees it, and so does Java's death."""
-    jvm: Any = spark._jvm
-    file = jvm.java.io.RandomAccessFile(str(path), "rw")
-    try:
-        channel = file.getChannel()
-        yield lambda: channel.tryLock() is not None
-    finally:
-        file.close()
-
-
 def look_at_log(frame: DataFrame) -> None:
     """Let Delta read the logs of the tables that a frame is of, in this session, without reading rows."""
     frame._jdf.queryExecution().optimizedPlan()
 
 
-def own_folders(spark: SparkSession) -> list[Path]:
-    """The folders in which a driver that has just started will keep blocks, files and artifacts."""
+def private_temp_folder() -> Path:
+    """A new folder for the temporary files of one Java; see `delete_with_java`.
+
+    What an audit writes names transactional ids, and Spark makes its folders with the modes that the umask leaves: so
+    they get one to be made in that nobody but its owner can look into.
+    """
+    return Path(tempfile.mkdtemp(prefix="txn-analysis-"))  # 0700, whatever the umask
+
+
+def delete_with_java(jvm: Any, folder: Path) -> None:
+    """Let Java delete its folder when it ends: it outlives this process for a moment, and still writes to it."""
+    for made in folder.iterdir():  # by spark-submit, before there was a session
+        if made.is_dir():
+            made.chmod(_OWNER_ONLY)
+    jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(jvm.java.io.File(str(folder)))
+
+
+def close_spark_folders(spark: SparkSession) -> None:
+    """Close the folders in which a driver that has just started will keep blocks, files and artifacts.
+
+    Somebody else may have said where they are.
+    """
     jvm: Any = spark._jvm
     environment = jvm.org.apache.spark.SparkEnv.get()
     blocks = environment.blockManager().diskBlockManager().localDirs()
     files = jvm.org.apache.spark.util.Utils.getLocalDir(environment.conf())
     artifacts = spark._jsparkSession.artifactManager().artifactRootPath().toString()
-    return [Path(str(folder)) for folder in (*blocks, files, artifacts)]
-
-
-def delete_at_end(jvm: Any, folder: Path) -> None:
-    """Let Java delete a folder when it ends."""
-    jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(jvm.java.io.File(str(folder)))
+    for folder in (*blocks, files, artifacts):
+        Path(str(folder)).chmod(_OWNER_ONLY)

@@ -6,25 +6,23 @@ import os
 import sys
 import tempfile
 import threading
-from enum import Enum
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas import functions as arrow_functions
 
 from txn_analysis.errors import MissingToolError
-from txn_analysis.spark import log as spark_log
 from txn_analysis.spark.delta_jars import DELTA_COORDINATES, delta_jars, jars_folder, resolve_jars
 from txn_analysis.spark.interrupts import delete_when_interrupted
 from txn_analysis.spark.jdk import check_jdk
-from txn_analysis.spark.private_api import check_version
-from txn_analysis.spark.private_folders import close_spark_folders, delete_with_java, private_temp_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from txn_analysis.spark.private_api import (
+    check_version,
+    close_spark_folders,
+    delete_with_java,
+    private_temp_folder,
+)
 
 DEFAULT_MASTER = "local[*]"
 
@@ -66,44 +64,12 @@ _LOCAL_OPTIONS = {
     "spark.driver.memory": "2g",
 }
 _LOCAL_WORK_OPTIONS = {"spark.sql.shuffle.partitions": "4"}  # what is shuffled grows with producers, not with batches
-_STARTED_FAST = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "2",
-}
-# 64 MiB by default: each sort, join and aggregation takes one, and after three audits of a few kilobytes 400 MiB of the
-# driver's memory held them. A larger row gets a page of its own size.
-_SMALL_PAGES = {"spark.buffer.pageSize": "1m"}
-# Without Java's optimising compiler the code cache is 48 MiB by default, which Spark and Delta fill.
-_SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+# Without Java's optimising compiler an audit of 100 MB takes half of the processor's time, and a start less; its code
+# cache is 48 MiB then by default, which Spark and Delta fill.
+_LOCAL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 
 
-class RunLength(Enum):
-    """How much work a session is for: what makes Spark run fast makes it start slowly.
-
-    A long one pays off where rows pass through Java: records of the coordinator, end markers, copies that differ.
-    Clusters keep Java's own settings.
-    """
-
-    SHORT = 64 << 20
-    LONG = 1 << 63
-
-    @classmethod
-    def of(cls, input_bytes: int | None) -> RunLength:
-        """The one for so many bytes of input; long where nobody knows how many."""
-        return cls.LONG if input_bytes is None else next(length for length in cls if input_bytes < length.value)
-
-
-_SQL_OPTIONS: dict[RunLength, dict[str, str]] = {RunLength.SHORT: _STARTED_FAST, RunLength.LONG: {}}
-_CORE_OPTIONS: dict[RunLength, dict[str, str]] = {RunLength.SHORT: _SMALL_PAGES, RunLength.LONG: {}}
-
-
-def session(
-    master: str | None = None,
-    app_name: str = "txn-analysis",
-    length: RunLength = RunLength.LONG,
-) -> SparkSession:
+def session(master: str | None = None, app_name: str = "txn-analysis") -> SparkSession:
     """The Spark session to work in: the active one, the one of `spark-submit`, or a new one.
 
     Options given to `spark-submit`, or by `PYSPARK_SUBMIT_ARGS`, win over the defaults of this module.
@@ -111,23 +77,21 @@ def session(
     Args:
         master: where to run, `local[*]` if None; not used where Spark is running already, or under `spark-submit`.
         app_name: the name in Spark's own listings.
-        length: whether to start fast or to run fast.
 
     Raises:
         MissingToolError: no usable JDK, no Delta jars, or the running Spark has no Delta.
     """
-    _allow_arrow_without_pandas()
     if SparkContext._active_spark_context is not None:
         return with_delta(SparkSession.builder.getOrCreate())
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     options = _OPTIONS | {"spark.app.name": app_name}
     if not is_submitted:
-        options |= _launch_options(master or DEFAULT_MASTER, length)
+        options |= _launch_options(master or DEFAULT_MASTER)
         _launch_jvm(options)
     SparkContext._ensure_initialized()
-    is_loud = is_submitted and spark_log.is_as_it_comes(SparkContext._jvm)
+    is_loud = is_submitted and _logs_as_spark_comes(SparkContext._jvm)
     if is_loud:
-        options |= spark_log.UNTIL_IT_RUNS
+        options |= {"spark.log.level": "ERROR"}  # while Spark starts, when it takes its own configuration once more
     conf = SparkConf()
     for key, value in options.items():
         conf.setIfMissing(key, value)
@@ -136,37 +100,29 @@ def session(
     _check_delta_is_loadable()
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     if is_loud:
-        spark_log.replace(SparkContext._jvm)
+        _log_as_configured(SparkContext._jvm)
     close_spark_folders(spark)
     return with_delta(spark)
 
 
-def _allow_arrow_without_pandas() -> None:
-    # PySpark 4.2 refuses mapInArrow and applyInArrow where pandas is not installed, though only the functions that hand
-    # out pandas frames use it (the check is in `pandas_udf`, through which all of them pass).
-    if find_spec("pandas") is None:
-        arrow_functions.require_minimum_pandas_version = lambda: None  # type: ignore[attr-defined]  # imported there
-
-
-def _launch_options(master: str, length: RunLength) -> dict[str, str]:
+def _launch_options(master: str) -> dict[str, str]:
     """What can only be said when the JVM starts, and depends on where it runs."""
     jars = [str(jar) for jar in _jars(jars_folder(os.environ))]
     on_this_machine = is_local(master)
-    java = _SMALL_JAVA if on_this_machine and length is RunLength.SHORT else ""
+    java = _LOCAL_JAVA if on_this_machine else ""
     return {
         "spark.master": master,
         "spark.jars": ",".join(jars),
         "spark.driver.extraClassPath": os.pathsep.join(jars),
-        "spark.driver.extraJavaOptions": f"{spark_log.java_option()} {java}",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_log_configuration()} {java}",
         **(_LOCAL_OPTIONS if on_this_machine else {}),
-        **work_options(master, length),
-        **_CORE_OPTIONS[length],
+        **work_options(master),
     }
 
 
-def work_options(master: str, length: RunLength) -> dict[str, str]:
+def work_options(master: str) -> dict[str, str]:
     """Of the options of a session of our own, those that can be set while Spark runs."""
-    return {**_WORK_OPTIONS, **(_LOCAL_WORK_OPTIONS if is_local(master) else {}), **_SQL_OPTIONS[length]}
+    return _WORK_OPTIONS | (_LOCAL_WORK_OPTIONS if is_local(master) else {})
 
 
 def is_local(master: str) -> bool:
@@ -228,13 +184,7 @@ def _is_delta_loadable() -> bool:
 
 
 def with_delta(spark: SparkSession) -> SparkSession:
-    """The session, if Delta is in it."""
-    check_has_delta(spark)
-    return spark
-
-
-def check_has_delta(spark: SparkSession) -> None:
-    """Refuse a session without Delta, or of a Spark that is not the one that this version is for.
+    """The session, unless it is without Delta, or of a Spark that is not the one that this version is for.
 
     Raises:
         MissingToolError: it says how to get one.
@@ -245,3 +195,29 @@ def check_has_delta(spark: SparkSession) -> None:
             "the running Spark session has no Delta: start it with"
             f" spark.sql.extensions={_DELTA_EXTENSION} and {DELTA_COORDINATES}, or let txn-analysis start it"
         )
+    return spark
+
+
+# What Spark writes into its log are errors alone, on stderr. As Spark comes it is thousands of lines for one audit.
+
+
+def _log_configuration() -> str:
+    """The file beside this module, which may be in a zip that `--py-files` brought along."""
+    file = Path(__file__).with_name("log4j2.properties")
+    archive = next((folder for folder in file.parents if folder.is_file()), None)
+    return f"jar:{archive.as_uri()}!/{file.relative_to(archive)}" if archive else file.as_uri()
+
+
+def _logs_as_spark_comes(jvm: Any) -> bool:
+    """Whether nobody chose how a Java logs that `spark-submit` has started, in Spark's `conf/` or by an option."""
+    used = _log_context(jvm).getConfiguration().getConfigurationSource().getLocation()
+    return used is None or bool(used.endswith("/org/apache/spark/log4j2-defaults.properties"))
+
+
+def _log_as_configured(jvm: Any) -> None:
+    """Let a Java whose Spark runs log as one that we start."""
+    _log_context(jvm).setConfigLocation(jvm.java.net.URI(_log_configuration()))
+
+
+def _log_context(jvm: Any) -> Any:
+    return jvm.org.apache.logging.log4j.LogManager.getContext(False)

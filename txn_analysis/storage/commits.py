@@ -9,29 +9,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.storage.match import Alike
-from txn_analysis.storage.warehouse import MOST_ATTEMPTS, too_busy
+from txn_analysis.columns.records import plain
+from txn_analysis.storage.warehouse import MOST_ATTEMPTS, MatchKey, too_busy
 from txn_analysis.tables import INPUTS, RUNS
+from txn_analysis.tables.inputs import FOUND_BY_READING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from txn_analysis.storage.warehouse import Warehouse
+    from txn_analysis.tables.inputs import RunRecord
 
     Row = dict[str, Any]
 
-# What reading an input found out; content that was read before keeps what was found then.
-FOUND_BY_READING = (
-    "ingest_id",
-    "parsed_bytes",
-    "rejected_bytes",
-    "newest_moment_ms",
-    "sections",
-)
-_SAME_CONTENT = Alike(("input_id", "kind"))
-_SAME_INPUT = Alike(("input_id", "cluster", "capture"))
+_SAME_CONTENT = MatchKey(("input_id", "kind"))
+_SAME_INPUT = MatchKey(("input_id", "cluster", "capture"))
 _READ_BY_ANOTHER = replace(_SAME_CONTENT, but=("ingest_id",))
-_SAME_RUN, _SAME_NUMBER = Alike(("run_id",)), Alike(("run_number",))
+_SAME_RUN, _SAME_NUMBER = MatchKey(("run_id",)), MatchKey(("run_number",))
 
 
 def held_inputs(warehouse: Warehouse, input_ids: Iterable[str]) -> list[Row]:
@@ -68,8 +62,8 @@ def commit_inputs(warehouse: Warehouse, inputs: Sequence[Row], held: Sequence[Ro
     raise too_busy(warehouse.path(INPUTS))
 
 
-def commit_run(warehouse: Warehouse, run: Row) -> None:
-    """Write the row of a run, after all its other rows: from now on they count.
+def commit_run(warehouse: Warehouse, run: RunRecord) -> None:
+    """Write the record of a run, after all its other rows: from now on they count.
 
     A run that was completed before keeps its number; a new one gets the next, which no other run has.
 
@@ -79,10 +73,10 @@ def commit_run(warehouse: Warehouse, run: Row) -> None:
     for _ in range(MOST_ATTEMPTS):
         known = warehouse.listed(RUNS, "run_id", "run_number")
         numbers = {row["run_id"]: int(row["run_number"]) for row in known}
-        if run["run_id"] in numbers:
-            numbered = run | {"run_number": numbers[run["run_id"]]}
-            return warehouse.replace_rows([numbered], RUNS, run_id=run["run_id"])
-        numbered = run | {"run_number": max(numbers.values(), default=0) + 1}
-        if warehouse.insert([numbered], RUNS, (_SAME_RUN, _SAME_NUMBER)):
+        if run.run_id in numbers:
+            numbered = run._replace(run_number=numbers[run.run_id])
+            return warehouse.replace_rows([plain(numbered)], RUNS, run_id=run.run_id)
+        numbered = run._replace(run_number=max(numbers.values(), default=0) + 1)
+        if warehouse.insert([plain(numbered)], RUNS, (_SAME_RUN, _SAME_NUMBER)):
             return None
     raise too_busy(warehouse.path(RUNS))

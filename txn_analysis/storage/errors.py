@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from txn_analysis.errors import AuditError, WarehouseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-_Result = TypeVar("_Result")
+    from collections.abc import Iterator
 
 _INTACT = "What earlier runs wrote is intact"
 _S3_JARS = "org.apache.hadoop:hadoop-aws:VERSION"
@@ -133,12 +131,6 @@ def storage_error(error: BaseException, place: str) -> WarehouseError | None:
         if any(sign in text for sign in signs):
             return WarehouseError(f"{_place(text, place)}: {what}. {remedy}")
     return None
-
-
-def mapped(place: str, action: Callable[[], _Result]) -> _Result:
-    """What an action gives; see `said_in_words`."""
-    with said_in_words(place):
-        return action()
 
 
 @contextmanager

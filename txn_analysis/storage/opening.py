@@ -1,66 +1,108 @@
-"""Which implementation a warehouse has: chosen once, by where it lies and what its tables are.
+"""Where a warehouse lies, and which implementation it has: chosen once, by its place and by what its tables are.
 
 In a folder of this machine, with tables as we write them, Python reads and writes it. Everything else is Spark's:
-object stores, and tables that another tool gave deletion vectors or column mapping.
+object stores, and tables that another tool gave deletion vectors or column mapping. What is asked of a folder before
+Spark starts is here as well.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlparse
 
-from txn_analysis.spark.when_needed import is_running, running
-from txn_analysis.storage.local.tables import LocalTables
-from txn_analysis.storage.place import folder_here, path_of
+from txn_analysis.errors import WarehouseError
+from txn_analysis.spark.lazy_session import is_running, running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.spark.when_needed import Spark
-    from txn_analysis.storage.stored import Stored
+    from txn_analysis.spark.lazy_session import Spark
     from txn_analysis.storage.warehouse import Warehouse
+
+MEMORY_BYTES = 16 * 2**20
+"""Of text that a run rests on, earlier captures included; some ten thousand batches or records at most."""
+
+OWNER_ONLY = 0o700
+LOG_OF_TABLE = "_delta_log"
+# What lets Spark and Hadoop mean another file system by a path without a scheme.
+_CONFIGURED_BY = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "PYSPARK_GATEWAY_PORT")
+
+
+def fits_in_memory(text_bytes: int) -> bool:
+    """What was read of so much text is held on the driver, where no job of Spark is as fast."""
+    return text_bytes <= MEMORY_BYTES
 
 
 def open_warehouse(session: Spark, root: str) -> Warehouse:
-    """The warehouse at a folder or URI, to write and to read.
+    """The warehouse at a folder or URI; a session that is yet to start is started only where Spark must read.
 
     Raises:
         WarehouseError: a table there is damaged, or of another format.
     """
-    place = _place(root)
-    folder = local_folder(session, place)
-    if folder is not None and (tables := LocalTables(folder)).are_plain:
-        from txn_analysis.storage.local.warehouse import LocalWarehouse  # noqa: PLC0415 who only reads needs no Spark
+    from txn_analysis.storage.local_warehouse import LocalWarehouse
 
-        return LocalWarehouse(session, tables)
-    from txn_analysis.storage.on_spark.warehouse import SparkWarehouse  # noqa: PLC0415 who only reads needs no Spark
-
-    return SparkWarehouse(session, place, folder)
-
-
-def open_to_read(root: str, start: Callable[[], SparkSession]) -> Stored:
-    """The warehouse at a folder or URI, for questions; Spark is started only where it must read.
-
-    Raises:
-        WarehouseError: a table there is damaged, or of another format.
-    """
-    folder = folder_here(root)
-    if folder is not None and (tables := LocalTables(folder)).are_plain:
-        return tables
-    return open_warehouse(start(), root)
-
-
-def _place(root: str) -> str:
     # Delta takes a relative path for the name of a table.
-    return root.rstrip("/") if "://" in root else str(Path(root).absolute())
+    place = root.rstrip("/") if "://" in root else str(Path(root).absolute())
+    folder = local_folder(session, place)
+    if folder is not None and (local := LocalWarehouse(session, folder)).is_plain:
+        return local
+    from txn_analysis.storage.spark_warehouse import SparkWarehouse
+
+    return SparkWarehouse(running(session), place, folder)
 
 
 def local_folder(session: Spark, root: str) -> Path | None:
     """The folder of this machine that a warehouse is; None where it lies elsewhere."""
     if not is_running(session) and (folder := folder_here(root)):
         return folder
-    from txn_analysis.spark.private_api import is_of_this_machine  # noqa: PLC0415 who only reads needs no Spark
+    from txn_analysis.spark.private_api import is_of_this_machine
 
-    return path_of(root) if is_of_this_machine(running(session), root) else None
+    return _path_of(root) if is_of_this_machine(running(session), root) else None
+
+
+def folder_here(root: str) -> Path | None:
+    """The folder of this machine that a warehouse certainly is; None where Spark must be asked what its place means."""
+    if root.startswith("file://"):
+        return _path_of(root)
+    is_plain = "://" not in root and not any(name in os.environ for name in _CONFIGURED_BY)
+    return Path(root).absolute() if is_plain else None
+
+
+def _path_of(root: str) -> Path:
+    return Path(unquote(urlparse(root).path) if "://" in root else root)
+
+
+def check_writable(root: Path) -> None:
+    """Refuse a folder of this machine that cannot be written before anything is read.
+
+    Raises:
+        WarehouseError: a part of its path is a file or a table, or it cannot be written.
+    """
+    nearest = next(folder for folder in (root, *root.parents) if os.path.lexists(folder))
+    if not nearest.is_dir():
+        raise WarehouseError(f"{root}: {nearest} is not a folder. Give another --warehouse")
+    table = next((folder for folder in (nearest, *nearest.parents) if (folder / LOG_OF_TABLE).is_dir()), None)
+    if table is not None:
+        raise WarehouseError(
+            f"{root}: {table} is a Delta table. Give the folder of a warehouse as --warehouse, or a new one"
+        )
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        is_read_only = os.statvfs(nearest).f_flag & os.ST_RDONLY
+        what = "the file system is read-only" if is_read_only else "no permission to write here"
+        raise WarehouseError(
+            f"{nearest}: {what}. Earlier runs can still be read; give a --warehouse that can be written"
+        )
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder for its owner alone, below parents as the umask leaves them; one that is there keeps its mode.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(OWNER_ONLY)
+    except FileExistsError:
+        return
+    folder.chmod(OWNER_ONLY)  # also where a set-group-id parent, or a default access list, gave it more

@@ -8,46 +8,83 @@ changes nothing. Rows count only once they are committed, by the write that come
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from txn_analysis.errors import WarehouseError
-from txn_analysis.spark.when_needed import running
-from txn_analysis.storage.frames import is_at_hand
-from txn_analysis.storage.row_batches import held, plain_rows
+from txn_analysis.spark.lazy_session import running
+from txn_analysis.storage.opening import fits_in_memory
+from txn_analysis.storage.rows import plain_rows, schema_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from txn_analysis.spark.when_needed import Spark
-    from txn_analysis.storage.match import Alike
-    from txn_analysis.storage.on_spark.tasks import RowMaker
-    from txn_analysis.storage.row_tasks import RowTasks
+    from txn_analysis.spark.lazy_session import Spark
+    from txn_analysis.storage.rows import RowTasks
     from txn_analysis.tables import Table
 
     Row = dict[str, Any]
+    RowMaker = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 MOST_ATTEMPTS = 8
+
+
+@dataclass(frozen=True)
+class MatchKey:
+    """When a row has nothing to add to another one: some columns are equal, NULL as well, and those of `but` differ."""
+
+    same: tuple[str, ...]
+    but: tuple[str, ...] = ()
+
+    @property
+    def sql(self) -> str:
+        """The condition in SQL, on rows `s` and `t`."""
+        conditions = [f"t.{name} <=> s.{name}" for name in self.same]
+        return " AND ".join(conditions + [f"NOT t.{name} <=> s.{name}" for name in self.but])
+
+    def unmatched(self, rows: Iterable[Row], present: Iterable[Row]) -> list[Row]:
+        """The rows that match none of those that are present."""
+        known: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
+        for row in present:
+            known[self._key(row)].append(row)
+        return [row for row in rows if not any(self._differ(row, other) for other in known[self._key(row)])]
+
+    def _key(self, row: Row) -> tuple[Any, ...]:
+        return tuple(row.get(name) for name in self.same)
+
+    def _differ(self, row: Row, other: Row) -> bool:
+        return all(row.get(name) != other[name] for name in self.but)
+
+
+def rows_without_match(rows: Sequence[Row], present: Sequence[Row], keys: Iterable[MatchKey]) -> list[Row]:
+    """The rows that match none of those that are present, by any of some keys."""
+    for key in keys:
+        rows = key.unmatched(rows, present)
+    return [*rows]
 
 
 class Warehouse(ABC):
     """Delta tables under one folder, or any URI that Spark can write.
 
+    Rows are given whether they are committed or not. Of a result table those count whose `run_id` is in `runs`, of a
+    content table those whose `ingest_id` and `input_id` are in `inputs`: whoever asks names them.
+
     Every method raises WarehouseError where there is no such table, where it is damaged or of another format, or where
     the storage fails it; those that write also where a row breaks a constraint of its table.
+
+    Attributes:
+        root: the folder, or URI, of the tables.
+        session: where Spark is needed; questions need none where the tables are in a folder of this machine.
     """
 
     def __init__(self, session: Spark, root: str) -> None:
         self.session = session
-        self._root = root
-
-    @property
-    def root(self) -> str:
-        """The folder, or URI, of the tables."""
-        return self._root
+        self.root = root
 
     @property
     def spark(self) -> SparkSession:
@@ -56,18 +93,18 @@ class Warehouse(ABC):
 
     def path(self, table: Table) -> str:
         """Where a table lies."""
-        return f"{self._root}/{table.name}"
+        return f"{self.root}/{table.name}"
 
     def parallelism(self, input_bytes: int) -> int:
         """How many tasks run at once where so much is read."""
-        return 1 if is_at_hand(input_bytes) else int(self.spark.sparkContext.defaultParallelism)
+        return 1 if fits_in_memory(input_bytes) else int(self.spark.sparkContext.defaultParallelism)
 
     @abstractmethod
     def create(self) -> None:
         """Create the tables that are missing, with their comments, NOT NULL columns and CHECK constraints.
 
         A folder for them that is not there yet is made for its owner alone; one that is there keeps its mode.
-        A warehouse of another format is refused.
+        A warehouse of another format is refused, and a folder that cannot be written before anything is made.
         """
 
     @abstractmethod
@@ -76,11 +113,17 @@ class Warehouse(ABC):
 
     @abstractmethod
     def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
-        """Rows of a table of any size, committed or not, one batch after another; see `Stored`."""
+        """Rows of a table of any size, one batch after another.
+
+        Args:
+            table: of which rows are wanted.
+            names: of the columns that are wanted; all where there are none.
+            one_of: what some columns may hold, never NULL; only rows that meet all are wanted.
+        """
 
     def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
-        """Rows of a table in memory, as Arrow; arguments as of `batches`."""
-        return held(self.batches(table, *names, **one_of), table, names)
+        """Rows in memory, as Arrow; arguments as of `batches`."""
+        return pa.Table.from_batches(self.batches(table, *names, **one_of), schema_of(table, names))
 
     def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[Row]:
         """Rows as plain data, where there are few; structs and maps are dictionaries. Arguments as of `batches`."""
@@ -102,8 +145,8 @@ class Warehouse(ABC):
         self.replace([pa.RecordBatch.from_pylist([*rows], table.arrow_schema)], table, **slice_of)
 
     @abstractmethod
-    def replace_by(self, frame: DataFrame, rows_of: RowMaker | None, table: Table, **slice_of: str) -> None:
-        """Make a frame the whole content of a slice, or what `rows_of`, run in a Spark worker, makes of its batches."""
+    def replace_by(self, frame: DataFrame, rows_of: RowMaker, table: Table, **slice_of: str) -> None:
+        """Make what `rows_of`, run in Spark's workers, makes of the batches of a frame the whole content of a slice."""
 
     @abstractmethod
     def fill(self, tasks: RowTasks, **slice_of: str) -> dict[str, pa.Table]:
@@ -114,11 +157,17 @@ class Warehouse(ABC):
         """
 
     @abstractmethod
-    def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[Alike]) -> int:
-        """Insert the rows that are not alike, in one of some ways, to a row of the table; say how many those were.
+    def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[MatchKey]) -> int:
+        """Insert the rows that match no row of the table, by any of some keys; say how many those were.
 
         Looking and inserting is one step: of two writers at once, the second sees the rows of the first.
         """
+
+
+def no_warehouse(root: str, table: Table) -> WarehouseError:
+    """The error of whoever asks where there is no warehouse, or a part of one is gone."""
+    what = f"no warehouse here ({table.name} is missing): give the --warehouse of an audit, or audit first"
+    return WarehouseError(f"{root}: {what}")
 
 
 def too_busy(path: str) -> WarehouseError:

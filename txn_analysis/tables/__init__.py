@@ -1,7 +1,8 @@
 """The Delta tables of the warehouse, by what they are about; see `docs/tables.md` for the generated reference."""
 
 from txn_analysis.tables._schema import INDEXED_COLUMNS, Col, Table
-from txn_analysis.tables.findings import ABORT_PLAN, FINDINGS
+from txn_analysis.tables.abort_plan import ABORT_PLAN, AbortRecord
+from txn_analysis.tables.findings import FINDINGS, Finding, FoundCause, Impact, RuleAsked
 from txn_analysis.tables.inputs import INPUTS, REJECTS, RUNS
 from txn_analysis.tables.logs import (
     ABORTED_TRANSACTIONS,
@@ -10,8 +11,24 @@ from txn_analysis.tables.logs import (
     LOG_PIECES,
     PRODUCER_SNAPSHOTS,
     TRANSACTION_STATES,
+    BareMarker,
+    BatchRangeSummary,
+    ProducerAppendInfo,
+    SnapshotEntry,
+    TransactionPart,
 )
-from txn_analysis.tables.transactions import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIONS
+from txn_analysis.tables.transactions import (
+    ENDED_TRANSACTIONS,
+    PARTITION_HEALTH,
+    TRANSACTIONS,
+    PartitionHealth,
+    Problem,
+    ProducersBareMarker,
+    ProducerState,
+    Transaction,
+    TwoLogs,
+    UsedBatchRange,
+)
 
 ALL_TABLES = (
     INPUTS,
@@ -47,6 +64,23 @@ __all__ = [
     "RUNS",
     "TRANSACTIONS",
     "TRANSACTION_STATES",
+    "AbortRecord",
+    "BareMarker",
+    "BatchRangeSummary",
     "Col",
+    "Finding",
+    "FoundCause",
+    "Impact",
+    "PartitionHealth",
+    "Problem",
+    "ProducerAppendInfo",
+    "ProducerState",
+    "ProducersBareMarker",
+    "RuleAsked",
+    "SnapshotEntry",
     "Table",
+    "Transaction",
+    "TransactionPart",
+    "TwoLogs",
+    "UsedBatchRange",
 ]

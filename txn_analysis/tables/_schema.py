@@ -1,6 +1,6 @@
 """How a table is declared: its grain, its columns, its key, and what must hold for every row.
 
-Types are Arrow's: whoever only reads tables needs no Spark, whose import takes a second. See `storage.on_spark.types`.
+Types are Arrow's: whoever only reads tables needs no Spark, whose import takes a second. See `storage.spark_tasks`.
 Checks are SQL for Delta, and conditions on Arrow rows for files that we write ourselves.
 """
 
@@ -9,14 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import and_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.columns.records import fields_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+COORDINATOR_EPOCH_BASES = ("marker", "snapshot", "none_seen", "unknown")
 # Keys come first in every table; statistics on them are what file skipping needs.
 INDEXED_COLUMNS = 6
 
@@ -34,11 +37,6 @@ def array(element: pa.DataType) -> pa.DataType:
     return pa.list_(pa.field("element", element, nullable=False))
 
 
-def inner_array(element: pa.DataType) -> pa.DataType:
-    """An array inside a struct of an array: there Delta knows no elements that are never NULL."""
-    return pa.list_(pa.field("element", element))
-
-
 def struct(**fields: pa.DataType) -> pa.DataType:
     """A struct of nullable fields, in the order given."""
     return pa.struct(list(fields.items()))
@@ -52,6 +50,15 @@ class Col:
     type: pa.DataType
     comment: str
     nullable: bool = True
+
+
+def columns_of(kind: Any) -> tuple[Col, ...]:
+    """The columns that a kind of records declares: each of its fields that has a comment."""
+    return tuple(
+        Col(name, field.type, field.comment, field.is_nullable)
+        for name, field in fields_of(kind).items()
+        if field.comment is not None
+    )
 
 
 @dataclass(frozen=True)

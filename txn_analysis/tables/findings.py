@@ -1,117 +1,168 @@
-"""`findings`: the verdict on each open transaction, and `abort_plan`: the end markers that a run recommends."""
+"""`findings`: the verdict on each open transaction, with its cause and what it costs its partition."""
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import Annotated, NamedTuple
+
+import pyarrow as pa
+
+from txn_analysis.columns.records import Int32
 from txn_analysis.tables._schema import (
-    BIGINT,
-    BOOLEAN,
-    DOUBLE,
-    INT,
-    STRING,
-    Col,
+    COORDINATOR_EPOCH_BASES,
     Table,
-    always,
-    array,
-    earlier,
+    columns_of,
     not_negative,
     one_of,
-    struct,
 )
-from txn_analysis.tables.transactions import COORDINATOR_EPOCH_BASES
 from txn_analysis.verdict import Verdict
 
-CAUSE = struct(name=STRING, confidence=STRING, evidence_for=array(STRING), evidence_against=array(STRING))
-IMPACT = struct(
-    hidden_since_ms=BIGINT,
-    hidden_share=DOUBLE,
-    is_compacted=BOOLEAN,
-    is_compaction_stopped=BOOLEAN,
-    log_growth_bytes_per_day=BIGINT,
-    log_growth_measured_ms=BIGINT,
-    days_until_full=DOUBLE,
-    hidden_lost_at_ms=BIGINT,
-    pending_groups=array(STRING),
-    waiting_groups=array(STRING),
-)
-RULE_ASKED = struct(rule=STRING, verdict=STRING, has_fired=BOOLEAN, reason=STRING)
+
+class Confidence(StrEnum):
+    """How sure a cause is, from least to most."""
+
+    UNKNOWN = "unknown"  # the facts explain nothing
+    POSSIBLE = "possible"  # some facts point to it, and evidence is missing
+    LIKELY = "likely"  # it explains all facts, and something else could as well
+    CERTAIN = "certain"  # nothing else explains the facts
+
+    @property
+    def rank(self) -> int:
+        """0 for the least sure."""
+        return list(Confidence).index(self)
+
+
+class FoundCause(NamedTuple):
+    """Why a transaction is as it is: one of the names in docs/causes.md, and the facts for and against it.
+
+    `confidence` is `certain` (nothing else explains the facts), `likely` (it explains them, something else could as
+    well), `possible` (some facts point to it) or `unknown` (`name` is then `unexplained`).
+    """
+
+    name: str
+    confidence: Confidence
+    evidence_for: tuple[str, ...] = ()
+    evidence_against: tuple[str, ...] = ()
+
+
+class Impact(NamedTuple):
+    """What an open transaction costs one partition; None where the files do not say.
+
+    `hidden_since_ms` is the broker-clock moment before which hiding began. `log_growth_bytes_per_day` is measured
+    from the first broker's time in the log to the copy, `log_growth_measured_ms`. `days_until_full` needs
+    `--free-bytes`; compaction and retention need `--topic-config`. `hidden_lost_at_ms` is the first moment at which
+    retention may delete the hidden records unread. `pending_groups` have offsets in an open transaction of this
+    partition of `__consumer_offsets`; `waiting_groups` only share the partition with them. Both are whole or None: of
+    any other topic, and where the files do not name all groups.
+    """
+
+    hidden_since_ms: int | None = None
+    hidden_share: float | None = None
+    is_compacted: bool | None = None
+    is_compaction_stopped: bool | None = None
+    log_growth_bytes_per_day: int | None = None
+    log_growth_measured_ms: int | None = None
+    days_until_full: float | None = None
+    hidden_lost_at_ms: int | None = None
+    pending_groups: tuple[str, ...] | None = None
+    waiting_groups: tuple[str, ...] | None = None
+
+
+class RuleAsked(NamedTuple):
+    """One rule that was asked, and why it fired or did not."""
+
+    rule: str
+    verdict: str
+    has_fired: bool
+    reason: str
+
+
+class Finding(NamedTuple):
+    """One open transaction with its verdict; the columns of `findings`.
+
+    `application` is what its transactional id seems to belong to.
+    """
+
+    run_id: Annotated[str, "the run"]
+    finding_id: Annotated[str, "stable over runs: digest of cluster, partition, producer id and start"]
+    verdict: Annotated[Verdict, "in_progress, coordinated, inconclusive, suspect or hanging"]
+    rule: Annotated[str, "name of the first rule that matched"]
+    topic: Annotated[str, "topic"]
+    partition: Annotated[Int32, "partition"]
+    producer_id: Annotated[int, "producer id"]
+    producer_epoch: Annotated[Int32 | None, "epoch of the producer's last batch here, by offset"]
+    coordinator_epoch: Annotated[Int32 | None, "of the producer's last end marker here; NULL if none or unknown"]
+    coordinator_epoch_basis: Annotated[str, "marker, snapshot, none_seen or unknown"]
+    txn_start_offset: Annotated[int, "start of the open transaction"]
+    is_txn_start_exact: Annotated[bool, "nothing that is missing could hold an earlier batch"]
+    last_offset: Annotated[int | None, "last offset of its last data batch"]
+    record_count: Annotated[int | None, "its records; NULL where some are gone"]
+    size_bytes: Annotated[int | None, "bytes of its batches; NULL where some are gone"]
+    last_timestamp_ms: Annotated[int | None, "the producer's last timestamp"]
+    idle_ms: Annotated[int | None, "as_of_ms - last_timestamp_ms"]
+    lateness_basis: Annotated[str | None, "last_timestamp or broker_clock; NULL without any credible clock"]
+    late_by_ms: Annotated[int | None, "how far beyond transaction.max.timeout.ms + 300000; negative if not late"]
+    appended_after_ms: Annotated[int | None, "broker-clock lower bound of its last append"]
+    appended_before_ms: Annotated[int | None, "broker-clock upper bound of its last append"]
+    transactional_id: Annotated[str | None, "id that has, or had, this producer id; NULL if none is known"]
+    state_partition: Annotated[Int32 | None, "partition of `__transaction_state` that holds the id"]
+    coordinator_state: Annotated[str | None, "the id's current state, Tombstone included; NULL if none is known"]
+    coordinator_producer_id: Annotated[int | None, "the id's current producer id"]
+    coordinator_producer_epoch: Annotated[Int32 | None, "the id's current producer epoch"]
+    coordinator_start_ms: Annotated[int | None, "start of the id's current transaction"]
+    coordinator_update_ms: Annotated[int | None, "last change of the id's state"]
+    coordinator_timeout_ms: Annotated[int | None, "timeout of the id's transactions"]
+    is_producer_live: Annotated[bool, "the coordinator has a transaction in progress under this producer id"]
+    producer_may_return: Annotated[
+        bool, "the producer id is the current one of an id that is not removed: its client may write there again"
+    ]
+    blocks_partition: Annotated[bool, "its start is the last stable offset"]
+    evidence: Annotated[
+        tuple[str, ...],
+        "the facts that the rule used, in words; last, where it hangs, a remark on an owner that may come back",
+    ] = ()
+    missing_evidence: Annotated[tuple[str, ...], "what would be needed for an answer"] = ()
+    cause: Annotated[
+        FoundCause | None,
+        "why it is open: name, certain, likely, possible or unknown, and what speaks for and against; "
+        "NULL where no state of these logs was given, and the log alone tells none",
+    ] = None
+    application: Annotated[str | None, "what the transactional id belongs to, by its shape; NULL without an id"] = None
+    impact: Annotated[
+        Impact | None, "what it costs the partition whose last stable offset it holds; NULL where it holds none"
+    ] = None
+    rules_asked: Annotated[
+        tuple[RuleAsked, ...],
+        "every rule up to the one that decided, in their order: the verdict that it gives, and why it fired or not",
+    ] = ()
+    would_change: Annotated[tuple[str, ...], "the evidence that would change the verdict"] = ()
+
+    @property
+    def topic_partition(self) -> str:
+        """Kafka's own spelling, such as `orders-3`."""
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def producer_place(self) -> tuple[str, int, int]:
+        """Topic, partition and producer id: whose data is open, and where."""
+        return self.topic, self.partition, self.producer_id
+
+    @property
+    def span(self) -> tuple[int, int | None]:
+        """The first and the last offset of its data; the latter is None where that is not known."""
+        return self.txn_start_offset, self.last_offset
+
+    @property
+    def must_end_producer(self) -> bool:
+        """The client could write there again under the same producer id, and an abort would destroy that as well."""
+        return self.is_producer_live or self.producer_may_return
+
 
 FINDINGS = Table(
     name="findings",
     grain="one open transaction in one run",
     key=("run_id", "topic", "partition", "producer_id", "txn_start_offset"),
-    columns=(
-        Col("run_id", STRING, "the run", nullable=False),
-        Col(
-            "finding_id",
-            STRING,
-            "stable over runs: digest of cluster, partition, producer id and start",
-            nullable=False,
-        ),
-        Col("verdict", STRING, "in_progress, coordinated, inconclusive, suspect or hanging", nullable=False),
-        Col("rule", STRING, "name of the first rule that matched", nullable=False),
-        Col("topic", STRING, "topic", nullable=False),
-        Col("partition", INT, "partition", nullable=False),
-        Col("producer_id", BIGINT, "producer id", nullable=False),
-        Col("producer_epoch", INT, "epoch of the producer's last batch here, by offset"),
-        Col("coordinator_epoch", INT, "of the producer's last end marker here; NULL if none or unknown"),
-        Col("coordinator_epoch_basis", STRING, "marker, snapshot, none_seen or unknown", nullable=False),
-        Col("txn_start_offset", BIGINT, "start of the open transaction", nullable=False),
-        Col("is_txn_start_exact", BOOLEAN, "nothing that is missing could hold an earlier batch", nullable=False),
-        Col("last_offset", BIGINT, "last offset of its last data batch"),
-        Col("record_count", BIGINT, "its records; NULL where some are gone"),
-        Col("size_bytes", BIGINT, "bytes of its batches; NULL where some are gone"),
-        Col("last_timestamp_ms", BIGINT, "the producer's last timestamp"),
-        Col("idle_ms", BIGINT, "as_of_ms - last_timestamp_ms"),
-        Col("lateness_basis", STRING, "last_timestamp or broker_clock; NULL without any credible clock"),
-        Col("late_by_ms", BIGINT, "how far beyond transaction.max.timeout.ms + 300000; negative if not late"),
-        Col("appended_after_ms", BIGINT, "broker-clock lower bound of its last append"),
-        Col("appended_before_ms", BIGINT, "broker-clock upper bound of its last append"),
-        Col("transactional_id", STRING, "id that has, or had, this producer id; NULL if none is known"),
-        Col("state_partition", INT, "partition of `__transaction_state` that holds the id"),
-        Col("coordinator_state", STRING, "the id's current state, Tombstone included; NULL if none is known"),
-        Col("coordinator_producer_id", BIGINT, "the id's current producer id"),
-        Col("coordinator_producer_epoch", INT, "the id's current producer epoch"),
-        Col("coordinator_start_ms", BIGINT, "start of the id's current transaction"),
-        Col("coordinator_update_ms", BIGINT, "last change of the id's state"),
-        Col("coordinator_timeout_ms", BIGINT, "timeout of the id's transactions"),
-        Col(
-            "is_producer_live",
-            BOOLEAN,
-            "the coordinator has a transaction in progress under this producer id",
-            nullable=False,
-        ),
-        Col(
-            "producer_may_return",
-            BOOLEAN,
-            "the producer id is the current one of an id that is not removed: its client may write there again",
-            nullable=False,
-        ),
-        Col("blocks_partition", BOOLEAN, "its start is the last stable offset", nullable=False),
-        Col(
-            "evidence",
-            array(STRING),
-            "the facts that the rule used, in words; last, where it hangs, a remark on an owner that may come back",
-            nullable=False,
-        ),
-        Col("missing_evidence", array(STRING), "what would be needed for an answer", nullable=False),
-        Col(
-            "cause",
-            CAUSE,
-            "why it is open: name, certain, likely, possible or unknown, and what speaks for and against; NULL where "
-            "no state of these logs was given, and the log alone tells none",
-        ),
-        Col("application", STRING, "what the transactional id belongs to, by its shape; NULL without an id"),
-        Col(
-            "impact", IMPACT, "what it costs the partition whose last stable offset it holds; NULL where it holds none"
-        ),
-        Col(
-            "rules_asked",
-            array(RULE_ASKED),
-            "every rule up to the one that decided, in their order: the verdict that it gives, and why it fired or not",
-            nullable=False,
-        ),
-        Col("would_change", array(STRING), "the evidence that would change the verdict", nullable=False),
-    ),
+    columns=columns_of(Finding),
     partition_by=("run_id",),
     checks={
         "known_verdict": one_of("verdict", (verdict.value for verdict in Verdict)),
@@ -119,49 +170,5 @@ FINDINGS = Table(
         "epochs_not_negative": not_negative("producer_epoch", "coordinator_epoch", "coordinator_producer_epoch"),
     },
 )
-
-
-ABORT_PLAN = Table(
-    name="abort_plan",
-    grain="one abort marker for one partition that one run recommends",
-    key=("run_id", "topic", "partition", "producer_id"),
-    columns=(
-        Col("run_id", STRING, "the run", nullable=False),
-        Col("finding_id", STRING, "the finding it would repair", nullable=False),
-        Col("plan_fingerprint", STRING, "digest over all records of the plan", nullable=False),
-        Col("topic", STRING, "topic", nullable=False),
-        Col("partition", INT, "partition", nullable=False),
-        Col("producer_id", BIGINT, "producer id", nullable=False),
-        Col("producer_epoch", INT, "epoch of the producer's last batch here", nullable=False),
-        Col("coordinator_epoch", INT, "epoch to send: 0 where none was seen; NULL where it is unknown"),
-        Col("coordinator_epoch_basis", STRING, "marker, snapshot, none_seen or unknown", nullable=False),
-        Col("transaction_result", BOOLEAN, "false: abort. Never a commit", nullable=False),
-        Col("transaction_version", INT, "0: the legacy epoch rule, which accepts an equal epoch", nullable=False),
-        Col("txn_start_offset", BIGINT, "start of the open transaction", nullable=False),
-        Col("is_txn_start_exact", BOOLEAN, "an executor can look it up on the broker", nullable=False),
-        Col(
-            "last_timestamp_ms", BIGINT, "the producer's last timestamp there: a later one on the broker is newer data"
-        ),
-        Col("rule", STRING, "the rule that found it hanging", nullable=False),
-        Col("evidence", array(STRING), "the facts that the rule used, and a remark as in `findings`", nullable=False),
-        Col("transactional_id", STRING, "id that has, or had, this producer id; NULL if none is known"),
-        Col("not_before_ms", BIGINT, "not to be executed before this time", nullable=False),
-        Col("not_after_ms", BIGINT, "not to be executed after this time", nullable=False),
-        Col("producer_is_live", BOOLEAN, "the producer id has a transaction in progress elsewhere", nullable=False),
-        Col(
-            "producer_may_return",
-            BOOLEAN,
-            "it is the current producer id of an id: its client may write there again",
-            nullable=False,
-        ),
-        Col("precondition", STRING, "what an executor must check first, in words", nullable=False),
-    ),
-    partition_by=("run_id",),
-    checks={
-        "only_aborts": always("transaction_result", value=False),
-        "legacy_epoch_rule": always("transaction_version", 0),
-        "epochs_not_negative": not_negative("producer_epoch", "coordinator_epoch"),
-        "known_basis": one_of("coordinator_epoch_basis", COORDINATOR_EPOCH_BASES),
-        "window_in_order": earlier("not_before_ms", "not_after_ms"),
-    },
-)
+SINGLE_VALUES = tuple(column.name for column in FINDINGS.columns if not pa.types.is_nested(column.type))
+"""The columns of `findings` without sentences, causes and the like: what many findings are asked about."""

@@ -5,75 +5,118 @@ No text of a span is ever kept.
 
 from __future__ import annotations
 
-from txn_analysis.tables._schema import (
-    BIGINT,
-    BOOLEAN,
-    COUNTS,
-    INT,
-    STRING,
-    Col,
-    Table,
-    adds_up,
-    array,
-    at_least,
-    inner_array,
-    not_negative,
-    one_of,
-    struct,
-)
+import json
+from typing import Annotated, Any, NamedTuple
 
-SECTION = struct(
-    section_index=INT,
-    kind=STRING,
-    dump_path=STRING,
-    topic=STRING,
-    partition=INT,
-    file_base_offset=BIGINT,
-    first_offset=BIGINT,
-    end_offset=BIGINT,
-    text_start_bytes=BIGINT,
-    text_end_bytes=BIGINT,
-    torn_bytes=BIGINT,
-    is_start_proven=BOOLEAN,
-    grammar=STRING,
-    stated=STRING,
-    rival_positions=inner_array(BIGINT),
-)
+from txn_analysis.columns.records import Counts, Int32
+from txn_analysis.tables._schema import STRING, Col, Table, adds_up, at_least, columns_of, not_negative, one_of
+
+
+class ReadSection(NamedTuple):
+    """One `Dumping …` section of a text, or one file or statement of a log directory."""
+
+    section_index: Int32
+    kind: str
+    dump_path: str
+    topic: str
+    partition: Int32
+    file_base_offset: int
+    first_offset: int | None
+    end_offset: int | None
+    text_start_bytes: int
+    text_end_bytes: int
+    torn_bytes: int
+    is_start_proven: bool
+    grammar: str
+    stated: str | None = None
+    rival_positions: tuple[int, ...] | None = None
+
+
+class InputSection(NamedTuple):
+    """One `ReadSection` as evidence of a run, with what is known of its input.
+
+    `capture_rank` is 0 for the judged capture, 1 for the one before it, and so on; `file_base_offset` the offset in a
+    file's name, or the one that a checkpoint states. `first_offset`, `end_offset` and `rival_positions` are found from
+    its batches: None without any. Text, tears and proofs are of files of batches alone. `input_problem` says what is
+    wrong with its end, `log_dir` which log directory it lies in: None for a dump. `path` is where its file was found.
+    """
+
+    input_id: str
+    section_index: int
+    kind: str
+    topic: str
+    partition: int
+    capture_rank: int
+    file_base_offset: int
+    first_offset: int | None
+    end_offset: int | None
+    text_start_bytes: int
+    text_end_bytes: int
+    torn_bytes: int
+    is_start_proven: bool
+    is_end_proven: bool
+    grammar: str | None
+    stated: str | None
+    rival_positions: tuple[int, ...] | None
+    input_problem: str | None
+    log_dir: str | None
+    path: str | None = None
+
+    @property
+    def shown_path(self) -> str:
+        """Where its file was found; the fingerprint of its content where no path is known."""
+        return self.input_id if self.path is None else self.path
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Which one it is."""
+        return self.input_id, self.section_index
+
+
+class ReadInput(NamedTuple):
+    """One file of the capture; `problem` says why it, or its end, was not understood."""
+
+    cluster: Annotated[str, "the cluster's name, as given with --cluster"]
+    capture: Annotated[str, "the capture's name: --capture, or derived from the fingerprints"]
+    input_id: Annotated[str, "fingerprint of the content; the same content is the same input"]
+    ingest_id: Annotated[str, "the ingest that read the content; rows of other ingests are not evidence"]
+    path: Annotated[str, "where the file was found"]
+    kind: Annotated[str | None, "kinds of its sections, joined by '+'; NULL where it was not recognised"]
+    grammar: Annotated[str | None, "which tool versions print such text"]
+    compression: Annotated[str | None, "gzip or zstd; NULL for plain text"]
+    size_bytes: Annotated[int, "size of the file as stored"]
+    text_bytes: Annotated[int, "size of its text, decompressed"]
+    parsed_bytes: Annotated[int, "bytes that became rows, or are structure of the dump"]
+    rejected_bytes: Annotated[int, "bytes in `rejects`; parsed + rejected = text"]
+    newest_moment_ms: Annotated[int | None, "newest timestamp that a broker's clock wrote in it; NULL if none"]
+    problem: Annotated[str | None, "why the file, or its end, was not understood; NULL where it was"]
+    sections: Annotated[
+        tuple[ReadSection, ...],
+        "the `Dumping …` sections in file order; first_offset and end_offset are those of its batches, "
+        "rival_positions are those from which on two parts of the text claim the same batches. A file of"
+        " a log directory is one section; a checkpoint is one for each statement, with its offset in "
+        "file_base_offset",
+    ]
+    capture_rank: int = 0  # as evidence of a run: 0 for the judged capture, 1 for the one before it, and so on
+
+    @property
+    def content(self) -> tuple[str, str | None]:
+        """The input's content, and what it was recognised as: what was not understood may be by a newer version."""
+        return self.input_id, self.kind
+
+    def found_as(self, other: ReadInput) -> ReadInput:
+        """The input with what reading found out of another one with the same content."""
+        return self._replace(**{name: getattr(other, name) for name in FOUND_BY_READING})
+
+
+FOUND_BY_READING = ("ingest_id", "parsed_bytes", "rejected_bytes", "newest_moment_ms", "sections")
+"""What reading an input found out; content that was read before keeps what was found then."""
 
 INPUTS = Table(
     name="inputs",
     grain="one file that was read into one capture of one cluster",
     key=("cluster", "capture", "input_id"),
-    columns=(
-        Col("cluster", STRING, "the cluster's name, as given with --cluster", nullable=False),
-        Col("capture", STRING, "the capture's name: --capture, or derived from the fingerprints", nullable=False),
-        Col("input_id", STRING, "fingerprint of the content; the same content is the same input", nullable=False),
-        Col(
-            "ingest_id",
-            STRING,
-            "the ingest that read the content; rows of other ingests are not evidence",
-            nullable=False,
-        ),
-        Col("path", STRING, "where the file was found", nullable=False),
-        Col("kind", STRING, "kinds of its sections, joined by '+'; NULL where it was not recognised"),
-        Col("grammar", STRING, "which tool versions print such text"),
-        Col("compression", STRING, "gzip or zstd; NULL for plain text"),
-        Col("size_bytes", BIGINT, "size of the file as stored", nullable=False),
-        Col("text_bytes", BIGINT, "size of its text, decompressed", nullable=False),
-        Col("parsed_bytes", BIGINT, "bytes that became rows, or are structure of the dump", nullable=False),
-        Col("rejected_bytes", BIGINT, "bytes in `rejects`; parsed + rejected = text", nullable=False),
-        Col("newest_moment_ms", BIGINT, "newest timestamp that a broker's clock wrote in it; NULL if none"),
-        Col("problem", STRING, "why the file, or its end, was not understood; NULL where it was"),
-        Col(
-            "sections",
-            array(SECTION),
-            "the `Dumping …` sections in file order; first_offset and end_offset are those of its batches, "
-            "rival_positions are those from which on two parts of the "
-            "text claim the same batches. A file of a log directory is one section; a checkpoint is "
-            "one for each statement, with its offset in file_base_offset",
-            nullable=False,
-        ),
-    ),
+    columns=columns_of(ReadInput),
     checks={
         "every_byte_accounted": adds_up("parsed_bytes", "rejected_bytes", total="text_bytes"),
         "sizes_not_negative": not_negative("size_bytes", "parsed_bytes", "rejected_bytes"),
@@ -81,48 +124,56 @@ INPUTS = Table(
 )
 
 
+class RejectedSpan(NamedTuple):
+    """A stretch of an input's text that was not understood."""
+
+    input_id: Annotated[str, "fingerprint of the input"]
+    section_index: Annotated[Int32 | None, "section of the input; NULL outside any section"]
+    offset_bytes: Annotated[int, "where the span begins in the text"]
+    length_bytes: Annotated[int, "how long it is"]
+    reason: Annotated[str, "why it was not understood"]
+
+
 REJECTS = Table(
     name="rejects",
     grain="one span of one input that was not understood",
     key=("input_id", "offset_bytes"),
-    columns=(
-        Col("ingest_id", STRING, "the ingest that read the content", nullable=False),
-        Col("input_id", STRING, "fingerprint of the input", nullable=False),
-        Col("section_index", INT, "section of the input; NULL outside any section"),
-        Col("offset_bytes", BIGINT, "where the span begins in the text", nullable=False),
-        Col("length_bytes", BIGINT, "how long it is", nullable=False),
-        Col("reason", STRING, "why it was not understood", nullable=False),
-    ),
+    columns=(Col("ingest_id", STRING, "the ingest that read the content", nullable=False), *columns_of(RejectedSpan)),
     partition_by=("ingest_id",),
     checks={"span_not_empty": at_least("length_bytes", 1)},
 )
+
+
+class RunRecord(NamedTuple):
+    """One finished run. `run_number` is 0 before it is written; `parameters` are its settings."""
+
+    run_id: Annotated[str, "digest of the evidence and the parameters"]
+    run_number: Annotated[int, "order of first completion in this warehouse"]
+    cluster: Annotated[str, "the cluster's name"]
+    capture: Annotated[str, "the capture that was judged"]
+    earlier_captures: Annotated[tuple[str, ...] | None, "captures behind it, oldest first"]
+    as_of_ms: Annotated[int | None, "moment at which the files were copied; NULL without any broker's clock"]
+    as_of_basis: Annotated[str | None, "given, or newest_broker_timestamp"]
+    parameters: Annotated[str, "the effective settings, as JSON"]
+    input_count: Annotated[Int32, "inputs of the capture"]
+    table_versions: Annotated[Counts | None, "Delta version of each table that was read"]
+    verdict_counts: Annotated[Counts | None, "findings by verdict"]
+    state_coverage: Annotated[str, "what was seen of `__transaction_state`, as JSON"]
+    warnings: Annotated[str, "what does not hang yet and will, as JSON; of each kind the worst applications"]
+    outcome: Annotated[str, "findings where something hangs, clean, or could_not_tell"]
+
+    @property
+    def coverage(self) -> dict[str, Any]:
+        """What was seen of `__transaction_state`, as `coordinator.coverage.StateCoverage` was written."""
+        found: dict[str, Any] = json.loads(self.state_coverage)
+        return found
 
 
 RUNS = Table(
     name="runs",
     grain="one run",
     key=("run_id",),
-    columns=(
-        Col("run_id", STRING, "digest of the evidence and the parameters", nullable=False),
-        Col("run_number", BIGINT, "order of first completion in this warehouse", nullable=False),
-        Col("cluster", STRING, "the cluster's name", nullable=False),
-        Col("capture", STRING, "the capture that was judged", nullable=False),
-        Col("earlier_captures", array(STRING), "captures behind it, oldest first"),
-        Col("as_of_ms", BIGINT, "moment at which the files were copied; NULL without any broker's clock"),
-        Col("as_of_basis", STRING, "given, or newest_broker_timestamp"),
-        Col("parameters", STRING, "the effective settings, as JSON", nullable=False),
-        Col("input_count", INT, "inputs of the capture", nullable=False),
-        Col("table_versions", COUNTS, "Delta version of each table that was read"),
-        Col("verdict_counts", COUNTS, "findings by verdict"),
-        Col("state_coverage", STRING, "what was seen of `__transaction_state`, as JSON", nullable=False),
-        Col(
-            "warnings",
-            STRING,
-            "what does not hang yet and will, as JSON; of each kind the worst applications",
-            nullable=False,
-        ),
-        Col("outcome", STRING, "findings where something hangs, clean, or could_not_tell", nullable=False),
-    ),
+    columns=columns_of(RunRecord),
     checks={
         "numbered_from_one": at_least("run_number", 1),
         "known_outcome": one_of("outcome", ("clean", "findings", "could_not_tell")),

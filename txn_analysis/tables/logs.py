@@ -1,11 +1,14 @@
 """What was read of logs: of users' partitions, of `__transaction_state` and of `__consumer_offsets`.
 
-`log_pieces` are the folds of the dumped segments: what reconstruction needs of them, and no batch more. Two
-neighbouring pieces combine to what one piece over both would say, so that only pieces are ever shuffled.
+`log_pieces` sums up ranges of batches: all that rebuilding the producer state needs of them. Two neighbouring ranges
+combine to what one range over both would say, so that no batch is ever shuffled.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from txn_analysis.columns.records import Int32
 from txn_analysis.tables._schema import (
     BIGINT,
     BOOLEAN,
@@ -14,12 +17,15 @@ from txn_analysis.tables._schema import (
     Col,
     Table,
     array,
+    columns_of,
     in_order,
-    inner_array,
     not_negative,
     one_of,
     struct,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 LOG_BATCHES = Table(
     name="log_batches",
@@ -70,88 +76,143 @@ LOG_BATCHES = Table(
 )
 
 
-BARE_MARKER = struct(offset=BIGINT, marker=STRING, timestamp_ms=BIGINT, producer_epoch=INT, coordinator_epoch=INT)
-FRAGMENT = struct(
-    start_offset=BIGINT,
-    first_epoch=INT,
-    max_epoch=INT,
-    last_offset=BIGINT,
-    last_sequence=INT,
-    record_count=BIGINT,
-    size_bytes=BIGINT,
-    last_timestamp_ms=BIGINT,
-    first_after_ms=BIGINT,
-    first_before_ms=BIGINT,
-    last_after_ms=BIGINT,
-    last_before_ms=BIGINT,
-    hidden_record_count=BIGINT,
-    hidden_bytes=BIGINT,
-    end_offset=BIGINT,
-    end_marker=STRING,
-    end_timestamp_ms=BIGINT,
-    end_epoch=INT,
-    end_coordinator_epoch=INT,
-)
-PRODUCER_EDGES = struct(
-    producer_id=BIGINT,
-    lead=FRAGMENT,
-    tail=FRAGMENT,
-    first_batch_epoch=INT,
-    is_one_epoch=BOOLEAN,
-    producer_epoch=INT,
-    last_sequence=INT,
-    last_timestamp_ms=BIGINT,
-    marker_offset=BIGINT,
-    marker_timestamp_ms=BIGINT,
-    marker_coordinator_epoch=INT,
-    # Of the transactions that are whole inside: where the newest one ends, what it says, and the largest epoch of all.
-    ended_offset=BIGINT,
-    ended_last_timestamp_ms=BIGINT,
-    ended_coordinator_epoch=INT,
-    max_ended_coordinator_epoch=INT,
-    # Its end markers without data before them; its last one that is, or may be, a COMMIT.
-    bare_markers=inner_array(BARE_MARKER),
-    last_commit_offset=BIGINT,
-)
+class BareMarker(NamedTuple):
+    """An end marker with none of its producer's transactional data since the marker before."""
+
+    offset: int
+    marker: str | None
+    timestamp_ms: int | None
+    producer_epoch: Int32 | None
+    coordinator_epoch: Int32 | None
+
+
+class TransactionPart(NamedTuple):
+    """What one producer wrote in a batch range up to its end marker, or to the end of the range.
+
+    `start_offset` and all that is said of data is None where it wrote no data, `end_...` where no end marker follows.
+    `first_after_ms` to `last_before_ms` are the moments around its first and its last batch; `hidden_...` count the
+    range from its start on, whoever wrote it.
+    """
+
+    start_offset: int | None
+    first_epoch: Int32 | None
+    max_epoch: Int32 | None
+    last_offset: int | None
+    last_sequence: Int32 | None
+    record_count: int
+    size_bytes: int
+    last_timestamp_ms: int | None
+    first_after_ms: int | None
+    first_before_ms: int | None
+    last_after_ms: int | None
+    last_before_ms: int | None
+    hidden_record_count: int
+    hidden_bytes: int
+    end_offset: int | None
+    end_marker: str | None
+    end_timestamp_ms: int | None
+    end_epoch: Int32 | None
+    end_coordinator_epoch: Int32 | None
+
+
+class ProducerAppendInfo(NamedTuple):
+    """What the appends of one producer in a batch range do to its state, as Kafka's class of this name.
+
+    `lead` is the part before its first end marker there, which may continue what an earlier range left open. `tail` is
+    the part after its last one, which may go on in a later range; None where it is `lead` as well. `marker_...` is of
+    its last end marker; `ended_...` of the newest transaction that is whole inside, `max_ended_...` of all of them.
+    `last_commit_offset` is that of its last end marker that is, or may be, a COMMIT.
+    """
+
+    producer_id: int
+    lead: TransactionPart
+    tail: TransactionPart | None
+    first_batch_epoch: Int32 | None
+    is_one_epoch: bool
+    producer_epoch: Int32 | None
+    last_sequence: Int32 | None
+    last_timestamp_ms: int | None
+    marker_offset: int | None
+    marker_timestamp_ms: int | None
+    marker_coordinator_epoch: Int32 | None
+    ended_offset: int | None
+    ended_last_timestamp_ms: int | None
+    ended_coordinator_epoch: Int32 | None
+    max_ended_coordinator_epoch: Int32 | None
+    bare_markers: tuple[BareMarker, ...] = ()
+    last_commit_offset: int | None = None
+
+
+class TextGap(NamedTuple):
+    """Bytes of a text that nothing proves."""
+
+    offset_bytes: int
+    length_bytes: int
+
+
+class BatchRangeSummary(NamedTuple):
+    """One contiguous range of batches of one copy of a segment: a row of `log_pieces`.
+
+    `is_used` is False where all of it may be text of a client, so that only its place counts.
+    """
+
+    ingest_id: Annotated[str, "the ingest that read the content"]
+    input_id: Annotated[str, "fingerprint of the input"]
+    section_index: Annotated[Int32, "`Dumping …` section of the input"]
+    topic: Annotated[str, "topic"]
+    partition: Annotated[Int32, "partition"]
+    first_position: Annotated[int, "position of its first batch in the segment"]
+    end_position: Annotated[int, "position after its last batch"]
+    first_offset: Annotated[int, "base offset of its first batch"]
+    last_offset: Annotated[int, "last offset of its last batch"]
+    text_start_bytes: Annotated[int, "where its first batch line begins"]
+    text_end_bytes: Annotated[int, "where the proven text of its last batch ends"]
+    text_gaps: Annotated[tuple[TextGap, ...], "text inside that nothing proves"]
+    last_hole_offset: Annotated[int | None, "last offset inside that no batch covers; compaction leaves such holes"]
+    last_invalid_offset: Annotated[int | None, "last offset of the last batch whose checksum is wrong"]
+    contested_offset: Annotated[int | None, "base offset of the first batch that two lines claim; all of the piece is"]
+    doubtful_offset: Annotated[
+        int | None, "base offset of the first batch that may be header keys of a record; all may"
+    ]
+    lacking_batch_count: Annotated[int, "batches without proof of all their record lines"]
+    lacking_offset: Annotated[int | None, "base offset of the first such batch"]
+    is_marker_printed: Annotated[bool | None, "end markers show their coordinator epoch; NULL without any marker"]
+    record_count: Annotated[int, "data records"]
+    size_bytes: Annotated[int, "bytes of its batches"]
+    first_moment_ms: Annotated[int | None, "first broker-clock timestamp by offset"]
+    last_moment_ms: Annotated[int | None, "last broker-clock timestamp by offset"]
+    max_moment_ms: Annotated[
+        int | None, "largest broker-clock timestamp, of batches that are certainly no client's text"
+    ]
+    last_timestamp_ms: Annotated[int | None, "last positive timestamp by offset, any clock"]
+    max_timestamp_ms: Annotated[int | None, "largest timestamp, any clock"]
+    first_leader_epoch: Annotated[Int32 | None, "first partition leader epoch that is known"]
+    leader_epoch: Annotated[Int32 | None, "largest partition leader epoch"]
+    content_digest: Annotated[int, "sum of digests of its batches; the same in any copy of these offsets"]
+    producers: Annotated[
+        tuple[ProducerAppendInfo, ...],
+        "every producer: its part of a transaction before its first end marker, and after its last; its last epochs",
+    ]
+    last_empty_offset: Annotated[int | None, "last offset of the last batch without a record; compaction leaves such"]
+    first_epoch_fall_offset: Annotated[int | None, "base offset of the first batch below an earlier one's leader epoch"]
+    is_used: bool = True
+
+    @property
+    def section(self) -> tuple[str, int]:
+        """The input and the section that it is of."""
+        return self.input_id, self.section_index
+
+    @property
+    def is_doubted(self) -> bool:
+        """All of it may be text of a client."""
+        return self.contested_offset is not None or self.doubtful_offset is not None
+
 
 LOG_PIECES = Table(
     name="log_pieces",
-    grain="one contiguous piece of one dumped segment, folded",
+    grain="one piece of a log: a contiguous range of batches of one dumped segment, summed up",
     key=("input_id", "section_index", "first_position"),
-    columns=(
-        Col("ingest_id", STRING, "the ingest that read the content", nullable=False),
-        Col("input_id", STRING, "fingerprint of the input", nullable=False),
-        Col("section_index", INT, "`Dumping …` section of the input", nullable=False),
-        Col("topic", STRING, "topic", nullable=False),
-        Col("partition", INT, "partition", nullable=False),
-        Col("first_position", BIGINT, "position of its first batch in the segment", nullable=False),
-        Col("end_position", BIGINT, "position after its last batch", nullable=False),
-        Col("first_offset", BIGINT, "base offset of its first batch", nullable=False),
-        Col("last_offset", BIGINT, "last offset of its last batch", nullable=False),
-        Col("text_start_bytes", BIGINT, "where its first batch line begins", nullable=False),
-        Col("text_end_bytes", BIGINT, "where the proven text of its last batch ends", nullable=False),
-        Col("text_gaps", array(struct(offset_bytes=BIGINT, length_bytes=BIGINT)), "text inside that nothing proves"),
-        Col("last_hole_offset", BIGINT, "last offset inside that no batch covers; compaction leaves such holes"),
-        Col("last_invalid_offset", BIGINT, "last offset of the last batch whose checksum is wrong"),
-        Col("contested_offset", BIGINT, "base offset of the first batch that two lines claim; all of the piece is"),
-        Col("doubtful_offset", BIGINT, "base offset of the first batch that may be header keys of a record; all may"),
-        Col("lacking_batch_count", BIGINT, "batches without proof of all their record lines", nullable=False),
-        Col("lacking_offset", BIGINT, "base offset of the first such batch"),
-        Col("is_marker_printed", BOOLEAN, "end markers show their coordinator epoch; NULL without any marker"),
-        Col("record_count", BIGINT, "data records", nullable=False),
-        Col("size_bytes", BIGINT, "bytes of its batches", nullable=False),
-        Col("first_moment_ms", BIGINT, "first broker-clock timestamp by offset"),
-        Col("last_moment_ms", BIGINT, "last broker-clock timestamp by offset"),
-        Col("max_moment_ms", BIGINT, "largest broker-clock timestamp, of batches that are certainly no client's text"),
-        Col("last_timestamp_ms", BIGINT, "last positive timestamp by offset, any clock"),
-        Col("max_timestamp_ms", BIGINT, "largest timestamp, any clock"),
-        Col("first_leader_epoch", INT, "first partition leader epoch that is known"),
-        Col("leader_epoch", INT, "largest partition leader epoch"),
-        Col("content_digest", BIGINT, "sum of digests of its batches; the same in any copy of these offsets"),
-        Col("producers", array(PRODUCER_EDGES), "every producer seen: first and last fragment, last epochs"),
-        Col("last_empty_offset", BIGINT, "last offset of the last batch without a record; compaction leaves such"),
-        Col("first_epoch_fall_offset", BIGINT, "base offset of the first batch below an earlier one's leader epoch"),
-    ),
+    columns=columns_of(BatchRangeSummary),
     partition_by=("ingest_id",),
     checks={
         "offsets_in_order": in_order("first_offset", "last_offset"),
@@ -160,25 +221,34 @@ LOG_PIECES = Table(
 )
 
 
+class SnapshotEntry(NamedTuple):
+    """One producer in one snapshot file: a row of `producer_snapshots`."""
+
+    ingest_id: Annotated[str, "the ingest that read the content"]
+    input_id: Annotated[str, "fingerprint of the input"]
+    section_index: Annotated[Int32, "`Dumping …` section of the input"]
+    topic: Annotated[str, "topic, from the dumped path"]
+    partition: Annotated[Int32, "partition, from the dumped path"]
+    snapshot_offset: Annotated[int, "the state covers records below this offset"]
+    producer_id: Annotated[int, "producer id"]
+    producer_epoch: Annotated[Int32, "its latest epoch on the partition"]
+    coordinator_epoch: Annotated[Int32 | None, "coordinator epoch of its last end marker; NULL if none was seen"]
+    current_txn_start_offset: Annotated[int | None, "start of its open transaction; NULL if none is open"]
+    last_timestamp_ms: Annotated[int | None, "timestamp of its last append; NULL if not printed"]
+    last_sequence: Annotated[Int32 | None, "sequence of its last data batch; NULL if not printed"]
+    last_offset: Annotated[int | None, "offset of its last data batch; NULL if not printed"]
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> SnapshotEntry:
+        """A row of the table, or some of its columns."""
+        return cls._make(map(row.get, cls._fields))
+
+
 PRODUCER_SNAPSHOTS = Table(
     name="producer_snapshots",
     grain="one producer in one snapshot file",
     key=("input_id", "section_index", "producer_id"),
-    columns=(
-        Col("ingest_id", STRING, "the ingest that read the content", nullable=False),
-        Col("input_id", STRING, "fingerprint of the input", nullable=False),
-        Col("section_index", INT, "`Dumping …` section of the input", nullable=False),
-        Col("topic", STRING, "topic, from the dumped path", nullable=False),
-        Col("partition", INT, "partition, from the dumped path", nullable=False),
-        Col("snapshot_offset", BIGINT, "the state covers records below this offset", nullable=False),
-        Col("producer_id", BIGINT, "producer id", nullable=False),
-        Col("producer_epoch", INT, "its latest epoch on the partition", nullable=False),
-        Col("coordinator_epoch", INT, "coordinator epoch of its last end marker; NULL if none was seen"),
-        Col("current_txn_start_offset", BIGINT, "start of its open transaction; NULL if none is open"),
-        Col("last_timestamp_ms", BIGINT, "timestamp of its last append; NULL if not printed"),
-        Col("last_sequence", INT, "sequence of its last data batch; NULL if not printed"),
-        Col("last_offset", BIGINT, "offset of its last data batch; NULL if not printed"),
-    ),
+    columns=columns_of(SnapshotEntry),
     partition_by=("ingest_id",),
     checks={"epochs_not_negative": not_negative("producer_epoch", "coordinator_epoch")},
 )

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.judge.causes import of_the_client as client
 from txn_analysis.judge.causes import of_the_coordinator as coordinator
-from txn_analysis.judge.causes import of_the_id
-from txn_analysis.judge.causes.cause import Cause, Confidence, FoundCause, Reading
+from txn_analysis.judge.causes import of_the_coordinator as of_the_id
+from txn_analysis.judge.causes.cause import Cause, Reading
+from txn_analysis.tables import FoundCause
+from txn_analysis.tables.findings import Confidence
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

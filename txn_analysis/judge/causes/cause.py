@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from txn_analysis.tables.findings import Confidence
 from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from txn_analysis.judge.facts import Facts
-
-
-class Confidence(StrEnum):
-    """How sure a cause is, from least to most."""
-
-    UNKNOWN = "unknown"  # the facts explain nothing
-    POSSIBLE = "possible"  # some facts point to it, and evidence is missing
-    LIKELY = "likely"  # it explains all facts, and something else could as well
-    CERTAIN = "certain"  # nothing else explains the facts
-
-    @property
-    def rank(self) -> int:
-        """0 for the least sure."""
-        return list(Confidence).index(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,22 +45,6 @@ class Reading:
 
     cause: Cause
     confidence: Callable[[Facts], Confidence | None]
-
-
-@dataclass(frozen=True, slots=True)
-class FoundCause:
-    """The cause of one open or ended transaction, how sure it is, and the facts for and against it."""
-
-    name: str
-    confidence: Confidence
-    evidence_for: tuple[str, ...]
-    evidence_against: tuple[str, ...]
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> FoundCause:
-        """The column `cause` of a row of `findings`."""
-        told = (tuple(row[name] or ()) for name in ("evidence_for", "evidence_against"))
-        return cls(row["name"], Confidence(row["confidence"]), *told)
 
 
 # What several causes ask and say.

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.causes.cause import (
-    Cause,
-    Confidence,
-    as_far_as_recorded,
-    if_holds,
-    last_marker,
-    never_listed,
-    written,
-)
+from txn_analysis.judge.causes.cause import Cause, as_far_as_recorded, if_holds, last_marker, never_listed, written
 from txn_analysis.logic import is_before
+from txn_analysis.tables.findings import Confidence
 from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:

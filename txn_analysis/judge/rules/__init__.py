@@ -16,16 +16,14 @@ from txn_analysis.judge.rules.asked_first import (
     STALE_DATA_IN_LIVE_TRANSACTION,
     STATE_DOES_NOT_FIT,
 )
-from txn_analysis.judge.rules.listed import (
+from txn_analysis.judge.rules.by_the_coordinator import (
+    COMMIT_MAY_BE_MISSING,
     COORDINATOR_OVERDUE,
     IN_COORDINATOR,
+    LOG_MAY_END_EARLY,
     MARKER_OVERDUE,
     MARKER_PENDING_ABORT,
     MARKER_PENDING_COMMIT,
-)
-from txn_analysis.judge.rules.not_listed import (
-    COMMIT_MAY_BE_MISSING,
-    LOG_MAY_END_EARLY,
     NO_RULE,
     PARTITION_NOT_IN_TRANSACTION,
     STATE_INCOMPLETE,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.rules.rule import Rule
-from txn_analysis.kafka.topics import STATE_TOPIC_DESCRIPTION
+from txn_analysis.judge.rules.settling import broken_log, foreign_state, unknown_time
+from txn_analysis.kafka.names import STATE_TOPIC_DESCRIPTION
 from txn_analysis.logic import UNBOUNDED_MS, both, no
 from txn_analysis.text.words import utc
 from txn_analysis.verdict import Verdict
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def _missing_of_the_log(facts: Facts) -> list[str]:
     unreplicated = ["a replica that has its data too: it lies above the high watermark that its own folder records"]
-    return [*facts.open.evidence_gaps, *(unreplicated if facts.may_be_a_dead_leaders else ())]
+    return [*(facts.open.evidence_gaps or ()), *(unreplicated if facts.may_be_a_dead_leaders else ())]
 
 
 EVIDENCE_BROKEN = Rule(
@@ -29,7 +30,7 @@ EVIDENCE_BROKEN = Rule(
     background="Every file begins at position 0, positions and offsets chain, no batch is invalid or contested, no "
     "copy contradicts another, and no snapshot disagrees. Compaction never passes an open transaction, so no hole is "
     "legal here.",
-    when=lambda facts: len(facts.open.evidence_gaps) > 0 or facts.may_be_a_dead_leaders,
+    when=lambda facts: bool(facts.open.evidence_gaps) or facts.may_be_a_dead_leaders,
     evidence=lambda facts: [f"open from offset {facts.open.txn_start_offset} as far as the files show"],
     missing=_missing_of_the_log,
     why_not=lambda _: "the log is proven whole from the start of the transaction to its end",
@@ -39,6 +40,8 @@ EVIDENCE_BROKEN = Rule(
     "broker's cleaner may have taken the end marker before its data (KAFKA-8351, KAFKA-13727, KAFKA-14055).",
     remedy="Copy all files of the partition again from its leader, with the newest producer snapshot, and audit "
     "again. The line of missing evidence names the offset.",
+    settled_by=broken_log,
+    is_of_the_log=True,
 )
 
 
@@ -114,6 +117,7 @@ CLOCK_NOT_CREDIBLE = Rule(
     "around the data whose broker's clock could take its place.",
     remedy="Copy the partition again when other transactions have ended in it, or give the moment of the copy with "
     "`--as-of`.",
+    settled_by=unknown_time,
 )
 
 
@@ -135,6 +139,7 @@ STATE_DOES_NOT_FIT = Rule(
     "part of it that passes for the whole, live transactions look as if nobody knew of them.",
     remedy="Copy `__transaction_state` of the cluster that the logs are from, all its partitions, and state their "
     f"count with `--transaction-state-partitions`. `{STATE_TOPIC_DESCRIPTION}` prints it.",
+    settled_by=foreign_state,
 )
 
 

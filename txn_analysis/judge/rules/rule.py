@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from txn_analysis.judge.facts import Facts
+    from txn_analysis.judge.rules.settling import Doubtful
     from txn_analysis.logic import Truth
     from txn_analysis.verdict import Verdict
 
@@ -30,6 +31,8 @@ class Rule:
         would_change: what would change its verdict; None where that is what is missing.
         reason: why this gives its verdict.
         remedy: what to do about it.
+        settled_by: what several findings lack together, and what would settle them; None where the remedy says it.
+        is_of_the_log: the log alone decides, whatever the state says.
     """
 
     name: str
@@ -44,6 +47,8 @@ class Rule:
     would_change: str | None = None
     reason: str
     remedy: str
+    settled_by: Callable[[Doubtful], tuple[str, str]] | None = None
+    is_of_the_log: bool = False
 
     def holds_for(self, facts: Facts) -> bool:
         """The rule decides about these facts, if no rule before it does."""
@@ -60,3 +65,9 @@ class Rule:
     def would_change_in(self, facts: Facts) -> tuple[str, ...]:
         """What evidence would change the verdict; what is missing, where there was no answer."""
         return self.missing_in(facts) or (() if self.would_change is None else (self.would_change,))
+
+    def settling(self, doubtful: Doubtful) -> tuple[str, str]:
+        """What some findings of it lack together, and what would settle them, both in words."""
+        if self.settled_by is None:
+            return "evidence is missing", self.remedy.rstrip(".")
+        return self.settled_by(doubtful)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.kafka.topics import BROKER_WRITTEN_TOPICS
+from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS
 from txn_analysis.read.dump.forms import (
     ABORTED_TRANSACTION,
     BATCH,
@@ -26,11 +26,20 @@ from txn_analysis.read.dump.forms import (
     OTHER_CONTROL,
     PRODUCER,
     RECORD,
-    RECORD_LINE_START,
     STARTING_OFFSET,
     TIME_INDEX_ENTRY,
 )
 from txn_analysis.read.dump.line_form import NEWEST, REST_OF_LINE, any_text, either
+from txn_analysis.read.dump.records import (
+    BATCH_HEADER_BYTES,
+    KEY,
+    PAYLOAD,
+    REPLACED,
+    BatchRange,
+    least_bytes,
+    sized_end,
+    walk_records,
+)
 from txn_analysis.read.inputs.recognise import NOISE_LINE
 from txn_analysis.read.inputs.sections import DumpedFile, parse_dump_path
 from txn_analysis.read.state.forms import ANY_DECODER_ERROR, ANY_TEXT_PAYLOAD, JSON_KEY, JSON_PAYLOAD, TEXT_KEY
@@ -39,11 +48,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LOOK_BACK_BYTES = 1 << 20
-_MAX_GROWTH = 3  # bytes that one byte of a record can take in the dump: U+FFFD stands for a byte that is not UTF-8
-_REPLACEMENT = "\ufffd".encode()
 _RECORD_HEAD_BYTES = 1 << 16
-_LABEL_BYTES = 128  # at most, around key and value, also where a decoder prints them
-_STUCK, _UNMEASURED = 0, -1
+_STUCK = 0
+_MAX_OFFSET = 2**63 - 1
+_LEAST_SECTION_BYTES = len("]\nDumping a-0/00000000000000000000.log\n")
 
 # Every repetition has a bound that no line of the tool reaches; a client's text could keep another one busy for hours.
 _TOKENS = rb"(?: [A-Za-z]{1,32}: [A-Za-z0-9-]{1,32}){0,24}?"
@@ -51,7 +59,8 @@ _LINE = BATCH.of((2, 1), NEWEST)
 _BATCH = re.compile(
     _LINE.part("base_offset", "record_count").bounded("base_offset", "last_offset", "record_count")
     + (any_text(400) + _LINE.part("position").bounded("position") + b" ")
-    + (any_text(100) + _LINE.part("size").bounded("size").lstrip() + _LINE.label("magic") + REST_OF_LINE + rb"\n")
+    + (any_text(100) + _LINE.part("size").bounded("size").lstrip() + _LINE.label("magic") + REST_OF_LINE)
+    + (_LINE.label("codec") + rb"(?P<codec>\w+)" + REST_OF_LINE + rb"\n")
 )
 _LEGACY_BATCH = re.compile(
     (LEGACY_BATCH.part("last_offset", "position").bounded() + b" " + any_text(100) + rb"(?<!key)(?<!value)")
@@ -83,7 +92,8 @@ _ANCHOR = re.compile(
 # no raw newline.
 _STATE_KEY_OVERHEAD_BYTES = 4  # version and length of the id (kafka-formats.md, 5.1)
 
-_PRINTED_SIZE = re.compile(rb"(?:alue|ey)[sS]ize: (\d{6,10})(?!\d)")
+# Expressions are found fastest by a text that they begin with.
+_PRINTED_SIZE = re.compile(rb"ize: (?:(?<=ey[sS]ize: )|(?<=alue[sS]ize: ))(\d{6,10})(?!\d)")
 
 
 @dataclass(frozen=True)
@@ -95,8 +105,18 @@ class _Walk:
     is_deep: bool = False
     next_position: int | None = None
     last_offset: int = -1
-    is_decoded: bool = False  # the section is of the topic whose records the decoder prints
-    has_bare_record: bool = True  # the last record has no header keys, which are raw text without a length
+    is_decoded: bool = False  # the section is of a topic whose records a decoder prints, and clients do not write
+    ends_certainly: bool = True  # no header key can go on behind the last record: they are raw text without a length
+    batch: _OwnBatch | None = None  # of the records that come next; None where that cannot be told
+
+
+class _OwnBatch(NamedTuple):
+    """What says how large the header keys of a batch's records can be, and where they stand in the text."""
+
+    record_count: int
+    size_bytes: int
+    is_plain: bool
+    start: int
 
 
 class StartProver:
@@ -125,18 +145,28 @@ class StartProver:
             return False
         origin = self._walk.at
         text = self._read(origin, start)
-        walk = replace(self._walk, at=0)
+        batch = self._walk.batch and self._walk.batch._replace(start=self._walk.batch.start - origin)
+        walk = replace(self._walk, at=0, batch=batch)
         while walk.at < len(text):
             step = _step(text, walk)
-            if step == _UNMEASURED:
-                step = _after_unmeasured(text, walk)
             if isinstance(step, int):
                 self._is_stuck = step == _STUCK
                 self._blocked_until = origin + step
                 break
             walk = step
-        self._walk = replace(walk, at=origin + walk.at)
-        return self._walk.at == start and walk.due in {0, None} and walk.has_bare_record
+        batch = walk.batch and walk.batch._replace(start=origin + walk.batch.start)
+        self._walk = replace(walk, at=origin + walk.at, batch=batch)
+        is_due = walk.due not in {0, None}
+        return self._walk.at == start and not is_due and (walk.ends_certainly or self._has_no_room(batch, start))
+
+    def _has_no_room(self, batch: _OwnBatch | None, end: int) -> bool:
+        """The records that end here take up so much of their batch that no section fits into their header keys."""
+        if batch is None or not batch.is_plain:
+            return False
+        text = self._read(batch.start, end)
+        walk = walk_records(text, 0, len(text), BatchRange(0, _MAX_OFFSET, batch.record_count))
+        room = batch.size_bytes - BATCH_HEADER_BYTES - least_bytes(walk.records)
+        return walk.end == len(text) and room < _LEAST_SECTION_BYTES
 
     def _begin(self, window_start: int, start: int) -> None:
         self._is_stuck = False
@@ -162,16 +192,16 @@ def printed_reach(text: bytes, start: int, end: int) -> list[tuple[int, int]]:
     # Without keySize there is no record line; batch lines have no k.
     if rest_of_line and text.find(b"k", rest_of_line, end) < 0:
         end = rest_of_line
-    if text.find(b" key: ", start, end) < 0 and text.find(b" payload: ", start, end) < 0:
+    if text.find(KEY, start, end) < 0 and text.find(PAYLOAD, start, end) < 0:
         return reaches
     line_end = last_label = -1
     for found in _PRINTED_SIZE.finditer(text, start, end):
         if found.end() > line_end:
             newline = text.find(b"\n", found.end(), end)
             line_end = newline if newline >= 0 else end
-            last_label = max(text.rfind(label, found.end(), line_end) for label in (b" key: ", b" payload: "))
+            last_label = max(text.rfind(label, found.end(), line_end) for label in (KEY, PAYLOAD))
         if last_label >= found.end():
-            reach = _RECORD_HEAD_BYTES + 2 * _MAX_GROWTH * int(found[1])
+            reach = _RECORD_HEAD_BYTES + 2 * len(REPLACED) * int(found[1])
             reaches.append((found.start(), found.start() + reach))
     return reaches
 
@@ -180,7 +210,7 @@ def _step(text: bytes, walk: _Walk) -> _Walk | int:
     """The walk after its next line or record.
 
     Or, where `text` ends first, the place before which nothing can be a line of the dump; `_STUCK` where no line of a
-    dump stands here, and `_UNMEASURED` where a record does not say how long its text is.
+    dump stands here, or a record does not say how long its text is.
     """
     if batch := _BATCH.match(text, walk.at):
         return _step_batch(text, walk, batch)
@@ -197,7 +227,7 @@ def _step(text: bytes, walk: _Walk) -> _Walk | int:
 
 
 def _step_batch(text: bytes, walk: _Walk, batch: re.Match[bytes]) -> _Walk | int:
-    base, last, count, position, size = (int(number) for number in batch.groups())
+    base, last, count, position, size = (int(number) for number in batch.groups()[:5])
     is_chained = walk.next_position is None or (position == walk.next_position and base > walk.last_offset)
     if walk.due not in {0, None} or not is_chained:
         return _STUCK
@@ -209,6 +239,7 @@ def _step_batch(text: bytes, walk: _Walk, batch: re.Match[bytes]) -> _Walk | int
         is_deep=is_deep,
         next_position=position + size,
         last_offset=last,
+        batch=_OwnBatch(count, size, batch["codec"].lower() == b"none", batch.end()),
     )
 
 
@@ -217,59 +248,33 @@ def _step_record(text: bytes, walk: _Walk, record: re.Match[bytes]) -> _Walk | i
         return _STUCK
     end = _record_end(text, record, is_decoded=walk.is_decoded)
     if end is None:
-        return _STUCK if record["header_keys"] else _UNMEASURED
+        return _STUCK
     if end > len(text):
         return end
-    return replace(walk, at=end, due=walk.due and walk.due - 1, has_bare_record=not record["header_keys"])
+    is_control = _CONTROL_END.match(text, record.end()) is not None
+    return replace(
+        walk,
+        at=end,
+        due=walk.due and walk.due - 1,
+        ends_certainly=is_control or walk.is_decoded,
+        batch=None if record["header_keys"] else walk.batch,
+    )
 
 
 def _record_end(text: bytes, record: re.Match[bytes], *, is_decoded: bool) -> int | None:
     """Where the record's text ends, behind its newline; None where its lengths do not say."""
     at = record.end()
-    if text.startswith(b"\n", at):
-        return at + 1
     if control := _CONTROL_END.match(text, at):
         return control.end()
-    key_bytes, value_bytes = int(record["key_bytes"]), int(record["value_bytes"])
-    if is_decoded and (end := _decoded_end(text, at, key_bytes)):
+    sizes = int(record["key_bytes"]), int(record["value_bytes"])
+    if is_decoded and (end := _decoded_end(text, at, sizes[0])):
         return end
-    start = at
-    for label, size in ((b" key: ", key_bytes), (b" payload: ", value_bytes)):
-        # A null has no label, and up to 2.3 a null value takes the key's away as well.
-        if size >= 0 and text.startswith(label, at):
-            at += len(label) + size
-    if at == start or _REPLACEMENT in text[start:at]:
-        return None
-    return at + 1 if at >= len(text) or text.startswith(b"\n", at) else None
-
-
-def _after_unmeasured(text: bytes, walk: _Walk) -> _Walk | int:
-    """The walk at the first line after an unmeasured record that stands in no record, whatever the lines say.
-
-    If a record hid that line, its own line would stand between, and it could reach that far. So each line on the way
-    that looks like a record line, real or not, moves the end of the stretch out. The place that is reached is returned
-    where it lies behind the end of `text`.
-    """
-    reach, has_bare_record, is_decoded = walk.at, True, walk.is_decoded
-    at: int | None = walk.at
-    while at is not None and (at < reach or at == walk.at):
-        if record := _RECORD.match(text, at):
-            end = _record_end(text, record, is_decoded=is_decoded) or _reach(record)
-            reach, has_bare_record = max(reach, end), not record["header_keys"]
-        elif text.startswith(RECORD_LINE_START, at):
-            reach = max(reach, at + LOOK_BACK_BYTES)
-        is_decoded = is_decoded and not text.startswith(DUMPING_START, at)
-        found = _ANCHOR.search(text, at)
-        at = found.end() if found else None
-    if at is None and reach > len(text):
-        return reach
-    at = len(text) if at is None else at
-    return _Walk(at, due=None, is_decoded=is_decoded, has_bare_record=has_bare_record)
-
-
-def _reach(record: re.Match[bytes]) -> int:
-    sizes = sum(max(0, int(size)) for size in record.group("key_bytes", "value_bytes"))
-    return record.end() + _MAX_GROWTH * sizes + _LABEL_BYTES
+    end = sized_end(text, at, len(text), sizes)
+    if end is None:
+        # The text may end first.
+        end = at + sum(len(label) + size for label, size in zip((KEY, PAYLOAD), sizes, strict=True) if size >= 0) + 1
+        return end if end > len(text) and text.startswith((KEY, PAYLOAD), at) else None
+    return None if REPLACED in text[at:end] else end
 
 
 def _decoded_end(text: bytes, at: int, key_bytes: int) -> int | None:

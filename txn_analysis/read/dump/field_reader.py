@@ -13,7 +13,7 @@ import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.columns.compiled import compiled
-from txn_analysis.read.dump.form_tables import FIELD_COLUMNS, NUMBER, OPTIONAL_LONG, WORD, WORD_BYTES
+from txn_analysis.read.dump.line_form import FIELD_COLUMNS, NUMBER, OPTIONAL_LONG, WORD, WORD_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

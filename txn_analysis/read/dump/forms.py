@@ -6,7 +6,7 @@ looser expressions that find where a line begins, or that step over one. Formats
 
 from __future__ import annotations
 
-from txn_analysis.kafka.batch_format import CODECS, CONTROL_KEY_BYTES, END_MARKERS, MARKER_VALUE_BYTES, TIMESTAMP_TYPES
+from txn_analysis.kafka.names import CODECS, CONTROL_KEY_BYTES, END_MARKERS, MARKER_VALUE_BYTES, TIMESTAMP_TYPES
 from txn_analysis.read.dump.line_form import (
     FIRST,
     KEY_LIST,

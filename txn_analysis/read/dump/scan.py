@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT
-from txn_analysis.kafka.batch_format import TIMESTAMP_TYPES
-from txn_analysis.kafka.batches import Batches, times
-from txn_analysis.kafka.topics import BROKER_WRITTEN_TOPICS, GROUP_TOPIC
-from txn_analysis.read.dump.batch_lines import COLUMNS, Candidates, read_batch_lines
+from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, GROUP_TOPIC, TIMESTAMP_TYPES
+from txn_analysis.read.dump.batch_lines import COLUMNS, Candidates, Lines, read_batch_lines
+from txn_analysis.read.dump.batch_text import read_batch_text, whole_texts
+from txn_analysis.read.dump.doubt import follow_chain, may_be_header_keys, may_be_in_records
 from txn_analysis.read.dump.forms import BATCH_LINE_START
 from txn_analysis.read.dump.group_lines import read_group_lines
-from txn_analysis.read.dump.lines import Lines
-from txn_analysis.read.dump.position_chain import follow_chain
-from txn_analysis.read.dump.proof.header_keys import may_be_header_keys
-from txn_analysis.read.dump.proof.inside_records import all_outside, outside_records
-from txn_analysis.read.dump.proof.record_lines import Proven, own_records, prove_records, read_markers
+from txn_analysis.tables.batches import Batches, times
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,8 +29,24 @@ _NAMED_OTHERWISE = ("size", "max_timestamp", "timestamp_type", "delete_horizon",
 _NO_TIMESTAMP_TYPE = TIMESTAMP_TYPES.index("NoTimestampType")
 
 
+@dataclass(frozen=True)
+class Slice:
+    """The text of one range of a section's body: [start, end) of the input, its lines, and those that are batches'."""
+
+    start: int
+    end: int
+    lines: Lines
+    found: Candidates
+
+
 def scan_range(text: Text, part: ScanRange, ingest_id: str) -> Batches | None:
-    """The batches whose lines begin in this range of a section's body; None where none does.
+    """The batches whose lines begin in this range of a section's body; None where none does."""
+    own = read_slice(text, part)
+    return None if own is None else scan_slice(text, part, own, ingest_id)
+
+
+def read_slice(text: Text, part: ScanRange) -> Slice | None:
+    """The text that belongs to a range of a section's body; None where no batch line is in it.
 
     A range owns whole batches: it begins at the first batch line at or after its start and ends before the first one
     at or after its end, so that a batch, its record lines and its end marker are always read by the same task. Text
@@ -48,35 +61,39 @@ def scan_range(text: Text, part: ScanRange, ingest_id: str) -> Batches | None:
     end = _next_batch_line(text, part.end, min(section.text_end_bytes, part.end + MAX_TAIL_BYTES))
     lines = Lines.of(text.read(start, end))
     found = read_batch_lines(lines)
-    if not len(found):
-        return None
-    # The records of a decoded section are proven, and counted, where they are decoded.
-    is_decoded = section.kind == "state"
-    ends_segment = end == section.text_end_bytes
-    own = None if is_decoded else own_records(lines, found)
+    return Slice(start, end, lines, found) if len(found) else None
+
+
+def scan_slice(text: Text, part: ScanRange, own_text: Slice, ingest_id: str) -> Batches:
+    """The batches of a range's text."""
+    section, start, lines, found = part.section, own_text.start, own_text.lines, own_text.found
+    is_first = part.start == section.text_start_bytes
+    ends_segment = own_text.end == section.text_end_bytes
     has_header_keys = section.topic not in BROKER_WRITTEN_TOPICS
     limits = {"starts_segment": is_first, "ends_segment": ends_segment, "has_header_keys": has_header_keys}
-    standing = outside_records(lines, found, own, **limits) if own else all_outside(found)
-    chain = follow_chain(standing.batches, lines.starts[standing.batches.line], starts_segment=is_first)
-    batches = standing.batches.take(chain.chosen)
-    markers = read_markers(lines, batches)
-    if own and len(batches) < len(found):
-        own = own_records(lines, batches)
-    proven = prove_records(lines, batches, markers, own) if own else _whole_regions(lines, batches)
-    may_be_text = np.zeros(len(batches), bool)
-    if own and has_header_keys:
-        may_be_text = may_be_header_keys(text, section, start, lines, batches, own)
-    is_contested = chain.is_contested | standing.is_contested(chain.chosen, ends_segment=ends_segment)
+    # The records of a decoded section are proven, and counted, where they are decoded.
+    is_decoded = section.kind == "state"
+    own = whole_texts(lines, found) if is_decoded else read_batch_text(lines, found, **limits)
+    rows, is_contested = follow_chain(own.batches, own.claims, starts_segment=is_first)
+    may_be_text = np.zeros(len(rows), bool)
+    if own.prints_records:
+        is_contested |= may_be_in_records(lines, own, ends_segment=ends_segment)[rows]
+        if has_header_keys:
+            may_be_text = may_be_header_keys(text, section, start, lines, own, rows)
+    batches = own.batches.take(rows)
+    line_start = lines.starts[batches.line]
+    stop = np.append(line_start[1:], len(lines.data))
+    is_counted = (batches.columns["record_count"] >= 0) & own.prints_records
     columns = {
         "is_contested": is_contested,
         "may_be_header_keys": may_be_text,
-        "text_start_bytes": lines.starts[batches.line] + start,
-        "text_bytes": proven.text_bytes,
-        "record_line_count": proven.record_lines,
-        "marker": markers.word,
-        "coordinator_epoch": markers.coordinator_epoch,
+        "text_start_bytes": line_start + start,
+        "text_bytes": np.minimum(own.end[rows], stop) - line_start,
+        "record_line_count": np.where(is_counted, own.record_count[rows], ABSENT),
+        "marker": own.markers.word[rows],
+        "coordinator_epoch": own.markers.coordinator_epoch[rows],
     }
-    groups = read_group_lines(lines, batches, own.regions) if own and section.topic == GROUP_TOPIC else None
+    groups = read_group_lines(lines, batches) if section.topic == GROUP_TOPIC and not is_decoded else None
     return Batches(part.place(ingest_id), columns | _batch_columns(batches.columns), groups)
 
 
@@ -91,11 +108,6 @@ def _next_batch_line(text: Text, at: int, limit: int) -> int:
             return at + found + 1
         at += _LOOK_AHEAD_BYTES
     return limit
-
-
-def _whole_regions(lines: Lines, batches: Candidates) -> Proven:
-    bounds = np.append(lines.starts[batches.line], len(lines.data))
-    return Proven(np.diff(bounds), np.full(len(batches), ABSENT, np.int64))
 
 
 def _batch_columns(read: Mapping[str, Array]) -> dict[str, Array]:

@@ -6,16 +6,18 @@ import re
 from typing import TYPE_CHECKING
 
 from txn_analysis.columns.arrays import ABSENT, known
-from txn_analysis.kafka.batch_format import LAST_TIME_MS
+from txn_analysis.kafka.names import LAST_TIME_MS
 from txn_analysis.read.dump.forms import ABORTED_TRANSACTION, PRODUCER, PRODUCER_BATCH, PRODUCER_TIME
 from txn_analysis.read.dump.line_form import LineForm
-from txn_analysis.read.entries import AbortedTxn, ProducerStateEntry
 from txn_analysis.read.inputs.window import Window, merged
+from txn_analysis.read.log_dir.producer_files import AbortedTxn, ProducerStateEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from txn_analysis.read.inputs.window import Readable, Record, Reject, Span
+    from txn_analysis.read.inputs.planned_input import Section
+    from txn_analysis.read.inputs.text import Text
+    from txn_analysis.read.inputs.window import Record, Reject
 
 _INT64_MAX = 2**63 - 1
 
@@ -31,7 +33,7 @@ _SNAPSHOT_FORM = LineForm(PRODUCER.fields + PRODUCER_TIME.fields + PRODUCER_BATC
 _TXNINDEX_LINE = re.compile(ABORTED_TRANSACTION.bounded(*ABORTED_TRANSACTION.names[1:]) + rb"\n")
 
 
-def read_snapshot_section(text: Readable, section: Span) -> Iterator[ProducerStateEntry | Reject]:
+def read_snapshot_section(text: Text, section: Section) -> Iterator[ProducerStateEntry | Reject]:
     """The entries of the body of a `.snapshot` section, in file order, tools 1.1 to 4.3.
 
     A line that is not wholly an entry becomes a `Reject`; every other byte of the body is parsed.
@@ -39,15 +41,15 @@ def read_snapshot_section(text: Readable, section: Span) -> Iterator[ProducerSta
     return merged(_read_lines(text, section, _snapshot_entry, "not an entry of a snapshot"))
 
 
-def read_txnindex_section(text: Readable, section: Span) -> Iterator[AbortedTxn | Reject]:
+def read_txnindex_section(text: Text, section: Section) -> Iterator[AbortedTxn | Reject]:
     """The entries of the body of a `.txnindex` section, in file order; else as for snapshots."""
     return merged(_read_lines(text, section, _aborted_txn, "not an entry of a txnindex"))
 
 
 def _read_lines(
-    text: Readable, section: Span, read: Callable[[bytes, Span], Record | None], reason: str
+    text: Text, section: Section, read: Callable[[bytes, Section], Record | None], reason: str
 ) -> Iterator[Record | Reject]:
-    window = Window(text, section.text_start_bytes, section.text_end_bytes)
+    window = Window(text.read, section.text_start_bytes, section.text_end_bytes)
     while window.remaining > 0:
         length = window.line_end()
         entry = read(window.peek(0, length), section) if length else None
@@ -67,7 +69,7 @@ def _numbers(found: re.Match[bytes] | None, form: LineForm) -> dict[str, int] | 
     return numbers if is_in_range else None
 
 
-def _snapshot_entry(line: bytes, section: Span) -> ProducerStateEntry | None:
+def _snapshot_entry(line: bytes, section: Section) -> ProducerStateEntry | None:
     n = _numbers(_SNAPSHOT_LINE.fullmatch(line), _SNAPSHOT_FORM)
     if n is None:
         return None
@@ -88,7 +90,7 @@ def _snapshot_entry(line: bytes, section: Span) -> ProducerStateEntry | None:
     )
 
 
-def _aborted_txn(line: bytes, section: Span) -> AbortedTxn | None:
+def _aborted_txn(line: bytes, section: Section) -> AbortedTxn | None:
     n = _numbers(_TXNINDEX_LINE.fullmatch(line), ABORTED_TRANSACTION)
     if n is None or n["last_offset"] < n["first_offset"]:
         return None

@@ -19,6 +19,7 @@ from txn_analysis.read.dump.forms import (
 )
 from txn_analysis.read.inputs.text import TextError, open_text
 from txn_analysis.read.log_dir.producer_files import CHANGED
+from txn_analysis.tables.inputs import RejectedSpan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -63,16 +64,6 @@ class ReadPiece(NamedTuple):
     first_offset: int
     last_offset: int
     max_moment_ms: int | None
-
-
-class RejectedSpan(NamedTuple):
-    """A stretch of an input's text that was not understood; `section_index` is None outside any section."""
-
-    input_id: str
-    section_index: int | None
-    offset_bytes: int
-    length_bytes: int
-    reason: str
 
 
 def unproven_spans(section: Section, pieces: Iterable[ReadPiece]) -> list[Span]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from txn_analysis.errors import InputError
-from txn_analysis.kafka.topics import STATE_TOPIC
+from txn_analysis.kafka.names import STATE_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

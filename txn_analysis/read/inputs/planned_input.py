@@ -12,11 +12,10 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import InputError
-from txn_analysis.kafka.batches import BatchPlace
-from txn_analysis.kafka.sections import BINARY_GRAMMARS, LOG, SNAPSHOT, STATE, TXNINDEX
-from txn_analysis.kafka.topics import BROKER_WRITTEN_TOPICS, STATE_TOPIC
+from txn_analysis.kafka.names import BINARY_GRAMMARS, BROKER_WRITTEN_TOPICS, LOG, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
 from txn_analysis.read.inputs.recognise import CONSOLE_JSON, CONSOLE_TEXT, Refusal, recognise
 from txn_analysis.read.inputs.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED
+from txn_analysis.tables.batches import BatchPlace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

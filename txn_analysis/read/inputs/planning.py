@@ -1,26 +1,54 @@
-"""All files of a call become planned inputs: texts by their sections, brokers' own files by what their survey found."""
+"""All files of a call become planned inputs, and their sections become tasks.
+
+Before that a first look refuses within a second what certainly cannot be read: small calls are read whole for it, of
+large ones the head of each file. Brokers' own files, and what only all bytes of a large file can tell, are left out.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from txn_analysis.kafka.sections import BINARY, BINARY_VERIFIED, LOG_KINDS
-from txn_analysis.read.inputs.planned_input import PlannedInput, Section, plan_text
-from txn_analysis.read.inputs.recognise import Refusal
+from txn_analysis.kafka.names import BINARY, BINARY_GRAMMARS, BINARY_VERIFIED, LOG_KINDS, STATE
+from txn_analysis.read.inputs.find_files import place_of
+from txn_analysis.read.inputs.planned_input import PlannedInput, ScanRange, Section, check_inputs, plan_text
+from txn_analysis.read.inputs.recognise import HEAD_BYTES, Refusal
 from txn_analysis.read.inputs.survey import DIGEST_BYTES
-from txn_analysis.read.inputs.survey_job import survey_files
+from txn_analysis.read.inputs.survey_job import group_count, pack, survey_files, survey_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from txn_analysis.read.inputs.find_files import SourceFile
     from txn_analysis.read.inputs.survey_job import FileSurvey
     from txn_analysis.read.log_dir.files import BrokerFile
     from txn_analysis.read.log_dir.survey import BrokerFacts
-    from txn_analysis.spark.when_needed import Spark
+    from txn_analysis.spark.lazy_session import Spark
+
+_READ_WHOLE_BYTES = 16 << 20  # of all files together: a tenth of a second
+
+
+def check_at_first_sight(files: Sequence[SourceFile]) -> None:
+    """Refuses texts of which a first look already says that they cannot be read.
+
+    Args:
+        files: all files of a call.
+
+    Raises:
+        InputError: one line for each such text, as `check_inputs` says it.
+    """
+    is_small = sum(file.size_bytes for file in files) <= _READ_WHOLE_BYTES
+    looked_at = survey_texts(files, None if is_small else HEAD_BYTES)
+    certain = (found for found, is_whole in looked_at if is_whole or _is_refused(found))
+    check_inputs([plan_text(found) for found in certain], skip_unrecognised=False)
+
+
+def _is_refused(found: FileSurvey) -> bool:
+    return found.failure is not None or any(isinstance(chunk.recognition, Refusal) for chunk in found.chunks)
+
 
 LOG_DIR = "log_dir"  # the contract's name of what a broker's own files are
 GONE = "the file disappeared, or became shorter, while it was read"
@@ -145,3 +173,46 @@ def _unread(plan: PlannedInput) -> PlannedInput:
     digest = blake2b(f"{plan.input_id} unread".encode(), digest_size=DIGEST_BYTES).hexdigest()
     sections = tuple(replace(s, text_end_bytes=size, torn_bytes=0, cuts=()) for s in plan.sections)
     return replace(plan, input_id=digest, sections=sections, rejects=((0, size, GONE),) if size else ())
+
+
+_TASKS_PER_CORE = 3
+# To start a task takes as long as to scan some megabytes; records of the coordinator are read far slower than batches.
+_MIN_TASK_BYTES, _MAX_TASK_BYTES = 256 << 10, 512 << 20
+
+
+def split_ranges(
+    inputs: Sequence[PlannedInput], kinds: Collection[str], range_bytes: int, parallelism: int
+) -> list[list[ScanRange]]:
+    """The bodies of all sections of these kinds as tasks: lists of ranges, in text order, of about the same size each.
+
+    Bodies of LOG_KINDS are cut at multiples of `range_bytes` from their start, or, in a broker's own segment, where the
+    survey says that batches begin; all others are one range. All ranges of a compressed input stay in one task, as its
+    text can only be read from the front; and those of a section of `__transaction_state`, as a cut may lie in an id
+    that looks like lines of a dump. Empty bodies have no range.
+    """
+    units = [unit for plan in inputs for unit in _units(plan, kinds, range_bytes)]
+    sizes = [sum(part.end - part.start for part in unit) for unit in units]
+    least, most = (-(-sum(sizes) // size) for size in (_MAX_TASK_BYTES, _MIN_TASK_BYTES))
+    count = group_count(max(min(parallelism * _TASKS_PER_CORE, most), least), parallelism)
+    return [[part for unit in group for part in unit] for group in pack(units, sizes, count)]
+
+
+def _units(plan: PlannedInput, kinds: Collection[str], range_bytes: int) -> Iterator[list[ScanRange]]:
+    """The ranges of one input, those together that one task must read in their order."""
+    place = place_of(plan.path), plan.compression, plan.input_id
+    sections = [section for section in plan.sections if section.kind in kinds]
+    ranges = [[ScanRange(*place, s, start, end) for start, end in _cut(s, range_bytes)] for s in sections]
+    if plan.compression:
+        yield [part for own in ranges for part in own]
+    else:
+        for section, own in zip(sections, ranges, strict=True):
+            yield from [own] if section.kind == STATE else ([part] for part in own)
+
+
+def _cut(section: Section, range_bytes: int) -> list[tuple[int, int]]:
+    start, end = section.text_start_bytes, section.text_end_bytes
+    if section.grammar in BINARY_GRAMMARS:
+        bounds = [start, *section.cuts, end]
+        return [(a, b) for a, b in pairwise(bounds) if a < b]
+    step = range_bytes if section.kind in LOG_KINDS else max(1, end - start)
+    return [(at, min(at + step, end)) for at in range(start, end, step)]

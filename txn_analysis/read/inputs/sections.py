@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from txn_analysis.kafka.sections import LOG, SNAPSHOT, STATE, TXNINDEX
-from txn_analysis.kafka.topics import STATE_TOPIC
+from txn_analysis.kafka.names import LOG, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
 from txn_analysis.read.dump.batch_lines import LEGACY_LINE
 from txn_analysis.read.dump.forms import (
     ABORTED_TRANSACTION,

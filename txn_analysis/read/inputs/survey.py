@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
-from txn_analysis.kafka.sections import LOG
+from txn_analysis.kafka.names import LOG
 from txn_analysis.read.dump.dumping_lines import StartProver, printed_reach
 from txn_analysis.read.dump.forms import DUMPING_START, INVALID_BYTES
 from txn_analysis.read.inputs.recognise import HEAD_BYTES, NOISE_LINE, Recognition, Refusal, recognise

@@ -22,15 +22,15 @@ from txn_analysis.read.inputs.text import (
 )
 from txn_analysis.read.log_dir.files import BrokerFile, PassedOver, sort_out
 from txn_analysis.read.log_dir.survey import BrokerFacts, survey_broker_file
-from txn_analysis.spark.when_needed import running
-from txn_analysis.storage.frames import is_at_hand
+from txn_analysis.spark.lazy_session import running
+from txn_analysis.storage.opening import fits_in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from txn_analysis.read.inputs.find_files import SourceFile
     from txn_analysis.read.log_dir.files import Sorted
-    from txn_analysis.spark.when_needed import Spark
+    from txn_analysis.spark.lazy_session import Spark
 
 _TASKS_PER_CORE = 4
 _MAX_TASK_BYTES = 512 << 20
@@ -141,7 +141,7 @@ def _file_survey(file: SourceFile, head: bytes | ReadFailure, what: Sorted, fact
 
 def _read(spark: Spark, pieces: list[_Piece]) -> dict[int, list[Facts]]:
     """By file, what its pieces say, in the order of the text; little of it is read here, as no job is as fast."""
-    is_little = is_at_hand(sum(piece.weight_bytes for piece in pieces))
+    is_little = fits_in_memory(sum(piece.weight_bytes for piece in pieces))
     said = _said_here(pieces) if is_little else _said_in_tasks(spark, pieces)
     found: dict[int, list[Facts]] = {}
     for file, _, facts in sorted(said, key=lambda one: one[:2]):

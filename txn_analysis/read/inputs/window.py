@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Iterable, Iterator
+
+    from txn_analysis.kafka.batch_headers import Read
 
 Record = TypeVar("Record")
 
@@ -19,48 +21,6 @@ CUT_SHORT = "the text ends inside a line"
 LINE_TOO_LONG = "a line longer than any that Kafka's tools print"
 
 
-class Readable(Protocol):
-    """The text of an input, read by byte offset."""
-
-    def read(self, start: int, end: int) -> bytes:
-        """The bytes from `start` to `end`, cut at the end of the text."""
-        ...
-
-
-class Span(Protocol):
-    """The body of a section: where it lies in its input's text, and what file it is of."""
-
-    @property
-    def partition(self) -> int:
-        """Partition of the dumped file; -1 in a console export."""
-        ...
-
-    @property
-    def topic(self) -> str:
-        """Topic of the dumped file."""
-        ...
-
-    @property
-    def file_base_offset(self) -> int:
-        """The offset in the dumped file's name."""
-        ...
-
-    @property
-    def grammar(self) -> str:
-        """Span of tool versions that print such lines."""
-        ...
-
-    @property
-    def text_start_bytes(self) -> int:
-        """First byte of the body."""
-        ...
-
-    @property
-    def text_end_bytes(self) -> int:
-        """The byte after the body."""
-        ...
-
-
 @dataclass(frozen=True)
 class Reject:
     """A span of an input's text that was not understood. Every byte of a body that is in no reject was parsed."""
@@ -69,35 +29,54 @@ class Reject:
     length_bytes: int
     reason: str
 
+    @property
+    def end_bytes(self) -> int:
+        """The byte after it."""
+        return self.offset_bytes + self.length_bytes
+
+
+class RejectMerging:
+    """Makes adjoining rejects of one reason one, also over several calls: garbage costs no row a line."""
+
+    def __init__(self) -> None:
+        self._pending: Reject | None = None
+
+    def items(self, items: Iterable[Record | Reject]) -> Iterator[Record | Reject]:
+        """Records at once, rejects as soon as no other one joins them; the last of these comes with `rest`."""
+        for item in items:
+            pending = self._pending
+            if not isinstance(item, Reject):
+                yield item
+            elif pending and pending.end_bytes == item.offset_bytes and pending.reason == item.reason:
+                length = pending.length_bytes + item.length_bytes
+                self._pending = Reject(pending.offset_bytes, length, item.reason)
+            else:
+                yield from self.rest()
+                self._pending = item
+
+    def rest(self) -> Iterator[Reject]:
+        """What may have been joined by later ones."""
+        pending, self._pending = self._pending, None
+        if pending:
+            yield pending
+
 
 def merged(items: Iterable[Record | Reject]) -> Iterator[Record | Reject]:
-    """Records and rejects in their order, adjoining rejects of one reason as one: garbage costs no row a line."""
-    pending: Reject | None = None
-    for item in items:
-        if not isinstance(item, Reject):
-            yield item
-        elif (
-            pending
-            and pending.offset_bytes + pending.length_bytes == item.offset_bytes
-            and pending.reason == item.reason
-        ):
-            pending = Reject(pending.offset_bytes, pending.length_bytes + item.length_bytes, item.reason)
-        else:
-            if pending:
-                yield pending
-            pending = item
-    if pending:
-        yield pending
+    """Records and rejects in their order, adjoining rejects of one reason as one."""
+    merging = RejectMerging()
+    yield from merging.items(items)
+    yield from merging.rest()
 
 
 class Window:
     """The unread part of a body; holds one window of it and the record that is being read, no more.
 
-    All lengths count from the place that is read next, so that they stay right when the window moves on.
+    All lengths count from the place that is read next, so that they stay right when the window moves on. `read` gives
+    the bytes of the input from one place to another, or the first of them; none at its end.
     """
 
-    def __init__(self, text: Readable, start: int, end: int) -> None:
-        self._text = text
+    def __init__(self, read: Read, start: int, end: int) -> None:
+        self._read = read
         self._end = end
         self._data = b""
         self._at = 0
@@ -129,7 +108,7 @@ class Window:
         if self.is_last or self.held >= MAX_RECORD_BYTES:
             return False
         start = self._data_start + len(self._data)
-        more = self._text.read(start, min(start + WINDOW_BYTES, self._end))
+        more = self._read(start, min(start + WINDOW_BYTES, self._end))
         self._is_at_end_of_text = not more
         self._data, self._data_start, self._at = self._data[self._at :] + more, self.offset, 0
         return bool(more)
@@ -166,6 +145,13 @@ class Window:
     def advance(self, length: int) -> None:
         """Moves on."""
         self._at += length
+
+    def move_to(self, offset: int) -> None:
+        """Moves on to a byte of the input."""
+        if offset <= self._data_start + len(self._data):
+            self._at = offset - self._data_start
+        else:
+            self._data, self._data_start, self._at = b"", offset, 0
 
     def reject(self, length: int, reason: str) -> Reject:
         """Moves on past `length` bytes that were not understood."""

@@ -1,4 +1,4 @@
-"""The groups in segments of `__consumer_offsets` as brokers wrote them, compressed ones as well.
+"""The groups in segments of `__consumer_offsets` as brokers wrote them, compressed ones as well; and groups as rows.
 
 Of a record the key is read, nothing else: `OffsetCommitKey` has versions 0 and 1 (version, group, topic, partition);
 2 is the metadata of a group, and 3 and more are of other protocols.
@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.columns.compiled import compiled
-from txn_analysis.kafka.batch_format import CODECS
 from txn_analysis.kafka.batch_headers import CODEC_MASK, CONTROL, HEADER_BYTES
-from txn_analysis.kafka.batches import GroupNames
+from txn_analysis.kafka.names import CODECS
 from txn_analysis.kafka.record_batch import MAX_RECORDS_BYTES, BadBatchError, decompressed
-from txn_analysis.read.dump.lines import slices
+from txn_analysis.read.dump.batch_lines import slices
+from txn_analysis.tables import GROUP_OFFSETS
+from txn_analysis.tables.batches import GroupNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from txn_analysis.columns.arrays import Array
     from txn_analysis.kafka.batch_headers import Headers, Read
+    from txn_analysis.tables.batches import Batches
 
 _BLOCK_BYTES = 4 << 20
 _SMALLEST_RECORD_BYTES = 7
@@ -165,3 +168,50 @@ def _read_records(
         if at != stop:
             return _NO_PLACE
     return total
+
+
+def group_rows(batches: Batches, groups: GroupNames) -> pa.RecordBatch:
+    """Rows of `group_offsets` of one scanned range; none where it was not read whole, and so proves nothing.
+
+    Args:
+        batches: of the range, a part of `__consumer_offsets`.
+        groups: what their records commit offsets of.
+    """
+    schema = GROUP_OFFSETS.arrow_schema
+    if not _is_whole(batches):
+        return pa.RecordBatch.from_pylist([], schema)
+    columns = batches.columns
+    start, last = columns["text_start_bytes"], columns["last_offset"]
+    place = batches.place._asdict() | {
+        "text_start_bytes": int(start[0]),
+        "text_end_bytes": int(start[-1] + columns["text_bytes"][-1]),
+    }
+    found = [(None, None, int(last[-1])), *_last_commits(batches, groups)]
+    named = [dict(zip(("group_id", "producer_id", "last_offset"), values, strict=True)) for values in found]
+    return pa.RecordBatch.from_pylist([place | row for row in named], schema)
+
+
+def _is_whole(batches: Batches) -> bool:
+    """Nothing stands between the batches, and nothing speaks against one of them."""
+    columns = batches.columns
+    start = columns["text_start_bytes"]
+    is_joined = start[1:] == (start + columns["text_bytes"])[:-1]
+    return bool(is_joined.all() and not columns["is_contested"].any() and (columns["is_valid"] != 0).all())
+
+
+def _last_commits(batches: Batches, groups: GroupNames) -> list[tuple[str, int | None, int]]:
+    """Each group and producer once, with the last offset of the last batch in which they meet."""
+    names = groups.name.dictionary_encode()
+    met = pa.table(
+        {
+            "name": names.indices,
+            "producer_id": batches.columns["producer_id"][groups.batch],
+            "last_offset": batches.columns["last_offset"][groups.batch],
+        }
+    )
+    last = met.group_by(["name", "producer_id"], use_threads=False).aggregate([("last_offset", "max")]).to_pydict()
+    known = [name.decode(errors="replace") for name in names.dictionary.to_pylist()]
+    return [
+        (known[name], None if producer_id == ABSENT else producer_id, offset)
+        for name, producer_id, offset in zip(last["name"], last["producer_id"], last["last_offset_max"], strict=True)
+    ]

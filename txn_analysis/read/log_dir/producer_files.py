@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import google_crc32c
 
-from txn_analysis.kafka.batch_format import LAST_TIME_MS
-from txn_analysis.read.entries import AbortedTxn, ProducerStateEntry
+from txn_analysis.kafka.names import LAST_TIME_MS
 from txn_analysis.read.inputs.window import Reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txn_analysis.read.inputs.window import Readable, Span
+    from txn_analysis.read.inputs.planned_input import Section
+    from txn_analysis.read.inputs.text import Text
+
+
+class ProducerStateEntry(NamedTuple):
+    """One producer in one snapshot file: a row of `producer_snapshots` without its input."""
+
+    topic: str
+    partition: int
+    snapshot_offset: int
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int | None
+    current_txn_start_offset: int | None
+    last_timestamp_ms: int | None
+    last_sequence: int | None
+    last_offset: int | None
+
+
+class AbortedTxn(NamedTuple):
+    """One entry of one transaction index: a row of `aborted_transactions` without its input."""
+
+    topic: str
+    partition: int
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
 
 SNAPSHOT_HEAD_BYTES, SNAPSHOT_ENTRY_BYTES, TXNINDEX_ENTRY_BYTES = 10, 46, 34
 _VERSION = 1  # the only one in every release from 0.11 to 4.4
@@ -42,7 +69,7 @@ def snapshot_problem(data: bytes) -> str | None:
     return None
 
 
-def read_snapshot_file(text: Readable, section: Span) -> Iterator[ProducerStateEntry | Reject]:
+def read_snapshot_file(text: Text, section: Section) -> Iterator[ProducerStateEntry | Reject]:
     """The entries of a snapshot, in file order.
 
     Where the file is no longer the whole snapshot that it was when it was planned, all of it is one `Reject`: what is
@@ -69,7 +96,7 @@ def read_snapshot_file(text: Readable, section: Span) -> Iterator[ProducerStateE
         )
 
 
-def read_txnindex_file(text: Readable, section: Span) -> Iterator[AbortedTxn | Reject]:
+def read_txnindex_file(text: Text, section: Section) -> Iterator[AbortedTxn | Reject]:
     """The entries of a body of whole entries, in file order; else as for snapshots."""
     start, end = section.text_start_bytes, section.text_end_bytes
     data = text.read(start, end)

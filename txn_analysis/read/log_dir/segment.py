@@ -11,14 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT
-from txn_analysis.kafka.batch_format import (
-    CODECS,
-    CONTROL_KEY_BYTES,
-    MARKER_VALUE_BYTES,
-    TIMES,
-    is_brokers_time,
-    is_brokers_topic,
-)
 from txn_analysis.kafka.batch_headers import (
     CODEC_MASK,
     CONTROL,
@@ -30,12 +22,20 @@ from txn_analysis.kafka.batch_headers import (
     HeaderWalk,
     layout,
 )
-from txn_analysis.kafka.batches import Batches, times
-from txn_analysis.kafka.checksums import checked, crcs
-from txn_analysis.kafka.record_batch import BadBatchError, records_of
-from txn_analysis.kafka.sections import BINARY_VERIFIED, STATE
-from txn_analysis.kafka.topics import GROUP_TOPIC
+from txn_analysis.kafka.names import (
+    BINARY_VERIFIED,
+    CODECS,
+    CONTROL_KEY_BYTES,
+    GROUP_TOPIC,
+    MARKER_VALUE_BYTES,
+    STATE,
+    TIMES,
+    is_brokers_time,
+    is_brokers_topic,
+)
+from txn_analysis.kafka.record_batch import BadBatchError, checked, crcs, records_of
 from txn_analysis.read.log_dir.group_records import read_group_records
+from txn_analysis.tables.batches import Batches, times
 
 if TYPE_CHECKING:
     from txn_analysis.columns.arrays import Array
@@ -71,20 +71,33 @@ _NO_MARKER = (None, ABSENT)
 
 
 def scan_segment(text: Text, part: ScanRange, ingest_id: str) -> Batches:
-    """The batches in a range of a segment; `part` begins and ends where batches do (`Section.cuts`).
+    """The batches in a range of a segment; see `headers_of` and `scan_headers`."""
+    return scan_headers(text, part, headers_of(text, part), ingest_id)
+
+
+def headers_of(text: Text, part: ScanRange) -> Headers:
+    """The headers in a range of a segment; `part` begins and ends where batches do (`Section.cuts`).
 
     Nothing comes of a range that is no longer in the file: what is missing then breaks the chain of positions.
-    `is_valid` is ABSENT where the checksum was not looked at, since it decides no verdict; see `deciding`.
+    """
+    walk = HeaderWalk(text.read, part.start, part.end, part.section.file_base_offset)
+    is_there = part.start < part.end and bool(text.read(part.end - 1, part.end))
+    return Headers.joined(list(walk.blocks()) if is_there else [])
+
+
+def scan_headers(text: Text, part: ScanRange, found: Headers, ingest_id: str, is_right: Array | None = None) -> Batches:
+    """The batches with these headers, which a range of a segment has.
+
+    `is_valid` is ABSENT where the checksum was not looked at, since it decides no verdict; see `deciding`. `is_right`
+    says it of all, where it is known.
     """
     section = part.section
-    walk = HeaderWalk(text.read, part.start, part.end, section.file_base_offset)
-    found = Headers.joined(list(walk.blocks()) if text.read(part.end - 1, part.end) else [])
     are_all_checked = section.grammar == BINARY_VERIFIED or section.kind == STATE
     are_times_brokers = is_brokers_topic(section.topic)
     rows = np.arange(len(found)) if are_all_checked else deciding(found, are_times_brokers=are_times_brokers)
     nothing = np.zeros(len(found), bool)
     columns = {
-        "is_valid": _is_valid(text.read, found, rows),
+        "is_valid": _is_valid(text.read, found, rows) if is_right is None else is_right.astype(np.int8),
         "is_contested": nothing,
         "may_be_header_keys": nothing,
         "record_line_count": np.full(len(found), ABSENT),

@@ -8,14 +8,26 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from txn_analysis.kafka.batch_headers import FOREIGN, SMALL_FILE_BYTES, TORN, ZEROS, HeaderWalk
-from txn_analysis.kafka.sections import CLEAN_SHUTDOWN, HIGH_WATERMARK, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
+import numpy as np
+
+from txn_analysis.kafka.batch_headers import (
+    FOREIGN,
+    HEADER_BYTES,
+    PEEK_BYTES,
+    SMALL_FILE_BYTES,
+    TORN,
+    ZEROS,
+    Headers,
+    HeaderWalk,
+    is_plausible,
+)
+from txn_analysis.kafka.names import CLEAN_SHUTDOWN, HIGH_WATERMARK, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
+from txn_analysis.kafka.record_batch import crcs, is_right
 from txn_analysis.read.inputs.recognise import UNKNOWN_TEXT_REMEDY, Refusal
 from txn_analysis.read.inputs.survey import DIGEST_BYTES
 from txn_analysis.read.inputs.text import open_text
-from txn_analysis.read.log_dir.checkpoints import Statement, statements
+from txn_analysis.read.log_dir.files import Statement, statements
 from txn_analysis.read.log_dir.producer_files import TXNINDEX_ENTRY_BYTES, snapshot_problem
-from txn_analysis.read.log_dir.resync import holds_batch
 
 if TYPE_CHECKING:
     from txn_analysis.kafka.batch_headers import Read, Stop
@@ -156,3 +168,28 @@ def _why(read: Read, stop: Stop, size_bytes: int) -> str | None:
     if stop.reason == TORN and holds_batch(read, stop.position, size_bytes, stop.last_offset + 1):
         return FOREIGN
     return stop.reason
+
+
+_STEP_BYTES = 4 << 20
+_MAGIC_AT, _MAGIC = 16, 2
+_NEAR_OFFSETS = 2**31  # a batch spans fewer
+_MOST_CHECKSUMS = 1000  # more look-alikes are no half batch, whatever they are
+
+
+def holds_batch(read: Read, start: int, end: int, next_offset: int) -> bool:
+    """Whether a whole batch of format 2 with the right checksum begins behind `start`, at `next_offset` or near it."""
+    tried = 0
+    for at in range(start + 1, end - HEADER_BYTES + 1, _STEP_BYTES):
+        data = read(at, min(at + _STEP_BYTES + HEADER_BYTES - 1, end))
+        raw = np.frombuffer(data, np.uint8)
+        places = np.flatnonzero(raw[_MAGIC_AT : len(raw) - HEADER_BYTES + 1 + _MAGIC_AT] == _MAGIC)
+        found = Headers.at(places, data + bytes(PEEK_BYTES), at)
+        near = (found.base_offset >= next_offset) & (found.base_offset < next_offset + _NEAR_OFFSETS)
+        near &= is_plausible(found) & (found.position + found.size <= end)
+        for row in np.flatnonzero(near).tolist():
+            position = int(found.position[row])
+            batch = read(position, position + int(found.size[row]))
+            tried += 1
+            if tried > _MOST_CHECKSUMS or is_right(batch, int(crcs(found)[row])):
+                return True
+    return False

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from txn_analysis.read.inputs.window import CUT_SHORT, MAX_RECORD_BYTES, Window, merged
+from txn_analysis.read.state.compiled_records import read_objects
 from txn_analysis.read.state.forms import (
     CONSOLE_AFTER_ID,
     CONSOLE_COUNT,
@@ -19,12 +22,11 @@ from txn_analysis.read.state.forms import (
     CONSOLE_TOMBSTONE,
     CONSOLE_UNKNOWN_KEY,
 )
-from txn_analysis.read.state.records import NO_BATCH, RecordPlace, state_record, undecodable_record
+from txn_analysis.read.state.records import PRINTED_LISTS, UNREAD, ReadStateRecord, StateColumns
 from txn_analysis.read.state.values import (
     ID_MAX_BYTES,
     JSON_DECODER,
     BadValueError,
-    PrintedValue,
     fields_of,
     json_id,
     json_value,
@@ -32,20 +34,25 @@ from txn_analysis.read.state.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
-    from txn_analysis.read.inputs.window import Readable, Reject, Span
-    from txn_analysis.read.state.records import ReadStateRecord, TransactionLogValue
+    import pyarrow as pa
+
+    from txn_analysis.read.inputs.planned_input import Section
+    from txn_analysis.read.inputs.text import Text
+    from txn_analysis.read.inputs.window import Reject
+    from txn_analysis.read.state.values import TransactionLogValue
 
 _NOISE = re.compile(CONSOLE_COUNT + rb"\n?|\n")
 _JSON_SPACE = " \t\r\n"
 # Kafka expires no id that is in one of these states.
 _UNEXPIRABLE = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
 _UNKNOWN = "unknown"
+_FEW, _ALL = 16, 1 << 62
 _NOT_A_RECORD = "not a record of a console export"
 
 
-def read_console_text(text: Readable, section: Span) -> Iterator[ReadStateRecord | Reject]:
+def read_console_text(text: Text, section: Section) -> Iterator[ReadStateRecord | Reject]:
     """The records of an export of `TransactionLogMessageFormatter` (0.11-3.9), in order of arrival.
 
     Ids are printed raw, twice in a record. A record is believed where its two ids agree and exactly one reading does;
@@ -56,17 +63,14 @@ def read_console_text(text: Readable, section: Span) -> Iterator[ReadStateRecord
     return merged(_ConsoleTextReader(text, section).items())
 
 
-def read_console_json(text: Readable, section: Span) -> Iterator[ReadStateRecord | Reject]:
-    """The records of an export of the JSON formatter (3.9 to 4.3), in order of arrival.
+def read_console_json(text: Text, section: Section) -> Iterator[ReadStateRecord | Reject | pa.RecordBatch]:
+    """The records of an export of the JSON formatter (3.9 to 4.3), in order of arrival; as they come, or many as rows.
 
     The objects stand one after another, with white space between them or none. An object that is JSON but no state
     record is rejected alone; where the text is no JSON, the rest of it is. For each there is an undecodable record.
     """
-    return merged(_json_items(Window(text, section.text_start_bytes, section.text_end_bytes)))
-
-
-def _place(offset_bytes: int) -> RecordPlace:
-    return RecordPlace(offset_bytes, None, None, None, None, *NO_BATCH)
+    window = Window(text.read, section.text_start_bytes, section.text_end_bytes)
+    return merged(_json_items(window, section.grammar))
 
 
 @dataclass(frozen=True)
@@ -74,20 +78,20 @@ class _Reading:
     """One way to read a record at the place that is next: its id, its value, and its length in bytes."""
 
     id: bytes
-    value: PrintedValue
+    value: re.Match[bytes]
     length: int
 
 
 class _ConsoleTextReader:
-    def __init__(self, text: Readable, section: Span) -> None:
-        self._window = Window(text, section.text_start_bytes, section.text_end_bytes)
+    def __init__(self, text: Text, section: Section) -> None:
+        self._window = Window(text.read, section.text_start_bytes, section.text_end_bytes)
         self._unexpirable: set[bytes] = set()  # digests of the ids that are in a transaction
         self._clear_until = 0  # from the place that is next to this byte of the input no separator begins
 
     def items(self) -> Iterator[ReadStateRecord | Reject]:
         window = self._window
         while window.remaining > 0:
-            place = _place(window.offset)
+            place = ReadStateRecord(window.offset)
             # Both ids and what surrounds them; a value may be longer, its line is read to its end where it is needed.
             window.need(2 * ID_MAX_BYTES + 256)
             if empty := self._empty_lines():
@@ -99,7 +103,7 @@ class _ConsoleTextReader:
             if len(readings) == 1 and not is_simple_line:
                 yield from self._record(place, readings[0])
             elif readings:
-                yield undecodable_record(place)
+                yield place
                 yield window.reject(max(r.length for r in readings), "an id that imitates the records around it")
             else:
                 yield from self._simple_line(place, line)
@@ -148,16 +152,16 @@ class _ConsoleTextReader:
             return None
         end = window.line_end(tail_start) or window.held
         tail = CONSOLE_TAIL.fullmatch(window.peek(tail_start, end))
-        return _Reading(name, PrintedValue(*tail.group(*PrintedValue._fields)), end) if tail else None
+        return _Reading(name, tail, end) if tail else None
 
-    def _record(self, place: RecordPlace, reading: _Reading) -> Iterator[ReadStateRecord | Reject]:
+    def _record(self, place: ReadStateRecord, reading: _Reading) -> Iterator[ReadStateRecord | Reject]:
         transactional_id = None
         try:
             transactional_id = reading.id.decode()
-            value = text_value(reading.value)
+            value = text_value(reading.value, reading.value["partitions"], reading.value["start_ms"])
         except ValueError as problem:  # BadValueError, or no UTF-8
             reason = str(problem) if isinstance(problem, BadValueError) else "the id is not UTF-8 text"
-            yield undecodable_record(place, transactional_id)
+            yield place.of_id(transactional_id)
             yield self._window.reject(reading.length, reason)
             return
         if value.state in _UNEXPIRABLE:
@@ -165,19 +169,19 @@ class _ConsoleTextReader:
         else:
             self._unexpirable.discard(_digest(reading.id))
         self._window.advance(reading.length)
-        yield state_record(place, transactional_id, value)
+        yield place.saying(transactional_id, value)
 
-    def _simple_line(self, place: RecordPlace, line: bytes) -> Iterator[ReadStateRecord | Reject]:
+    def _simple_line(self, place: ReadStateRecord, line: bytes) -> Iterator[ReadStateRecord | Reject]:
         tombstone = CONSOLE_TOMBSTONE.fullmatch(line)
         if CONSOLE_UNKNOWN_KEY.fullmatch(line):
             self._window.advance(len(line))
-            yield undecodable_record(place)
+            yield place
         elif tombstone and _digest(tombstone["id"]) not in self._unexpirable and _is_text(tombstone["id"]):
             self._window.advance(len(line))
-            yield state_record(place, tombstone["id"].decode(), None)
+            yield place.saying(tombstone["id"].decode(), None)
         else:
             if not _NOISE.fullmatch(line):
-                yield undecodable_record(place)
+                yield place
             reason = "removes an id that is in a transaction" if tombstone else _NOT_A_RECORD
             yield self._window.reject_line(reason)
 
@@ -194,40 +198,64 @@ def _is_text(name: bytes) -> bool:
     return True
 
 
-def _json_items(window: Window) -> Iterator[ReadStateRecord | Reject]:
+def _json_items(window: Window, grammar: str) -> Iterator[ReadStateRecord | Reject | pa.RecordBatch]:
+    most, is_read_out = _FEW, True
     while window.remaining > 0:
-        window.grow()
-        yield from _objects_held(window)
-        if window.remaining > 0 and (window.is_last or window.held >= MAX_RECORD_BYTES):
+        if is_read_out:
+            window.grow()
+        rows = _usual_objects(window, grammar)
+        if rows is None:
+            most = _ALL
+        elif rows.num_rows:
+            yield rows
+        is_read_out = yield from _objects_held(window, most)
+        most = _FEW if rows is not None and rows.num_rows > most else 2 * most  # many at once are not tried in vain
+        if is_read_out and window.remaining > 0 and (window.is_last or window.held >= MAX_RECORD_BYTES):
             yield from _no_json(window)
 
 
-def _objects_held(window: Window) -> Iterator[ReadStateRecord | Reject]:
-    """Reads the whole objects of what is held; stops where one is not whole, or is no JSON."""
+def _usual_objects(window: Window, grammar: str) -> pa.RecordBatch | None:
+    """The next objects that are held, up to the first unusual one; None where so few are read sooner one by one."""
+    data = window.peek(0, window.held)
+    found = read_objects(data, grammar)
+    if found is None:
+        return None
+    read, end = found
+    columns = StateColumns.of(data, read, PRINTED_LISTS)
+    unread = np.flatnonzero(read.kind == UNREAD)
+    count = int(unread[0]) if len(unread) else len(read.kind)
+    rows = columns.rows(0, count, {"ordinal": read.start[:count] + window.offset})
+    window.advance(int(read.start[count]) if len(unread) else end)
+    return rows
+
+
+def _objects_held(window: Window, most: int) -> Generator[ReadStateRecord | Reject, None, bool]:
+    """Reads so many objects at most that are whole; whether it stopped where one is not whole, or is no JSON."""
     text = _decoded(window.peek(0, window.held))
     at = 0
-    while True:
+    for _ in range(most):
         start = at
         while at < len(text) and text[at] in _JSON_SPACE:
             at += 1
         window.advance(at - start)
         if not text.startswith("{", at):
-            return
+            return True
         try:
             record, end = JSON_DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):  # no JSON or not all of it yet, endless digits, nested without end
-            return
+            return True
         length = end - at if text.isascii() else len(text[at:end].encode())
-        place = _place(window.offset)
+        place = ReadStateRecord(window.offset)
         try:
             read = _json_record(record, place)
         except BadValueError as problem:
-            yield undecodable_record(place, problem.transactional_id)
+            yield place.of_id(problem.transactional_id)
             yield window.reject(length, str(problem))
         else:
             window.advance(length)
             yield read
         at = end
+    return False
 
 
 def _decoded(held: bytes) -> str:
@@ -243,27 +271,27 @@ def _no_json(window: Window) -> Iterator[ReadStateRecord | Reject]:
     if _NOISE.fullmatch(line):
         yield window.reject(len(line), _NOT_A_RECORD)
         return
-    yield undecodable_record(_place(window.offset))
+    yield ReadStateRecord(window.offset)
     yield window.reject_rest(CUT_SHORT if window.is_last and line.startswith(b'{"key"') else "not JSON from here on")
 
 
-def _json_record(record: Any, place: RecordPlace) -> ReadStateRecord:
+def _json_record(record: Any, place: ReadStateRecord) -> ReadStateRecord:
     key, value = fields_of(record, "key", "value")
     if key is None:  # 3.9 prints it; a record without a key is of no id
-        return undecodable_record(place)
+        return place
     word = "version" if type(key) is dict and "version" in key else "type"
     record_type, key_data = fields_of(key, word, "data")
     if type(record_type) is not int:
         raise BadValueError("not the JSON of a transaction state record")
     if record_type != 0 or key_data == _UNKNOWN:
-        return undecodable_record(place)
+        return place
     transactional_id = json_id(key_data)
     if value is None:
-        return state_record(place, transactional_id, None)
+        return place.saying(transactional_id, None)
     if type(value) is dict and value.get("data") == _UNKNOWN:
-        return undecodable_record(place, transactional_id)
+        return place.of_id(transactional_id)
     try:
-        return state_record(place, transactional_id, _json_value(value))
+        return place.saying(transactional_id, _json_value(value))
     except BadValueError as problem:
         problem.transactional_id = transactional_id
         raise

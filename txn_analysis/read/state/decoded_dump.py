@@ -10,13 +10,13 @@ the version that the records around it have, where those say so. What a newer Ka
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from txn_analysis.columns.arrays import ABSENT
-from txn_analysis.kafka.batch_format import LAST_TIME_MS
+from txn_analysis.columns.arrays import ABSENT, known
+from txn_analysis.kafka.names import LAST_TIME_MS
 from txn_analysis.read.dump.batch_lines import read_batch_line
 from txn_analysis.read.dump.forms import BATCH_LINE_START, LEGACY_BATCH_LINE_START, RECORD_LINE_START
-from txn_analysis.read.inputs.window import CUT_SHORT, LINE_TOO_LONG, Window, merged
+from txn_analysis.read.inputs.window import CUT_SHORT, LINE_TOO_LONG, RejectMerging, Window
 from txn_analysis.read.state.forms import (
     CONTROL_SUFFIX,
     DECODER_ERROR,
@@ -32,26 +32,32 @@ from txn_analysis.read.state.forms import (
     TEXT_KEY_BYTES,
     TEXT_PAYLOAD,
 )
-from txn_analysis.read.state.json_records import json_content, json_key
-from txn_analysis.read.state.records import NO_BATCH, RecordPlace, batch_place, state_record, undecodable_record
+from txn_analysis.read.state.records import ReadStateRecord
+from txn_analysis.read.state.usual_batches import Before, UsualBatches
 from txn_analysis.read.state.value_sizes import (
     MISFIT,
     NEXT_VERSION_BYTES,
     TextSizes,
     are_of_known_fields,
     can_hold_producer_id,
+    json_content,
+    json_key,
 )
-from txn_analysis.read.state.values import ID_MAX_BYTES, BadValueError, PrintedValue, text_value
+from txn_analysis.read.state.values import ID_MAX_BYTES, BadValueError, text_value
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from txn_analysis.read.inputs.window import Readable, Reject, Span
-    from txn_analysis.read.state.records import BatchPlace, ReadStateRecord, TransactionLogValue
+    import pyarrow as pa
+
+    from txn_analysis.read.dump.scan import Slice
+    from txn_analysis.read.inputs.planned_input import Section
+    from txn_analysis.read.inputs.text import Text
+    from txn_analysis.read.inputs.window import Reject
+    from txn_analysis.read.state.values import TransactionLogValue
 
 OLD_DEEP = "2.1-deep"
-_VALUE_GROUPS = ("state", "producer_id", "producer_epoch", "timeout_ms", "listed", "scala", "last_update_ms")
 _NULL_BYTES = -1
 _MAX_OFFSET = 2**63 - 1
 
@@ -70,19 +76,6 @@ class _Head:
     is_valid: bool
 
 
-class _BatchLine(NamedTuple):
-    """The numbers of a batch's line that its records are held against; flags are 0 or 1."""
-
-    base_offset: int
-    last_offset: int
-    record_count: int
-    leader_epoch: int
-    position: int
-    size: int
-    is_control: int
-    is_valid: int
-
-
 @dataclass(frozen=True)
 class _Batch:
     """The batch that the next records belong to; `place` is where it stands."""
@@ -91,33 +84,32 @@ class _Batch:
     end_position: int  # where the next batch begins in the segment
     is_control: bool
     is_valid: bool
-    place: BatchPlace
+    place: tuple[int | None, int | None, int | None]
 
 
 # The old form has no batches: as if all its records were in one.
-_NO_LIMIT = _Batch(_MAX_OFFSET, 0, is_control=False, is_valid=True, place=NO_BATCH)
-
-
-def read_state_section(text: Readable, section: Span) -> Iterator[ReadStateRecord | Reject]:
-    """The records of the body of a decoded `__transaction_state` section, in offset order.
-
-    Their `ordinal` is the byte offset of their text in the input. Every byte of the body that is in no `Reject` was
-    parsed. Wherever the text proves that a record exists which could not be read (its own line, or the count of its
-    batch), there is also an undecodable record, with its offset where that is known: no absence may be concluded around
-    it.
-    """
-    return merged(_StateReader(text, section).items())
+_NO_BATCH = (None, None, None)
+_NO_LIMIT = _Batch(_MAX_OFFSET, 0, is_control=False, is_valid=True, place=_NO_BATCH)
 
 
 class _CutError(Exception):
     """The text ends inside a record."""
 
 
-class _StateReader:
-    """Reads one body from front to back; what it holds is its place in the chain of batches and records."""
+class StateDumpReader:
+    """Reads the body of a decoded `__transaction_state` section from front to back, in offset order.
 
-    def __init__(self, text: Readable, section: Span) -> None:
-        self._window = Window(text, section.text_start_bytes, section.text_end_bytes)
+    Every byte of the body that is in no `Reject` was parsed. Wherever the text proves that a record exists which could
+    not be read (its own line, or the count of its batch), there is also an undecodable record, with its offset where
+    that is known: no absence may be concluded around it. The `ordinal` of a record is the byte offset of its text in
+    the input.
+    """
+
+    def __init__(self, text: Text, section: Section) -> None:
+        self._text = text
+        self._own: Slice | None = None  # of the text what is in memory already
+        self._window = Window(self._read, section.text_start_bytes, section.text_end_bytes)
+        self._merging = RejectMerging()
         self._partition = section.partition
         self._is_old_deep = section.grammar == OLD_DEEP
         self._sizes = TextSizes(can_be_flexible=section.grammar in FLEXIBLE_GRAMMARS)
@@ -130,10 +122,46 @@ class _StateReader:
         )
         self._is_adrift = False  # lines that follow may be records of a batch whose line was not understood
 
-    def items(self) -> Iterator[ReadStateRecord | Reject]:
-        while self._window.remaining > 0:
-            yield from self._batch_item() if self._is_at_batch() else self._record_items()
-        yield from self._missing_records()
+    def read(self, stop: int, own: Slice | None = None) -> Iterator[ReadStateRecord | Reject | pa.RecordBatch]:
+        """What stands before byte `stop` of the input and was not read before; records as they come, or many as rows.
+
+        Args:
+            stop: the end of the body, or a place in it; a record that begins before it is read to its end.
+            own: the text up to it, where its lines are known already.
+        """
+        self._own = own
+        yield from self._merging.items(self._items(stop, None if own is None else UsualBatches.of(own)))
+        if self._window.remaining <= 0:
+            yield from self._merging.rest()
+
+    def _read(self, start: int, end: int) -> bytes:
+        own = self._own
+        if own is None or not own.start <= start < own.end:
+            return self._text.read(start, end)
+        return own.lines.data[start - own.start : end - own.start]
+
+    def _items(self, stop: int, usual: UsualBatches | None) -> Iterator[ReadStateRecord | Reject | pa.RecordBatch]:
+        while self._window.offset < stop and self._window.remaining > 0:
+            is_at_batch = self._is_at_batch()
+            rows = self._usual_rows(usual) if usual and is_at_batch else None
+            if rows is not None:
+                yield rows
+            else:
+                yield from self._batch_item() if is_at_batch else self._record_items()
+        if self._window.remaining <= 0:
+            yield from self._missing_records()
+
+    def _usual_rows(self, usual: UsualBatches) -> pa.RecordBatch | None:
+        """The records of the next batches, if these are as usual; None where the next one is not."""
+        if self._due_count or self._resume_position is not None:
+            return None
+        before = Before(self._partition, self._end_offset, self._last_offset, self._has_lost)
+        found = usual.taken(self._window.offset, before, self._sizes)
+        if found is None:
+            return None
+        self._batch, self._last_offset, self._is_adrift = _batch_of(found.last_batch), found.last_offset, False
+        self._window.move_to(found.end_bytes)
+        return found.rows
 
     def _is_at_batch(self) -> bool:
         self._window.need(len(BATCH_LINE_START))
@@ -141,10 +169,10 @@ class _StateReader:
 
     def _batch_item(self) -> Iterator[ReadStateRecord | Reject]:
         length = self._window.line_end()
-        line = _batch_line(self._window.peek(0, length - 1)) if length else None
-        if self._resume_position is not None and (line is None or line.position != self._resume_position):
+        line = read_batch_line(self._window.peek(0, length - 1)) if length else None
+        if self._resume_position is not None and (line is None or line["position"] != self._resume_position):
             yield self._window.reject_line(_NOT_A_LINE)
-        elif line is None or not _is_plausible(line) or self._goes_back(line):
+        elif line is None or not self._can_stand_here(line):
             if length:  # its records are about to follow, and nothing says any more how many, nor of which batch
                 self._due_count, self._is_adrift, self._batch = 1, True, None
             yield from self._missing_records()
@@ -152,16 +180,20 @@ class _StateReader:
             yield self._window.reject_line("not a batch line that can stand here")
         else:
             yield from self._missing_records()
-            end = line.position + line.size
-            place = batch_place(line.base_offset, line.last_offset, line.leader_epoch)
-            self._batch = _Batch(line.last_offset, end, bool(line.is_control), bool(line.is_valid), place)
-            self._due_count, self._is_adrift, self._resume_position = line.record_count, False, None
+            self._batch = _batch_of(line)
+            self._due_count, self._is_adrift, self._resume_position = line["record_count"], False, None
             self._window.advance(length)
 
-    def _goes_back(self, line: _BatchLine) -> bool:
+    def _can_stand_here(self, line: Mapping[str, int]) -> bool:
+        """Its numbers are such as a broker writes behind what was read."""
+        is_plausible = line["record_count"] >= 0 and line["leader_epoch"] >= ABSENT
+        return is_plausible and self._end_offset < line["base_offset"] <= line["last_offset"]
+
+    @property
+    def _end_offset(self) -> int:
+        """The last offset so far, of the batch or of a record."""
         batch_end = self._batch.last_offset if self._batch else -1
-        before = max(batch_end, -1 if self._last_offset is None else self._last_offset)
-        return not before < line.base_offset <= line.last_offset
+        return max(batch_end, -1 if self._last_offset is None else self._last_offset)
 
     def _missing_records(self) -> Iterator[ReadStateRecord]:
         """One record for all that the batch counts but the text does not show."""
@@ -169,9 +201,9 @@ class _StateReader:
             self._due_count = 0
             yield self._lost(self._place(None))
 
-    def _lost(self, place: RecordPlace, transactional_id: str | None = None) -> ReadStateRecord:
+    def _lost(self, place: ReadStateRecord, transactional_id: str | None = None) -> ReadStateRecord:
         self._has_lost = True
-        return undecodable_record(place, transactional_id)
+        return place.of_id(transactional_id)
 
     def _record_items(self) -> Iterator[ReadStateRecord | Reject]:
         head = self._read_head()
@@ -223,7 +255,7 @@ class _StateReader:
         known_ms = recorded_ms if recorded_ms >= 0 else None
         return _Head(match.end(), offset, known_ms, int(groups["key_bytes"]), int(groups["value_bytes"]), is_valid)
 
-    def _read_record(self, head: _Head, place: RecordPlace) -> tuple[int, ReadStateRecord | None]:
+    def _read_record(self, head: _Head, place: ReadStateRecord) -> tuple[int, ReadStateRecord | None]:
         """Length of the record's text and the record (None for a control record).
 
         Raises:
@@ -238,14 +270,14 @@ class _StateReader:
                 raise BadValueError("not a control record")
             return end, None
         if DECODER_ERROR.fullmatch(content):
-            return end, undecodable_record(place)
+            return end, place
         if content.startswith(KEY + b"{"):
             transactional_id, value = json_content(content, head.key_bytes, head.value_bytes)
         else:
             transactional_id, value, end = self._text_content(head)
         if (value is None) != (head.value_bytes == _NULL_BYTES):
             raise _of(transactional_id, BadValueError("the value's size and text differ"))
-        return end, state_record(place, transactional_id, value) if head.is_valid else undecodable_record(place)
+        return end, place.saying(transactional_id, value) if head.is_valid else place
 
     def _text_content(self, head: _Head) -> tuple[str, TransactionLogValue | None, int]:
         """Id, value and end of a record of the text form: the key's size says how long the id is, whatever is in it."""
@@ -273,7 +305,8 @@ class _StateReader:
     def _text_value(self, payload: re.Match[bytes], value_bytes: int, end: int) -> TransactionLogValue | None:
         if not payload["state"]:
             return None
-        value = text_value(_printed(payload))
+        # Scala's sets are printed as such, Java's as lists.
+        value = text_value(payload, payload["scala"] if payload["listed"] is None else payload["listed"])
         spare_bytes = self._sizes.spare_bytes(value.topic_partitions, value_bytes, lambda: self._behind(end))
         if spare_bytes is None:
             raise BadValueError(MISFIT)
@@ -302,7 +335,7 @@ class _StateReader:
     def _unended(self) -> Exception:
         return _CutError() if self._window.is_last else BadValueError(LINE_TOO_LONG)
 
-    def _place(self, head: _Head | None, *, is_in_batch: bool = True) -> RecordPlace:
+    def _place(self, head: _Head | None, *, is_in_batch: bool = True) -> ReadStateRecord:
         if head is None:
             offset, is_after_gap = None, None
         elif self._last_offset is None:
@@ -310,8 +343,8 @@ class _StateReader:
         else:
             offset, is_after_gap = head.offset, head.offset != self._last_offset + 1
         recorded_ms = head.recorded_ms if head else None
-        batch = self._batch.place if self._batch and is_in_batch else NO_BATCH
-        return RecordPlace(self._window.offset, self._partition, offset, recorded_ms, is_after_gap, *batch)
+        batch = self._batch.place if self._batch and is_in_batch else _NO_BATCH
+        return ReadStateRecord(self._window.offset, self._partition, offset, recorded_ms, is_after_gap, *batch)
 
 
 def _of(transactional_id: str, problem: BadValueError) -> BadValueError:
@@ -320,17 +353,7 @@ def _of(transactional_id: str, problem: BadValueError) -> BadValueError:
     return problem
 
 
-def _is_plausible(line: _BatchLine) -> bool:
-    """Its numbers are such as a broker writes."""
-    return line.record_count >= 0 and line.leader_epoch >= ABSENT
-
-
-def _batch_line(text: bytes) -> _BatchLine | None:
-    numbers = read_batch_line(text)
-    return None if numbers is None else _BatchLine._make(map(numbers.__getitem__, _BatchLine._fields))
-
-
-def _printed(payload: re.Match[bytes]) -> PrintedValue:
-    """The value of the text form; Scala's sets are printed as such, Java's as lists."""
-    state, producer_id, epoch, timeout_ms, listed, scala, updated_ms = payload.group(*_VALUE_GROUPS)
-    return PrintedValue(state, producer_id, epoch, timeout_ms, scala if listed is None else listed, updated_ms)
+def _batch_of(line: Mapping[str, int]) -> _Batch:
+    place = line["base_offset"], line["last_offset"], known(line["leader_epoch"])
+    end = line["position"] + line["size"]
+    return _Batch(line["last_offset"], end, bool(line["is_control"]), bool(line["is_valid"]), place)

@@ -1,257 +1,153 @@
-"""Segments of `__transaction_state` as brokers wrote them: every record decoded, compressed ones as well.
-
-Layouts: kafka-formats.md, 5.1 and 5.2 (`TransactionLogKey`, `TransactionLogValue` versions 0 and 1). A record's fields
-are held against the same ranges as those of a dump (`state_values`).
-"""
+"""Segments of `__transaction_state` as brokers wrote them: every record decoded, compressed ones as well."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from struct import Struct
-from struct import error as StructError
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from txn_analysis.kafka.batch_format import CODECS, LAST_TIME_MS
-from txn_analysis.kafka.batch_headers import CODEC_MASK, CONTROL, LOG_APPEND_TIME, HeaderWalk
-from txn_analysis.kafka.checksums import crcs, is_right
-from txn_analysis.kafka.record_batch import BadBatchError, Cursor, CutShortError, records_of
-from txn_analysis.read.state.records import RecordPlace, batch_place, state_record, undecodable_record
-from txn_analysis.read.state.value_sizes import can_hold_producer_id
-from txn_analysis.read.state.values import BadValueError, json_id, json_value
+import numpy as np
+import pyarrow as pa
+
+from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.kafka.batch_headers import CODEC_MASK, CONTROL, HEADER_BYTES, LOG_APPEND_TIME
+from txn_analysis.kafka.names import CODECS, java_hash
+from txn_analysis.kafka.record_batch import BadBatchError, Cursor, checked, decompressed
+from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.read.state.compiled_segment import NOT_ASCII, read_batches
+from txn_analysis.read.state.records import UNREAD, PartitionList, StateColumns, offsets_leave_gaps
+from txn_analysis.read.state.value_sizes import FLEXIBLE, PLAIN, PRODUCER_ID_BYTES
+from txn_analysis.read.state.values import BadValueError, is_topic_name, sorted_partitions
+from txn_analysis.tables.batches import times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from txn_analysis.kafka.batch_headers import Headers
-    from txn_analysis.kafka.record_batch import LogRecord
-    from txn_analysis.read.inputs.window import Readable, Span
-    from txn_analysis.read.state.records import BatchPlace, ReadStateRecord, TransactionLogValue
+    from txn_analysis.read.inputs.text import Text
+    from txn_analysis.read.state.compiled_segment import SegmentRecords
+    from txn_analysis.read.state.records import ListReader, ReadRecords
 
-_RECORD_TYPE = 0  # of a key; 4.1 calls it so, before it was the key's version
-_PLAIN, _FLEXIBLE = 0, 1  # value versions
-_BATCHES_AT_ONCE = 64
-_MOST_LENGTH_BYTES = 5  # of a length or a tag, as a varint
-_NO_CONTENT = "not the content of a transaction state record"
-_KEY_HEAD = Struct(">hh")
-_HEAD = Struct(">qhib")
-_TIMES = Struct(">qq")
-_TAGS = {
-    0: ("previousProducerId", 8),
-    1: ("nextProducerId", 8),
-    2: ("clientTransactionVersion", 2),
-    3: ("nextProducerEpoch", 2),
-}
+_BLOCK_BYTES = 4 << 20
+_MOST_LENGTH_BYTES = 5
 
 
-class _Header(NamedTuple):
-    """What decoding needs of a batch's header."""
+class StateSegmentReader:
+    """Reads a segment of `__transaction_state` from front to back, in offset order.
 
-    base_offset: int
-    last_offset: int
-    attributes: int
-    base_ms: int
-    max_ms: int
-    record_count: int
-    leader_epoch: int
-
-    def time_ms(self, record: LogRecord) -> int:
-        """When the broker appended the record."""
-        return self.max_ms if self.attributes & LOG_APPEND_TIME else self.base_ms + record.timestamp_delta
-
-    @property
-    def place(self) -> BatchPlace:
-        """Where the batch stands."""
-        return batch_place(self.base_offset, self.last_offset, self.leader_epoch)
-
-
-def read_state_segment(text: Readable, section: Span) -> Iterator[ReadStateRecord]:
-    """The records of a segment of `__transaction_state`, in offset order.
-
-    Their `ordinal` is their offset. A record, or a whole batch, that exists and cannot be read is an undecodable
-    record: no absence may be concluded around it.
+    The `ordinal` of a record is its offset. A record, or the rest of a batch, that exists and cannot be read is an
+    undecodable record: no absence may be concluded around it.
     """
-    walk = HeaderWalk(text.read, section.text_start_bytes, section.text_end_bytes, section.file_base_offset)
-    reader = _Reader(section.partition)
-    for block in walk.blocks():
-        # Their neighbours are wanted as well, so that they are read together.
-        for at in range(0, len(block), _BATCHES_AT_ONCE):
-            yield from reader.batches(text, block.part(at, at + _BATCHES_AT_ONCE))
 
+    def __init__(self, text: Text, partition: int) -> None:
+        self._text = text
+        self._partition = partition
+        self._last_offset: int | None = None  # of the last record that was read
+        self._has_lost = False
+        self.is_right = np.zeros(0, bool)  # whether each batch that was read last has the checksum that it states
 
-@dataclass
-class _Reader:
-    partition: int
-    last_offset: int | None = None  # of the last record that was read
-    has_lost: bool = False
+    def read(self, found: Headers) -> Iterator[pa.RecordBatch]:
+        """The records of the next batches, by their headers; when all are read, `is_right` has their checksums."""
+        end, is_packed = found.position + found.size, found.number("attributes") & CODEC_MASK != 0
+        packed = np.append(np.flatnonzero(is_packed), len(found))
+        right, first = [np.zeros(0, bool)], 0
+        while first < len(found):  # neighbours are read together, a compressed batch is unpacked by itself
+            stop = int(np.searchsorted(end, found.position[first] + _BLOCK_BYTES, "right"))
+            stop = min(stop, int(packed[np.searchsorted(packed, first)]))
+            stop = max(stop, first + 1)
+            yield self._rows(found.part(first, stop), is_packed=bool(is_packed[first]))
+            right.append(self.is_right)
+            first = stop
+        self.is_right = np.concatenate(right)
 
-    def batches(self, text: Readable, found: Headers) -> Iterator[ReadStateRecord]:
-        """The records of some neighbouring batches."""
+    def _rows(self, found: Headers, *, is_packed: bool) -> pa.RecordBatch:
         start = int(found.position[0])
-        data = text.read(start, int(found.position[-1] + found.size[-1]))
-        names = ("attributes", "base_timestamp", "max_timestamp", "record_count", "leader_epoch")
-        columns = [found.base_offset, found.last_offset, *(found.number(name) for name in names)]
-        headers = [_Header(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
-        ends = (found.position + found.size - start).tolist()
-        right = (crcs(found).tolist(), found.is_legacy.tolist())
-        for header, at, end, crc, is_legacy in zip(headers, (0, *ends[:-1]), ends, *right, strict=True):
-            batch = data[at:end]
-            if len(batch) < end - at or is_legacy or not is_right(batch, crc):
-                yield self._lost(header, header.base_offset, None, None)
-            else:
-                yield from self._records(header, batch)
+        data = self._text.read(start, int(found.position[-1] + found.size[-1]))
+        starts = found.position - start
+        self.is_right = checked(lambda a, b: data[a - start : b - start], found, np.arange(len(found)))
+        count = np.where(self.is_right & ~found.is_legacy, found.number("record_count"), ABSENT)
+        stops, starts = starts + found.size, starts + HEADER_BYTES
+        if is_packed and count[0] >= 0:
+            try:
+                data = decompressed(data[HEADER_BYTES:], CODECS[int(found.number("attributes")[0]) & CODEC_MASK])
+                starts, stops = np.array([0]), np.array([len(data)])
+            except BadBatchError:
+                count = np.array([ABSENT])
+        records = read_batches(data, starts, stops, count, found.last_offset - found.base_offset)
+        _hash_other_ids(data, records.read)
+        return self._placed(found, StateColumns.of(data, records.read, _LIST_READERS), records)
 
-    def _records(self, header: _Header, batch: bytes) -> Iterator[ReadStateRecord]:
-        next_offset = header.base_offset
+    def _placed(self, found: Headers, columns: StateColumns, records: SegmentRecords) -> pa.RecordBatch:
+        """The records as rows, end markers left out; and what they leave for the next ones to know."""
+        batch = np.repeat(np.arange(len(found)), np.diff(records.first))
+        attributes, is_lost = found.number("attributes")[batch], records.is_lost
+        offset = found.base_offset[batch] + records.offset_delta
+        appended_ms = found.number("base_timestamp")[batch] + records.time_delta
+        time_ms = np.where(attributes & LOG_APPEND_TIME, found.number("max_timestamp")[batch], appended_ms)
+        known = np.flatnonzero(~is_lost)
+        is_after_gap = np.full(len(batch), ABSENT)
+        has_lost = self._has_lost or (len(known) > 0 and known[0] > 0)
+        is_after_gap[known] = offsets_leave_gaps(offset[known], self._last_offset, has_lost=has_lost)
+        skipped = np.where(columns.read.kind == UNREAD, ABSENT, records.skipped_bytes)
+        place = {
+            "ordinal": offset,
+            "state_partition": self._partition,
+            "offset": np.where(is_lost, ABSENT, offset),
+            "recorded_ms": times(np.where(is_lost, ABSENT, time_ms)),
+            "is_after_gap": is_after_gap,
+            "batch_base_offset": found.base_offset[batch],
+            "batch_last_offset": found.last_offset[batch],
+            "leader_epoch": found.number("leader_epoch")[batch],
+            # The list was read as the broker wrote it, whatever fields of a newer Kafka stand behind it.
+            "may_list_more": np.where(skipped == ABSENT, ABSENT, 0),
+            "may_name_more": np.where(skipped == ABSENT, ABSENT, skipped >= PRODUCER_ID_BYTES),
+        }
+        is_state = (attributes & CONTROL == 0) | is_lost
+        if len(known):
+            self._last_offset = int(offset[known[-1]])
+        self._has_lost |= bool((is_state & (columns.read.kind == UNREAD)).any())
+        return columns.rows(0, len(batch), place).filter(pa.array(is_state))
+
+
+def _hash_other_ids(data: bytes, read: ReadRecords) -> None:
+    """Java's hash of ids that are not plain ASCII; what is no UTF-8 is no id."""
+    for row in np.flatnonzero((read.id_hash == NOT_ASCII) & (read.place("id_start") != ABSENT)).tolist():
+        name = data[read.place("id_start")[row] : read.place("id_stop")[row]]
         try:
-            for record in records_of(batch, CODECS[header.attributes & CODEC_MASK], header.record_count):
-                offset = header.base_offset + record.offset_delta
-                if not next_offset <= offset <= header.last_offset:
-                    raise BadBatchError("offsets of records run backwards")
-                next_offset = offset + 1
-                if not header.attributes & CONTROL:
-                    yield self._record(header, record, offset)
-                self.last_offset = offset
-        except BadBatchError:
-            yield self._lost(header, next_offset, None, None)
-
-    def _record(self, header: _Header, record: LogRecord, offset: int) -> ReadStateRecord:
-        time_ms = header.time_ms(record)
-        try:
-            transactional_id, value = decoded(record.key, record.value)
-        except BadValueError as problem:
-            return self._lost(header, offset, offset, time_ms, problem.transactional_id)
-        return state_record(self._place(header, offset, offset, time_ms), transactional_id, value)
-
-    def _lost(
-        self,
-        header: _Header,
-        ordinal: int,
-        offset: int | None,
-        time_ms: int | None,
-        transactional_id: str | None = None,
-    ) -> ReadStateRecord:
-        place = self._place(header, ordinal, offset, time_ms)
-        self.has_lost = True
-        return undecodable_record(place, transactional_id)
-
-    def _place(self, header: _Header, ordinal: int, offset: int | None, time_ms: int | None) -> RecordPlace:
-        if offset is None:
-            is_after_gap = None
-        elif self.last_offset is None:
-            is_after_gap = True if self.has_lost else None
-        else:
-            is_after_gap = offset != self.last_offset + 1
-        recorded_ms = time_ms if time_ms is not None and 0 <= time_ms <= LAST_TIME_MS else None
-        return RecordPlace(ordinal, self.partition, offset, recorded_ms, is_after_gap, *header.place)
+            read.id_hash[row] = java_hash(name.decode()) % 2**32
+        except UnicodeDecodeError:
+            read.kind[row], read.id_hash[row], read.place("id_start")[row] = UNREAD, 0, ABSENT
 
 
-def decoded(key: bytes | None, value: bytes | None) -> tuple[str, TransactionLogValue | None]:
-    """Id and value of a record; a value that is None is a tombstone.
-
-    Raises:
-        BadValueError: a key or value version that is not known, or one that does not hold what its version says.
-    """
-    try:
-        transactional_id = _id(key)
-    except (StructError, UnicodeDecodeError):
-        raise BadValueError(_NO_CONTENT) from None
-    try:
-        return transactional_id, None if value is None else _value(value)
-    except (StructError, IndexError, CutShortError, UnicodeDecodeError):
-        problem = BadValueError(_NO_CONTENT)
-    except BadValueError as found:
-        problem = found
-    problem.transactional_id = transactional_id
-    raise problem
-
-
-def _id(key: bytes | None) -> str:
-    record_type, length = _KEY_HEAD.unpack_from(key or b"")
-    if key is None or record_type != _RECORD_TYPE or length != len(key) - _KEY_HEAD.size:
-        raise BadValueError("not the key of a transaction state record")
-    return json_id({"transactionalId": key[_KEY_HEAD.size :].decode()})
-
-
-def _value(data: bytes) -> TransactionLogValue:
-    """The value; its list was read as the broker wrote it, whatever fields of a newer Kafka stand behind it."""
-    fields = _Fields(data)
-    version = fields.number(2)
-    if version not in {_PLAIN, _FLEXIBLE}:
-        raise BadValueError("a value version that is not known")
-    is_flexible = version == _FLEXIBLE
-    producer_id, epoch, timeout_ms, status = fields.unpack(_HEAD)
-    partitions = fields.partitions(is_flexible=is_flexible)
-    last_update_ms, start_ms = fields.unpack(_TIMES)
-    tags, skipped_bytes = fields.tags() if is_flexible else ({}, None)
-    if not fields.is_at_end:
-        raise BadValueError("more than a value")
-    named = tags | {
-        "producerId": producer_id,
-        "producerEpoch": epoch,
-        "transactionTimeoutMs": timeout_ms,
-        "transactionStatus": status,
-        "transactionPartitions": partitions,
-        "transactionLastUpdateTimestampMs": last_update_ms,
-        "transactionStartTimestampMs": start_ms,
-    }
-    found = json_value(named, is_flexible=is_flexible)
-    if skipped_bytes is None:
-        return found
-    return found._replace(may_list_more=False, may_name_more=can_hold_producer_id(skipped_bytes))
-
-
-class _Fields(Cursor):
-    """Reads Kafka's field types; past the end it raises StructError, IndexError or CutShortError."""
-
-    def unpack(self, fields: Struct) -> tuple[int, ...]:
-        self._at += fields.size
-        return fields.unpack_from(self._data, self._at - fields.size)
+class _ListCursor(Cursor):
+    """Reads a list that is whole."""
 
     def number(self, size: int) -> int:
-        return int.from_bytes(self._bytes(size), "big", signed=True)
+        return int.from_bytes(self.bytes(size), "big", signed=True)
 
-    def _bytes(self, size: int) -> bytes:
-        if not 0 <= size <= len(self._data) - self._at:
-            raise BadValueError("a value that is cut short")
+    def bytes(self, size: int) -> bytes:
         self._at += size
         return self._data[self._at - size : self._at]
 
-    def _length(self, size: int, *, is_flexible: bool) -> int:
+    def length(self, size: int, version: int) -> int:
         """Of a string or array; -1 is null."""
-        return self.unsigned_varint(_MOST_LENGTH_BYTES) - 1 if is_flexible else self.number(size)
+        return self.unsigned_varint(_MOST_LENGTH_BYTES) - 1 if version == FLEXIBLE else self.number(size)
 
-    def partitions(self, *, is_flexible: bool) -> list[dict[str, Any]] | None:
-        count = self._length(4, is_flexible=is_flexible)
-        if count < 0:
+
+def _list_reader(version: int) -> ListReader:
+    def read(data: bytes) -> PartitionList | None:
+        cursor, found = _ListCursor(data), list[TopicPartition]()
+        try:
+            for _ in range(cursor.length(4, version)):
+                topic = cursor.bytes(cursor.length(2, version)).decode()
+                if not is_topic_name(topic):
+                    return None
+                found += [TopicPartition(topic, cursor.number(4)) for _ in range(cursor.length(4, version))]
+                if version == FLEXIBLE:
+                    cursor.bytes(1)  # the number of tagged fields
+            return PartitionList(sorted_partitions(found))
+        except (BadValueError, UnicodeDecodeError):
             return None
-        found = []
-        for _ in range(count):
-            topic = self._bytes(self._length(2, is_flexible=is_flexible)).decode()
-            ids = [self.number(4) for _ in range(self._length(4, is_flexible=is_flexible))]
-            if is_flexible and self.unsigned_varint(_MOST_LENGTH_BYTES):
-                raise BadValueError("a tagged field of a topic")
-            found.append({"topic": topic, "partitionIds": ids})
-        return found
 
-    def tags(self) -> tuple[dict[str, int], int | None]:
-        """The tagged fields that are known, and the size of the largest other one; None where there is no other.
+    return read
 
-        Those are skipped, as Kafka's own readers do. Writers put them in the order of their tags
-        (RawTaggedFieldWriter).
-        """
-        found: dict[str, int] = {}
-        skipped_bytes, before = None, -1
-        for _ in range(self.unsigned_varint(_MOST_LENGTH_BYTES)):
-            tag, size = self.unsigned_varint(_MOST_LENGTH_BYTES), self.unsigned_varint(_MOST_LENGTH_BYTES)
-            content = self._bytes(size)
-            if tag <= before:
-                raise BadValueError("tagged fields out of order")
-            before = tag
-            if tag not in _TAGS:
-                skipped_bytes = max(skipped_bytes or 0, size)
-                continue
-            name, length = _TAGS[tag]
-            if size != length:
-                raise BadValueError("a tagged field of another size")
-            found[name] = int.from_bytes(content, "big", signed=True)
-        return found, skipped_bytes
+
+_LIST_READERS = {version: _list_reader(version) for version in (PLAIN, FLEXIBLE)}

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.columns.arrays import ABSENT, known
-from txn_analysis.kafka.batch_format import LAST_TIME_MS
+from txn_analysis.kafka.names import LAST_TIME_MS
 from txn_analysis.kafka.transactions import TopicPartition
-from txn_analysis.read.state.records import TransactionLogValue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 STATES = (
     "Empty",
@@ -46,11 +48,17 @@ _FIELDS: dict[str, tuple[str, int, int, int | None]] = {
     "transactionStartTimestampMs": ("start_ms", ABSENT, LAST_TIME_MS, None),
     "clientTransactionVersion": ("client_transaction_version", ABSENT, _INT16_MAX, ABSENT),
 }
-_PARTITIONS = "transactionPartitions"
-_PRINTED = {_PARTITIONS, *_FIELDS}
-_TAGGED = {name for name, (_, _, _, default) in _FIELDS.items() if default is not None}
+JSON_NUMBERS = tuple(_FIELDS)
+JSON_PARTITIONS = "transactionPartitions"
+JSON_TAGGED = frozenset(name for name, (_, _, _, default) in _FIELDS.items() if default is not None)
+_PRINTED = {JSON_PARTITIONS, *_FIELDS}
 _FIELD_NAME = re.compile("[a-z][a-zA-Z0-9]*")  # of Kafka's message definitions, as JSON has it
 _RANGES = {column: (low, high) for column, low, high, _ in _FIELDS.values()}
+
+
+def number_bounds(name: str) -> tuple[int, int]:
+    """The smallest and the largest number that a field can have, by its name in JSON; ABSENT may stand for none."""
+    return _FIELDS[name][1:3]
 
 
 class BadValueError(ValueError):
@@ -62,52 +70,77 @@ class BadValueError(ValueError):
     transactional_id: str | None = None
 
 
-class PrintedValue(NamedTuple):
-    """The fields of a value that a text form prints; `partitions` is the joined list."""
+class TransactionLogValue(NamedTuple):
+    """What the value of a record says; under the name of Kafka's schema.
 
-    state: bytes
-    producer_id: bytes
-    producer_epoch: bytes
-    timeout_ms: bytes
-    partitions: bytes
-    last_update_ms: bytes
-    start_ms: bytes | None = None
+    The last two say what tagged fields leave open that are of a newer Kafka, or that were not printed; None without.
+    """
+
+    state: str
+    producer_id: int | None
+    previous_producer_id: int | None
+    next_producer_id: int | None
+    producer_epoch: int | None
+    timeout_ms: int | None
+    topic_partitions: tuple[TopicPartition, ...]
+    last_update_ms: int | None
+    start_ms: int | None
+    client_transaction_version: int | None
+    may_list_more: bool | None = None
+    may_name_more: bool | None = None
 
 
-def text_value(printed: PrintedValue) -> TransactionLogValue:
-    """A value from the fields of a text form.
+def text_value(printed: re.Match[bytes], partitions: bytes, start_ms: bytes | None = None) -> TransactionLogValue:
+    """A value from the fields of a text form, by their names, and its joined list of partitions.
 
     Raises:
         BadValueError: unknown state, a number out of range, or no proper list of partitions.
     """
-    state = printed.state.decode()
+    state = printed["state"].decode()
     if state not in STATES:
         raise BadValueError("unknown transaction state")
+    names = ("producer_id", "producer_epoch", "timeout_ms", "last_update_ms")
+    producer_id, epoch, timeout_ms, last_update_ms = (_in_range(name, printed[name]) for name in names)
     return TransactionLogValue(
-        state=state,
-        producer_id=_in_range("producer_id", printed.producer_id),
-        previous_producer_id=None,
-        next_producer_id=None,
-        producer_epoch=_in_range("producer_epoch", printed.producer_epoch),
-        timeout_ms=_in_range("timeout_ms", printed.timeout_ms),
-        last_update_ms=_in_range("last_update_ms", printed.last_update_ms),
-        start_ms=None if printed.start_ms is None else _in_range("start_ms", printed.start_ms),
-        topic_partitions=_listed(printed.partitions.decode(errors="replace")),
-        client_transaction_version=None,
+        state,
+        producer_id,
+        None,
+        None,
+        epoch,
+        timeout_ms,
+        text_partitions(partitions),
+        last_update_ms,
+        None if start_ms is None else _in_range("start_ms", start_ms),
+        None,
     )
 
 
-def _listed(text: str) -> tuple[TopicPartition, ...]:
-    pairs = []
+def text_partitions(listed: bytes) -> tuple[TopicPartition, ...]:
+    """The partitions of a text form's list, without its brackets, sorted.
+
+    Raises:
+        BadValueError: it is no such list.
+    """
+    text, pairs = listed.decode(errors="replace"), []
     for name in re.split(", ?", text) if text else []:
         match = _TOPIC_PARTITION.fullmatch(name)
         if not match:
             raise BadValueError("not a list of topic partitions")
         pairs.append(TopicPartition(match[1], int(match[2])))
-    return _partitions(pairs)
+    return sorted_partitions(pairs)
 
 
-def _partitions(pairs: list[TopicPartition]) -> tuple[TopicPartition, ...]:
+def is_topic_name(topic: object) -> bool:
+    """Whether something is a name of such characters as topics have."""
+    return isinstance(topic, str) and _TOPIC.fullmatch(topic) is not None
+
+
+def sorted_partitions(pairs: list[TopicPartition]) -> tuple[TopicPartition, ...]:
+    """The partitions of a list, whose topics have proper names, sorted.
+
+    Raises:
+        BadValueError: one is there twice, or has a name or a number that Kafka does not give.
+    """
     if len(set(pairs)) < len(pairs) or any(t in {".", ".."} or not 0 <= p <= _INT32_MAX for t, p in pairs):
         raise BadValueError("not a list of topic partitions")
     return tuple(sorted(pairs))
@@ -183,7 +216,7 @@ def unknown_names(data: dict[str, Any], *, is_flexible: bool) -> frozenset[str]:
         BadValueError: a name that no field of Kafka has, a name that is repeated within one, or any in version 0.
     """
     unknown = frozenset(data.keys() - _PRINTED)
-    is_plain = is_flexible or not (unknown or data.keys() & _TAGGED)
+    is_plain = is_flexible or not (unknown or data.keys() & JSON_TAGGED)
     if not is_plain or not all(_FIELD_NAME.fullmatch(name) and _is_proper(data[name]) for name in unknown):
         raise BadValueError("not the JSON of a transaction state record")
     return unknown
@@ -208,10 +241,10 @@ def json_value(data: Any, *, is_flexible: bool) -> TransactionLogValue:
     Raises:
         BadValueError: other fields than Kafka's, or one out of its range.
     """
-    if type(data) is not dict or _PARTITIONS not in data:
+    if type(data) is not dict or JSON_PARTITIONS not in data:
         raise BadValueError("not the JSON of a transaction state record")
     is_newer = bool(unknown_names(data, is_flexible=is_flexible)) or None
-    (producer_id, previous_id, next_id, epoch, _, timeout_ms, status, updated_ms, start_ms, client) = _numbers(data)
+    (producer_id, previous_id, next_id, epoch, _, timeout_ms, status, updated_ms, start_ms, client) = _in_order(data)
     return TransactionLogValue(
         STATES[status],
         known(producer_id),
@@ -219,7 +252,7 @@ def json_value(data: Any, *, is_flexible: bool) -> TransactionLogValue:
         known(next_id),
         known(epoch),
         timeout_ms,
-        _json_partitions(data[_PARTITIONS]),
+        json_partitions(data[JSON_PARTITIONS]),
         known(updated_ms),
         known(start_ms),
         known(client),
@@ -228,11 +261,11 @@ def json_value(data: Any, *, is_flexible: bool) -> TransactionLogValue:
     )
 
 
-def _numbers(data: dict[str, Any]) -> list[int]:
-    """The numbers of a value's JSON, in the order of `_FIELDS`; ABSENT stands for none."""
+def _in_order(numbers: Mapping[str, Any]) -> list[int]:
+    """The numbers of a value in the order of `_FIELDS`; ABSENT stands for none."""
     found = []
     for name, (column, low, high, default) in _FIELDS.items():
-        value = data.get(name, default)
+        value = numbers.get(name, default)
         if type(value) is not int:
             raise BadValueError(f"{column} is not a whole number")
         if not low <= value <= high:
@@ -241,15 +274,19 @@ def _numbers(data: dict[str, Any]) -> list[int]:
     return found
 
 
-def _json_partitions(listed: Any) -> tuple[TopicPartition, ...]:
+def json_partitions(listed: Any) -> tuple[TopicPartition, ...]:
+    """The partitions of a JSON list, or of null for none, sorted.
+
+    Raises:
+        BadValueError: it is no such list.
+    """
     pairs: list[TopicPartition] = []
     for entry in _list(listed if listed is not None else []):
         topic, partitions = fields_of(entry, "topic", "partitionIds")
-        is_topic = isinstance(topic, str) and _TOPIC.fullmatch(topic)
-        if not is_topic or any(type(partition) is not int for partition in _list(partitions)):
+        if not is_topic_name(topic) or any(type(partition) is not int for partition in _list(partitions)):
             raise BadValueError("not a list of topic partitions")
         pairs += [TopicPartition(topic, partition) for partition in partitions]
-    return _partitions(pairs)
+    return sorted_partitions(pairs)
 
 
 def _list(value: Any) -> list[Any]:

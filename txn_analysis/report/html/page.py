@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -17,15 +18,11 @@ from markupsafe import Markup
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.report.coverage_text import statements
-from txn_analysis.report.figures import by_damage, clock_line, clock_sentence, hidden_by, judged_idle_ms
-from txn_analysis.report.finding_text import paragraphs, what
-from txn_analysis.report.headline import MOST_PLACES, doubts, headline, how_sure, narrowed, next_steps, what_settles
-from txn_analysis.report.html.drawings import id_drawing, partition_drawing
-from txn_analysis.report.html.overview import ages_drawing, runs_drawing
-from txn_analysis.report.impact_text import cluster_sentence, warning_subject
+from txn_analysis.report import figures, headline
+from txn_analysis.report.finding_text import paragraphs, run_option, topic_options, what
+from txn_analysis.report.html.drawings import ages_drawing, id_drawing, partition_drawing, runs_drawing
 from txn_analysis.report.pictures import Pictures
-from txn_analysis.report.sending import age, expired_sentence, run_option, topic_options
+from txn_analysis.report.text_report import statements
 from txn_analysis.text.escape import clip, escape, html_text
 from txn_analysis.text.words import count, duration, iso_utc, size
 from txn_analysis.verdict import Verdict
@@ -33,12 +30,15 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from txn_analysis.report.figures import Reader
     from txn_analysis.report.finding_text import Paragraph
     from txn_analysis.report.html.drawings import PartitionDrawing
-    from txn_analysis.report.model import AuditReport, FindingItem, PartitionItem
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Finding, PartitionHealth
 
 MOST_FINDINGS = 500
 _MOST_PARTITIONS = 300
+_MOMENT = re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z")
 _FOLDED = frozenset({"where", "since", "cause", "look"})  # of a finding, beside its evidence: not needed to act
 
 
@@ -50,7 +50,7 @@ class FindingView:
     `picture` is the anchor of its partition's picture, if there is one.
     """
 
-    item: FindingItem
+    item: Finding
     what: str
     hidden_record_count: int | None
     age_ms: int | None
@@ -63,20 +63,16 @@ class FindingView:
 def html_report(
     report: AuditReport,
     pictures: Pictures | None = None,
-    options: str = "",
+    reader: Reader = figures.ANYBODY,
     table_file: str | None = None,
-    fail_on: Verdict = Verdict.HANGING,
-    now_ms: int | None = None,
 ) -> str:
     """The whole page.
 
     Args:
         report: what was found.
         pictures: series over time; without them the page has only the pictures that the report itself can give.
-        options: complete the commands in it, such as ` --warehouse /data/audit`.
+        reader: who reads it.
         table_file: where all findings are, relative to the page; for reports with more than MOST_FINDINGS.
-        fail_on: the verdict that is asked about; the first line says the same as the exit code.
-        now_ms: the time at which it is made: a plan from old files has expired. None where nobody says.
     """
     shown = pictures or Pictures()
     logs = _log_drawings(report, shown)
@@ -84,24 +80,24 @@ def html_report(
     context = {
         "report": report,
         "worst": max((f.verdict for f in report.findings), key=lambda verdict: verdict.severity, default=None),
-        "headline": headline(report, fail_on),
-        "narrowed": narrowed(report),
-        "settles": what_settles(report) if report.outcome.answer is Outcome.COULD_NOT_TELL else None,
-        "steps": next_steps(report, options, now_ms),
-        "doubts": list(doubts(report)),
-        "findings": _finding_views(report, options, logs, now_ms),
+        "headline": headline.headline(report, reader.fail_on),
+        "narrowed": headline.narrowed(report),
+        "settles": headline.what_settles(report) if report.outcome.answer is Outcome.COULD_NOT_TELL else None,
+        "steps": headline.next_steps(report, reader),
+        "doubts": list(headline.doubts(report)),
+        "findings": _finding_views(report, reader, logs),
         "table_file": table_file,
-        "all_command": f"txn-analysis report{run_option(report)}{topic_options(report)}{options} --format json",
+        "all_command": f"txn-analysis report{run_option(report)}{topic_options(report)}{reader.options} --format json",
         "blocked": _blocked(report),
         "blocked_note": _what_is_counted(report),
-        "clocks": clock_sentence(report),
+        "clocks": figures.clock_sentence(report),
         "logs": logs,
         "ids": [id_drawing(timeline, start_ms, report.run.as_of_ms) for timeline in shown.ids],
         "ages": ages_drawing(report),
         "runs": runs_drawing(shown.runs),
-        "read": _labelled(report, now_ms),
-        "age": age(report, now_ms),
-        "too_old": expired_sentence(report, now_ms),
+        "read": _labelled(report, reader.now_ms),
+        "age": figures.age(report, reader.now_ms),
+        "too_old": headline.expired_sentence(report, reader.now_ms),
         "style": Markup(_asset("page.css")),  # noqa: S704 our own file
         "script": Markup(_asset("page.js")),  # noqa: S704 our own file
         "style_hash": _source_hash("page.css"),
@@ -120,31 +116,29 @@ def _log_drawings(report: AuditReport, pictures: Pictures) -> list[PartitionDraw
     return [drawing for drawing in drawings if drawing is not None]
 
 
-def _finding_views(
-    report: AuditReport, options: str, logs: Sequence[PartitionDrawing], now_ms: int | None
-) -> list[FindingView]:
+def _finding_views(report: AuditReport, reader: Reader, logs: Sequence[PartitionDrawing]) -> list[FindingView]:
     anchors = {drawing.name: f"log-{number}" for number, drawing in enumerate(logs, start=1)}
     return [
         FindingView(
             finding,
             what(finding),
-            hidden_by(report, finding),
-            judged_idle_ms(report, finding),
-            clock_line(report, finding) is not None,
-            tuple(paragraphs(report, finding, options, now_ms)),
+            figures.hidden_by(report, finding),
+            figures.judged_idle_ms(report, finding),
+            figures.clock_line(report, finding) is not None,
+            tuple(paragraphs(report, finding, reader)),
             _reason(finding),
             anchors.get(escape(finding.topic_partition)),
         )
-        for finding in by_damage(report, report.findings)[:MOST_FINDINGS]
+        for finding in figures.by_damage(report, report.findings)[:MOST_FINDINGS]
     ]
 
 
-def _reason(finding: FindingItem) -> str:
+def _reason(finding: Finding) -> str:
     rule = rule_named(finding.rule)
     return "" if rule is None else rule.reason
 
 
-def _blocked(report: AuditReport) -> list[PartitionItem]:
+def _blocked(report: AuditReport) -> list[PartitionHealth]:
     """Partitions with open transactions, those with most hidden records first."""
     held = [item for item in report.partitions if item.open_transaction_count]
     return sorted(held, key=lambda item: (-(item.hidden_record_count or 0), item.topic, item.partition))[
@@ -186,13 +180,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(utc=iso_utc, duration=duration, size=size, clip=clip, prose=_prose, breakable=_breakable)
+    environment.filters.update(moments=_moments, typed=_typed)
     environment.globals.update(
         count=count,
-        cluster_sentence=cluster_sentence,
+        cluster_sentence=figures.cluster_sentence,
         folded=_FOLDED,
-        warning_subject=warning_subject,
-        most_places=MOST_PLACES,
-        how_sure=how_sure,
+        warning_subject=figures.warning_subject,
+        most_places=headline.MOST_PLACES,
+        how_sure=headline.how_sure,
         most_findings=MOST_FINDINGS,
         verdicts=tuple(reversed(Verdict)),
     )
@@ -207,10 +202,23 @@ def _shown(value: Any) -> Markup:
 def _prose(text: str) -> Markup:
     """Words of ours, where what stands between backticks is to be typed."""
     parts = (
-        f"<code>{html_text(part)}</code>" if index % 2 else html_text(part)
-        for index, part in enumerate(text.split("`"))
+        f"<code>{_typed(part)}</code>" if index % 2 else _moments(part) for index, part in enumerate(text.split("`"))
     )
     return Markup("".join(parts))  # noqa: S704 escaped here
+
+
+def _moments(text: str) -> Markup:
+    """A text whose times are not broken at their hyphens."""
+    return Markup(_MOMENT.sub(r'<span class="moment">\g<0></span>', html_text(text)))  # noqa: S704 escaped here
+
+
+def _typed(command: str) -> Markup:
+    """What is to be typed; a hyphen in a word of it is no place to go on in the next line."""
+    words = (
+        f'<span class="typed">{html_text(word)}</span>' if "-" in word else html_text(word)
+        for word in command.split(" ")
+    )
+    return Markup(" ".join(words))  # noqa: S704 escaped here
 
 
 def _breakable(name: str) -> Markup:

@@ -1,0 +1,115 @@
+"""How far one walks through the code while one small capture is judged: `python -m benchmarks.walk`.
+
+The capture `data/cases/kafka-4.2/capture-1` is audited, and while `judge(run, …)` works, every call of a function of
+`txn_analysis` is looked at. All modules are imported before, and what an audit does at once is done one after the
+other. Counted are
+
+* files: the files of `txn_analysis` of which at least one function is called;
+* calls up: from a function to one of a room above, by the order of rooms in `tests/test_rooms.py`: a callback that was
+  handed down, or a generator that is read down there. However often one function calls the other, it counts once.
+
+A caller is the nearest function of `txn_analysis` on the stack, so that a call through a library counts as well.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+import tempfile
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import txn_analysis
+from tests.test_rooms import MAY_KNOW
+from txn_analysis.cli.main import app
+from txn_analysis.pipeline import steps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+CODE = Path(txn_analysis.__file__).parent
+CAPTURE = CODE.parent / "data/cases/kafka-4.2/capture-1"
+OPTIONS = ("--transaction-state-partitions", "4", "--max-clock-skew-ms", "0", "--exit-zero", "--quiet")
+
+Function = tuple[str, str]  # its file below `txn_analysis`, and its name
+
+
+class Walk:
+    """What is entered while it is on."""
+
+    def __init__(self) -> None:
+        self.files = Counter[str]()
+        self.ups = Counter[tuple[Function, Function]]()
+
+    def __enter__(self) -> Walk:
+        """Looks at every call."""
+        sys.setprofile(self._look)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Looks no more."""
+        sys.setprofile(None)
+
+    def _look(self, frame: FrameType, event: str, _: Any) -> None:
+        called = _function(frame) if event == "call" else None
+        if called is None:
+            return
+        self.files[called[0]] += 1
+        back = frame.f_back
+        while back is not None and _function(back) is None:
+            back = back.f_back
+        caller = None if back is None else _function(back)
+        if caller is not None and _room(caller) in MAY_KNOW.get(_room(called), ()):
+            self.ups[caller, called] += 1
+
+
+def _function(frame: FrameType) -> Function | None:
+    """The function of a frame; None where it is not ours."""
+    path = Path(frame.f_code.co_filename)
+    return (str(path.relative_to(CODE)), frame.f_code.co_qualname) if path.is_relative_to(CODE) else None
+
+
+def _room(function: Function) -> str:
+    return Path(function[0]).with_suffix("").parts[0]
+
+
+def _one_after_the_other(*actions: Callable[[], Any]) -> list[Any]:
+    return [action() for action in actions]
+
+
+def walked() -> Walk:
+    """Audits the capture, and looks at `judge`."""
+    for found in pkgutil.walk_packages([str(CODE)], "txn_analysis."):
+        if not found.name.endswith("__main__"):
+            module = import_module(found.name)
+            if "in_parallel" in vars(module):
+                vars(module)["in_parallel"] = _one_after_the_other
+    walk, judge = Walk(), vars(steps)["judge"]
+
+    def looked_at(*arguments: Any) -> Any:
+        with walk:
+            return judge(*arguments)
+
+    vars(steps)["judge"] = looked_at
+    paths = [str(CAPTURE / folder) for folder in ("segments", "transaction-state")]
+    with tempfile.TemporaryDirectory() as folder:
+        warehouse, report = f"{folder}/warehouse", f"{folder}/report.txt"
+        app(["audit", *paths, "--warehouse", warehouse, "-o", report, *OPTIONS], standalone_mode=False)
+    return walk
+
+
+def main() -> None:
+    """Prints the files with how many functions of them were called, the calls up, and both numbers."""
+    walk = walked()
+    for file, number in walk.files.most_common():
+        print(f"{number:>8}  {file}")
+    for (caller, called), number in walk.ups.most_common():
+        print(f"{number:>8}  {' '.join(caller)} -> {' '.join(called)}")
+    print(f"{len(walk.files)} files, {len(walk.ups)} calls up")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""Whole runs by Spark's tasks, of captures that this process would judge: the reports are equal but for who judged."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS, VARIANTS, Variant, run_audit
+from tests.torture.subjects import simulated
+from txn_analysis.errors import ConfigError
+from txn_analysis.kafka.names import ProblemKind
+from txn_analysis.pipeline import steps
+from txn_analysis.pipeline.run import parameters, start_run
+from txn_analysis.report.text_report import text_report
+from txn_analysis.settings import EngineName, Settings
+from txn_analysis.storage import opening
+from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.report.model import AuditReport
+
+# Dumps with their payloads and without, exports, logs that are cut at snapshots, folders of brokers; and one night
+# beside the night before it, as copies of several brokers.
+WHOLE = (
+    *(VARIANTS[k] for k in (0, 1, 2, 3, 7, 9, 11, 12, 13, 14)),
+    Variant("kafka-4.2/capture-2", ("../capture-1/segments", *SEGMENTS, "producer-snapshots")),
+)
+# A count of partitions that the logs contradict, and one that the ids prove.
+COUNTS = ((VARIANTS[2], 3), (VARIANTS[2], None))
+
+
+def without_engine(report: AuditReport) -> AuditReport:
+    """The report as it is printed of the tables."""
+    return report.model_copy(update={"run": report.run.model_copy(update={"engine": None})})
+
+
+def assert_alike(spark: SparkSession, warehouse: str, paths: list[str], **settings: Any) -> AuditReport:
+    """By both engines: the report, and every row of the tables that were written of it."""
+    found = []
+    for engine in (EngineName.LOCAL, EngineName.SPARK):
+        report = run_audit(spark, warehouse, paths, **{"capture": "one"} | settings | {"engine": engine})
+        assert report.run.engine is engine
+        found.append((without_engine(report), rows_of_run(spark, warehouse, report)))
+    assert found[0] == found[1]
+    return found[0][0]
+
+
+def rows_of_run(spark: SparkSession, warehouse: str, report: AuditReport) -> list[list[str]]:
+    stored, run_id = open_warehouse(spark, warehouse), report.run.run_id
+    asked = ((TRANSACTIONS, "run_id"), (PARTITION_HEALTH, "run_id"), (ENDED_TRANSACTIONS, "ingest_id"))
+    return [sorted(map(repr, stored.listed(table, **{name: [run_id]}))) for table, name in asked]
+
+
+@pytest.mark.parametrize("variant", WHOLE, ids=lambda v: v.name)
+def test_a_real_capture(spark: SparkSession, warehouse: str, variant: Variant) -> None:
+    cluster = f"both engines, {variant.name}"
+    assert assert_alike(spark, warehouse, variant.paths, cluster=cluster, **dict(variant.settings)).partitions
+
+
+@pytest.mark.parametrize(("variant", "stated"), COUNTS)
+def test_other_counts_of_partitions(spark: SparkSession, warehouse: str, variant: Variant, stated: int | None) -> None:
+    settings: dict[str, Any] = {"transaction_state_partitions": stated, "cluster": f"counted, {stated}"}
+    assert assert_alike(spark, warehouse, variant.paths, **settings).findings
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_a_generated_capture(spark: SparkSession, warehouse: str, tmp_path: Path, number: int) -> None:
+    """A cluster with idempotent and transactional producers, restarts and late writes; some nights of it."""
+    subject = simulated(f"both engines, {number}")
+    for name, files in subject.captures.items():
+        for path, data in files.items():
+            file = tmp_path / name / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+    *_, judged = subject.captures
+    settings = {"cluster": tmp_path.name} | dict(subject.settings)
+    for name in subject.captures:
+        if name != judged:
+            steps.ingest(
+                spark,
+                [str(tmp_path / name)],
+                Settings.model_validate(PARAMETERS | settings | {"warehouse": warehouse, "capture": name}),
+            )
+    assert assert_alike(spark, warehouse, [str(tmp_path / judged)], capture=judged, **settings).partitions
+
+
+def test_records_of_tomorrow_and_undecodable_ones(spark: SparkSession, warehouse: str, tmp_path: Path) -> None:
+    """The newest record of one id has an unknown status, and one of another partition an unknown type of key."""
+    case = CASES / "kafka-4.4-tomorrow"
+    for file in (case / "capture-2/state-printed").iterdir():
+        text = file.read_text(encoding="utf-8")
+        before, newest, after = text.rpartition('"transactionalId":"fraud-scorer"')
+        if newest:
+            text = before + newest + after.replace('Status":1', 'Status":8', 1)
+        elif "settlement" not in text:
+            text = text.replace('"type":"0"', '"type":"9"', 1)
+        (tmp_path / file.name).write_text(text, encoding="utf-8")
+    report = assert_alike(spark, warehouse, [str(case / "capture-1/segments"), str(tmp_path)], cluster=tmp_path.name)
+    rules = {finding.transactional_id: finding.rule for finding in report.findings}
+    assert rules["fraud-scorer"] == rules[None] == "state_incomplete"
+
+
+def test_copies_that_contradict_each_other(spark: SparkSession, warehouse: str, tmp_path: Path) -> None:
+    """Of two copies of one log: one batch is another one, and the last one is not there yet."""
+    of_log = CASES / "kafka-4.2/capture-1/segments/n1.orders-0.txt"
+    own, other = of_log.read_text(encoding="utf-8"), tmp_path / of_log.name
+    shorter = own.rpartition("\nbaseOffset: ")[0]
+    other.write_text(re.sub(r"crc: \d+", "crc: 1", shorter, count=1) + "\n", encoding="utf-8")
+    report = assert_alike(spark, warehouse, [str(of_log), str(other)], cluster=tmp_path.name)
+    assert {p.kind for item in report.partitions for p in item.problems} == {ProblemKind.COPIES_DIFFER}
+
+
+def test_the_demo_by_sparks_tasks_prints_the_same_but_for_one_line(spark: SparkSession, warehouse: str) -> None:
+    """As `make demo` and `make demo-spark` do."""
+    settings = {"cluster": "demo", "capture": "demo"}
+    printed = [
+        text_report(run_audit(spark, warehouse, VARIANTS[2].paths, engine=engine, **settings)).splitlines()
+        for engine in (EngineName.AUTO, EngineName.SPARK)
+    ]
+    differing = [pair for pair in zip(*printed, strict=True) if pair[0] != pair[1]]
+    assert differing == [("judged by         this process", "judged by         Spark's tasks")]
+
+
+def test_what_this_process_may_not_hold_is_refused(
+    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit_of(VARIANTS[2])
+    settings = {"warehouse": warehouse, "cluster": VARIANTS[2].name, "engine": "local"}
+    run = start_run(open_warehouse(spark, warehouse), Settings.model_validate(PARAMETERS | settings))
+    assert run.engine.name is EngineName.LOCAL
+    monkeypatch.setattr(opening, "MEMORY_BYTES", 1_000)
+    run = start_run(open_warehouse(spark, warehouse), Settings.model_validate(PARAMETERS | settings))
+    with pytest.raises(ConfigError, match=r"^--engine local: there are [0-9.]+ kB to judge, earlier captures included"):
+        _ = run.engine
+
+
+def test_either_engine_is_the_same_run() -> None:
+    named = {name: parameters(Settings(engine=name)) for name in EngineName}
+    assert named == dict.fromkeys(EngineName, parameters(Settings()))

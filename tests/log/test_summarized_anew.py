@@ -1,0 +1,60 @@
+"""Summaries made again from rows of `log_batches`, as where a snapshot cuts a log, are those that the scan made."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from tests.log.evidence import batches_of as scanned
+from tests.read.texts import plan
+from txn_analysis.kafka.names import LOG_KINDS
+from txn_analysis.log.rivals import Cuts
+from txn_analysis.log.summarize import SUMMARIZED_COLUMNS, summarize_batches
+from txn_analysis.tables.batches import batches_of
+
+if TYPE_CHECKING:
+    from txn_analysis.log.summarize import BatchSummaries
+    from txn_analysis.tables.batches import Batches
+
+CASES = Path(__file__).parents[2] / "data/cases"
+DUMPS = sorted(path for path in CASES.rglob("*.txt") if path.read_bytes().startswith(b"Dumping "))
+IN_ONE_RANGE = 1 << 30
+
+
+def batches_in(path: Path) -> list[Batches]:
+    """The batches of each log that a dump of a real broker holds."""
+    text = path.read_bytes()
+    sections = [section for section in plan(text).sections if section.kind in LOG_KINDS]
+    return scanned(sections, text, range_bytes=IN_ONE_RANGE, input_id=str(path.relative_to(CASES)))
+
+
+def plain(summaries: list[BatchSummaries]) -> list[list[dict[str, object]]]:
+    return [
+        [row for found in summaries for row in getattr(found, name).to_pylist()] for name in ("pieces", "transactions")
+    ]
+
+
+@pytest.mark.parametrize("path", DUMPS, ids=lambda path: str(path.relative_to(CASES)))
+def test_the_logs_of_one_dump(path: Path) -> None:
+    logs = batches_in(path)
+    if logs:
+        assert plain([*map(summarize_batches, anew(logs))]) == plain([*map(summarize_batches, logs)])
+
+
+def test_all_logs_of_all_captures_in_one_frame() -> None:
+    logs = sorted((log for path in DUMPS for log in batches_in(path)), key=lambda log: log.section)
+    cuts = {log.section: Cuts(sorted(log.columns["base_offset"][::7].tolist())) for log in logs}
+    expected = [summarize_batches(log, cuts[log.section]) for log in logs]
+    assert plain([summarize_batches(log, cuts[log.section]) for log in anew(logs)]) == plain(expected)
+    assert sum(len(found.transactions) for found in expected) > 0
+
+
+def anew(logs: list[Batches]) -> list[Batches]:
+    """The batches as Spark hands their rows back: those columns that a summary needs, in any order."""
+    rows = pa.Table.from_batches([log.rows() for log in logs]).select(SUMMARIZED_COLUMNS)
+    order = random.Random(1).sample(range(len(rows)), len(rows))
+    return list(batches_of(rows.take(order).combine_chunks().to_batches()[0]))

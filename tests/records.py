@@ -1,0 +1,29 @@
+"""Records of tables from rows as plain data."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from txn_analysis.columns.records import Counts, Record, RecordField, fields_of
+from txn_analysis.tables.inputs import InputSection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+def record_of(kind: type[Record], row: Mapping[str, Any]) -> Record:
+    """A row as a record; numbers may be beyond what a column holds."""
+    return kind(**{name: value_of(field, row[name]) for name, field in fields_of(kind).items() if name in row})
+
+
+def value_of(field: RecordField, value: Any) -> Any:
+    if value is None:
+        return None
+    of_one = partial(record_of, field.inner) if field.inner else dict if field.kind is Counts else field.kind
+    return tuple(map(of_one, value)) if field.is_many else of_one(value)
+
+
+def sections_of(rows: Iterable[Mapping[str, Any]]) -> list[InputSection]:
+    """Sections from rows of some of their fields."""
+    return [InputSection._make(map(row.get, InputSection._fields)) for row in rows]

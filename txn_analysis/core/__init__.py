@@ -1,1 +1,0 @@
-"""The pure core: what is read of files, judged in memory, without Spark and without files."""

@@ -1,0 +1,148 @@
+"""Kafka's names and bounds: topics, the record format, and what its files hold; and its tools in printed commands.
+
+What is beyond a bound is refused before anything starts. Kafka's own types are the bounds: partitions and the brokers'
+timeouts are INT, offsets and producer ids INT64; beside them there are two of ours. Kinds and grammars of sections are
+named as in the table `inputs`. By the kind of a problem it is told what it spoils.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from txn_analysis.columns.arrays import Array
+
+    Flags = TypeVar("Flags", bool, Array)
+
+
+STATE_TOPIC, GROUP_TOPIC = "__transaction_state", "__consumer_offsets"
+BROKER_WRITTEN_TOPICS = frozenset({STATE_TOPIC, GROUP_TOPIC})
+"""Every timestamp in their batches is a broker's, and the tool decodes their records."""
+
+_BROKERS = '--bootstrap-server "$BROKERS"'
+TRANSACTIONS = f"kafka-transactions.sh {_BROKERS}"
+TOPIC_CONFIGS = f"kafka-configs.sh {_BROKERS} --describe --all --entity-type topics"
+STATE_TOPIC_DESCRIPTION = f"kafka-topics.sh {_BROKERS} --describe --topic __transaction_state"
+
+_INT_MIN = -(2**31)
+_UNSIGNED = 2**32
+
+
+@dataclass(frozen=True)
+class TopicConfig:
+    """One topic's settings that decide what is deleted; None where they are not stated, or unlimited (-1)."""
+
+    cleanup_policies: frozenset[str] | None = None
+    retention_ms: int | None = None
+    retention_bytes: int | None = None
+
+
+@lru_cache(maxsize=4096)  # a transaction writes four records of the same id
+def java_hash(text: str) -> int:
+    """Java's `String.hashCode`: 31 * h + c over UTF-16 code units, as a signed int32."""
+    units = memoryview(text.encode("utf-16-be", "surrogatepass"))
+    value = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) % _UNSIGNED
+    return value - _UNSIGNED if value >= -_INT_MIN else value
+
+
+def state_partition(hashed: int, partition_count: int) -> int:
+    """The partition of `__transaction_state` for a Java hash, by Kafka's `Utils.abs`, where abs(MIN_VALUE) is 0."""
+    return positive_hash(hashed) % partition_count
+
+
+def positive_hash(hashed: int) -> int:
+    """Kafka's `Utils.abs`."""
+    return 0 if hashed == _INT_MIN else abs(hashed)
+
+
+LOG, STATE, SNAPSHOT, TXNINDEX = "log", "state", "snapshot", "txnindex"
+LOG_KINDS = frozenset({LOG, STATE})  # sections of batches
+# What a small file of a log directory states, as sections of kinds of their own.
+HIGH_WATERMARK, LOG_START, LEADER_EPOCH = "high_watermark", "log_start", "leader_epoch"
+CLUSTER_ID, NODE_ID, TOPIC_ID = "cluster_id", "node_id", "topic_id"
+CLEAN_SHUTDOWN = "clean_shutdown"  # stated beside a high watermark that no broker has moved since
+STATED_OF_PARTITION = frozenset({HIGH_WATERMARK, LOG_START, LEADER_EPOCH, TOPIC_ID})
+# Grammars of a broker's own files: as they are, and with the checksum of every batch looked at (--verify).
+BINARY, BINARY_VERIFIED = "binary", "binary-verified"
+BINARY_GRAMMARS = frozenset({BINARY, BINARY_VERIFIED})
+
+
+class ProblemKind(StrEnum):
+    """What a problem is, for whatever decides by it; the sentence beside it is for people alone."""
+
+    OFFSETS_IN_NO_FILE = "offsets_in_no_file"  # between two files, or between a snapshot and the first file
+    HOLE_IN_FILE = "hole_in_file"  # inside one file, whose positions go on
+    BATCHES_MISSING = "batches_missing"  # inside one file, or at its start: its positions do not go on
+    INVALID_BATCH = "invalid_batch"  # its checksum is wrong
+    CONTESTED_LINE = "contested_line"  # two lines claim the position of one batch
+    UNPROVEN_START = "unproven_start"  # the dump of the file may be text inside another file's record
+    UNPROVEN_END = "unproven_end"  # its last record is not proven to be whole
+    TEXT_NOT_UNDERSTOOD = "text_not_understood"  # behind its last batch
+    INPUT_PROBLEM = "input_problem"  # what reading said of the input that it is in
+    EMPTY_BATCH = "empty_batch"  # its records are gone: the broker held for ended what began before it
+    LEADER_EPOCHS_FALL = "leader_epochs_fall"  # a topic that was deleted and made again is glued to its past
+    TORN_TAIL = "torn_tail"  # half a batch at the end of a file that is not the last one
+    MAY_BE_HEADER_KEYS = "may_be_header_keys"  # batch lines that may be text of a record's header keys
+    HEADER_KEYS_MAY_OPEN = "header_keys_may_open"  # and that would open a transaction
+    COPIES_DIFFER = "copies_differ"  # and nothing tells which of them is the log
+    COPY_NOT_THE_LOG = "copy_not_the_log"  # the capture's own copy was truncated by a newer leader
+    TAIL_IN_DOUBT = "tail_in_doubt"  # a newer leader may have truncated the end of an earlier capture
+    ENDS_BEFORE_EARLIER_CAPTURE = "ends_before_earlier_capture"
+    ENDS_BEFORE_SNAPSHOT = "ends_before_snapshot"
+    SNAPSHOT_DISAGREES = "snapshot_disagrees"  # a producer snapshot, with the batches below it
+    NOT_IN_CAPTURE = "not_in_capture"  # only earlier captures hold the partition
+    SEVERAL_TOPIC_IDS = "several_topic_ids"  # of a topic that was deleted, and of one created again under its name
+
+
+# Lines that a client may have made, which open nothing here: a transaction may be open that nobody lists. Of two lines
+# that claim one position, only one was followed.
+MAY_HIDE_OPEN = frozenset({ProblemKind.CONTESTED_LINE, ProblemKind.HEADER_KEYS_MAY_OPEN})
+
+# Compaction makes them as well.
+HOLES = frozenset({ProblemKind.OFFSETS_IN_NO_FILE, ProblemKind.HOLE_IN_FILE, ProblemKind.EMPTY_BATCH})
+
+
+INT32_MAX = 2**31 - 1
+INT64_MAX = 2**63 - 1
+
+MAX_STATE_PARTITIONS = 1_000_000
+"""Of `__transaction_state`: a row of memory each, where a cluster has 50 and no controller could lead so many."""
+
+LAST_TIME_MS = 253_402_300_799_999
+"""9999-12-31T23:59:59.999Z, the last moment that ISO 8601 spells with four digits.
+
+A later time is another unit or damage: it counts as none, and no sum of it and a duration overflows INT64.
+"""
+
+LOG_APPEND_TIME = "LogAppendTime"
+TIMES = ("CreateTime", LOG_APPEND_TIME)
+TIMESTAMP_TYPES = (*TIMES, "NoTimestampType")
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+END_MARKERS = ("COMMIT", "ABORT")
+CONTROL_KEY_BYTES = 4  # of any control record: a version and its type
+MARKER_VALUE_BYTES = 6  # of an end marker: a version and the coordinator epoch
+
+
+def is_brokers_time(*, is_control: Flags, is_append_time: Flags, is_brokers_topic: bool | Flags) -> Flags:
+    """Which timestamps are moments of a broker's clock; of one batch, or of whole columns of them.
+
+    A broker writes every control batch and every batch of the topics that are its own, and under LogAppendTime it
+    replaces the client's time by its own (`UnifiedLog.append`). Only such a time is a moment of the brokers' clocks: it
+    orders the log beside the coordinator's records, and says how far a copy reaches.
+
+    Args:
+        is_control: the batch is a control batch.
+        is_append_time: its timestamp type is LogAppendTime.
+        is_brokers_topic: its topic is one that brokers write themselves; see `is_brokers_topic`.
+    """
+    return is_control | is_append_time | is_brokers_topic
+
+
+def is_brokers_topic(topic: str) -> bool:
+    """Every batch of the topic was written by a broker, whatever its timestamp type says."""
+    return topic in BROKER_WRITTEN_TOPICS

@@ -1,0 +1,199 @@
+"""Rebuild the producer state of one partition: its open transactions and its health.
+
+Pure Python over a few rows for each partition; `pipeline` brings the rows together.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT, ProblemKind
+from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.log.copy_selection import high_watermarks
+from txn_analysis.log.partition_health import CheckpointFiles, health_of
+from txn_analysis.log.partition_log import gap, partition_log
+from txn_analysis.log.producer_state import ProducerStateManager
+from txn_analysis.log.segments import NO_RANK, first_other_rank, segments_of
+from txn_analysis.log.snapshots import base_snapshot, reconcile_snapshot, snapshots_of
+from txn_analysis.log.transactions import open_transaction
+from txn_analysis.log.two_logs import of_another_topic
+from txn_analysis.tables import Problem, UsedBatchRange
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from txn_analysis.log.copy_selection import Comparisons, Folder
+    from txn_analysis.log.partition_log import PartitionLog
+    from txn_analysis.log.snapshots import Snapshot
+    from txn_analysis.tables import BatchRangeSummary, PartitionHealth, SnapshotEntry, Transaction
+    from txn_analysis.tables.inputs import InputSection
+
+
+@dataclass(frozen=True)
+class RebuiltPartition:
+    """What is known of one partition.
+
+    Attributes:
+        health: at the end of its log.
+        transactions: those that are open, and those that span batch ranges and ended.
+        used: the batch ranges that its log was put together from.
+    """
+
+    health: PartitionHealth
+    transactions: list[Transaction]
+    used: list[UsedBatchRange]
+
+
+def rebuild_producer_state(
+    sections: list[InputSection],
+    summaries: list[BatchRangeSummary],
+    snapshot_entries: list[SnapshotEntry],
+    comparisons: Comparisons,
+    as_of_ms: int | None,
+) -> RebuiltPartition:
+    """Replay the log of one partition from its first known state to its end.
+
+    Args:
+        sections: those of the partition, at least one; snapshots and what checkpoint files state included.
+        summaries: of the batch ranges of those sections.
+        snapshot_entries: of those sections.
+        comparisons: of all pairs that `copies.pairs_to_compare` names.
+        as_of_ms: moment of the capture; timestamps after it are not credible. None if the capture has no moment.
+    """
+    partition = TopicPartition(sections[0].topic, sections[0].partition)
+    other = first_other_rank(sections, summaries)
+    own = [s for s in sections if s.capture_rank < other]
+    checkpoints, marks = CheckpointFiles.of(own), high_watermarks(own)
+    log = partition_log(segments_of(sections, summaries), comparisons)
+    if other != NO_RANK:
+        log.remarks.append("earlier captures hold another topic of this name, which was deleted: they do not count")
+        log.two_logs += of_another_topic(sections, other)
+    snapshots = snapshots_of([s for s in own if s.kind == SNAPSHOT], snapshot_entries)
+    base = base_snapshot(log, snapshots)
+    state = ProducerStateManager(partition, is_start_known=False, open_below_base=_open_below(partition, log, base))
+    state.log_start_offset = checkpoints.log_start_offset or 0
+    if base is not None and log.first_offset is not None and base.offset > log.first_offset:
+        log = log.above(base.offset)
+    _load(state, log, base)
+    witnesses = [s for s in snapshots if s is not base and (base is None or s.offset >= base.offset)]
+    problems = [*log.problems, *_replay(log, state, witnesses), *checkpoints.problems()]
+    if base is not None and log.first_offset is not None and base.offset < log.first_offset:
+        problems.append(gap(base.offset, log.first_offset - 1))
+    is_in_capture = any(s.capture_rank == 0 and (s.kind in LOG_KINDS or s.kind == SNAPSHOT) for s in own)
+    if not is_in_capture:
+        problems.append(Problem(None, ProblemKind.NOT_IN_CAPTURE, "the partition is not in this capture"))
+    health = health_of(partition, log, state, problems, base, checkpoints, as_of_ms, is_in_capture=is_in_capture)
+    opened = _open_transactions(log, state, problems, base, marks)
+    used = [UsedBatchRange(s.ingest_id, *s.section, s.first_position) for s in log.summaries if s.is_used]
+    return RebuiltPartition(health, [*opened, *state.ended], used)
+
+
+def _open_below(partition: TopicPartition, log: PartitionLog, base: Snapshot | None) -> dict[int, int]:
+    """By producer id, the last offset of data below the base snapshot that no end marker follows there."""
+    if base is None:
+        return {}
+    below = ProducerStateManager(partition, is_start_known=False)
+    for summary in log.summaries:
+        if summary.last_offset < base.offset:
+            below.apply(summary)
+    opened = [entry.open for entry in below.entries.values() if entry.open]
+    return {txn.producer_id: txn.last_offset for txn in opened if txn.last_offset is not None}
+
+
+def _load(state: ProducerStateManager, log: PartitionLog, base: Snapshot | None) -> None:
+    """Begin the state where the log begins, with what the base snapshot states of its producers.
+
+    Nothing is missing below if a file named 0, or the snapshot's offset, begins there.
+    """
+    first, covered_from = log.first_offset, log.covered_from
+    begins = 0 if base is None else base.offset
+    if covered_from is None:
+        state.is_start_known = base is not None
+    else:
+        state.is_start_known = covered_from <= begins and log.is_whole_from_its_name_on
+    if state.is_start_known and first is not None and first > begins:
+        state.last_hole_offset = first - 1
+    if base is not None:
+        state.load_from_snapshot(base.rows, is_adjacent=state.is_start_known)
+        if not state.is_start_known and first is not None:
+            state.last_gap_offset = first - 1
+
+
+def _replay(log: PartitionLog, state: ProducerStateManager, snapshots: list[Snapshot]) -> list[Problem]:
+    """Apply every batch range; where a snapshot was written, it is compared with the state there."""
+    problems: list[Problem] = []
+    begins = {segment.covered_from for segment in log.segments}
+    compacted, passed = deque(log.compacted), -1
+    for before, summary in zip([None, *log.summaries], log.summaries, strict=False):
+        _add_compacted(state, compacted, summary.first_offset)
+        _note_missing(log, state, before, summary)
+        if summary.first_offset > passed:
+            problems += _compare(state, snapshots, summary.first_offset, begins)
+        state.apply(summary)
+        passed = max(passed, summary.last_offset)
+    end = log.end_offset
+    if end is None:
+        return problems
+    _add_compacted(state, compacted, end)
+    if end > passed:
+        problems += _compare(state, snapshots, end, begins)
+    beyond = [s.offset for s in snapshots if s.offset > max(end, passed) and s.capture_rank == 0]
+    if beyond:
+        reason = f"a snapshot stands for offsets up to {max(beyond) - 1}, the log ends at {end - 1}"
+        problems.append(Problem(None, ProblemKind.ENDS_BEFORE_SNAPSHOT, reason))
+    return problems
+
+
+def _note_missing(
+    log: PartitionLog, state: ProducerStateManager, before: BatchRangeSummary | None, summary: BatchRangeSummary
+) -> None:
+    """Note whether no file holds the offsets before a batch range, or compaction left none of their batches."""
+    if summary.first_offset in log.after_gap:
+        state.last_gap_offset = log.after_gap[summary.first_offset]
+    elif summary.first_offset in log.after_break:
+        state.last_gap_offset = summary.first_offset - 1
+    elif before is not None and summary.first_offset > before.last_offset + 1:
+        state.last_hole_offset = summary.first_offset - 1
+
+
+def _add_compacted(
+    state: ProducerStateManager, compacted: deque[tuple[int, list[BatchRangeSummary]]], offset: int
+) -> None:
+    """Add what other copies hold below `offset`, and compaction removed from this one; in the order of offsets."""
+    while compacted and compacted[0][0] <= offset:
+        state.add_compacted(compacted.popleft()[1])
+
+
+def _compare(state: ProducerStateManager, snapshots: list[Snapshot], offset: int, begins: set[int]) -> list[Problem]:
+    found = [s for s in snapshots if s.offset == offset]
+    reasons = [f"snapshot {offset}, {differs}" for s in found for differs in reconcile_snapshot(state, s)]
+    for snapshot in found if offset in begins and not reasons else ():
+        state.confirm_open(snapshot.rows, offset)
+    return [Problem(None, ProblemKind.SNAPSHOT_DISAGREES, reason) for reason in reasons]
+
+
+def _open_transactions(
+    log: PartitionLog,
+    state: ProducerStateManager,
+    problems: list[Problem],
+    base: Snapshot | None,
+    marks: Mapping[Folder, int],
+) -> list[Transaction]:
+    """Every transaction that is open at the end of the log, with why the log is not proven whole from its start on."""
+    found = []
+    for entry in state.entries.values():
+        txn = entry.open
+        if txn is None:
+            continue
+        start = txn.txn_start_offset
+        proven_from = max(start, txn.listed_at_offset or 0, base.offset if base is not None else 0)
+        gaps = tuple(sorted({p.reason for p in problems if p.spoils(proven_from)}))
+        last_offset = start if txn.last_offset is None else txn.last_offset
+        is_above = log.others.is_above(marks, txn.producer_id, start, last_offset)
+        commit_offset = log.others.commit_from(txn.producer_id, start)
+        found.append(
+            open_transaction(state.partition, entry, txn, gaps, commit_offset, is_above_high_watermark=is_above)
+        )
+    return found

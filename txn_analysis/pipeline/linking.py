@@ -1,0 +1,312 @@
+"""Reconstruct: the logs of partitions, linked step by step on whichever engine there is, and their tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.columns.arrays import is_in
+from txn_analysis.columns.records import records_of
+from txn_analysis.coordinator.marker_columns import ENDED_COLUMNS, MARKERS, markers_of_ended, markers_of_health
+from txn_analysis.engine.told import NAMED, TOLD, heard, named, rows_named
+from txn_analysis.log.transactions import BATCH_RANGE_KEY, ended_by_run, open_rows
+from txn_analysis.pipeline.log_steps import (
+    BATCH_COLUMNS,
+    HEALTH,
+    PIECES,
+    SIDES,
+    SNAPSHOT_COLUMNS,
+    Linking,
+    compare_step,
+    fold_anew,
+    link_step,
+    of_partitions,
+    pairs_step,
+    section_rows,
+    sides_of,
+    without,
+)
+from txn_analysis.pipeline.run import ONLY, given_schema, with_audit
+from txn_analysis.runs.past_run import JUDGED_BY
+from txn_analysis.spark.parallel import in_parallel
+from txn_analysis.tables import (
+    ENDED_TRANSACTIONS,
+    LOG_BATCHES,
+    LOG_PIECES,
+    PARTITION_HEALTH,
+    PRODUCER_SNAPSHOTS,
+    TRANSACTIONS,
+    PartitionHealth,
+    Transaction,
+    UsedBatchRange,
+)
+from txn_analysis.tables.transactions import OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from txn_analysis.engine.engine import BatchFunction
+    from txn_analysis.log.copies import Comparison, Pair
+    from txn_analysis.pipeline.run import Given, Run
+
+Row = dict[str, Any]
+
+_WHOLE = given_schema(ENDED_TRANSACTIONS, *ENDED_COLUMNS, *UsedBatchRange._fields)
+_BARE = pa.schema([HEALTH.field(name) for name in ("audit", "topic", "partition", "bare_markers")])
+
+
+class Logs(Protocol):
+    """What judging asks of linked logs, whether they have just been linked or were read back."""
+
+    @property
+    def opened(self) -> Mapping[int, list[Transaction]]:
+        """By audit, what is open."""
+
+    @property
+    def health(self) -> Mapping[int, list[PartitionHealth]]:
+        """By audit, what is known of each partition, as far as the columns of `JUDGED_BY`."""
+
+    def end_markers(self) -> Any:
+        """Rows of `MARKERS`: every end marker of the logs."""
+
+
+class _Driven(NamedTuple):
+    """What the driver holds of linked logs: as many rows as there are partitions, ranges of text, open transactions."""
+
+    health: dict[int, list[PartitionHealth]]
+    opened: dict[int, list[Transaction]]
+    pieces: frozenset[tuple[Any, ...]]
+    used: frozenset[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class LinkedLogs:
+    """The logs of some audits, linked.
+
+    Attributes:
+        given: the audits.
+        linked: rows that `link_step` made.
+        anew: rows that `fold_anew` made; None where nothing had to be cut.
+    """
+
+    given: Given
+    linked: Any
+    anew: Any | None
+
+    @property
+    def opened(self) -> Mapping[int, list[Transaction]]:
+        """As of `Logs`."""
+        return self._driven.opened
+
+    @property
+    def health(self) -> Mapping[int, list[PartitionHealth]]:
+        """As of `Logs`."""
+        return self._driven.health
+
+    def hold(self) -> None:
+        """Link now, and hold what the driver needs."""
+        _ = self._driven
+
+    @cached_property
+    def _driven(self) -> _Driven:
+        engine = self.given.engine
+        found = engine.collected(engine.mapped(self.linked, _of_driver, NAMED))
+        kinds = {
+            name: list(rows_named(name)(iter(found.to_batches()))) for name in ("health", "opened", "pieces", "used")
+        }
+        health, opened = defaultdict(list), defaultdict(list)
+        for rows in kinds["health"]:
+            for audit, one in zip(rows["audit"].to_pylist(), records_of(PartitionHealth, rows), strict=True):
+                health[audit].append(one)
+        for rows in kinds["opened"]:
+            for audit, transaction in zip(rows["audit"].to_pylist(), records_of(Transaction, rows), strict=True):
+                opened[audit].append(transaction)
+        for own in opened.values():
+            own.sort(key=lambda t: (t.topic_partition, t.txn_start_offset, t.producer_id))
+        pieces, used = (
+            frozenset(key for rows in kinds[name] for key in zip(*(c.to_pylist() for c in rows.columns), strict=True))
+            for name in ("pieces", "used")
+        )
+        return _Driven(dict(health), dict(opened), pieces, used)
+
+    def end_markers(self) -> Any:
+        """As of `Logs`."""
+        engine = self.given.engine
+        whole = self.given.rows(ENDED_TRANSACTIONS, *ENDED_COLUMNS, *UsedBatchRange._fields)
+        found = [
+            engine.mapped(whole, _markers_of_pieces(self._driven.pieces), MARKERS),
+            engine.mapped(self.linked, _markers_of_linked, MARKERS),
+        ]
+        if self.anew is not None:
+            found.append(engine.mapped(self.anew, _markers_of_anew(self._driven.used), MARKERS))
+        return engine.together(*found)
+
+    def write(self, run: Run) -> None:
+        """Fill the tables `partition_health`, `transactions` and `ended_transactions` of the run of one audit."""
+        engine, run_id = self.given.engine, run.run_id
+        used = frozenset(key[1:] for key in self._driven.used)
+        ended = self.linked if self.anew is None else engine.together(self.linked, self.anew)
+        in_parallel(
+            partial(engine.write, self.linked, _health_of(run_id), PARTITION_HEALTH, run_id=run_id),
+            partial(engine.write, self.linked, _open_of(run_id), TRANSACTIONS, run_id=run_id),
+            partial(engine.write, ended, _ended_of(run_id, used), ENDED_TRANSACTIONS, ingest_id=run_id),
+        )
+
+
+@contextmanager
+def linked_logs(given: Given) -> Iterator[LinkedLogs]:
+    """Bring the evidence of each partition together and link it; what was linked is kept meanwhile."""
+    engine, audits = given.engine, given.audits
+    cuts = {number: own.cuts for number, own in audits.items() if own.cuts}
+    with ExitStack() as kept:
+        pieces, anew = given.rows(LOG_PIECES, *LOG_PIECES.names), None
+        if cuts:
+            inputs = sorted({input_id for own in cuts.values() for input_id, _ in own})
+            batches = given.rows(LOG_BATCHES, *BATCH_COLUMNS, input_id=inputs)
+            anew = kept.enter_context(engine.kept(engine.mapped(batches, fold_anew(cuts), NAMED)))
+            whole = engine.mapped(pieces, without(cuts), PIECES)
+            pieces = engine.together(whole, engine.mapped(anew, rows_named("pieces"), PIECES))
+        compared = _comparisons(given, pieces)
+        linkings = {
+            number: Linking(own.moments.as_of_ms, frozenset(own.cuts), compared.get(number, {}))
+            for number, own in audits.items()
+        }
+        linked = engine.grouped(
+            ["audit", "topic", "partition"],
+            link_step(linkings),
+            NAMED,
+            sections=engine.made(section_rows({number: own.log_sections for number, own in audits.items()})),
+            pieces=pieces,
+            snapshots=given.rows(PRODUCER_SNAPSHOTS, *SNAPSHOT_COLUMNS),
+        )
+        yield LinkedLogs(given, kept.enter_context(engine.kept(linked)), anew)
+
+
+def _comparisons(given: Given, pieces: Any) -> dict[int, dict[Pair, Comparison]]:
+    """Of all copies that differ somewhere, how; as many as there are such stretches of files."""
+    engine, audits = given.engine, given.audits
+    places = {(number, *place) for number, own in audits.items() for place in own.overlapping}
+    if not places:
+        return {}
+    sections = {n: [s for s in own.log_sections if (n, s.topic, s.partition) in places] for n, own in audits.items()}
+    found = engine.grouped(
+        ["audit", "topic", "partition"],
+        pairs_step,
+        TOLD,
+        sections=engine.made(section_rows(sections)),
+        pieces=engine.mapped(pieces, of_partitions(places), PIECES),
+    )
+    pairs: list[tuple[int, Pair]] = list(heard(engine.collected(found)))
+    if not pairs:
+        return {}
+    inputs = sorted({input_id for _, pair in pairs for input_id, _ in (pair.a, pair.b)})
+    sides = engine.mapped(given.rows(LOG_BATCHES, *BATCH_COLUMNS, input_id=inputs), sides_of(pairs), SIDES)
+    compared: defaultdict[int, dict[Pair, Comparison]] = defaultdict(dict)
+    for number, comparison in heard(
+        engine.collected(engine.grouped(["audit", "pair"], compare_step, TOLD, sides=sides))
+    ):
+        audit, pair = pairs[number]
+        compared[audit][pair] = comparison
+    return compared
+
+
+def _of_driver(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of what `link_step` made what the driver holds, as named rows."""
+    for batch in batches:
+        health, transactions, used = (_kind(name, batch) for name in ("health", "transactions", "used"))
+        kinds = {}
+        if health is not None:
+            listed = health["linked_pieces"]
+            pieces = [health["audit"].take(pc.list_parent_indices(listed)), *listed.flatten().flatten()]
+            kinds["health"] = health.select(["audit", *JUDGED_BY])
+            kinds["pieces"] = pa.RecordBatch.from_arrays(pieces, ["audit", *UsedBatchRange._fields])
+        if transactions is not None:
+            kinds["opened"] = transactions.filter(pc.equal(transactions["outcome"], OPEN))
+        if used is not None:
+            kinds["used"] = used
+        yield from named(**kinds).to_batches()
+
+
+def _kind(name: str, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+    """The rows of one kind, of a batch of named rows; None without any."""
+    found = [*rows_named(name)(iter([batch]))]
+    return pa.Table.from_batches(found).combine_chunks().to_batches()[0] if found else None
+
+
+def _markers_of_pieces(pieces: frozenset[tuple[Any, ...]]) -> BatchFunction:
+    key = ("audit", *UsedBatchRange._fields)
+    return lambda batches: markers_of_ended(rows.filter(pa.array(is_in(rows, key, pieces))) for rows in batches)
+
+
+def _markers_of_linked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield from markers_of_ended(map(_ended, rows_named("transactions")(iter([batch]))))
+        yield from markers_of_health(rows_named("health")(iter([batch])))
+
+
+def _markers_of_anew(used: frozenset[tuple[Any, ...]]) -> BatchFunction:
+    key = ("audit", *BATCH_RANGE_KEY)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = rows_named("transactions")(batches)
+        return markers_of_ended(each.filter(pa.array(is_in(each, key, used))) for each in rows)
+
+    return run
+
+
+def _ended(rows: pa.RecordBatch) -> pa.RecordBatch:
+    return rows.filter(pc.not_equal(rows["outcome"], OPEN))
+
+
+def _health_of(run_id: str) -> BatchFunction:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in rows_named("health")(batches):
+            named_run = pa.repeat(run_id, len(rows))
+            columns = [named_run if name == "run_id" else rows[name] for name in PARTITION_HEALTH.names]
+            yield pa.RecordBatch.from_arrays(columns, schema=PARTITION_HEALTH.arrow_schema)
+
+    return run
+
+
+def _open_of(run_id: str) -> BatchFunction:
+    return lambda batches: (open_rows(rows, run_id) for rows in rows_named("transactions")(batches))
+
+
+def _ended_of(run_id: str, used: frozenset[tuple[Any, ...]]) -> BatchFunction:
+    return lambda batches: (ended_by_run(rows, run_id, used) for rows in rows_named("transactions")(batches))
+
+
+@dataclass(frozen=True)
+class WrittenLogs:
+    """The logs of a run as an earlier command has written them."""
+
+    run: Run
+
+    @cached_property
+    def opened(self) -> Mapping[int, list[Transaction]]:
+        """As of `Logs`."""
+        return {ONLY: records_of(Transaction, self.run.held(TRANSACTIONS, outcome=[OPEN]))}
+
+    @cached_property
+    def health(self) -> Mapping[int, list[PartitionHealth]]:
+        """As of `Logs`."""
+        return {ONLY: self.run.health()}
+
+    def end_markers(self) -> Any:
+        """As of `Logs`."""
+        run, engine = self.run, self.run.engine
+        pieces = frozenset((ONLY, *piece) for piece in run.linked_pieces)
+        whole = run.rows(ENDED_TRANSACTIONS, *ENDED_COLUMNS, *UsedBatchRange._fields)
+        own = engine.table(ENDED_TRANSACTIONS, *_WHOLE.names[1:], ingest_id=[run.run_id])
+        health = engine.table(PARTITION_HEALTH, *_BARE.names[1:], run_id=[run.run_id])
+        return engine.together(
+            engine.mapped(whole, _markers_of_pieces(pieces), MARKERS),
+            engine.mapped(own, lambda batches: markers_of_ended(with_audit(batches, _WHOLE)), MARKERS),
+            engine.mapped(health, lambda batches: markers_of_health(with_audit(batches, _BARE)), MARKERS),
+        )

@@ -1,0 +1,210 @@
+"""The steps of linking, as an engine runs them: from pieces of logs to what is open, and to the health of partitions.
+
+batches of sections that must be cut --> their pieces anew
+sections, pieces -- by partition --> pairs of copies that differ; their batches -- by pair --> how they differ
+sections, pieces, snapshots -- by partition --> health, transactions
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.columns.arrays import equal_runs, is_in
+from txn_analysis.columns.records import fields_of, plain, records_of
+from txn_analysis.engine.told import named, told
+from txn_analysis.kafka.names import LOG_KINDS, STATED_OF_PARTITION, TOPIC_ID
+from txn_analysis.log.copies import COMPARED_COLUMNS, Comparison, Pair, compare, pairs_to_compare
+from txn_analysis.log.rebuild import rebuild_producer_state
+from txn_analysis.log.segments import segments_of
+from txn_analysis.log.summarize import SUMMARIZED_COLUMNS, summarize_parts
+from txn_analysis.log.transactions import BATCH_RANGE_KEY, LINKED_SCHEMA
+from txn_analysis.pipeline.run import AUDIT, by_audit, given_schema
+from txn_analysis.tables import (
+    ENDED_TRANSACTIONS,
+    LOG_BATCHES,
+    LOG_PIECES,
+    PARTITION_HEALTH,
+    BatchRangeSummary,
+    SnapshotEntry,
+)
+from txn_analysis.tables.batches import batches_of
+from txn_analysis.tables.inputs import InputSection
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from txn_analysis.engine.engine import BatchFunction, GroupFunction
+    from txn_analysis.log.rivals import Cuts
+    from txn_analysis.log.segments import SectionKey
+
+Row = dict[str, Any]
+
+SNAPSHOT_COLUMNS = SnapshotEntry._fields
+BATCH_COLUMNS = tuple(dict.fromkeys((*SUMMARIZED_COLUMNS, *COMPARED_COLUMNS)))
+SECTIONS = pa.schema([AUDIT, *((name, field.type) for name, field in fields_of(InputSection).items())])
+PIECES = given_schema(LOG_PIECES, *LOG_PIECES.names)
+BATCHES = given_schema(LOG_BATCHES, *BATCH_COLUMNS)
+ENDED = pa.schema([AUDIT, *ENDED_TRANSACTIONS.arrow_schema])
+"""One row is one transaction that ended inside one piece."""
+HEALTH = pa.schema([AUDIT, *(field for field in PARTITION_HEALTH.arrow_schema if field.name != "run_id")])
+"""One row is one partition."""
+LINKED = pa.schema([AUDIT, *LINKED_SCHEMA])
+"""One row is one transaction that linking decided: it is open, or spans pieces."""
+USED = pa.schema([AUDIT, *(ENDED_TRANSACTIONS.arrow_schema.field(name) for name in BATCH_RANGE_KEY)])
+"""One row is one piece of a section that had to be cut, of which a log was linked."""
+SIDES = pa.schema([AUDIT, ("pair", pa.int32()), ("is_a", pa.bool_()), *(BATCHES.field(n) for n in COMPARED_COLUMNS)])
+"""One row is a batch of one of two copies that differ."""
+
+_PARTITION = ("audit", "topic", "partition")
+_SECTION = ("audit", "input_id", "section_index")
+
+
+@dataclass(frozen=True)
+class Linking:
+    """What the partitions of one audit are linked with.
+
+    Attributes:
+        as_of_ms: the moment of the capture; None if no broker's clock speaks.
+        cut: the sections that had to be cut.
+        comparisons: of the pairs of copies that differ, how.
+    """
+
+    as_of_ms: int | None
+    cut: frozenset[SectionKey]
+    comparisons: Mapping[Pair, Comparison]
+
+
+def section_rows(sections: Mapping[int, Iterable[InputSection]]) -> pa.Table:
+    """Rows of `SECTIONS`, of the sections of each audit."""
+    rows = [section._asdict() | {"audit": audit} for audit, own in sections.items() for section in own]
+    return pa.Table.from_pylist(rows, SECTIONS)
+
+
+def fold_anew(cuts: Mapping[int, Mapping[SectionKey, Cuts]]) -> BatchFunction:
+    """Of rows of `BATCHES` those of sections that must be cut, as named `pieces` and their `transactions`."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in batches:
+            parts = [
+                (audit, part)
+                for audit, own in by_audit(pa.Table.from_batches([rows])).items()
+                for part in batches_of(own.select([*SUMMARIZED_COLUMNS]).combine_chunks().to_batches()[0])
+                if part.section in cuts.get(audit, ())
+            ]
+            if parts:
+                folded = summarize_parts(
+                    [part for _, part in parts], [cuts[audit][part.section] for audit, part in parts]
+                )
+                audits = pa.array([audit for audit, _ in parts], AUDIT.type)
+                pieces = _placed(folded.pieces, audits.take(pa.array(folded.part)), PIECES)
+                ended = _placed(folded.transactions, audits.take(pa.array(folded.part_of_transaction)), ENDED)
+                yield from named(pieces=pieces, transactions=ended).to_batches()
+
+    return run
+
+
+def _placed(rows: pa.RecordBatch, audits: pa.Array, schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([audits, *(rows[name] for name in schema.names[1:])], schema=schema)
+
+
+def without(cuts: Mapping[int, Mapping[SectionKey, Cuts]]) -> BatchFunction:
+    """Of rows of `PIECES` those of sections that need no cut."""
+    cut = {(audit, *key) for audit, own in cuts.items() for key in own}
+    return lambda batches: (rows.filter(pa.array(~is_in(rows, _SECTION, cut))) for rows in batches)
+
+
+def of_partitions(wanted: Collection[tuple[int, str, int]]) -> BatchFunction:
+    """Of rows that have audit, topic and partition those of some."""
+    return lambda batches: (rows.filter(pa.array(is_in(rows, _PARTITION, wanted))) for rows in batches)
+
+
+def pairs_step(tables: Mapping[str, pa.Table]) -> pa.Table:
+    """By audit, topic and partition, of `sections` and `pieces`. Told: audit and `Pair` of copies that differ."""
+    sections, pieces = (
+        _by_partition(tables["sections"], InputSection),
+        _by_partition(tables["pieces"], BatchRangeSummary),
+    )
+    logs = {key: [s for s in own if s.kind in {*LOG_KINDS, TOPIC_ID}] for key, own in sections.items()}
+    found = [
+        (key[0], pair) for key, own in logs.items() for pair in pairs_to_compare(segments_of(own, pieces.get(key, [])))
+    ]
+    return told(*found)
+
+
+def sides_of(pairs: Sequence[tuple[int, Pair]]) -> BatchFunction:
+    """Of rows of `BATCHES` those that begin where copies differ, as rows of `SIDES`; `pair` is the place of a pair."""
+    wanted: defaultdict[tuple[Any, ...], list[tuple[int, bool, Pair]]] = defaultdict(list)
+    for number, (audit, pair) in enumerate(pairs):
+        wanted[audit, *pair.a].append((number, True, pair))
+        wanted[audit, *pair.b].append((number, False, pair))
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in batches:
+            for start, stop in equal_runs(rows, _SECTION):
+                for number, is_a, pair in wanted.get(tuple(rows[name][start].as_py() for name in _SECTION), ()):
+                    own = rows.slice(start, stop - start)
+                    base = own["base_offset"]
+                    own = own.filter(pc.and_(pc.greater_equal(base, pair.start), pc.less(base, pair.stop)))
+                    alike = [
+                        pa.repeat(pa.scalar(v, t), len(own)) for v, t in ((number, pa.int32()), (is_a, pa.bool_()))
+                    ]
+                    columns = [own["audit"], *alike, *(own[name] for name in COMPARED_COLUMNS)]
+                    yield pa.RecordBatch.from_arrays(columns, schema=SIDES)
+
+    return run
+
+
+def compare_step(tables: Mapping[str, pa.Table]) -> pa.Table:
+    """By audit and pair, of `sides`. Told: the place of a pair, and its `Comparison`."""
+    rows = tables["sides"].sort_by("pair")
+    found = []
+    for start, stop in equal_runs(rows, ("pair",)) if len(rows) else ():
+        both = rows.slice(start, stop - start)
+        a, b = both.filter(both["is_a"]), both.filter(pc.invert(both["is_a"]))
+        found.append((both["pair"][0].as_py(), compare(a, b)))
+    return told(*found)
+
+
+def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
+    """By audit, topic and partition, of `sections`, `pieces` and `snapshots`, as named rows.
+
+    `health` are rows of `HEALTH`, `transactions` rows of `LINKED`, `used` rows of `USED`.
+    """
+
+    def run(tables: Mapping[str, pa.Table]) -> pa.Table:
+        pieces, snapshots = (
+            _by_partition(tables["pieces"], BatchRangeSummary),
+            _by_partition(tables["snapshots"], SnapshotEntry),
+        )
+        health, transactions, used = list[Row](), list[Row](), list[Row]()
+        for (audit, topic, partition), sections in _by_partition(tables["sections"], InputSection).items():
+            if all(s.kind in STATED_OF_PARTITION for s in sections):  # a checkpoint names it, its files are not here
+                continue
+            key, given = (audit, topic, partition), linkings[audit]
+            held, entries = pieces.get(key, []), snapshots.get(key, [])
+            linked = rebuild_producer_state(sections, held, entries, given.comparisons, given.as_of_ms)
+            place: Row = {"audit": audit, "topic": topic, "partition": partition}
+            whole = [plain(each) for each in linked.used if each.section not in given.cut]
+            health.append(linked.health.row(**place, linked_pieces=whole))
+            transactions += [transaction.row(**place) for transaction in linked.transactions]
+            used += [plain(each) | {"audit": audit} for each in linked.used if each.section in given.cut]
+        return named(
+            health=pa.RecordBatch.from_pylist(health, HEALTH),
+            transactions=pa.RecordBatch.from_pylist(transactions, LINKED),
+            used=pa.RecordBatch.from_pylist(used, USED),
+        )
+
+    return run
+
+
+def _by_partition(rows: pa.Table, kind: type[Any]) -> dict[tuple[int, str, int], list[Any]]:
+    """The rows as records, by audit, topic and partition."""
+    found: defaultdict[tuple[int, str, int], list[Any]] = defaultdict(list)
+    for audit, record in zip(rows["audit"].to_pylist(), records_of(kind, rows), strict=True):
+        found[audit, record.topic, record.partition].append(record)
+    return dict(found)

@@ -1,0 +1,284 @@
+"""Answers as rows to print: those of `kafka-transactions.sh`, the captures, what became of recommended aborts.
+
+The first come from the tables of one run, under that tool's column names. Three things differ from the tool, because
+files cannot know them, or prove more:
+
+* `Coordinator` and `CoordinatorId` name the partition of `__transaction_state` whose leader is the coordinator, such as
+  `__transaction_state-3`, where the tool prints the number of that broker.
+* Durations are against the moment of the copy (`as_of_ms`), not the wall clock.
+* `find_hanging` lists the run's hanging findings, which need more proof than the tool asks for, and adds the columns
+  `TransactionalId` and `Rule`.
+
+What is unknown is None, and null in JSON. In text it is what the tool prints there: `-1` or `None`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any
+
+from txn_analysis.errors import WarehouseError
+from txn_analysis.plan.repair import Repair
+from txn_analysis.report.formats import MINUS_ONE, Answer, Column, answer_of
+from txn_analysis.text.escape import escape
+from txn_analysis.text.words import count, iso_utc, utc
+from txn_analysis.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from txn_analysis.kafka.transactions import StateRecord
+    from txn_analysis.plan.repair import Outcome
+    from txn_analysis.questions.filters import Filters
+    from txn_analysis.questions.verify import Past, Unverified
+    from txn_analysis.runs.run_tables import Capture, ProducerState
+    from txn_analysis.tables import Finding
+
+_MS_PER_MIN = 60_000
+_RUNNING = ("Ongoing", "PrepareCommit", "PrepareAbort")
+
+FIND_HANGING = (
+    Column("Topic", of="topic"),
+    Column("Partition", of="partition"),
+    Column("ProducerId", of="producer_id"),
+    Column("ProducerEpoch", MINUS_ONE, "producer_epoch"),
+    Column("CoordinatorEpoch", MINUS_ONE, "coordinator_epoch"),
+    Column("StartOffset", of="txn_start_offset"),
+    Column("LastTimestamp", MINUS_ONE, "last_timestamp_ms"),
+    Column("Duration(min)", of=lambda finding: None if finding.idle_ms is None else finding.idle_ms // _MS_PER_MIN),
+    Column("TransactionalId", of="transactional_id"),
+    Column("Rule", of="rule"),
+)
+LIST = (Column("TransactionalId"), Column("Coordinator"), Column("ProducerId"), Column("TransactionState"))
+DESCRIBE = (
+    Column("CoordinatorId"),
+    Column("TransactionalId"),
+    Column("ProducerId"),
+    Column("ProducerEpoch", MINUS_ONE),
+    Column("TransactionState"),
+    Column("TransactionTimeoutMs"),
+    Column("CurrentTransactionStartTimeMs"),
+    Column("TransactionDurationMs"),
+    Column("TopicPartitions"),
+)
+DESCRIBE_PRODUCERS = (
+    Column("ProducerId"),
+    Column("ProducerEpoch", MINUS_ONE),
+    Column("LatestCoordinatorEpoch", MINUS_ONE),
+    Column("LastSequence", MINUS_ONE),
+    Column("LastTimestamp", MINUS_ONE),
+    Column("CurrentTransactionStartOffset"),
+)
+
+
+def find_hanging(findings: Iterable[Finding], filters: Filters, since: Iterable[Finding] = ()) -> Answer:
+    """The hanging findings; `Duration(min)` is whole minutes since the last write, as Kafka's.
+
+    `since`: findings of another run; what hung there already is left out.
+    """
+    known = _hanging(since)
+    found = [
+        finding
+        for finding in findings
+        if finding.verdict is Verdict.HANGING
+        and finding.finding_id not in known
+        and filters.has(finding, in_doubt=False)
+    ]
+    order = attrgetter("topic", "partition", "txn_start_offset", "producer_id")
+    return answer_of(FIND_HANGING, sorted(found, key=order))
+
+
+def asked_about(
+    findings: Iterable[Finding], filters: Filters, since: Iterable[Finding] = (), *, has_state: bool
+) -> list[Finding]:
+    """The open transactions that a question is about, hanging or not; what is in doubt may be what is asked for.
+
+    Args:
+        findings: of the run.
+        filters: the question.
+        since: findings of another run; what hung there already is not asked about.
+        has_state: at least one partition of `__transaction_state` was given.
+    """
+    known, found = _hanging(since), []
+    for finding in findings:
+        is_in_doubt = finding.verdict is Verdict.INCONCLUSIVE or not has_state
+        if finding.finding_id not in known and filters.has(finding, in_doubt=is_in_doubt):
+            found.append(finding)
+    return found
+
+
+def _hanging(findings: Iterable[Finding]) -> set[str]:
+    return {finding.finding_id for finding in findings if finding.verdict is Verdict.HANGING}
+
+
+def list_transactions(states: Iterable[StateRecord], as_of_ms: int | None, filters: Filters) -> Answer:
+    """The transactional ids with their current state; removed ones are not listed, as Kafka's tool does.
+
+    A `duration_ms` keeps running transactions whose start is known; topics and partitions keep those that list one.
+    """
+    found = sorted(
+        (record.transactional_id, _coordinator(record), record.producer_id, record.state)
+        for record in states
+        if _is_listed(record) and _is_wanted(record, as_of_ms, filters)
+    )
+    return Answer(LIST, tuple(found))
+
+
+def _is_listed(record: StateRecord) -> bool:
+    # A Dead id is being removed: Kafka's coordinator leaves it out as well.
+    return not record.is_tombstone and record.state != "Dead"
+
+
+def _is_wanted(record: StateRecord, as_of_ms: int | None, filters: Filters) -> bool:
+    asked = (
+        (filters.producer_ids, record.producer_id),
+        (filters.states, record.state),
+        (filters.state_partitions, record.state_partition),
+    )
+    is_named = all(not wanted or value in wanted for wanted, value in asked)
+    is_long = filters.duration_ms is None or _runs_longer(record, as_of_ms, filters.duration_ms)
+    has_place = filters.has_one_of(record.topic_partitions)
+    return is_named and is_long and has_place and filters.has_id(record.transactional_id)
+
+
+def _runs_longer(record: StateRecord, as_of_ms: int | None, duration_ms: int) -> bool:
+    if as_of_ms is None or record.start_ms is None:
+        return False
+    return record.state in _RUNNING and as_of_ms - record.start_ms > duration_ms
+
+
+def describe(states: Iterable[StateRecord], as_of_ms: int | None, *transactional_ids: str) -> Answer:
+    """Some transactional ids; start and duration only while a transaction is running.
+
+    Args:
+        states: the last record of these ids, or of more.
+        as_of_ms: when the files were copied.
+        transactional_ids: those that are described, in this order.
+
+    Raises:
+        WarehouseError: the run saw no such id, or its last record removes it.
+    """
+    known = {record.transactional_id: record for record in states}
+    return Answer(DESCRIBE, tuple(_described(known.get(name), as_of_ms, name) for name in transactional_ids))
+
+
+def _described(record: StateRecord | None, as_of_ms: int | None, transactional_id: str) -> tuple[Any, ...]:
+    if record is None or record.is_tombstone:
+        why = "was removed (tombstone)" if record is not None else "is in no record that this run saw"
+        raise WarehouseError(f"transactional id {escape(transactional_id)} {why}; the verb `list` shows all ids")
+    start_ms = record.start_ms if record.state in _RUNNING else None
+    duration_ms = None if start_ms is None or as_of_ms is None else as_of_ms - start_ms
+    return (
+        _coordinator(record),
+        record.transactional_id,
+        record.producer_id,
+        record.producer_epoch,
+        record.state,
+        record.timeout_ms,
+        start_ms,
+        duration_ms,
+        [f"{topic}-{partition}" for topic, partition in sorted(record.topic_partitions)],
+    )
+
+
+def describe_producers(
+    producers: Iterable[ProducerState] | None, topic: str, partition: int, producer_ids: Collection[int] = ()
+) -> Answer:
+    """The producers of one partition at the end of its log, by producer id; all of them, or some.
+
+    Raises:
+        WarehouseError: the run saw nothing of the partition; `producers` is None.
+    """
+    if producers is None:
+        raise WarehouseError(f"this run saw nothing of {escape(topic)}-{partition}; the verb `report` says what it saw")
+    wanted = [tuple(producer) for producer in producers if not producer_ids or producer.producer_id in producer_ids]
+    return Answer(DESCRIBE_PRODUCERS, tuple(sorted(wanted, key=itemgetter(0))))
+
+
+def _coordinator(record: StateRecord) -> str | None:
+    return None if record.state_partition is None else f"__transaction_state-{record.state_partition}"
+
+
+CAPTURES = (
+    Column("Cluster", of="cluster"),
+    Column("Capture", of="name"),
+    Column("CopiedAt", of=lambda capture: utc(capture.newest_moment_ms)),
+    Column("Inputs", of="input_count"),
+    Column("Runs", of=lambda capture: len(capture.runs)),
+    Column("LastRun", of=lambda capture: capture.runs[-1] if capture.runs else None),
+    Column("NewestMomentMs", of="newest_moment_ms"),
+    Column("SizeBytes", of="size_bytes"),
+    Column("RunIds", of=lambda capture: list(capture.runs)),
+)
+_CAPTURES_IN_TEXT = 6
+
+
+def _transaction(record: str) -> tuple[Column, ...]:
+    """The columns that name a transaction; `record` is the attribute that holds it."""
+    return (
+        Column("Topic", of=f"{record}.topic"),
+        Column("Partition", of=f"{record}.partition"),
+        Column("ProducerId", of=f"{record}.producer_id"),
+        Column("StartOffset", of=f"{record}.txn_start_offset"),
+        Column("TransactionalId", of=f"{record}.transactional_id"),
+    )
+
+
+VERIFY = (
+    *_transaction("record"),
+    Column("Repair", of="repair.value"),
+    Column("MarkerOffset", of="marker_offset"),
+    Column("LsoBefore", of="last_stable_offset_before"),
+    Column("LsoAfter", of="last_stable_offset_after"),
+    Column("RecommendedIn", of="record.run_id"),
+    Column("Why", of="why"),
+)
+HISTORY = (
+    *_transaction("outcome.record"),
+    Column("Rule", of="outcome.record.rule"),
+    Column("Cause", of="cause"),
+    # The latest moment at which its last record can have been written, by the brokers' clocks.
+    Column("HangingSince", of=lambda past: iso_utc(past.findings[0].appended_before_ms)),
+    Column("FirstSeenIn", of=lambda past: past.findings[0].run_id),
+    Column("RecommendedIn", of="recommended_in"),
+    Column("Repair", of="outcome.repair.value"),
+    Column("EndedIn", of="ended_in"),
+    Column("Nights", of=lambda past: len(past.findings)),
+    Column("Times", of="times"),
+)
+
+
+def captures_answer(found: Iterable[Capture]) -> Answer:
+    """One row per capture."""
+    return answer_of(CAPTURES, found, _CAPTURES_IN_TEXT)
+
+
+def verify_answer(outcomes: Iterable[Outcome]) -> Answer:
+    """One row per recommended abort."""
+    return answer_of(VERIFY, outcomes)
+
+
+def history_answer(past: Iterable[Past]) -> Answer:
+    """One row per transaction that ever hung; `Nights` is how many runs saw it open."""
+    return answer_of(HISTORY, past)
+
+
+def what_is_open(open_plan: Unverified) -> str:
+    """That nothing later tells what became of a plan, and what would; one line."""
+    number = count(open_plan.count, "abort")
+    if not open_plan.is_dated:
+        undated = f"run {escape(open_plan.run_id)} does not know when its files were copied"
+        return f"could not tell what became of {number}: {undated}. Audit them again with --as-of TIME"
+    later = f"no capture is later than that of run {escape(open_plan.run_id)}, which recommends them"
+    return f"could not tell what became of {number}: {later}. Copy the files again, audit them, then verify"
+
+
+def in_words(outcomes: Sequence[Outcome], open_plan: Unverified | None) -> str:
+    """How many of which kind, on one line; `open_plan` is what no later capture tells of, if there is any."""
+    if not outcomes and open_plan is not None:
+        return f"Nothing can be told yet of {count(open_plan.count, 'abort')} of run {escape(open_plan.run_id)}.\n"
+    if not outcomes:
+        return "No earlier run has an abort still to be verified.\n"
+    counts = Counter(outcome.repair for outcome in outcomes)
+    return ", ".join(f"{counts[repair]} {repair.value}" for repair in Repair) + "\n"

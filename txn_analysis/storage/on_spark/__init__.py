@@ -1,1 +1,0 @@
-"""Tables in a store that only Spark reads and writes, and the tasks that fill tables."""

@@ -1,0 +1,137 @@
+"""Rows and Spark: the types of declared tables, frames of rows, and tasks that write the data files of tables.
+
+A frame of Spark fills one table. A task gives rows of several (`rows.RowTasks`); for storage that only Spark writes,
+they are one frame first.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import asdict
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
+from pyspark.sql.types import StructField, StructType
+
+from txn_analysis.storage.data_files import DataFile, write_data_files
+from txn_analysis.storage.rows import packed, unpacked
+from txn_analysis.tables._schema import BIGINT, BINARY, STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from txn_analysis.storage.rows import BatchesByName, RowTasks
+    from txn_analysis.storage.warehouse import RowMaker
+    from txn_analysis.tables import Table
+
+    Results = tuple[list[DataFile], dict[str, pa.Table]]
+    """The files that tasks wrote, and what they told, by name."""
+
+_FILES = [
+    ("table", STRING),
+    ("path", STRING),
+    ("size_bytes", BIGINT),
+    ("modified_ms", BIGINT),
+    ("statistics", STRING),
+]
+_NAMED_ROWS = [("name", STRING), ("rows", BINARY)]  # rows: an Arrow stream
+_RESULTS = pa.schema(_FILES + _NAMED_ROWS)
+
+
+def frame_of(spark: SparkSession, rows: Iterable[Mapping[str, Any]], table: Table) -> DataFrame:
+    """Rows made on the driver as a frame of the table's schema; absent columns are NULL."""
+    names = table.names
+    return spark.createDataFrame([tuple(row.get(n) for n in names) for row in rows], spark_schema(table))
+
+
+def spark_schema(table: Table) -> StructType:
+    """The columns of a table, comments included."""
+    columns = table.columns
+    return StructType(
+        [StructField(c.name, from_arrow_type(c.type), c.nullable, {"comment": c.comment}) for c in columns]
+    )
+
+
+def write_in_tasks(spark: SparkSession, tasks: RowTasks, root: Path, slice_of: Mapping[str, str]) -> Results:
+    """Let each task write one file of each table that it has rows of, and tell the rest; see `write_data_files`."""
+
+    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in _numbers(numbers):
+            told: BatchesByName = {}
+            files = write_data_files(tasks.of_tables(tasks.rows_of(number), told), root, slice_of)
+            yield _results(files, told)
+
+    return _collected(_numbered(spark, tasks).mapInArrow(run, from_arrow_schema(_RESULTS)))
+
+
+def write_frame(
+    frame: DataFrame, rows_of: RowMaker, table: Table, root: Path, slice_of: Mapping[str, str]
+) -> list[DataFile]:
+    """Let each task of a frame write one file of what `rows_of` makes of its rows; see `write_data_files`."""
+
+    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield _results(write_data_files(((table, rows) for rows in rows_of(parts)), root, slice_of), {})
+
+    files, _ = _collected(frame.mapInArrow(run, from_arrow_schema(_RESULTS)))
+    return files
+
+
+def named_rows(spark: SparkSession, tasks: RowTasks) -> DataFrame:
+    """All that the tasks give, for storage where only Spark can write: one row is one batch of it, with its name."""
+    schema = pa.schema(_NAMED_ROWS)
+
+    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for name, rows in chain.from_iterable(map(tasks.rows_of, _numbers(numbers))):
+            yield pa.RecordBatch.from_pylist([{"name": name, "rows": packed([rows], rows.schema)}], schema=schema)
+
+    return _numbered(spark, tasks).mapInArrow(run, from_arrow_schema(schema))
+
+
+def rows_named(named: DataFrame, table: Table) -> DataFrame:
+    """The rows of one table, of `named_rows`."""
+
+    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for part in parts:
+            for stream in part.column(0):
+                yield from unpacked(stream).to_batches()
+
+    return named.where(F.col("name") == table.name).select("rows").mapInArrow(run, spark_schema(table))
+
+
+def told_rows(named: DataFrame, tasks: RowTasks) -> dict[str, pa.Table]:
+    """What the driver is told, of `named_rows`."""
+    return _told(named.where(~F.col("name").isin([table.name for table in tasks.tables])).collect())
+
+
+def _numbered(spark: SparkSession, tasks: RowTasks) -> DataFrame:
+    """One row, and one Spark task, for each task: its number."""
+    return spark.range(0, tasks.count, 1, max(tasks.count, 1))
+
+
+def _numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
+    return (number for batch in batches for number in batch.column(0).to_pylist())
+
+
+def _results(files: list[DataFile], told: BatchesByName) -> pa.RecordBatch:
+    streams = [{"name": name, "rows": packed(batches, batches[0].schema)} for name, batches in told.items()]
+    rows = [*map(asdict, files), *streams]
+    return pa.RecordBatch.from_pylist(rows, schema=_RESULTS)
+
+
+def _collected(frame: DataFrame) -> Results:
+    rows = frame.collect()
+    files = [DataFile(*row[: len(_FILES)]) for row in rows if row["table"] is not None]
+    return files, _told(row for row in rows if row["name"] is not None)
+
+
+def _told(rows: Iterable[Any]) -> dict[str, pa.Table]:
+    parts: defaultdict[str, list[pa.Table]] = defaultdict(list)
+    for row in rows:
+        parts[row["name"]].append(unpacked(bytes(row["rows"])))
+    return {name: pa.concat_tables(tables) for name, tables in parts.items()}

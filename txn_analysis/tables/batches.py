@@ -1,0 +1,110 @@
+"""Record batches as columns: what was read of one range of a dump or of a segment, as the fold takes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.columns.arrays import ABSENT, equal_runs
+from txn_analysis.kafka.names import CODECS, LAST_TIME_MS, TIMES
+from txn_analysis.tables import LOG_BATCHES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from txn_analysis.columns.arrays import Array
+
+_WORDS = {"timestamp_type": TIMES, "codec": CODECS}
+
+
+class BatchPlace(NamedTuple):
+    """Where batches were read: the ingest, the input and its section; and the partition that they are of."""
+
+    ingest_id: str
+    input_id: str
+    section_index: int
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True)
+class GroupNames:
+    """The groups of all offset commits in some batches; the two are parallel.
+
+    Attributes:
+        batch: which of the batches holds it.
+        name: its group's name, in UTF-8.
+    """
+
+    batch: Array
+    name: pa.LargeBinaryArray
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Batches of one section, in the order of its text.
+
+    Attributes:
+        place: where all of them were read.
+        columns: the other columns of `log_batches` by their names, all of one length. ABSENT is NULL; of a choice of
+            words it is the place among them that stands here. `is_valid` is 1 or 0, and ABSENT where the checksum was
+            not looked at; `marker` holds words, and None.
+        groups: whose offsets they hold, in a section of `__consumer_offsets` whose keys were all read; else None.
+    """
+
+    place: BatchPlace
+    columns: Mapping[str, Array]
+    groups: GroupNames | None = None
+
+    def __len__(self) -> int:
+        return len(self.columns["base_offset"])
+
+    @property
+    def section(self) -> tuple[str, int]:
+        """The input, and the index of the section in it."""
+        return self.place.input_id, self.place.section_index
+
+    def rows(self) -> pa.RecordBatch:
+        """The batches as rows of `log_batches`."""
+        schema = LOG_BATCHES.arrow_schema
+        return pa.RecordBatch.from_arrays([self._column(field) for field in schema], schema=schema)
+
+    def _column(self, field: pa.Field) -> pa.Array:
+        if field.name in BatchPlace._fields:
+            return pa.repeat(pa.scalar(getattr(self.place, field.name), field.type), len(self))
+        values = self.columns[field.name]
+        if field.name in _WORDS:
+            return pa.array(_WORDS[field.name], field.type).take(pa.array(values, mask=values == ABSENT))
+        if values.dtype in (bool, object) or not field.nullable:
+            return pa.array(values, field.type)
+        return pa.array(
+            values.astype(bool) if pa.types.is_boolean(field.type) else values, field.type, values == ABSENT
+        )
+
+
+def batches_of(rows: pa.RecordBatch) -> Iterator[Batches]:
+    """The batches in some rows of `log_batches`, section by section; of columns that the rows lack nothing is known."""
+    ordered = rows.sort_by([(name, "ascending") for name in ("input_id", "section_index", "text_start_bytes")])
+    columns = {name: _values(name, ordered[name]) for name in ordered.schema.names if name not in BatchPlace._fields}
+    for start, stop in equal_runs(ordered, ("input_id", "section_index")):
+        place = BatchPlace(*(ordered[name][start].as_py() for name in BatchPlace._fields))
+        yield Batches(place, {name: values[start:stop] for name, values in columns.items()})
+
+
+def _values(name: str, column: pa.Array) -> Array:
+    if name in _WORDS:
+        column = pc.index_in(column, pa.array(_WORDS[name]))
+    if not pa.types.is_string(column.type) and (column.null_count or not pa.types.is_boolean(column.type)):
+        column = pc.fill_null(column.cast(pa.int64()), ABSENT)
+    values: Array = column.to_numpy(zero_copy_only=False, writable=True)
+    return values
+
+
+def times(values: Array) -> Array:
+    """The values without Kafka's -1, and without any other time that no calendar has; clients may send both."""
+    known: Array = np.where((values < 0) | (values > LAST_TIME_MS), ABSENT, values)
+    return known
