@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from txn_analysis.engine.engine import Engine
+from txn_analysis.engine.engine import Engine, no_search_for_cycles
 from txn_analysis.settings import EngineName
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ class InProcess(Engine[HeldRows]):
         del key  # all keys are one group
 
         def batches() -> Iterator[pa.RecordBatch]:
-            return iter(function({name: each.held for name, each in inputs.items()}).to_batches())
+            with no_search_for_cycles():
+                return iter(function({name: each.held for name, each in inputs.items()}).to_batches())
 
         return HeldRows(schema, batches)
 

@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from txn_analysis.engine.engine import Engine
+from txn_analysis.engine.engine import Engine, no_search_for_cycles
 from txn_analysis.settings import EngineName
 
 if TYPE_CHECKING:
@@ -98,15 +97,24 @@ def bucket_count(text_bytes: int) -> int:
     return max(8, -(-text_bytes // _BUCKET_BYTES))
 
 
+class Source(NamedTuple):
+    """Rows that one frame's batches become by one function, which its tasks have yet to run."""
+
+    frame: DataFrame
+    function: BatchFunction
+
+
 class FrameRows(NamedTuple):
-    """Rows of a frame, with the types that functions see."""
+    """Rows that frames will give, all with the same columns."""
 
     schema: pa.Schema
-    frame: DataFrame
+    sources: tuple[Source, ...]
 
 
 class OnSpark(Engine[FrameRows]):
     """Groups are brought together in buckets of keys, packed: what is shuffled are few rows of bytes.
+
+    Functions that follow each other on the same rows run in one pass, so that rows meet Java packed alone.
 
     Args:
         spark: the session.
@@ -125,61 +133,70 @@ class OnSpark(Engine[FrameRows]):
         """As of `Engine`."""
         if self._warehouse is None:
             raise ValueError(table.name)
-        frame = self._warehouse.frame(table)
-        for name, values in one_of.items():
-            frame = frame.where(F.col(name).isin([*values]))
-        return FrameRows(pa.schema([table.arrow_schema.field(name) for name in names]), frame.select(*names))
+        schema = pa.schema([table.arrow_schema.field(name) for name in names])
+        return FrameRows(schema, (Source(*self._warehouse.read_in_tasks(table, *names, **one_of)),))
 
     def made(self, rows: pa.Table) -> FrameRows:
         """As of `Engine`."""
-        return FrameRows(rows.schema, self._spark.createDataFrame(rows, from_arrow_schema(rows.schema)))
+        frame = self._spark.createDataFrame(rows, from_arrow_schema(rows.schema))
+        return FrameRows(rows.schema, (Source(frame, _cast_to(rows.schema)),))
 
     def together(self, *rows: FrameRows) -> FrameRows:
         """As of `Engine`."""
-        return FrameRows(rows[0].schema, reduce(DataFrame.unionByName, [each.frame for each in rows]))
+        return FrameRows(rows[0].schema, tuple(source for each in rows for source in each.sources))
 
     def mapped(self, rows: FrameRows, function: BatchFunction, schema: pa.Schema) -> FrameRows:
         """As of `Engine`."""
-        return FrameRows(schema, rows.frame.mapInArrow(_typed(function, rows.schema), from_arrow_schema(schema)))
+        return FrameRows(schema, tuple(Source(s.frame, _one_pass(s.function, function)) for s in rows.sources))
 
     def grouped(self, key: Sequence[str], function: GroupFunction, schema: pa.Schema, **inputs: FrameRows) -> FrameRows:
         """As of `Engine`."""
         packed = [self.mapped(rows, packer(name, key, self._bucket_count), PACKED) for name, rows in inputs.items()]
         schemas = {name: rows.schema for name, rows in inputs.items()}
-        buckets = self.together(*packed).frame.groupBy("bucket")
-        return FrameRows(schema, buckets.applyInArrow(_of_bucket(function, schemas), from_arrow_schema(schema)))
+        buckets = _frame(self.together(*packed)).groupBy("bucket")
+        frame = buckets.applyInArrow(_of_bucket(function, schemas), from_arrow_schema(schema))
+        return FrameRows(schema, (Source(frame, _cast_to(schema)),))
 
     @contextmanager
     def kept(self, rows: FrameRows) -> Iterator[FrameRows]:
         """As of `Engine`."""
-        frame = rows.frame.persist()
+        frame = _frame(rows).persist()
         try:
-            yield FrameRows(rows.schema, frame)
+            yield FrameRows(rows.schema, (Source(frame, _cast_to(rows.schema)),))
         finally:
             frame.unpersist()
 
     def collected(self, rows: FrameRows) -> pa.Table:
         """As of `Engine`."""
-        return rows.frame.toArrow().cast(rows.schema)
+        return _frame(rows).toArrow().cast(rows.schema)
 
     def write(self, rows: FrameRows, function: BatchFunction, table: Table, **slice_of: str) -> None:
         """As of `Engine`; the tasks write what they make."""
         if self._warehouse is None:
             raise ValueError(table.name)
-        self._warehouse.replace_by(rows.frame, _typed(function, rows.schema), table, **slice_of)
+        (source,) = rows.sources if len(rows.sources) == 1 else (Source(_frame(rows), _cast_to(rows.schema)),)
+        self._warehouse.replace_by(source.frame, _one_pass(source.function, function), table, **slice_of)
 
 
-def _typed(function: BatchFunction, schema: pa.Schema) -> BatchFunction:
+def _frame(rows: FrameRows) -> DataFrame:
+    """The rows as one frame."""
+    schema = from_arrow_schema(rows.schema)
+    frames = [source.frame.mapInArrow(source.function, schema) for source in rows.sources]
+    return reduce(DataFrame.unionByName, frames)
+
+
+def _cast_to(schema: pa.Schema) -> BatchFunction:
     """Spark's own types of Arrow, such as of lists, are not always those that were written."""
+    return lambda batches: (batch.cast(schema) for batch in batches)
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return function(batch.cast(schema) for batch in batches)
 
-    return run
+def _one_pass(first: BatchFunction, second: BatchFunction) -> BatchFunction:
+    return lambda batches: second(first(batches))
 
 
 def _of_bucket(function: GroupFunction, schemas: dict[str, pa.Schema]) -> Callable[[pa.Table], pa.Table]:
     def run(packed: pa.Table) -> pa.Table:
-        return function(unpacked(packed, schemas))
+        with no_search_for_cycles():
+            return function(unpacked(packed, schemas))
 
     return run

@@ -9,22 +9,26 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from txn_analysis.storage.errors import broken_check, missing_value
+from txn_analysis.storage.rows import schema_of
 from txn_analysis.tables import INDEXED_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from txn_analysis.storage.delta_folder import StoredFile
     from txn_analysis.tables import Table
 
 _ROW_GROUP_BYTES = 64 << 20  # of Arrow memory
@@ -188,6 +192,38 @@ def _statistics(metadata: Any, indexed: Collection[str]) -> dict[str, Any]:
     too_long = {name for name, value in largest.items() if len(str(value)) > _LONGEST_STATISTIC}
     kept = [{name: v for name, v in values.items() if name not in too_long} for values in (smallest, largest)]
     return {"numRecords": metadata.num_rows, "minValues": kept[0], "maxValues": kept[1]}
+
+
+def read_files(
+    table: Table,
+    root: Path,
+    files: Iterable[StoredFile],
+    names: Sequence[str],
+    one_of: Mapping[str, Collection[Any]],
+) -> Iterator[pa.RecordBatch]:
+    """The rows of some data files of a table, one batch after another; wherever the files can be opened.
+
+    Args:
+        table: whose files they are.
+        root: the folder of this machine where the tables lie, by their names.
+        files: those to read.
+        names: the columns that are wanted, in the order of the batches; all where there are none.
+        one_of: what some columns may hold; rows that do not meet all are left out.
+    """
+    column = next(iter(table.partition_by), None)
+    in_files = pa.schema([field for field in table.arrow_schema if field.name != column])
+    schema, asked = schema_of(table, names), one_of.keys() - {column}
+    wanted = pc.scalar(True)
+    for name in asked:
+        wanted &= pc.field(name).isin(pa.array([*one_of[name]], in_files.field(name).type))
+    of_slices: defaultdict[str | None, list[str]] = defaultdict(list)
+    for file in files:
+        of_slices[file.slice].append(f"{root}/{table.name}/{file.path}")
+    own = [name for name in schema.names if name != column]
+    for slice_, paths in of_slices.items():
+        for batch in filter(len, batches_of(paths, in_files, own, wanted, asked)):
+            arrays = [pa.repeat(slice_, len(batch)) if name == column else batch[name] for name in schema.names]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def batches_of(

@@ -28,9 +28,10 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.errors import DAMAGED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from txn_analysis.storage.data_files import DataFile
+    from txn_analysis.tables import Table
 
 LOG = "_delta_log"
 _COMMIT = re.compile(r"(\d{20})\.json")
@@ -127,6 +128,12 @@ class DeltaFolder:
         return tuple(
             StoredFile(slice_, unquote(path), size) for slice_, path, size in zip(slices, paths, sizes, strict=True)
         )
+
+    def files_of(self, table: Table, one_of: Mapping[str, Collection[Any]]) -> list[StoredFile]:
+        """The data files that may hold rows whose columns have one of some values."""
+        column = next(iter(table.partition_by), None)
+        wanted = None if column is None else one_of.get(column)
+        return [file for file in self.files if wanted is None or file.slice in wanted]
 
     def append(self, files: Iterable[DataFile]) -> None:
         """Add files, already written into the folder of a table without partitions, in one commit."""

@@ -15,15 +15,14 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from txn_analysis.errors import WarehouseError
-from txn_analysis.storage.data_files import batches_of, write_data_files
+from txn_analysis.storage.data_files import read_files, write_data_files
 from txn_analysis.storage.delta_folder import DeltaFolder, NoTable
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.new_tables import check_format, create_table_here
 from txn_analysis.storage.opening import check_writable, fits_in_memory, make_private
-from txn_analysis.storage.rows import plain_rows, schema_of, tables_of
+from txn_analysis.storage.rows import plain_rows, tables_of
 from txn_analysis.storage.warehouse import Warehouse, no_warehouse, rows_without_match
 from txn_analysis.tables import ALL_TABLES
 
@@ -83,23 +82,16 @@ class LocalWarehouse(Warehouse):
     def _streamed(
         self, table: Table, stored: DeltaFolder, names: Sequence[str], one_of: Mapping[str, Collection[Any]]
     ) -> Iterator[pa.RecordBatch]:
-        column = next(iter(table.partition_by), None)
-        in_files = pa.schema([field for field in table.arrow_schema if field.name != column])
-        wanted = pc.scalar(True)
-        for name, values in one_of.items():
-            if name != column:
-                wanted &= pc.field(name).isin(pa.array([*values], in_files.field(name).type))
-        files: defaultdict[str | None, list[str]] = defaultdict(list)
-        for file in stored.files:
-            if column is None or column not in one_of or file.slice in one_of[column]:
-                files[file.slice].append(f"{self.path(table)}/{file.path}")
-        schema = schema_of(table, names)
-        own = [name for name in schema.names if name != column]
         with said_in_words(self.path(table)):
-            for slice_, paths in files.items():
-                for batch in filter(len, batches_of(paths, in_files, own, wanted, one_of.keys() - {column})):
-                    arrays = [pa.repeat(slice_, len(batch)) if name == column else batch[name] for name in schema.names]
-                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            yield from read_files(table, self._folder, stored.files_of(table, one_of), names, one_of)
+
+    def read_in_tasks(self, table: Table, *names: str, **one_of: Collection[Any]) -> tuple[DataFrame, RowMaker]:
+        """As of `Warehouse`; the tasks read the files, and Java none of their rows."""
+        from txn_analysis.storage.spark_tasks import in_shares
+
+        files = self._plain(table).files_of(table, one_of)
+        folder, wanted = self._folder, {name: [*values] for name, values in one_of.items()}
+        return in_shares(self.spark, files, lambda own: read_files(table, folder, own, names, wanted))
 
     def frame(self, table: Table) -> DataFrame:
         """As of `Warehouse`."""

@@ -21,11 +21,12 @@ from txn_analysis.storage.rows import packed, unpacked
 from txn_analysis.tables._schema import BIGINT, BINARY, STRING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from txn_analysis.storage.delta_folder import StoredFile
     from txn_analysis.storage.rows import BatchesByName, RowTasks
     from txn_analysis.storage.warehouse import RowMaker
     from txn_analysis.tables import Table
@@ -42,6 +43,32 @@ _FILES = [
 ]
 _NAMED_ROWS = [("name", STRING), ("rows", BINARY)]  # rows: an Arrow stream
 _RESULTS = pa.schema(_FILES + _NAMED_ROWS)
+
+
+_SHARE_BYTES = 4 << 20
+"""Of data files that one task reads: what was read of some 30 MB of text."""
+
+
+def in_shares(
+    spark: SparkSession,
+    files: Iterable[StoredFile],
+    rows_of: Callable[[Sequence[StoredFile]], Iterator[pa.RecordBatch]],
+) -> tuple[DataFrame, RowMaker]:
+    """A frame of one row for each share of some files, and the function that reads the files of its batches."""
+    shares: list[list[StoredFile]] = [[]]
+    room = _SHARE_BYTES
+    for file in files:
+        if room <= 0:
+            shares.append([])
+            room = _SHARE_BYTES
+        shares[-1].append(file)
+        room -= file.size_bytes
+
+    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in _numbers(numbers):
+            yield from rows_of(shares[number])
+
+    return _numbered(spark, len(shares)), run
 
 
 def frame_of(spark: SparkSession, rows: Iterable[Mapping[str, Any]], table: Table) -> DataFrame:
@@ -67,7 +94,7 @@ def write_in_tasks(spark: SparkSession, tasks: RowTasks, root: Path, slice_of: M
             files = write_data_files(tasks.of_tables(tasks.rows_of(number), told), root, slice_of)
             yield _results(files, told)
 
-    return _collected(_numbered(spark, tasks).mapInArrow(run, from_arrow_schema(_RESULTS)))
+    return _collected(_numbered(spark, tasks.count).mapInArrow(run, from_arrow_schema(_RESULTS)))
 
 
 def write_frame(
@@ -90,7 +117,7 @@ def named_rows(spark: SparkSession, tasks: RowTasks) -> DataFrame:
         for name, rows in chain.from_iterable(map(tasks.rows_of, _numbers(numbers))):
             yield pa.RecordBatch.from_pylist([{"name": name, "rows": packed([rows], rows.schema)}], schema=schema)
 
-    return _numbered(spark, tasks).mapInArrow(run, from_arrow_schema(schema))
+    return _numbered(spark, tasks.count).mapInArrow(run, from_arrow_schema(schema))
 
 
 def rows_named(named: DataFrame, table: Table) -> DataFrame:
@@ -109,9 +136,9 @@ def told_rows(named: DataFrame, tasks: RowTasks) -> dict[str, pa.Table]:
     return _told(named.where(~F.col("name").isin([table.name for table in tasks.tables])).collect())
 
 
-def _numbered(spark: SparkSession, tasks: RowTasks) -> DataFrame:
-    """One row, and one Spark task, for each task: its number."""
-    return spark.range(0, tasks.count, 1, max(tasks.count, 1))
+def _numbered(spark: SparkSession, count: int) -> DataFrame:
+    """One row, and one Spark task, for each number below a count."""
+    return spark.range(0, count, 1, max(count, 1))
 
 
 def _numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:

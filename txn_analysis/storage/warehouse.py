@@ -133,6 +133,17 @@ class Warehouse(ABC):
     def frame(self, table: Table) -> DataFrame:
         """All rows of the table as it is now, committed or not, for Spark."""
 
+    def read_in_tasks(self, table: Table, *names: str, **one_of: Collection[Any]) -> tuple[DataFrame, RowMaker]:
+        """Rows of a table for Spark's tasks: a frame, and the function that makes the rows of its batches.
+
+        Arguments are those of `batches`.
+        """
+        frame = self.frame(table)
+        for name, values in one_of.items():
+            frame = frame.where(frame[name].isin([*values]))
+        schema = schema_of(table, names)
+        return frame.select(*schema.names), lambda batches: (batch.cast(schema) for batch in batches)
+
     @abstractmethod
     def replace(self, rows: Sequence[pa.RecordBatch], table: Table, **slice_of: str) -> None:
         """Make rows in memory the whole content of one slice of a table, such as `run_id="…"`.
