@@ -43,6 +43,7 @@ _VARYING = (
     (re.compile(r"(?<=--unchecked )[0-9a-f]+"), "RECORD"),
     (re.compile(r"\b\d+( \d+)? ms\b"), "DURATION"),
     (re.compile(r"\b\d+ (d|h|min|s)\b( \d+ (h|min|s)\b)?"), "DURATION"),
+    (re.compile(r"DURATION to DURATION"), "DURATION"),  # bounds of brokers' clocks, which often round to the same
     (re.compile(r"\b[\d.]+ (B|[kMG]B|%)|[\d.]+%"), "SIZE"),
     (re.compile(r"\b\d+ files\b"), "FILES"),  # a broker writes its checkpoints and snapshots when it likes
     (re.compile(r"(?<=producer id )\d+"), "PRODUCER"),
