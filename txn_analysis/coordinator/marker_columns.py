@@ -12,7 +12,7 @@ from txn_analysis.coordinator.decisions import ABORT, COMMIT, EndMarker
 from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from txn_analysis.columns.arrays import Array
 
@@ -77,13 +77,32 @@ def markers_of_health(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
         )
 
 
-def markers_at(markers: pa.Table, where: TopicPartition, producer_id: int, since_ms: int) -> list[EndMarker]:
-    """The end markers of one producer in one partition, of `since_ms` or later, or of no known time."""
-    of_it = pc.and_(pc.equal(markers["producer_id"], producer_id), pc.equal(markers["topic"], where.topic))
-    of_it = pc.and_(of_it, pc.equal(markers["partition"], where.partition))
-    is_late = pc.greater_equal(pc.fill_null(markers["at_ms"], since_ms), since_ms)
-    own = markers.filter(pc.and_(of_it, is_late)).select(list(EndMarker._fields))
-    return [EndMarker(**row) for row in own.to_pylist()]
+_LATEST = 2**63 - 1
+
+Key = tuple[TopicPartition, int]
+"""A partition and a producer id."""
+
+
+def markers_since(markers: pa.Table, since_ms: Mapping[Key, int]) -> dict[Key, list[EndMarker]]:
+    """The end markers of some producers in some partitions: those of a time or later, and those of no known time.
+
+    Args:
+        markers: rows of `MARKERS`, of any producers.
+        since_ms: by partition and producer id, from when on they are wanted.
+    """
+    found: dict[Key, list[EndMarker]] = {key: [] for key in since_ms}
+    earliest_ms: dict[int, int] = {}
+    for (_, producer_id), ms in since_ms.items():
+        earliest_ms[producer_id] = min(ms, earliest_ms.get(producer_id, ms))
+    producers, earliest = (pa.array(own, pa.int64()) for own in (earliest_ms.keys(), earliest_ms.values()))
+    of_producer = pc.take(earliest, pc.index_in(markers["producer_id"], producers))
+    own = markers.filter(pc.greater_equal(pc.fill_null(markers["at_ms"], _LATEST), of_producer))
+    names = ("topic", "partition", "producer_id", *EndMarker._fields)
+    for topic, partition, producer_id, *fields in zip(*(own[name].to_pylist() for name in names), strict=True):
+        key, marker = (TopicPartition(topic, partition), producer_id), EndMarker._make(fields)
+        if key in found and (marker.at_ms is None or marker.at_ms >= since_ms[key]):
+            found[key].append(marker)
+    return found
 
 
 # What columns hold where a row of Kafka's says nothing; no epoch is below 0.

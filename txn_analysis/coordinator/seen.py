@@ -10,12 +10,12 @@ from txn_analysis.coordinator.coverage import StateEvidence, state_evidence_of
 from txn_analysis.coordinator.decisions import decisions_of
 from txn_analysis.coordinator.fit import MarkerSums, fit_of
 from txn_analysis.coordinator.marker_checks import sums_of_markers
-from txn_analysis.coordinator.marker_columns import markers_at
+from txn_analysis.coordinator.marker_columns import markers_since
 from txn_analysis.coordinator.sections import console_sections, sections_of
 from txn_analysis.coordinator.view import Views, views_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.producer_bounds import StateAtHand
     from txn_analysis.coordinator.sections import StateSums
     from txn_analysis.coordinator.state_records import Placing, StateFiles
-    from txn_analysis.coordinator.view import Markers
+    from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.tables import PartitionHealth, Transaction
 
 
@@ -84,26 +84,25 @@ def of_producers(
     """
     of_producer: defaultdict[int, list[Transaction]] = defaultdict(list)
     for transaction in opened:
-        of_producer[transaction.producer_id].append(transaction)
-    views: Views = {}
+        if transaction.producer_id in histories:
+            of_producer[transaction.producer_id].append(transaction)
+    skew_ms, views = state.max_clock_skew_ms, Views()
+    own_markers = markers_since(markers, dict(_decided_since(histories, of_producer, skew_ms)))
     for producer_id, own in of_producer.items():
-        if known := histories.get(producer_id):
-            skew_ms = state.max_clock_skew_ms
-            views |= views_of(known, own, _markers_of(known, own, markers, skew_ms), skew_ms)
+        views |= views_of(histories[producer_id], own, own_markers, skew_ms)
     return OfProducers(views, sums_of_markers(markers, histories, state, asked))
 
 
-def _markers_of(
-    histories: Sequence[History], opened: Iterable[Transaction], markers: pa.Table, max_clock_skew_ms: int
-) -> Markers:
-    """The markers that can serve a decision on an open transaction: none where the state has no such decision."""
-    found = {}
-    for transaction in opened:
-        where, producer_id = transaction.key
-        prepared_ms = [d.prepared_ms for h in histories for d in decisions_of(h, where, producer_id)]
-        if prepared_ms:
-            found[transaction.key] = markers_at(markers, where, producer_id, min(prepared_ms) - max_clock_skew_ms)
-    return found
+def _decided_since(
+    histories: Mapping[int, Sequence[History]], opened: Mapping[int, Iterable[Transaction]], max_clock_skew_ms: int
+) -> Iterator[tuple[tuple[TopicPartition, int], int]]:
+    """Of open transactions since when the state has decisions that an end marker can serve; none where it has none."""
+    for producer_id, own in opened.items():
+        for transaction in own:
+            decided = (decisions_of(h, transaction.topic_partition, producer_id) for h in histories[producer_id])
+            prepared_ms = [decision.prepared_ms for found in decided for decision in found]
+            if prepared_ms:
+                yield transaction.key, min(prepared_ms) - max_clock_skew_ms
 
 
 def side_of(state: StateEvidence, said: OfProducers, cluster_ids: Collection[str]) -> CoordinatorSide:

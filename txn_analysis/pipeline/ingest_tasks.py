@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.records import batch_of
 from txn_analysis.kafka.names import BINARY_GRAMMARS, LOG, SNAPSHOT, STATE, TXNINDEX
-from txn_analysis.log.summarize import summarize_batches
+from txn_analysis.log.rivals import UNCUT
+from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.read.dump.scan import read_slice, scan_range, scan_slice
 from txn_analysis.read.dump.snapshot_lines import read_snapshot_section, read_txnindex_section
 from txn_analysis.read.inputs.accounting import ReadPiece
@@ -39,16 +40,16 @@ from txn_analysis.tables import (
     PRODUCER_SNAPSHOTS,
     TRANSACTION_STATES,
 )
+from txn_analysis.tables.batches import Batches, rows_of
 from txn_analysis.tables.inputs import RejectedSpan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.read.inputs.planned_input import ScanRange, Section
     from txn_analysis.read.inputs.text import Text
     from txn_analysis.storage.rows import NamedRows
     from txn_analysis.tables import Table
-    from txn_analysis.tables.batches import Batches
 
     Items = Iterable[tuple[Any, ...] | Reject | pa.RecordBatch]
 
@@ -58,6 +59,7 @@ MOMENTS = "moments"  # the newest broker clock in some records: `Moment`
 REJECTED = "rejected"  # spans that were not understood: `RejectedSpan`
 
 _ROWS_PER_BATCH = 50_000
+_BATCHES_AT_ONCE = 20_000  # summed up; what a call costs by itself is little beside them
 _REJECTED_SCHEMA = pa.schema(
     [
         ("input_id", pa.string()),
@@ -116,6 +118,21 @@ def read_tasks(tasks: list[list[ScanRange]], ingest_id: str) -> RowTasks:
 
 
 def _read_task(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows]:
+    """Rows of the ranges of one task; the batches of small sections are summed up together."""
+    held, count = list[Batches](), 0
+    for found in _read_ranges(ranges, ingest_id):
+        if not isinstance(found, Batches):
+            yield found
+            continue
+        held.append(found)
+        count += len(found)
+        if count >= _BATCHES_AT_ONCE:
+            yield from _log_rows(held)
+            held, count = [], 0
+    yield from _log_rows(held)
+
+
+def _read_ranges(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows | Batches]:
     for (path, compression), of_file in groupby(ranges, key=lambda part: (part.path, part.compression)):
         own = list(of_file)
         with _open(path, compression, is_broker_file=own[0].section.grammar in BINARY_GRAMMARS) as text:
@@ -132,52 +149,55 @@ def _open(path: str, compression: str | None, *, is_broker_file: bool) -> Text:
         raise
 
 
-def _read_section(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows]:
-    """Rows of some ranges of one section."""
+def _read_section(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows | Batches]:
+    """Batches of some ranges of one section of a log, rows of other kinds."""
     section, is_broker_file = parts[0].section, parts[0].section.grammar in BINARY_GRAMMARS
     if section.kind == STATE:
         read_state = _read_state_segment if is_broker_file else _read_state_dump
         yield from read_state(text, parts, ingest_id)
     elif section.kind == LOG:
         scan = scan_segment if is_broker_file else scan_range
-        for part in parts:
-            yield from _log_rows(scan(text, part, ingest_id))
+        yield from filter(None, (scan(text, part, ingest_id) for part in parts))
     else:
         readers = _BROKER_READERS if is_broker_file else _TEXT_READERS
         yield from _record_rows(readers[section.kind](text, section), parts[0], ingest_id)
 
 
-def _read_state_dump(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows]:
+def _read_state_dump(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows | Batches]:
     """A section of `__transaction_state` as a log and as records, range by range."""
     reader = StateDumpReader(text, parts[0].section)
     for part in parts:
         own = read_slice(text, part)
         if own is not None:
-            yield from _log_rows(scan_slice(text, part, own, ingest_id))
+            yield scan_slice(text, part, own, ingest_id)
         stop = part.end if own is None or part.end == part.section.text_end_bytes else own.end
         yield from _record_rows(reader.read(stop, own), part, ingest_id)
 
 
-def _read_state_segment(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows]:
+def _read_state_segment(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows | Batches]:
     """The same for a segment, whose headers are read once."""
     reader = StateSegmentReader(text, parts[0].section.partition)
     for part in parts:
         found = headers_of(text, part)
         yield from _record_rows(reader.read(found), part, ingest_id)
-        yield from _log_rows(scan_headers(text, part, found, ingest_id, reader.is_right))
+        batches = scan_headers(text, part, found, ingest_id, reader.is_right)
+        if batches:
+            yield batches
 
 
-def _log_rows(batches: Batches | None) -> Iterator[NamedRows]:
-    """Batches, and what they fold to."""
-    if not batches:
+def _log_rows(parts: Sequence[Batches]) -> Iterator[NamedRows]:
+    """Batches of some sections as rows, and their summaries."""
+    own = [batches for batches in parts if len(batches)]
+    if not own:
         return
-    folded = summarize_batches(batches)
-    yield LOG_BATCHES.name, batches.rows()
-    yield LOG_PIECES.name, folded.pieces
-    yield ENDED_TRANSACTIONS.name, folded.transactions
-    yield PLACES, folded.pieces.select(ReadPiece._fields)
-    if batches.groups is not None:
-        yield GROUP_OFFSETS.name, group_rows(batches, batches.groups)
+    summaries = summarize_parts(own, [UNCUT] * len(own))
+    yield LOG_BATCHES.name, rows_of(own)
+    yield LOG_PIECES.name, summaries.pieces
+    yield ENDED_TRANSACTIONS.name, summaries.transactions
+    yield PLACES, summaries.pieces.select(ReadPiece._fields)
+    for batches in own:
+        if batches.groups is not None:
+            yield GROUP_OFFSETS.name, group_rows(batches, batches.groups)
 
 
 def _record_rows(items: Items, part: ScanRange, ingest_id: str) -> Iterator[NamedRows]:

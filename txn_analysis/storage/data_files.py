@@ -81,7 +81,7 @@ def write_data_files(
         raise
 
 
-def check_rows(table: Table, batch: pa.RecordBatch) -> None:
+def check_rows(table: Table, batch: pa.Table) -> None:
     """Refuse rows that a table may not have.
 
     Raises:
@@ -135,15 +135,18 @@ class _Writer:
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
-        check_rows(self._table, batch)
-        self._held.append(batch.select(self._own).cast(self._schema))
+        if self._held and batch.schema != self._held[0].schema:  # what may be NULL is not said alike by all
+            self._flush()
+        self._held.append(batch)
         self._held_bytes += batch.nbytes
         if self._held_bytes >= _ROW_GROUP_BYTES:
             self._flush()
 
     def _flush(self) -> None:
         if self._held:
-            self._file.write_table(pa.Table.from_batches(self._held))
+            rows = pa.Table.from_batches(self._held).combine_chunks()
+            check_rows(self._table, rows)
+            self._file.write_table(rows.select(self._own).cast(self._schema))
             self._held, self._held_bytes = [], 0
 
     def finish(self) -> DataFile:

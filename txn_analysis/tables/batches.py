@@ -14,7 +14,7 @@ from txn_analysis.kafka.names import CODECS, LAST_TIME_MS, TIMES
 from txn_analysis.tables import LOG_BATCHES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from txn_analysis.columns.arrays import Array
 
@@ -70,20 +70,25 @@ class Batches:
 
     def rows(self) -> pa.RecordBatch:
         """The batches as rows of `log_batches`."""
-        schema = LOG_BATCHES.arrow_schema
-        return pa.RecordBatch.from_arrays([self._column(field) for field in schema], schema=schema)
+        return rows_of([self])
 
-    def _column(self, field: pa.Field) -> pa.Array:
-        if field.name in BatchPlace._fields:
-            return pa.repeat(pa.scalar(getattr(self.place, field.name), field.type), len(self))
-        values = self.columns[field.name]
-        if field.name in _WORDS:
-            return pa.array(_WORDS[field.name], field.type).take(pa.array(values, mask=values == ABSENT))
-        if values.dtype in (bool, object) or not field.nullable:
-            return pa.array(values, field.type)
-        return pa.array(
-            values.astype(bool) if pa.types.is_boolean(field.type) else values, field.type, values == ABSENT
-        )
+
+def rows_of(parts: Sequence[Batches]) -> pa.RecordBatch:
+    """Batches of some sections, at least of one, as rows of `log_batches`; small sections cost little together."""
+    schema, part = LOG_BATCHES.arrow_schema, np.repeat(np.arange(len(parts)), [len(each) for each in parts])
+    return pa.RecordBatch.from_arrays([_column(parts, part, field) for field in schema], schema=schema)
+
+
+def _column(parts: Sequence[Batches], part: Array, field: pa.Field) -> pa.Array:
+    if field.name in BatchPlace._fields:
+        places = pa.array([getattr(each.place, field.name) for each in parts], field.type)
+        return places.take(pa.array(part))
+    values = np.concatenate([each.columns[field.name] for each in parts])
+    if field.name in _WORDS:
+        return pa.array(_WORDS[field.name], field.type).take(pa.array(values, mask=values == ABSENT))
+    if values.dtype in (bool, object) or not field.nullable:
+        return pa.array(values, field.type)
+    return pa.array(values.astype(bool) if pa.types.is_boolean(field.type) else values, field.type, values == ABSENT)
 
 
 def batches_of(rows: pa.RecordBatch) -> Iterator[Batches]:
