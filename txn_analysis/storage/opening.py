@@ -8,6 +8,7 @@ Spark starts is here as well.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from txn_analysis.spark.lazy_session import Spark
     from txn_analysis.storage.warehouse import Warehouse
 
-MEMORY_BYTES = 16 * 2**20
-"""Of text that a run rests on, earlier captures included; some ten thousand batches or records at most."""
+MEMORY_BYTES = 256 << 20
+"""Of text that a run rests on, earlier captures included: up to so much this process ends before Spark's tasks do, even
+with eight cores, as Spark takes ten seconds to start."""
+_MEMORY_PER_BYTE = 5  # of text; at most 4 were measured, where every transactional id has a transaction open
 
 OWNER_ONLY = 0o700
 LOG_OF_TABLE = "_delta_log"
@@ -30,7 +33,24 @@ _CONFIGURED_BY = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "PYSPARK
 
 def fits_in_memory(text_bytes: int) -> bool:
     """What was read of so much text is held on the driver, where no job of Spark is as fast."""
-    return text_bytes <= MEMORY_BYTES
+    return text_bytes <= most_in_memory_bytes()
+
+
+def most_in_memory_bytes() -> int:
+    """Of how much text this process holds what was read: less than `MEMORY_BYTES` where little memory is free."""
+    return min(MEMORY_BYTES, _free_memory_bytes() // _MEMORY_PER_BYTE)
+
+
+def _free_memory_bytes() -> int:
+    """What this process may still take: by the machine, and by its container where it is in one."""
+    free = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    with suppress(OSError):
+        named = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+        free.append(int(named["MemAvailable"].split()[0]) << 10)
+    with suppress(OSError, ValueError):  # "max" where a container has no bound
+        most, taken = (int(Path("/sys/fs/cgroup", name).read_text()) for name in ("memory.max", "memory.current"))
+        free.append(max(most - taken, 0))
+    return min(free)
 
 
 def open_warehouse(session: Spark, root: str) -> Warehouse:
