@@ -170,7 +170,7 @@ class StateEvidence:
         fits = f"of the counts up to {MOST_PARTITIONS} only {self.count.others} would fit" if self.count.others else ""
         return f"{MISPLACED.format(self.expected_count)}: {fits or 'no count of partitions fits: mislabelled dumps'}"
 
-    @property
+    @cached_property
     def seen_count(self) -> int:
         """Partitions that the capture holds."""
         return sum(p.is_seen and p.state_partition < self.expected_count for p in self.partitions)
@@ -205,7 +205,7 @@ class StateEvidence:
         largest = (partition.chain.largest_producer_id for partition in self.partitions)
         return max([producer_id for producer_id in largest if producer_id is not None], default=None)
 
-    @property
+    @cached_property
     def expected(self) -> list[StatePartition]:
         """The partitions that there are, given or not."""
         return [p for p in self.partitions if p.state_partition < self.expected_count]
@@ -225,7 +225,11 @@ class StateEvidence:
 
     def partition(self, number: int | None) -> StatePartition | None:
         """The partition with this number; None where nothing is known of it."""
-        return next((p for p in self.partitions if p.state_partition == number), None)
+        return None if number is None else self._by_number.get(number)
+
+    @cached_property
+    def _by_number(self) -> dict[int, StatePartition]:
+        return {p.state_partition: p for p in self.partitions}
 
 
 def state_evidence_of(
