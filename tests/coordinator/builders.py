@@ -18,7 +18,7 @@ from txn_analysis.kafka.transactions import LIVE, StateRecord, TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from txn_analysis.coordinator.decisions import EndMarker
+    from txn_analysis.coordinator.history import EndMarker
     from txn_analysis.coordinator.partition_count import IdSums
 
 TODAY, YESTERDAY = 0, 1

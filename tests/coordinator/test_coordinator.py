@@ -11,11 +11,10 @@ import pytest
 from tests.coordinator.builders import as_read, by_id, marker_rows, table_row
 from tests.coordinator.test_fit import ALL_GIVEN
 from tests.judge.cases import KNOWN, OPEN
-from txn_analysis.coordinator.decisions import EndMarker
-from txn_analysis.coordinator.history import in_order
+from txn_analysis.coordinator.history import EndMarker, in_order
 from txn_analysis.coordinator.partition_count import positive_hashes
-from txn_analysis.coordinator.seen import of_producers
 from txn_analysis.coordinator.state_records import producers_of
+from txn_analysis.coordinator.steps import of_producers
 from txn_analysis.coordinator.view import CoordinatorView, best_of, views_of
 from txn_analysis.kafka.names import state_partition
 from txn_analysis.kafka.transactions import TopicPartition

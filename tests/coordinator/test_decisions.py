@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.coordinator.builders import ORDERS_0, exported, record, tombstone
-from txn_analysis.coordinator.decisions import (
+from txn_analysis.coordinator.history import (
     ABORT,
     COMMIT,
     Decision,

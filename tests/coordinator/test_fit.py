@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.coordinator.builders import exported, marker_rows, record
 from txn_analysis.coordinator.chain import Rise, StateChain
-from txn_analysis.coordinator.decisions import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.fit import NO_CONTRADICTION, Contradictions, Fit, MarkerSums, Witness, fit_of
+from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.marker_checks import FAR_FROM_ROTATION, sums_of_markers
 from txn_analysis.coordinator.producer_bounds import DECIDED_WITHIN_MS, StateAtHand
 from txn_analysis.kafka.transactions import TopicPartition

@@ -11,18 +11,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.records import records_of
+from txn_analysis.columns.values import rows_named
 from txn_analysis.engine.in_process import InProcess
-from txn_analysis.engine.told import rows_named
 from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.judge.finding import finding_of, impacts_of, place_of
 from txn_analysis.log.rivals import UNCUT, certain_moment_ms
+from txn_analysis.log.steps import HEALTH
 from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.logic import latest
 from txn_analysis.pipeline.coordinator_side import coordinator_sides, states_of
 from txn_analysis.pipeline.judging import judged_audits
 from txn_analysis.pipeline.linking import LinkedLogs, linked_logs
-from txn_analysis.pipeline.log_steps import HEALTH
-from txn_analysis.pipeline.run import AUDIT, Audit, given_schema
+from txn_analysis.pipeline.run import Audit
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.tables import (
     ENDED_TRANSACTIONS,
@@ -32,6 +32,7 @@ from txn_analysis.tables import (
     TRANSACTION_STATES,
     AbortRecord,
 )
+from txn_analysis.tables.given import AUDIT, given_schema
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

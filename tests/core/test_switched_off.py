@@ -17,7 +17,6 @@ from tests.core import test_no_wrong_abort as stories
 from tests.judge import test_proof_table
 from txn_analysis.coordinator import (
     chain,
-    decisions,
     fit,
     history,
     marker_checks,
@@ -142,44 +141,44 @@ def cached(holder: type, name: str) -> Any:
 
 MUTANTS: dict[str, tuple[Mutant, Tests]] = {
     "a marker just before its decision": (
-        Mutant(decisions.Decision.is_served_by, "self.prepared_ms - max_clock_skew_ms", "self.prepared_ms"),
+        Mutant(history.Decision.is_served_by, "self.prepared_ms - max_clock_skew_ms", "self.prepared_ms"),
         DECIDED,
     ),
     "a marker just after its decision was completed": (
-        Mutant(decisions.Decision.is_served_by, "<= last_ms", "< last_ms"),
+        Mutant(history.Decision.is_served_by, "<= last_ms", "< last_ms"),
         DECIDED,
     ),
     "a marker of any kind serves": (
-        Mutant(decisions.Decision.is_served_by, "{None, self.kind}", "{None, run.kind}"),
+        Mutant(history.Decision.is_served_by, "{None, self.kind}", "{None, run.kind}"),
         DECIDED,
     ),
     "a marker serves every decision that it fits": (
         Mutant(
-            decisions.left_over,
+            history.left_over,
             "del waiting[served]",
             "waiting = [d for d in waiting if not d.is_served_by(run, max_clock_skew_ms)]",
         ),
         DECIDED,
     ),
     "repetitions serve as well": (
-        Mutant(decisions.MarkerRun.is_continued_by, "is_alike and not marker.has_data", "False"),
+        Mutant(history.MarkerRun.is_continued_by, "is_alike and not marker.has_data", "False"),
         DECIDED,
     ),
-    "decisions of any age matter": (Mutant(decisions.that_matter, "d.prepared_ms >= since_ms", "d"), STORIES),
+    "decisions of any age matter": (Mutant(history.that_matter, "d.prepared_ms >= since_ms", "d"), STORIES),
     "clocks are taken as equal where decisions matter": (
-        Mutant(decisions.that_matter, "first_appended_after_ms - skew_ms", "first_appended_after_ms"),
+        Mutant(history.that_matter, "first_appended_after_ms - skew_ms", "first_appended_after_ms"),
         DECIDED,
     ),
     "the first Prepare record's time holds": (
         Mutant(
-            decisions.decisions_of,
+            history.decisions_of,
             "waiting[record.state, frozenset(record.topic_partitions)] = place",
             "waiting.setdefault((record.state, frozenset(record.topic_partitions)), place)",
         ),
         DECIDED,
     ),
     "a decision under the previous producer id is none": (
-        Mutant(decisions._decides, "(record.producer_id, record.previous_producer_id)", "(record.producer_id,)"),
+        Mutant(history._decides, "(record.producer_id, record.previous_producer_id)", "(record.producer_id,)"),
         DECIDED,
     ),
     "an export's Complete record was written when it was decided": (

@@ -12,8 +12,8 @@ from typing import Any
 
 from txn_analysis.coordinator.chain import StateChain
 from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
-from txn_analysis.coordinator.decisions import ABORT, COMMIT, Decision, WithoutMarker
 from txn_analysis.coordinator.fit import Fit
+from txn_analysis.coordinator.history import ABORT, COMMIT, Decision, WithoutMarker
 from txn_analysis.coordinator.origins import Origins
 from txn_analysis.coordinator.partition_count import GIVEN, StateCount
 from txn_analysis.coordinator.view import CoordinatorView

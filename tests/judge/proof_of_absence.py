@@ -21,8 +21,8 @@ from tests.judge.cases import (
 from tests.judge.proof_of_the_listed import COPIED_LAST
 from txn_analysis.coordinator.chain import Rise, StateChain
 from txn_analysis.coordinator.coverage import Hole
-from txn_analysis.coordinator.decisions import WithoutMarker
 from txn_analysis.coordinator.fit import Fit, MarkerSums, Witness
+from txn_analysis.coordinator.history import WithoutMarker
 
 WEEK_MS = 604_800_000
 NO_BOUND = {"appended_before_ms": None}

@@ -12,13 +12,13 @@ from tests.coordinator.builders import as_kept, table_row
 from tests.judge.cases import LATE_MS, Case, listed
 from txn_analysis.coordinator.partition_count import GIVEN, StateCount
 from txn_analysis.coordinator.state_records import Placing, histories_of
+from txn_analysis.coordinator.steps import HISTORIES
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.judge import warnings
 from txn_analysis.judge.early_warning import open_warnings
 from txn_analysis.judge.warnings import WARNINGS
-from txn_analysis.pipeline.state_steps import HISTORIES
-from txn_analysis.pipeline.warning_steps import warnings_of_ids
+from txn_analysis.pipeline.coordinator_side import warnings_of_ids
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
 

@@ -9,7 +9,7 @@ import pytest
 from tests.judge.cases import AFTER_MS, BOUND_MS, HOLDER, NOW_MS, SKEW_MS, UNKNOWN, Case, left, listed, with_partition
 from tests.judge.proof_of_absence import NOT_EXACT
 from txn_analysis.coordinator.chain import Rise
-from txn_analysis.coordinator.decisions import WithoutMarker
+from txn_analysis.coordinator.history import WithoutMarker
 from txn_analysis.logic import UNBOUNDED_MS
 
 if TYPE_CHECKING:

@@ -9,8 +9,15 @@ import pyarrow as pa
 
 from txn_analysis.storage.data_files import check_rows
 from txn_analysis.storage.errors import said_in_words
-from txn_analysis.storage.rows import BatchesByName, plain_rows, schema_of, tables_of
-from txn_analysis.storage.warehouse import Warehouse, no_warehouse, rows_without_match
+from txn_analysis.storage.warehouse import (
+    BatchesByName,
+    Warehouse,
+    no_warehouse,
+    plain_rows,
+    rows_without_match,
+    schema_of,
+    tables_of,
+)
 from txn_analysis.tables import ALL_TABLES
 
 if TYPE_CHECKING:
@@ -18,8 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from txn_analysis.storage.rows import RowTasks
-    from txn_analysis.storage.warehouse import MatchKey
+    from txn_analysis.storage.warehouse import MatchKey, RowTasks
     from txn_analysis.tables import Table
 
     Row = dict[str, Any]

@@ -12,9 +12,8 @@ from tests.storage.in_memory import MemoryWarehouse
 from tests.table_rows import row_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.local_warehouse import LocalWarehouse
-from txn_analysis.storage.rows import RowTasks
 from txn_analysis.storage.spark_warehouse import SparkWarehouse
-from txn_analysis.storage.warehouse import MatchKey
+from txn_analysis.storage.warehouse import MatchKey, RowTasks
 from txn_analysis.tables import FINDINGS, INPUTS, REJECTS, RUNS
 
 if TYPE_CHECKING:
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from txn_analysis.storage.rows import NamedRows
-    from txn_analysis.storage.warehouse import Warehouse
+    from txn_analysis.storage.warehouse import NamedRows, Warehouse
 
 
 @pytest.fixture(params=["in a folder", "in memory", pytest.param("by Spark", marks=pytest.mark.cluster)])

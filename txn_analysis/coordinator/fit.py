@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.coordinator.decisions import COMMIT
+from txn_analysis.coordinator.history import COMMIT
 from txn_analysis.logic import later_of
 from txn_analysis.text.words import utc
 

@@ -1,20 +1,180 @@
-"""The history of one transactional id, and what its current transaction is.
+"""The history of one transactional id: its records in order, its current transaction, and its decisions.
 
-Pure Python over the records of one id, in the order of its partition of `__transaction_state`.
+A decision whose end marker is not in a partition's log is found in three steps (KAFKA-7408): what decisions there are,
+which marker serves which of them, and which of those left over can have been made about one open transaction. Pure
+Python over the records of one id, in the order of its partition of `__transaction_state`, and the markers of one
+producer.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from bisect import bisect_right
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.kafka.transactions import LIVE, ONGOING, PREPARED
+from txn_analysis.kafka.transactions import LIVE, ONGOING, PREPARE_COMMIT, PREPARED
 from txn_analysis.logic import UNBOUNDED_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from txn_analysis.coordinator.chain import StateStep
-    from txn_analysis.kafka.transactions import StateRecord
+    from txn_analysis.kafka.transactions import StateRecord, TopicPartition
+
+
+COMMIT, ABORT = "COMMIT", "ABORT"
+
+
+class EndMarker(NamedTuple):
+    """One COMMIT or ABORT marker in a log; `kind` is None where a shallow dump does not print it.
+
+    `at_ms` is the broker's time of its append; `has_data` says that the producer wrote transactional data between it
+    and the marker before, `data_epoch` with which producer epoch at most, as far as that data was seen.
+    """
+
+    offset: int
+    kind: str | None
+    at_ms: int | None
+    producer_epoch: int | None
+    coordinator_epoch: int | None
+    has_data: bool = True
+    data_epoch: int | None = None
+
+
+class MarkerRun(NamedTuple):
+    """Markers of one kind and epoch with no data of the producer between them: a marker, and its repetitions."""
+
+    markers: tuple[EndMarker, ...]
+
+    @property
+    def kind(self) -> str | None:
+        """COMMIT or ABORT, the same for all of them; None where the dump does not print it."""
+        return self.markers[0].kind
+
+    def is_continued_by(self, marker: EndMarker) -> bool:
+        """The next marker repeats them."""
+        last = self.markers[-1]
+        is_alike = (marker.kind, marker.producer_epoch) == (last.kind, last.producer_epoch)
+        return is_alike and not marker.has_data
+
+
+def runs_of(markers: Iterable[EndMarker]) -> list[MarkerRun]:
+    """The markers of one producer in one partition by offset, repetitions together; each offset counts once."""
+    runs: list[MarkerRun] = []
+    for marker in sorted({m.offset: m for m in sorted(markers, key=_data_last)}.values()):
+        if runs and runs[-1].is_continued_by(marker):
+            runs[-1] = MarkerRun((*runs[-1].markers, marker))
+        else:
+            runs.append(MarkerRun((marker,)))
+    return runs
+
+
+def _data_last(marker: EndMarker) -> bool:
+    return marker.has_data
+
+
+class Decision(NamedTuple):
+    """One decision of the coordinator about a partition; moments in epoch milliseconds.
+
+    `prepared_ms` is that of its Prepare record. `completed_ms` is the latest moment at which its Complete record can
+    have been written, UNBOUNDED_MS where that is gone or nothing tells; `settled_ms` is the same, but where the
+    Complete record is gone, of the id's next record: by then every marker had been written or given up.
+    """
+
+    prepared_ms: int
+    kind: str
+    completed_ms: int
+    settled_ms: int
+
+    def is_served_by(self, run: MarkerRun, max_clock_skew_ms: int) -> bool:
+        """A marker of a run can be its own: of its kind, or of a kind that is not printed, and in its time."""
+        first_ms, last_ms = self.prepared_ms - max_clock_skew_ms, self.completed_ms + max_clock_skew_ms
+        is_kind = run.kind in {None, self.kind}
+        return is_kind and any(m.at_ms is None or first_ms <= m.at_ms <= last_ms for m in run.markers)
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutMarker:
+    """The decisions without their marker that can have been made about one open transaction.
+
+    Attributes:
+        commit: the commit among them that was settled first.
+        abort: the abort among them that was settled last.
+        has_commit_of_any_age: there is a commit without its marker, whenever it was made.
+    """
+
+    commit: Decision | None = None
+    abort: Decision | None = None
+    has_commit_of_any_age: bool = False
+
+    @property
+    def is_any(self) -> bool:
+        """There is one."""
+        return self.commit is not None or self.abort is not None
+
+
+def decisions_of(history: Sequence[StateRecord], where: TopicPartition, producer_id: int) -> list[Decision]:
+    """What the coordinator decided about a partition under a producer id, oldest first.
+
+    The id's newest record is none: its marker is still to come. Prepare records of one kind and list without a Complete
+    record between them are one decision, which was written again: the later one's time holds.
+    """
+    waiting: dict[tuple[str | None, frozenset[tuple[str, int]]], int] = {}
+    places: list[int] = []
+    for place, record in enumerate(history):
+        if record.is_completed:
+            places += waiting.values()
+            waiting = {}
+        elif _decides(record, where, producer_id):
+            waiting[record.state, frozenset(record.topic_partitions)] = place
+    written_ms = written_by_ms(history)
+    return sorted(_decision(history, n, written_ms) for n in (*places, *waiting.values()) if n + 1 < len(history))
+
+
+def _decision(history: Sequence[StateRecord], place: int, written_ms: Sequence[int]) -> Decision:
+    record, settled_ms = history[place], written_ms[place + 1]
+    is_its_own = history[place + 1].completes(record)
+    kind = COMMIT if record.state == PREPARE_COMMIT else ABORT
+    return Decision(record.moment_ms or 0, kind, settled_ms if is_its_own else UNBOUNDED_MS, settled_ms)
+
+
+def _decides(record: StateRecord, where: TopicPartition, producer_id: int) -> bool:
+    is_its_own = producer_id in (record.producer_id, record.previous_producer_id)
+    return record.state in PREPARED and is_its_own and where in record.topic_partitions
+
+
+def left_over(decisions: Sequence[Decision], markers: Iterable[EndMarker], max_clock_skew_ms: int) -> list[Decision]:
+    """The decisions for which no marker is left, oldest first.
+
+    Each marker serves one decision. By offset, each takes the oldest one that it fits, so that the newest goes without.
+    """
+    waiting = sorted(decisions)
+    for run in runs_of(markers):
+        # Those decided later than all of its markers cannot be its own.
+        latest_ms = max(UNBOUNDED_MS if m.at_ms is None else m.at_ms for m in run.markers) + max_clock_skew_ms
+        prepared_by_then = bisect_right(waiting, latest_ms, key=attrgetter("prepared_ms"))
+        fitting = (i for i in range(prepared_by_then) if waiting[i].is_served_by(run, max_clock_skew_ms))
+        served = next(fitting, None)
+        if served is not None:
+            del waiting[served]
+    return waiting
+
+
+def that_matter(unserved: Sequence[Decision], first_appended_after_ms: int | None, skew_ms: int) -> WithoutMarker:
+    """Of those, what can have been decided about a transaction whose first batch was appended after a moment.
+
+    Without such a bound every one can. No client's clock takes part.
+    """
+    since_ms = None if first_appended_after_ms is None else first_appended_after_ms - skew_ms
+    matter = [d for d in unserved if since_ms is None or d.prepared_ms >= since_ms]
+    commits, aborts = ([d for d in matter if d.kind == kind] for kind in (COMMIT, ABORT))
+    return WithoutMarker(
+        min(commits, key=attrgetter("settled_ms"), default=None),
+        max(aborts, key=attrgetter("settled_ms"), default=None),
+        any(d.kind == COMMIT for d in unserved),
+    )
+
 
 History = list["StateRecord"]
 """The records of one transactional id, oldest first, each once; never empty where it is asked about."""

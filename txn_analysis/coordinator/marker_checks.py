@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.coordinator.decisions import COMMIT
 from txn_analysis.coordinator.fit import Contradictions, MarkerSums, Witness
+from txn_analysis.coordinator.history import COMMIT
 from txn_analysis.coordinator.marker_columns import IS_ABORT, IS_COMMIT, IS_UNPRINTED, NO_TIME, columns_of
 from txn_analysis.coordinator.producer_bounds import (
     DECIDED_WITHIN_MS,

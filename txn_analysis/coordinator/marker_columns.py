@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.coordinator.decisions import ABORT, COMMIT, EndMarker
+from txn_analysis.columns.arrays import is_in
+from txn_analysis.columns.values import rows_named
+from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
 from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.tables import UsedBatchRange
+from txn_analysis.tables.transactions import OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from txn_analysis.columns.arrays import Array
+    from txn_analysis.columns.values import BatchFunction
 
 ENDED_COLUMNS = (
     *("topic", "partition", "producer_id", "outcome"),
@@ -43,38 +48,57 @@ One whose transaction began in another piece of the log can stand there a second
 """
 
 
-def markers_of_ended(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def markers_of_ended(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Rows of `MARKERS` from ended rows of `transactions`, which have `audit` and `ENDED_COLUMNS`."""
-    for rows in batches:
-        outcome = rows.column("outcome")
-        kind = pc.if_else(pc.is_in(outcome, pa.array([COMMIT, ABORT])), outcome, pa.scalar(None, pa.string()))
-        columns = [
-            *(rows.column(name) for name in ("audit", "topic", "partition", "producer_id", "end_offset")),
-            kind,
-            *(rows.column(name) for name in ("end_timestamp_ms", "end_producer_epoch", "coordinator_epoch")),
-            pa.repeat(pa.scalar(True), len(rows)),
-            rows.column("max_producer_epoch"),
-        ]
-        yield pa.RecordBatch.from_arrays(
-            [c.cast(f.type) for c, f in zip(columns, MARKERS, strict=True)], schema=MARKERS
-        )
+    outcome = rows.column("outcome")
+    kind = pc.if_else(pc.is_in(outcome, pa.array([COMMIT, ABORT])), outcome, pa.scalar(None, pa.string()))
+    columns = [
+        *(rows.column(name) for name in ("audit", "topic", "partition", "producer_id", "end_offset")),
+        kind,
+        *(rows.column(name) for name in ("end_timestamp_ms", "end_producer_epoch", "coordinator_epoch")),
+        pa.repeat(pa.scalar(True), len(rows)),
+        rows.column("max_producer_epoch"),
+    ]
+    return pa.RecordBatch.from_arrays([c.cast(f.type) for c, f in zip(columns, MARKERS, strict=True)], schema=MARKERS)
 
 
-def markers_of_health(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def markers_of_health(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Rows of `MARKERS` from the `bare_markers` of rows of `partition_health` with their `audit` and place."""
-    for rows in batches:
-        bare = rows.column("bare_markers")
-        place, own = pc.list_parent_indices(bare), bare.flatten()
-        columns = [
-            *(rows.column(name).take(place) for name in ("audit", "topic", "partition")),
-            *(own.field(name) for name in ("producer_id", "offset", "marker", "timestamp_ms")),
-            *(own.field(name) for name in ("producer_epoch", "coordinator_epoch")),
-            pa.repeat(pa.scalar(False), len(own)),
-            pa.nulls(len(own), pa.int32()),
-        ]
-        yield pa.RecordBatch.from_arrays(
-            [c.cast(f.type) for c, f in zip(columns, MARKERS, strict=True)], schema=MARKERS
-        )
+    bare = rows.column("bare_markers")
+    place, own = pc.list_parent_indices(bare), bare.flatten()
+    columns = [
+        *(rows.column(name).take(place) for name in ("audit", "topic", "partition")),
+        *(own.field(name) for name in ("producer_id", "offset", "marker", "timestamp_ms")),
+        *(own.field(name) for name in ("producer_epoch", "coordinator_epoch")),
+        pa.repeat(pa.scalar(False), len(own)),
+        pa.nulls(len(own), pa.int32()),
+    ]
+    return pa.RecordBatch.from_arrays([c.cast(f.type) for c, f in zip(columns, MARKERS, strict=True)], schema=MARKERS)
+
+
+def markers_of_pieces(pieces: frozenset[tuple[Any, ...]]) -> BatchFunction:
+    """Rows of `MARKERS` from ended rows of some batch ranges, by their audit and the fields of `UsedBatchRange`."""
+    key = ("audit", *UsedBatchRange._fields)
+    return lambda batches: (markers_of_ended(rows.filter(pa.array(is_in(rows, key, pieces)))) for rows in batches)
+
+
+def markers_of_linked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of `MARKERS` from the named rows of linked logs: of those that span batch ranges, and bare markers."""
+    for batch in batches:
+        for rows in rows_named("transactions")(iter([batch])):
+            yield markers_of_ended(rows.filter(pc.not_equal(rows["outcome"], OPEN)))
+        yield from map(markers_of_health, rows_named("health")(iter([batch])))
+
+
+def markers_of_cut_sections(used: frozenset[tuple[Any, ...]]) -> BatchFunction:
+    """The same of named rows of sections that were cut, of the batch ranges that a log was put together from."""
+    key = ("audit", *UsedBatchRange._fields[1:])
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = rows_named("transactions")(batches)
+        return (markers_of_ended(each.filter(pa.array(is_in(each, key, used)))) for each in rows)
+
+    return run
 
 
 _LATEST = 2**63 - 1

@@ -69,7 +69,7 @@ class StateSums(NamedTuple):
     console: dict[int | None, SectionSum]
 
 
-def sums_of(rows: Iterable[StateRow], placing: Placing) -> StateSums:
+def sums_of_records(rows: Iterable[StateRow], placing: Placing) -> StateSums:
     """Sum up some records, of which those of the judged capture count; sums of parts of them add up."""
     files: defaultdict[SectionKey, list[StateRow]] = defaultdict(list)
     console: defaultdict[int | None, list[StateRow]] = defaultdict(list)
@@ -86,7 +86,7 @@ def sums_of(rows: Iterable[StateRow], placing: Placing) -> StateSums:
     )
 
 
-def added_up(parts: Iterable[StateSums]) -> StateSums:
+def file_sums_added_up(parts: Iterable[StateSums]) -> StateSums:
     """The sums of several parts of the records."""
     whole = StateSums({}, {})
     for part in parts:

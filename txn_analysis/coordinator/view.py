@@ -10,15 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from txn_analysis.coordinator.decisions import WithoutMarker, decisions_of, left_over, that_matter
-from txn_analysis.coordinator.history import current_transaction, written_by_ms
+from txn_analysis.coordinator.history import (
+    WithoutMarker,
+    current_transaction,
+    decisions_of,
+    left_over,
+    that_matter,
+    written_by_ms,
+)
 from txn_analysis.coordinator.origins import Origins, origins_of
 from txn_analysis.kafka.transactions import LIVE, TOMBSTONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from txn_analysis.coordinator.decisions import EndMarker
+    from txn_analysis.coordinator.history import EndMarker
     from txn_analysis.kafka.transactions import StateRecord, TopicPartition
     from txn_analysis.logic import Truth
     from txn_analysis.tables import Transaction

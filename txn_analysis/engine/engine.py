@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import gc
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-import pyarrow as pa
 
 from txn_analysis.errors import ConfigError
 from txn_analysis.settings import EngineName
@@ -20,9 +17,12 @@ from txn_analysis.storage import opening
 from txn_analysis.text.words import size
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    import pyarrow as pa
+
+    from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.settings import Settings
     from txn_analysis.tables import Table
 
@@ -59,11 +59,6 @@ def no_search_for_cycles() -> Iterator[None]:
 
 
 Rows = TypeVar("Rows")
-
-BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What becomes of batches, one after another; each call sees some of them."""
-GroupFunction = Callable[[Mapping[str, pa.Table]], pa.Table]
-"""What becomes of all rows of some keys, by the name of their input; an input without any is an empty table."""
 
 
 class Engine(ABC, Generic[Rows]):

@@ -13,7 +13,7 @@ from txn_analysis.settings import EngineName
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from txn_analysis.engine.engine import BatchFunction, GroupFunction
+    from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.columns.arrays import Array
-    from txn_analysis.engine.engine import BatchFunction, GroupFunction
+    from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 

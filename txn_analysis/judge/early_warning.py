@@ -1,16 +1,20 @@
 """Early warning: what does not hang yet and will, and whose; from the open transactions and the coordinator's state.
 
 Counted by application (`judge.applications`), so that a thousand ids of one job are one line. What is kept is bounded:
-of each kind the worst applications, and how many ids there are in all. `pipeline.warning_steps` brings the histories.
+of each kind the worst applications, and how many ids there are in all. `pipeline` brings the histories.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
+
+from txn_analysis.columns.values import rows_of_values, unpickled
 from txn_analysis.judge.finding import application_of
 from txn_analysis.judge.warnings import (
     OF_ABORTS,
@@ -25,8 +29,9 @@ from txn_analysis.judge.warnings import (
 from txn_analysis.kafka.transactions import ONGOING, PREPARE_ABORT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.coordinator.history import History
     from txn_analysis.judge.judgement import Judgement
     from txn_analysis.kafka.transactions import StateRecord
@@ -198,3 +203,44 @@ def _kinds(history: History) -> Iterator[str]:
             is_raised = RaisedFrom(*_before(history[n - 1])).is_raised_to(record.producer_id, record.producer_epoch)
             if is_raised and (kind := kind_of(abort)) is not None:
                 yield kind
+
+
+# The steps, as an engine runs them.
+
+OF_APPLICATION = pa.schema([("application", pa.string()), ("flagged", pa.binary())])
+"""One row is some warnings about ids of one application, pickled."""
+
+
+def timeouts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Told: of rows of `HISTORIES`, how many ids that are not gone have which timeout."""
+    found = Counter[int]()
+    for history in _histories(batches):
+        if is_live(history[-1]) and (timeout_ms := history[-1].timeout_ms) is not None:
+            found[timeout_ms] += 1
+    yield from rows_of_values(found).to_batches()
+
+
+def warnings_by_application(known: Known) -> BatchFunction:
+    """Rows of `OF_APPLICATION` from rows of `HISTORIES`."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found: defaultdict[str, list[Flagged]] = defaultdict(list)
+        for history in _histories(batches):
+            for each in warnings_of_id(history, known):
+                found[each.application].append(each)
+        values = [pickle.dumps(own) for own in found.values()]
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([*found], pa.string()), pa.array(values, pa.binary())], schema=OF_APPLICATION
+        )
+
+    return run
+
+
+def worst_step(tables: Mapping[str, pa.Table]) -> pa.Table:
+    """By `application`, of `warnings`. Told: `Warned` of the worst applications of each kind."""
+    lists = unpickled(tables["warnings"]["flagged"].to_pylist())
+    return rows_of_values(worst_of(by_application([each for own in lists for each in own])))
+
+
+def _histories(batches: Iterator[pa.RecordBatch]) -> Iterator[History]:
+    return (history for rows in batches for history in unpickled(rows.column("history").to_pylist()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.coordinator.decisions import COMMIT
+from txn_analysis.coordinator.history import COMMIT
 from txn_analysis.judge.facts import AgainstTransaction, Facts, Lateness, LogReach, Loss, StateReach
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, NEVER_TIMES_OUT_MS, ONGOING
 from txn_analysis.logic import UNBOUNDED_MS, is_before, latest, minus, more, plus, possible, proven

@@ -13,7 +13,7 @@ from txn_analysis.settings import flag_name
 from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
-    from txn_analysis.coordinator.decisions import Decision
+    from txn_analysis.coordinator.history import Decision
     from txn_analysis.coordinator.view import CoordinatorView
     from txn_analysis.judge.judgement import UnsentMarkers
     from txn_analysis.logic import Truth

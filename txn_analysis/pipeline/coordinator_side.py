@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from txn_analysis.columns.values import VALUES, values_in
 from txn_analysis.coordinator.fit import MarkerSums
 from txn_analysis.coordinator.partition_count import IdSums
 from txn_analysis.coordinator.producer_bounds import StateAtHand, state_at_hand
-from txn_analysis.coordinator.sections import StateSums
-from txn_analysis.coordinator.sections import added_up as sections_added_up
-from txn_analysis.coordinator.seen import CoordinatorSide, OfProducers, side_of, state_seen
+from txn_analysis.coordinator.sections import StateSums, file_sums_added_up
 from txn_analysis.coordinator.state_records import Placing
-from txn_analysis.engine.told import TOLD, heard
-from txn_analysis.pipeline.state_steps import (
+from txn_analysis.coordinator.steps import (
     HISTORIES,
     OF_PRODUCER,
     STATE_COLUMNS,
     STATES,
+    CoordinatorSide,
+    OfProducers,
     added_up,
     by_producer_id,
     chain_step,
@@ -28,16 +29,30 @@ from txn_analysis.pipeline.state_steps import (
     id_sums,
     placed,
     producer_step,
+    side_of,
+    state_seen,
     sums_of,
 )
+from txn_analysis.judge.early_warning import (
+    OF_APPLICATION,
+    median_of,
+    timeouts,
+    warnings_by_application,
+    warnings_of,
+    worst_step,
+)
+from txn_analysis.judge.warnings import Known
 from txn_analysis.tables import TRANSACTION_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from txn_analysis.coordinator.chain import StateChain
+    from txn_analysis.engine.engine import Engine
+    from txn_analysis.judge.early_warning import WarningLine
     from txn_analysis.pipeline.linking import Logs
     from txn_analysis.pipeline.run import Given
+    from txn_analysis.settings import Settings
 
 _NOTHING = OfProducers({}, MarkerSums())
 
@@ -65,7 +80,7 @@ def states_of(given: Given) -> Iterator[States]:
     sums = dict[int, IdSums]()
     if any(own.every for own in files.values()):
         hashes = given.rows(TRANSACTION_STATES, "transactional_id_hash", "state_partition")
-        sums = sums_of(heard(engine.collected(engine.mapped(hashes, id_sums, TOLD))))
+        sums = sums_of(values_in(engine.collected(engine.mapped(hashes, id_sums, VALUES))))
     placings = {n: Placing.of(given.audits[n].settings, own, sums.get(n, IdSums())) for n, own in files.items()}
     if not with_records:  # no capture has a record of it
         yield States(placings, engine.made(STATES.empty_table()), engine.made(HISTORIES.empty_table()))
@@ -85,13 +100,13 @@ def coordinator_sides(given: Given, states: States, logs: Logs) -> dict[int, Coo
         logs: whose open transactions are asked about, and whose end markers test the state.
     """
     engine, files = given.engine, {n: own.state_files for n, own in given.audits.items()}
-    chained = engine.grouped(["audit", "held_by"], chain_step(states.placings), TOLD, states=states.rows)
+    chained = engine.grouped(["audit", "held_by"], chain_step(states.placings), VALUES, states=states.rows)
     chains, sums = _chains(engine.collected(chained))
     seen = {
         n: state_seen(
             states.placings[n],
             own,
-            sections_added_up(sums.get(n, ())),
+            file_sums_added_up(sums.get(n, ())),
             chains.get(n, {}),
             logs.health.get(n, ()),
         )
@@ -107,7 +122,7 @@ def coordinator_sides(given: Given, states: States, logs: Logs) -> dict[int, Coo
 def _chains(rows: pa.Table) -> tuple[dict[int, dict[int, StateChain]], dict[int, list[StateSums]]]:
     chains: dict[int, dict[int, StateChain]] = {}
     sums: dict[int, list[StateSums]] = {}
-    for of_some in heard(rows):
+    for of_some in values_in(rows):
         for audit, (own, of_files) in of_some.items():
             chains.setdefault(audit, {}).update(own)
             sums.setdefault(audit, []).append(of_files)
@@ -130,9 +145,25 @@ def _of_producers(
     found = engine.grouped(
         ["audit", "producer_id"],
         producer_step(at_hand, asked),
-        TOLD,
+        VALUES,
         histories=engine.mapped(states.histories, by_producer_id, OF_PRODUCER),
         opened=engine.made(pa.table(columns, schema=OF_PRODUCER)),
         markers=logs.end_markers(),
     )
-    return sums_of(heard(engine.collected(engine.mapped(found, added_up, TOLD))))
+    return sums_of(values_in(engine.collected(engine.mapped(found, added_up, VALUES))))
+
+
+def warnings_of_ids(engine: Engine[Any], histories: Any, settings: Settings, as_of_ms: int | None) -> list[WarningLine]:
+    """What the records of transactional ids warn of, in the order of `WARNINGS`.
+
+    Args:
+        engine: whose rows the histories are.
+        histories: rows of `HISTORIES`, of all ids.
+        settings: as for the audit.
+        as_of_ms: when the files were copied; None where no broker's clock speaks.
+    """
+    counts = sum(values_in(engine.collected(engine.mapped(histories, timeouts, VALUES))), Counter[int]())
+    known = Known(settings, as_of_ms, median_of(counts.elements()))
+    warned = engine.mapped(histories, warnings_by_application(known), OF_APPLICATION)
+    found = engine.collected(engine.grouped(["application"], worst_step, VALUES, warnings=warned))
+    return warnings_of([each for worst in values_in(found) for each in worst])

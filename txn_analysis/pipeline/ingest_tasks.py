@@ -30,7 +30,7 @@ from txn_analysis.read.state.console_export import read_console_json, read_conso
 from txn_analysis.read.state.decoded_dump import StateDumpReader
 from txn_analysis.read.state.records import ReadStateRecord
 from txn_analysis.read.state.segment import StateSegmentReader
-from txn_analysis.storage.rows import RowTasks
+from txn_analysis.storage.warehouse import RowTasks
 from txn_analysis.tables import (
     ABORTED_TRANSACTIONS,
     ENDED_TRANSACTIONS,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.read.inputs.planned_input import ScanRange, Section
     from txn_analysis.read.inputs.text import Text
-    from txn_analysis.storage.rows import NamedRows
+    from txn_analysis.storage.warehouse import NamedRows
     from txn_analysis.tables import Table
 
     Items = Iterable[tuple[Any, ...] | Reject | pa.RecordBatch]

@@ -22,9 +22,8 @@ from txn_analysis.judge.outcome import Sight, outcome_of
 from txn_analysis.kafka.names import GROUP_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.two_logs import two_clusters
-from txn_analysis.pipeline.coordinator_side import coordinator_sides, states_of
-from txn_analysis.pipeline.run import ONLY, digest, given_schema, parameters
-from txn_analysis.pipeline.warning_steps import warnings_of_ids
+from txn_analysis.pipeline.coordinator_side import coordinator_sides, states_of, warnings_of_ids
+from txn_analysis.pipeline.run import digest, parameters
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.read.topic_config import read_topic_configs
 from txn_analysis.spark.parallel import in_parallel
@@ -41,14 +40,15 @@ from txn_analysis.tables import (
     Finding,
     PartitionHealth,
 )
+from txn_analysis.tables.given import ONLY, given_schema
 from txn_analysis.tables.inputs import RunRecord
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.coordinator.coverage import StateEvidence
-    from txn_analysis.coordinator.seen import CoordinatorSide
-    from txn_analysis.engine.engine import BatchFunction
+    from txn_analysis.coordinator.steps import CoordinatorSide
     from txn_analysis.judge.early_warning import WarningLine
     from txn_analysis.pipeline.linking import Logs
     from txn_analysis.pipeline.run import Given, Run

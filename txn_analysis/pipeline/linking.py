@@ -11,12 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import is_in
 from txn_analysis.columns.records import records_of
-from txn_analysis.coordinator.marker_columns import ENDED_COLUMNS, MARKERS, markers_of_ended, markers_of_health
-from txn_analysis.engine.told import NAMED, TOLD, heard, named, rows_named
-from txn_analysis.log.transactions import BATCH_RANGE_KEY, ended_by_run, open_rows
-from txn_analysis.pipeline.log_steps import (
+from txn_analysis.columns.values import NAMED, VALUES, named, rows_named, values_in
+from txn_analysis.coordinator.marker_columns import (
+    ENDED_COLUMNS,
+    MARKERS,
+    markers_of_cut_sections,
+    markers_of_ended,
+    markers_of_health,
+    markers_of_linked,
+    markers_of_pieces,
+)
+from txn_analysis.log.steps import (
     BATCH_COLUMNS,
     HEALTH,
     PIECES,
@@ -32,7 +38,7 @@ from txn_analysis.pipeline.log_steps import (
     sides_of,
     without,
 )
-from txn_analysis.pipeline.run import ONLY, given_schema, with_audit
+from txn_analysis.log.transactions import ended_by_run, open_rows
 from txn_analysis.runs.past_run import JUDGED_BY
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.tables import (
@@ -46,12 +52,13 @@ from txn_analysis.tables import (
     Transaction,
     UsedBatchRange,
 )
+from txn_analysis.tables.given import ONLY, given_schema, with_audit
 from txn_analysis.tables.transactions import OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from txn_analysis.engine.engine import BatchFunction
+    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.log.copies import Comparison, Pair
     from txn_analysis.pipeline.run import Given, Run
 
@@ -140,11 +147,11 @@ class LinkedLogs:
         engine = self.given.engine
         whole = self.given.rows(ENDED_TRANSACTIONS, *ENDED_COLUMNS, *UsedBatchRange._fields)
         found = [
-            engine.mapped(whole, _markers_of_pieces(self._driven.pieces), MARKERS),
-            engine.mapped(self.linked, _markers_of_linked, MARKERS),
+            engine.mapped(whole, markers_of_pieces(self._driven.pieces), MARKERS),
+            engine.mapped(self.linked, markers_of_linked, MARKERS),
         ]
         if self.anew is not None:
-            found.append(engine.mapped(self.anew, _markers_of_anew(self._driven.used), MARKERS))
+            found.append(engine.mapped(self.anew, markers_of_cut_sections(self._driven.used), MARKERS))
         return engine.together(*found)
 
     def write(self, run: Run) -> None:
@@ -198,18 +205,18 @@ def _comparisons(given: Given, pieces: Any) -> dict[int, dict[Pair, Comparison]]
     found = engine.grouped(
         ["audit", "topic", "partition"],
         pairs_step,
-        TOLD,
+        VALUES,
         sections=engine.made(section_rows(sections)),
         pieces=engine.mapped(pieces, of_partitions(places), PIECES),
     )
-    pairs: list[tuple[int, Pair]] = list(heard(engine.collected(found)))
+    pairs: list[tuple[int, Pair]] = list(values_in(engine.collected(found)))
     if not pairs:
         return {}
     inputs = sorted({input_id for _, pair in pairs for input_id, _ in (pair.a, pair.b)})
     sides = engine.mapped(given.rows(LOG_BATCHES, *BATCH_COLUMNS, input_id=inputs), sides_of(pairs), SIDES)
     compared: defaultdict[int, dict[Pair, Comparison]] = defaultdict(dict)
-    for number, comparison in heard(
-        engine.collected(engine.grouped(["audit", "pair"], compare_step, TOLD, sides=sides))
+    for number, comparison in values_in(
+        engine.collected(engine.grouped(["audit", "pair"], compare_step, VALUES, sides=sides))
     ):
         audit, pair = pairs[number]
         compared[audit][pair] = comparison
@@ -237,31 +244,6 @@ def _kind(name: str, batch: pa.RecordBatch) -> pa.RecordBatch | None:
     """The rows of one kind, of a batch of named rows; None without any."""
     found = [*rows_named(name)(iter([batch]))]
     return pa.Table.from_batches(found).combine_chunks().to_batches()[0] if found else None
-
-
-def _markers_of_pieces(pieces: frozenset[tuple[Any, ...]]) -> BatchFunction:
-    key = ("audit", *UsedBatchRange._fields)
-    return lambda batches: markers_of_ended(rows.filter(pa.array(is_in(rows, key, pieces))) for rows in batches)
-
-
-def _markers_of_linked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield from markers_of_ended(map(_ended, rows_named("transactions")(iter([batch]))))
-        yield from markers_of_health(rows_named("health")(iter([batch])))
-
-
-def _markers_of_anew(used: frozenset[tuple[Any, ...]]) -> BatchFunction:
-    key = ("audit", *BATCH_RANGE_KEY)
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = rows_named("transactions")(batches)
-        return markers_of_ended(each.filter(pa.array(is_in(each, key, used))) for each in rows)
-
-    return run
-
-
-def _ended(rows: pa.RecordBatch) -> pa.RecordBatch:
-    return rows.filter(pc.not_equal(rows["outcome"], OPEN))
 
 
 def _health_of(run_id: str) -> BatchFunction:
@@ -306,7 +288,7 @@ class WrittenLogs:
         own = engine.table(ENDED_TRANSACTIONS, *_WHOLE.names[1:], ingest_id=[run.run_id])
         health = engine.table(PARTITION_HEALTH, *_BARE.names[1:], run_id=[run.run_id])
         return engine.together(
-            engine.mapped(whole, _markers_of_pieces(pieces), MARKERS),
-            engine.mapped(own, lambda batches: markers_of_ended(with_audit(batches, _WHOLE)), MARKERS),
-            engine.mapped(health, lambda batches: markers_of_health(with_audit(batches, _BARE)), MARKERS),
+            engine.mapped(whole, markers_of_pieces(pieces), MARKERS),
+            engine.mapped(own, lambda ended: (markers_of_ended(with_audit(rows, _WHOLE)) for rows in ended), MARKERS),
+            engine.mapped(health, lambda bare: (markers_of_health(with_audit(rows, _BARE)) for rows in bare), MARKERS),
         )

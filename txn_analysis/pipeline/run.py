@@ -9,9 +9,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import pyarrow as pa
-
-from txn_analysis.columns.arrays import equal_runs
 from txn_analysis.coordinator.state_records import StateFiles
 from txn_analysis.engine.engine import is_on_spark
 from txn_analysis.engine.in_process import InProcess
@@ -21,9 +18,12 @@ from txn_analysis.log.segments import log_sections
 from txn_analysis.runs.evidence import GIVEN, Evidence, own_columns
 from txn_analysis.runs.past_run import PastRun
 from txn_analysis.settings import Decides, deciding
+from txn_analysis.tables.given import ONLY, given_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+
+    import pyarrow as pa
 
     from txn_analysis.engine.engine import Engine
     from txn_analysis.judge.fact_finding import Moments
@@ -68,9 +68,9 @@ class Run(PastRun):
     def rows(self, table: Table, *names: str, **one_of: Collection[Any]) -> Any:
         """As of `Given`."""
         schema, own = given_schema(table, *names), [name for name in names if name not in GIVEN]
-        given = self.evidence.given(*own)
+        given = self.evidence.given_to_audit(schema, *own)
         rows = self.engine.table(table, *own_columns(*own), ingest_id=self.evidence.ingests, **one_of)
-        return self.engine.mapped(rows, lambda batches: with_audit(given(batches), schema), schema)
+        return self.engine.mapped(rows, given, schema)
 
     def replace(self, rows: Sequence[pa.RecordBatch], table: Table) -> None:
         """Make rows in memory the run's rows of a table."""
@@ -112,12 +112,6 @@ def parameters(settings: Settings) -> dict[str, Any]:
 def digest(basis: Any) -> str:
     """A short name for plain data; the same data has the same one."""
     return blake2b(json.dumps(basis, sort_keys=True).encode(), digest_size=8).hexdigest()
-
-
-AUDIT = pa.field("audit", pa.int32())
-"""The first column of every row."""
-ONLY = 0
-"""The number of the audit of a command."""
 
 
 @dataclass(frozen=True)
@@ -174,26 +168,3 @@ class Given(Protocol):
             names: of its columns, and of `GIVEN`.
             one_of: what some columns may hold, to read less: other rows may be given as well.
         """
-
-
-def given_schema(table: Table, *names: str) -> pa.Schema:
-    """The columns that `Given.rows` gives."""
-    known = {field.name: field.with_nullable(True) for field in table.arrow_schema}
-    return pa.schema([AUDIT, *(known.get(name, pa.field(name, pa.int64())) for name in names)])
-
-
-def by_audit(rows: pa.Table) -> dict[int, pa.Table]:
-    """The rows of each audit, in their order."""
-    numbers = rows["audit"].unique().to_pylist()
-    if len(numbers) < 2:
-        return dict.fromkeys(numbers, rows)
-    ordered = rows.sort_by("audit")
-    bounds = equal_runs(ordered, ("audit",))
-    return {ordered["audit"][start].as_py(): ordered.slice(start, stop - start) for start, stop in bounds}
-
-
-def with_audit(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Rows of the one audit of a command, which have the other columns of a schema."""
-    for rows in batches:
-        number = pa.repeat(pa.scalar(ONLY, AUDIT.type), len(rows))
-        yield pa.RecordBatch.from_arrays([number, *(rows[name] for name in schema.names[1:])], schema=schema)

@@ -18,12 +18,14 @@ from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.kafka.names import BINARY_GRAMMARS
 from txn_analysis.tables import INPUTS
+from txn_analysis.tables.given import with_audit
 from txn_analysis.tables.inputs import InputSection, ReadInput, ReadSection, RunRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection, Iterator
     from typing import Self
 
+    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 
@@ -101,7 +103,7 @@ class Evidence:
         rows = self.warehouse.batches(table, *own_columns(*names), ingest_id=self.ingests, **one_of)
         return (batch for batch in self.given(*names)(rows) if len(batch))
 
-    def given(self, *names: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def given(self, *names: str) -> BatchFunction:
         """Of rows that have `own_columns` those that are evidence, as `batches` gives them."""
         keys = pa.array([f"{ingest_id} {input_id}" for input_id, ingest_id in self.ranked], pa.string())
         given = [pa.array([known[name] for known in self.ranked.values()], pa.int64()) for name in GIVEN]
@@ -115,6 +117,11 @@ class Evidence:
                 yield pa.RecordBatch.from_arrays(columns, [*names, *GIVEN])
 
         return own
+
+    def given_to_audit(self, schema: pa.Schema, *names: str) -> BatchFunction:
+        """As `given`, in the columns of a schema, of which the first is the number of the audit of a command."""
+        given = self.given(*names)
+        return lambda batches: (with_audit(rows, schema) for rows in given(batches))
 
     @cached_property
     def ranked(self) -> dict[tuple[str, str], Row]:

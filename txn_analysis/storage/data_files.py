@@ -21,7 +21,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from txn_analysis.storage.errors import broken_check, missing_value
-from txn_analysis.storage.rows import schema_of
+from txn_analysis.storage.warehouse import schema_of
 from txn_analysis.tables import INDEXED_COLUMNS
 
 if TYPE_CHECKING:

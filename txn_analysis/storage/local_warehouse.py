@@ -22,8 +22,7 @@ from txn_analysis.storage.delta_folder import DeltaFolder, NoTable
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.new_tables import check_format, create_table_here
 from txn_analysis.storage.opening import check_writable, fits_in_memory, make_private
-from txn_analysis.storage.rows import plain_rows, tables_of
-from txn_analysis.storage.warehouse import Warehouse, no_warehouse, rows_without_match
+from txn_analysis.storage.warehouse import Warehouse, no_warehouse, plain_rows, rows_without_match, tables_of
 from txn_analysis.tables import ALL_TABLES
 
 if TYPE_CHECKING:
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.spark.lazy_session import Spark
     from txn_analysis.storage.data_files import DataFile
-    from txn_analysis.storage.rows import BatchesByName, RowTasks
-    from txn_analysis.storage.warehouse import MatchKey, RowMaker
+    from txn_analysis.storage.warehouse import BatchesByName, MatchKey, RowMaker, RowTasks
     from txn_analysis.tables import Table
 
     Row = dict[str, Any]

@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
+from txn_analysis.columns.values import packed, unpacked
 from txn_analysis.storage.data_files import DataFile, write_data_files
-from txn_analysis.storage.rows import packed, unpacked
 from txn_analysis.tables._schema import BIGINT, BINARY, STRING
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from txn_analysis.storage.delta_folder import StoredFile
-    from txn_analysis.storage.rows import BatchesByName, RowTasks
-    from txn_analysis.storage.warehouse import RowMaker
+    from txn_analysis.storage.warehouse import BatchesByName, RowMaker, RowTasks
     from txn_analysis.tables import Table
 
     Results = tuple[list[DataFile], dict[str, pa.Table]]

@@ -19,9 +19,8 @@ from txn_analysis.storage.errors import is_conflict, said_in_words
 from txn_analysis.storage.local_warehouse import one_writer
 from txn_analysis.storage.new_tables import check_format, description, properties
 from txn_analysis.storage.opening import OWNER_ONLY, check_writable, make_private
-from txn_analysis.storage.rows import plain_rows, schema_of
 from txn_analysis.storage.spark_tasks import frame_of, named_rows, rows_named, spark_schema, told_rows
-from txn_analysis.storage.warehouse import MOST_ATTEMPTS, Warehouse, no_warehouse, too_busy
+from txn_analysis.storage.warehouse import MOST_ATTEMPTS, Warehouse, no_warehouse, plain_rows, schema_of, too_busy
 from txn_analysis.tables import ALL_TABLES
 
 if TYPE_CHECKING:
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from txn_analysis.spark.lazy_session import Spark
-    from txn_analysis.storage.rows import RowTasks
-    from txn_analysis.storage.warehouse import MatchKey, RowMaker
+    from txn_analysis.storage.warehouse import MatchKey, RowMaker, RowTasks
     from txn_analysis.tables import Table
 
     Row = dict[str, Any]

@@ -17,7 +17,6 @@ import pyarrow as pa
 from txn_analysis.errors import WarehouseError
 from txn_analysis.spark.lazy_session import running
 from txn_analysis.storage.opening import fits_in_memory
-from txn_analysis.storage.rows import plain_rows, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -25,11 +24,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from txn_analysis.spark.lazy_session import Spark
-    from txn_analysis.storage.rows import RowTasks
     from txn_analysis.tables import Table
 
     Row = dict[str, Any]
     RowMaker = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    from collections.abc import Callable, Iterator
+
 
 MOST_ATTEMPTS = 8
 
@@ -184,3 +184,53 @@ def no_warehouse(root: str, table: Table) -> WarehouseError:
 def too_busy(path: str) -> WarehouseError:
     """The error of a writer that others were faster than, every time."""
     return WarehouseError(f"{path}: other audits kept writing here at the same time. Run the same command again")
+
+
+NamedRows = tuple[str, pa.RecordBatch]
+BatchesByName = dict[str, list[pa.RecordBatch]]
+
+
+def schema_of(table: Table, names: Sequence[str]) -> pa.Schema:
+    """Some columns of a table, in the order of their names; all where none is named."""
+    return pa.schema([table.arrow_schema.field(name) for name in names or table.arrow_schema.names])
+
+
+def plain_rows(batches: Iterable[pa.RecordBatch]) -> list[Row]:
+    """All rows as dictionaries."""
+    return [row for batch in batches for row in batch.to_pylist(maps_as_pydicts="strict")]
+
+
+@dataclass(frozen=True)
+class RowTasks:
+    """Work that fills tables.
+
+    Attributes:
+        count: how many tasks there are.
+        tables: what they fill.
+        rows_of: run where the task is: the batches of one task, by its number, each with the name of its table, or with
+            another name for what the driver is told.
+        input_bytes: how much they read.
+    """
+
+    count: int
+    tables: tuple[Table, ...]
+    rows_of: Callable[[int], Iterable[NamedRows]]
+    input_bytes: int
+
+    def all_rows(self) -> Iterator[NamedRows]:
+        """What all tasks give, one after another in this process."""
+        return (named for number in range(self.count) for named in self.rows_of(number))
+
+    def of_tables(self, named: Iterable[NamedRows], told: BatchesByName) -> Iterator[tuple[Table, pa.RecordBatch]]:
+        """The rows of the tables, each batch with its table; all others are added to `told`."""
+        known = {table.name: table for table in self.tables}
+        for name, rows in named:
+            if name in known:
+                yield known[name], rows
+            else:
+                told.setdefault(name, []).append(rows)
+
+
+def tables_of(told: BatchesByName) -> dict[str, pa.Table]:
+    """Batches by name as one table for each name."""
+    return {name: pa.Table.from_batches(batches) for name, batches in told.items()}

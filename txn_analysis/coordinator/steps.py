@@ -8,29 +8,39 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.records import fields_of
-from txn_analysis.coordinator import sections
+from txn_analysis.columns.values import rows_of_values, unpickled, values_in
+from txn_analysis.coordinator.coverage import StateEvidence, state_evidence_of
+from txn_analysis.coordinator.fit import MarkerSums, fit_of
+from txn_analysis.coordinator.history import decisions_of
+from txn_analysis.coordinator.marker_checks import sums_of_markers
+from txn_analysis.coordinator.marker_columns import markers_since
 from txn_analysis.coordinator.partition_count import IdSums, positive_hashes, sums_of_columns
-from txn_analysis.coordinator.seen import of_producers
+from txn_analysis.coordinator.sections import console_sections, sections_of, sums_of_records
 from txn_analysis.coordinator.state_records import StateRow, chains_of, histories_of, producers_of
-from txn_analysis.engine.told import heard, told, unpickled
-from txn_analysis.pipeline.run import AUDIT, by_audit, given_schema
+from txn_analysis.coordinator.view import Views, views_of
 from txn_analysis.tables import TRANSACTION_STATES
+from txn_analysis.tables.given import AUDIT, by_audit, given_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from txn_analysis.columns.values import BatchFunction, GroupFunction
+    from txn_analysis.coordinator.chain import StateChain
     from txn_analysis.coordinator.history import History
     from txn_analysis.coordinator.producer_bounds import StateAtHand
-    from txn_analysis.coordinator.state_records import Placing
-    from txn_analysis.engine.engine import BatchFunction, GroupFunction
-    from txn_analysis.tables import Transaction
+    from txn_analysis.coordinator.sections import StateSums
+    from txn_analysis.coordinator.state_records import Placing, StateFiles
+    from txn_analysis.kafka.transactions import TopicPartition
+    from txn_analysis.tables import PartitionHealth, Transaction
+
 
 STATE_COLUMNS = tuple(fields_of(StateRow))
 STATES = pa.schema([*given_schema(TRANSACTION_STATES, *STATE_COLUMNS), ("held_by", pa.int32())])
@@ -49,7 +59,7 @@ def id_sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         known = pc.drop_null(rows.select(["audit", "transactional_id_hash", "state_partition"]))
         for audit, own in by_audit(pa.Table.from_batches([known])).items():
             sums[audit] = sums[audit].plus(sums_of_columns(*[column.to_numpy() for column in own.columns[1:]]))
-    yield from told(dict(sums)).to_batches()
+    yield from rows_of_values(dict(sums)).to_batches()
 
 
 def placed(placings: Mapping[int, Placing]) -> BatchFunction:
@@ -85,7 +95,9 @@ def chain_step(placings: Mapping[int, Placing]) -> GroupFunction:
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
         found = _rows_of(tables["states"]).items()
-        return told({n: (chains_of(rows, placings[n]), sections.sums_of(rows, placings[n])) for n, rows in found})
+        return rows_of_values(
+            {n: (chains_of(rows, placings[n]), sums_of_records(rows, placings[n])) for n, rows in found}
+        )
 
     return run
 
@@ -132,7 +144,7 @@ def producer_step(states: Mapping[int, StateAtHand], asked: Mapping[int, Collect
             n: of_producers(histories.get(n, {}), markers.get(n, none), opened.get(n, ()), states[n], asked[n])
             for n in {*histories, *opened, *markers} & states.keys()
         }
-        return told(found)
+        return rows_of_values(found)
 
     return run
 
@@ -145,7 +157,7 @@ def _values_of(rows: pa.Table) -> Iterator[tuple[int, int, Any]]:
 
 def added_up(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Told: the sums of what was told by audit, of values that have `plus`."""
-    yield from told(sums_of(value for part in parts for value in heard(part))).to_batches()
+    yield from rows_of_values(sums_of(value for part in parts for value in values_in(part))).to_batches()
 
 
 def sums_of(values: Iterable[Mapping[int, Any]]) -> dict[int, Any]:
@@ -155,3 +167,86 @@ def sums_of(values: Iterable[Mapping[int, Any]]) -> dict[int, Any]:
         for audit, own in value.items():
             found[audit] = found[audit].plus(own) if audit in found else own
     return found
+
+
+class CoordinatorSide(NamedTuple):
+    """What was seen of the state and whether it fits the logs, and what it says of each open transaction."""
+
+    state: StateEvidence
+    views: Views
+
+
+class OfProducers(NamedTuple):
+    """What the state says of some producers: of their open transactions, and their end markers of it."""
+
+    views: Views
+    sums: MarkerSums
+
+    def plus(self, other: OfProducers) -> OfProducers:
+        """Of those of both."""
+        return OfProducers(self.views | other.views, self.sums.plus(other.sums))
+
+
+def state_seen(
+    placing: Placing,
+    files: StateFiles,
+    sums: StateSums,
+    chains: Mapping[int, StateChain],
+    followed: Iterable[PartitionHealth],
+) -> StateEvidence:
+    """How much of `__transaction_state` the judged capture holds; whether it fits the logs is asked afterwards.
+
+    Args:
+        placing: how many partitions there are.
+        files: that hold the state.
+        sums: of their records.
+        chains: of all partitions of which there are records, see `chains_of`.
+        followed: all partitions whose logs were followed.
+    """
+    sections, console = sections_of(sums.files, files.own), console_sections(sums.console)
+    return state_evidence_of(placing.state_count, sections, console, chains, followed)
+
+
+def of_producers(
+    histories: Mapping[int, Sequence[History]],
+    markers: pa.Table,
+    opened: Iterable[Transaction],
+    state: StateAtHand,
+    asked: Collection[int],
+) -> OfProducers:
+    """What the state says of some producers.
+
+    Args:
+        histories: by producer id, the records of each id that has, or had, it; in order.
+        markers: rows of `MARKERS`: all that these producers have.
+        opened: open transactions of these producers.
+        state: what was given of the state.
+        asked: the producer ids of all open transactions.
+    """
+    of_producer: defaultdict[int, list[Transaction]] = defaultdict(list)
+    for transaction in opened:
+        if transaction.producer_id in histories:
+            of_producer[transaction.producer_id].append(transaction)
+    skew_ms, views = state.max_clock_skew_ms, Views()
+    own_markers = markers_since(markers, dict(_decided_since(histories, of_producer, skew_ms)))
+    for producer_id, own in of_producer.items():
+        views |= views_of(histories[producer_id], own, own_markers, skew_ms)
+    return OfProducers(views, sums_of_markers(markers, histories, state, asked))
+
+
+def _decided_since(
+    histories: Mapping[int, Sequence[History]], opened: Mapping[int, Iterable[Transaction]], max_clock_skew_ms: int
+) -> Iterator[tuple[tuple[TopicPartition, int], int]]:
+    """Of open transactions since when the state has decisions that an end marker can serve; none where it has none."""
+    for producer_id, own in opened.items():
+        for transaction in own:
+            decided = (decisions_of(h, transaction.topic_partition, producer_id) for h in histories[producer_id])
+            prepared_ms = [decision.prepared_ms for found in decided for decision in found]
+            if prepared_ms:
+                yield transaction.key, min(prepared_ms) - max_clock_skew_ms
+
+
+def side_of(state: StateEvidence, said: OfProducers, cluster_ids: Collection[str]) -> CoordinatorSide:
+    """The whole, from what was seen of the state and what it says of all producers."""
+    fit = fit_of(said.sums, misplaced=state.misplaced, cluster_ids=cluster_ids)
+    return CoordinatorSide(replace(state, fit=fit), said.views)

@@ -16,14 +16,13 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import equal_runs, is_in
 from txn_analysis.columns.records import fields_of, plain, records_of
-from txn_analysis.engine.told import named, told
+from txn_analysis.columns.values import named, rows_of_values
 from txn_analysis.kafka.names import LOG_KINDS, STATED_OF_PARTITION, TOPIC_ID
 from txn_analysis.log.copies import COMPARED_COLUMNS, Comparison, Pair, compare, pairs_to_compare
 from txn_analysis.log.rebuild import rebuild_producer_state
 from txn_analysis.log.segments import segments_of
 from txn_analysis.log.summarize import SUMMARIZED_COLUMNS, summarize_parts
 from txn_analysis.log.transactions import BATCH_RANGE_KEY, LINKED_SCHEMA
-from txn_analysis.pipeline.run import AUDIT, by_audit, given_schema
 from txn_analysis.tables import (
     ENDED_TRANSACTIONS,
     LOG_BATCHES,
@@ -33,12 +32,13 @@ from txn_analysis.tables import (
     SnapshotEntry,
 )
 from txn_analysis.tables.batches import batches_of
+from txn_analysis.tables.given import AUDIT, by_audit, given_schema
 from txn_analysis.tables.inputs import InputSection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from txn_analysis.engine.engine import BatchFunction, GroupFunction
+    from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.log.rivals import Cuts
     from txn_analysis.log.segments import SectionKey
 
@@ -133,7 +133,7 @@ def pairs_step(tables: Mapping[str, pa.Table]) -> pa.Table:
     found = [
         (key[0], pair) for key, own in logs.items() for pair in pairs_to_compare(segments_of(own, pieces.get(key, [])))
     ]
-    return told(*found)
+    return rows_of_values(*found)
 
 
 def sides_of(pairs: Sequence[tuple[int, Pair]]) -> BatchFunction:
@@ -167,7 +167,7 @@ def compare_step(tables: Mapping[str, pa.Table]) -> pa.Table:
         both = rows.slice(start, stop - start)
         a, b = both.filter(both["is_a"]), both.filter(pc.invert(both["is_a"]))
         found.append((both["pair"][0].as_py(), compare(a, b)))
-    return told(*found)
+    return rows_of_values(*found)
 
 
 def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:

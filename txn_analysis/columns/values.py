@@ -1,0 +1,75 @@
+"""Rows that carry what no engine looks at: values of our own, and rows of several kinds that one step makes."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What becomes of batches, one after another; each call sees some of them."""
+GroupFunction = Callable[[Mapping[str, pa.Table]], pa.Table]
+"""What becomes of all rows of some keys, by the name of their input; an input without any is an empty table."""
+
+VALUES = pa.schema([("value", pa.binary())])
+"""One row is one value that tasks give to the driver, or to each other; little, and made by our own code."""
+
+NAMED = pa.schema([("name", pa.string()), ("rows", pa.binary())])
+"""One row is all rows of one kind that a step made of some keys, as an Arrow stream."""
+
+# Of a few rows, threads take ten times as long to start as the rows take.
+_WRITTEN = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+_READ = pa.ipc.IpcReadOptions(use_threads=False)
+
+
+def rows_of_values(*values: Any) -> pa.Table:
+    """Values as rows."""
+    return pa.table({"value": pa.array([pickle.dumps(value) for value in values], pa.binary())}, schema=VALUES)
+
+
+def values_in(rows: pa.Table | pa.RecordBatch) -> Iterator[Any]:
+    """The values of such rows."""
+    return unpickled(rows.column("value").to_pylist())
+
+
+def unpickled(values: Iterable[bytes]) -> Iterator[Any]:
+    """Values that our own code has pickled."""
+    return map(pickle.loads, values)
+
+
+def packed(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> bytes:
+    """The rows of batches of one schema as the bytes of an Arrow stream, which Spark passes on without a look at it."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema, options=_WRITTEN) as stream:
+        for batch in batches:
+            stream.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def unpacked(rows: pa.BinaryScalar | bytes) -> pa.Table:
+    """The rows that `packed` made bytes of."""
+    return pa.ipc.open_stream(rows if isinstance(rows, bytes) else rows.as_buffer(), options=_READ).read_all()
+
+
+def named(**kinds: pa.RecordBatch) -> pa.Table:
+    """Rows of several kinds, by their names; those without any are left out."""
+    held = {name: rows for name, rows in kinds.items() if rows.num_rows}
+    streams = [packed([rows], rows.schema) for rows in held.values()]
+    return pa.table([pa.array([*held], pa.string()), pa.array(streams, pa.binary())], schema=NAMED)
+
+
+def rows_named(name: str) -> BatchFunction:
+    """The rows of one kind, of rows of `NAMED`."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for own, stream in zip(batch.column("name").to_pylist(), batch.column("rows"), strict=True):
+                if own == name:
+                    yield from unpacked(stream).to_batches()
+
+    return run
