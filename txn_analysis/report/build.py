@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.judge.rules.settling import Doubtful
+from txn_analysis.judge.rules.rule import Doubtful
 from txn_analysis.report.model import (
     AuditReport,
     ClusterImpact,

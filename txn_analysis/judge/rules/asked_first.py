@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.rules.rule import Rule
-from txn_analysis.judge.rules.settling import broken_log, foreign_state, unknown_time
+from txn_analysis.judge.rules.rule import Rule, broken_log, foreign_state, unknown_time
 from txn_analysis.kafka.names import STATE_TOPIC_DESCRIPTION
 from txn_analysis.logic import UNBOUNDED_MS, both, no
 from txn_analysis.text.words import utc

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.rules.rule import Rule
-from txn_analysis.judge.rules.settling import early_log, incomplete_state, lost_records, older_state
+from txn_analysis.judge.rules.rule import Rule, early_log, incomplete_state, lost_records, older_state
 from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS, PREPARE_ABORT, PREPARE_COMMIT, TWO_PHASE_COMMIT
 from txn_analysis.logic import UNBOUNDED_MS, both, either, no

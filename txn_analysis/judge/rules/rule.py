@@ -3,15 +3,80 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from txn_analysis.kafka.names import STATE_TOPIC_DESCRIPTION
+from txn_analysis.settings import flag_name
+from txn_analysis.text.words import iso_utc, ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from txn_analysis.judge.facts import Facts
-    from txn_analysis.judge.rules.settling import Doubtful
     from txn_analysis.logic import Truth
+    from txn_analysis.tables import Finding
     from txn_analysis.verdict import Verdict
+
+_MOST_PLACES = 3
+
+
+class Doubtful(NamedTuple):
+    """What the findings of one rule in one run lack together.
+
+    Attributes:
+        findings: those of the rule.
+        state: what was seen of `__transaction_state`, as the run recorded it.
+        as_of_ms: when the files were copied; None where no broker's clock speaks.
+        is_state_vouched: the operator gave their word that the state is complete.
+    """
+
+    findings: tuple[Finding, ...]
+    state: Mapping[str, Any]
+    as_of_ms: int | None
+    is_state_vouched: bool
+
+    @property
+    def places(self) -> str:
+        """Their partitions, as far as there is room."""
+        names = sorted({finding.topic_partition for finding in self.findings})
+        more = len(names) - _MOST_PLACES
+        return ", ".join(names[:_MOST_PLACES]) + (f" and {more} more" if more > 0 else "")
+
+    @property
+    def has_misplaced_ids(self) -> bool:
+        """Ids lie in partitions of the state that their hash does not give."""
+        return any(partition.get("misplaced_ids") for partition in self.state.get("partitions") or ())
+
+    @property
+    def fitting(self) -> str | None:
+        """Which counts of partitions of the state fit every id, in words; None where none does."""
+        fitting: str | None = (self.state.get("count") or {}).get("fitting")
+        return fitting
+
+    @property
+    def is_count_open(self) -> bool:
+        """Nobody said how many partitions the state has, and several counts fit."""
+        return self.fitting is not None and self.state["count"]["basis"] == "default"
+
+    @property
+    def right_count(self) -> str:
+        """The option that says how many there are, in full where that is known."""
+        if self.state["count"]["fitting_count"] == 1:
+            return f"`--transaction-state-partitions {self.fitting}`, the only count that fits the ids in it"
+        return (
+            f"`--transaction-state-partitions N` with the true count, of which {self.fitting} fit "
+            f"(`{STATE_TOPIC_DESCRIPTION}` prints it), and the partitions that are missing"
+        )
+
+    @property
+    def needs_all_of_the_state(self) -> bool:
+        """Partitions of the state are missing, and the id of some producer is not known: any of them may hold it."""
+        return bool(self.state.get("missing")) and any(f.transactional_id is None for f in self.findings)
+
+    def asks_for(self, assurance: str) -> bool:
+        """Whether the operator's word would settle all of them, as far as the files do not disprove it."""
+        flag = flag_name(assurance)
+        return all(any(flag in missing for missing in f.missing_evidence) for f in self.findings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,3 +136,111 @@ class Rule:
         if self.settled_by is None:
             return "evidence is missing", self.remedy.rstrip(".")
         return self.settled_by(doubtful)
+
+
+# What would settle the findings of one rule in one run: what is missing, and the option or the file that would tell.
+# Each function gives both in words; what stands between backticks is to be typed.
+
+
+def broken_log(doubtful: Doubtful) -> tuple[str, str]:
+    """The logs are not whole."""
+    return (
+        f"the log of {doubtful.places} is not whole",
+        f"copy all files of {doubtful.places} again from the leaders, with the newest producer snapshots",
+    )
+
+
+def unknown_time(doubtful: Doubtful) -> tuple[str, str]:
+    """No clock says how old the data is."""
+    as_of_ms = doubtful.as_of_ms
+    if as_of_ms is None:
+        return "no broker's clock speaks in the files", "say with `--as-of TIME` when they were copied"
+    if all((finding.last_timestamp_ms or 0) > as_of_ms for finding in doubtful.findings):
+        later = f"`--as-of TIME`, if the files were copied later than {iso_utc(as_of_ms)}"
+        return "they were written after the moment that counts as that of the copy", later
+    return (
+        "no clock says how old they are",
+        f"copy {doubtful.places} again when other transactions have ended there",
+    )
+
+
+def foreign_state(doubtful: Doubtful) -> tuple[str, str]:
+    """The state does not fit the logs."""
+    if doubtful.has_misplaced_ids and doubtful.fitting is not None:
+        used = f"ids in `__transaction_state` do not lie where they would among {doubtful.state['expected']} partitions"
+        return used, doubtful.right_count
+    return (
+        "`__transaction_state` does not fit the logs",
+        "copy `__transaction_state` of the cluster that the logs are from, all its partitions",
+    )
+
+
+def older_state(doubtful: Doubtful) -> tuple[str, str]:
+    """The state may end before the data."""
+    order = "the logs first and `__transaction_state` last, from the leaders"
+    if doubtful.needs_all_of_the_state:
+        all_of_it = "copy all partitions of `__transaction_state` after the logs, from their leaders, and say so with"
+        return (
+            "`__transaction_state` is not whole, and not proven to reach up to the data",
+            f"{all_of_it} `--state-copied-last`",
+        )
+    word = f"`--state-copied-last`, if the files were copied so: {order}; else copy them again in that order"
+    return (
+        "`__transaction_state` is not proven to reach up to the data",
+        word if doubtful.asks_for("state_copied_last") else f"copy the files again: {order}",
+    )
+
+
+def early_log(doubtful: Doubtful) -> tuple[str, str]:
+    """A log may end before the state."""
+    return (
+        f"the log of {doubtful.places} is not proven to reach up to `__transaction_state`",
+        f"copy {doubtful.places} again, and audit it with the state that you have",
+    )
+
+
+def incomplete_state(doubtful: Doubtful) -> tuple[str, str]:
+    """A part of the state is missing, broken or not understood."""
+    missing = doubtful.state.get("missing") or []
+    if missing and doubtful.is_count_open:
+        return (
+            f"it is not known how many partitions `__transaction_state` has ({doubtful.fitting} fit)",
+            doubtful.right_count,
+        )
+    if missing:
+        named = f"`__transaction_state` is without {'partition' if len(missing) == 1 else 'partitions'}"
+        return f"{named} {ranges(missing)}", "copy all partitions of `__transaction_state` from their leaders"
+    parts = doubtful.state.get("partitions") or []
+    undecoded = [part["partition"] for part in parts if part.get("undecodable")]
+    if undecoded:
+        whose = "partition" if len(undecoded) == 1 else "partitions"
+        return (
+            f"records of `__transaction_state` could not be decoded, of {whose} {ranges(undecoded)}",
+            (
+                "give the brokers' own files of them in place of what was given, or dump them with the newest "
+                "`kafka-dump-log.sh` and audit with the newest txn-analysis"
+            ),
+        )
+    if doubtful.state.get("newer") and all(part["is_complete"] for part in parts if part["is_seen"]):
+        return (
+            "records of `__transaction_state` have fields of a newer Kafka",
+            (
+                "give the brokers' own files of `__transaction_state` in place of its text, since their lists are "
+                "known to be whole, or audit with a txn-analysis that knows the fields"
+            ),
+        )
+    complete = "`--transaction-state-complete`, if no record of `__transaction_state` is missing; else "
+    is_vouched = doubtful.is_state_vouched
+    return (
+        "`__transaction_state` is not proven complete",
+        ("" if is_vouched else complete) + "copy all files of all its partitions from their leaders",
+    )
+
+
+def lost_records(doubtful: Doubtful) -> tuple[str, str]:
+    """Older records of the state are gone."""
+    word = "`--no-records-lost`, if no acknowledged record of these topics or of the state was ever lost; else "
+    return (
+        "older records of `__transaction_state` are gone",
+        (word if doubtful.asks_for("no_records_lost") else "") + "an earlier copy of `__transaction_state`",
+    )
