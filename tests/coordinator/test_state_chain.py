@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
 
 def chain(*rows: StateRow, as_of_ms: int | None = None) -> StateChain:
-    found = StateRows(as_of_ms)
-    for n, each in enumerate(rows):
-        found.add(each, (0, n if each.offset is None else each.offset))
-    return found.chain()
+    placed = [(each, (0, n if each.offset is None else each.offset)) for n, each in enumerate(rows)]
+    return StateRows.of(placed, as_of_ms).chain()
 
 
 @pytest.mark.parametrize(

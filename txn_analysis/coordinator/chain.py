@@ -7,7 +7,7 @@ nightly audits keep the evidence. Pure Python over the records of one partition.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -117,48 +117,59 @@ class StateRows:
         may_name_more: fields of a newer Kafka in some of them can hold further producer ids.
     """
 
-    as_of_ms: int | None = None
-    batches: set[StateBatch] = field(default_factory=set)
-    own: set[StateBatch] = field(default_factory=set)
-    steps: set[StateStep] = field(default_factory=set)
-    export_ms: int | None = None
-    export_until_as_of_ms: int | None = None
-    topics: set[str] = field(default_factory=set)
-    largest_producer_id: int | None = None
-    undecoded: set[tuple[int, int, int | None]] = field(default_factory=set)
-    may_name_more: bool = False
+    as_of_ms: int | None
+    batches: set[StateBatch]
+    own: set[StateBatch]
+    steps: set[StateStep]
+    export_ms: int | None
+    export_until_as_of_ms: int | None
+    topics: frozenset[str]
+    largest_producer_id: int | None
+    undecoded: set[tuple[int, int, int | None]]
+    may_name_more: bool
 
-    def add(self, row: StateRow, order: tuple[Any, ...]) -> None:
-        """Take in a record with its place in the history of its id.
+    @classmethod
+    def of(cls, records: Sequence[tuple[StateRow, tuple[Any, ...]]], as_of_ms: int | None) -> StateRows:
+        """Records, each with its place in the history of its id; `as_of_ms` as of `StateRows`.
 
         Records of an ingest that did not keep their batch stand for a batch each, of a leader that is not known.
         """
-        if row.offset is not None:
-            base, last = row.batch_base_offset, row.batch_last_offset
-            reach = (row.offset, row.offset) if base is None or last is None else (base, last)
-            batch = StateBatch(*reach, row.leader_epoch, row.recorded_ms)
-            self.batches.add(batch)
-            if not row.capture_rank:
-                self.own.add(batch)
-        elif not row.capture_rank:
-            self.export_ms = later_of(self.export_ms, row.last_update_ms)
-            if not is_before(self.as_of_ms, row.last_update_ms):
-                self.export_until_as_of_ms = later_of(self.export_until_as_of_ms, row.last_update_ms)
-        self.topics.update([topic for topic, _ in row.topic_partitions])
-        named = (self.largest_producer_id, *row.producer_ids)
-        self.largest_producer_id = max([producer_id for producer_id in named if producer_id is not None], default=None)
-        self.may_name_more |= bool(row.may_name_more)
-        if row.is_undecodable:
-            self._add_undecoded(row)
-        elif row.transactional_id is not None:
-            at = row.recorded_ms, row.last_update_ms, row.offset, row.leader_epoch
-            self.steps.add(StateStep(row.transactional_id, order, row.state, *at, is_of_a_new_id=begins_an_id(row)))
-
-    def _add_undecoded(self, row: StateRow) -> None:
-        base, last = row.batch_base_offset, row.batch_last_offset
-        reach = (row.offset, row.offset) if base is None or last is None else (base, last)
-        if row.capture_rank and reach[0] is not None and reach[1] is not None:
-            self.undecoded.add((reach[0], reach[1], row.offset))
+        rows = [row for row, _ in records]
+        dumped = [row for row in rows if row.offset is not None]
+        updates = [row.last_update_ms for row in rows if row.offset is None and not row.capture_rank]
+        exported_ms = [ms for ms in updates if ms is not None]
+        named = {producer_id for row in rows for producer_id in row.producer_ids if producer_id is not None}
+        return cls(
+            as_of_ms=as_of_ms,
+            batches={_batch_of(row) for row in dumped},
+            own={_batch_of(row) for row in dumped if not row.capture_rank},
+            steps={
+                StateStep(
+                    row.transactional_id,
+                    order,
+                    row.state,
+                    row.recorded_ms,
+                    row.last_update_ms,
+                    row.offset,
+                    row.leader_epoch,
+                    begins_an_id(row),
+                )
+                for row, order in records
+                if row.transactional_id is not None and not row.is_undecodable
+            },
+            export_ms=max(exported_ms, default=None),
+            export_until_as_of_ms=max([ms for ms in exported_ms if not is_before(as_of_ms, ms)], default=None),
+            topics=frozenset(topic for row in rows for topic, _ in row.topic_partitions),
+            largest_producer_id=max(named, default=None),
+            undecoded={
+                (base, last, row.offset)
+                for row in rows
+                if row.is_undecodable and row.capture_rank
+                for base, last in [_reach_of(row)]
+                if base is not None and last is not None
+            },
+            may_name_more=any(row.may_name_more for row in rows),
+        )
 
     def _filling(self) -> set[StateBatch]:
         """The batches that show what was recorded, or that the judged capture holds."""
@@ -182,10 +193,23 @@ class StateRows:
             lost_tails=tuple(_lost_tails([b for b in ordered if not tails.holds(b.leader_epoch, b.base_offset)])),
             leader_epoch=latest(*[b.leader_epoch for b in ordered]),
             orphan_ms=_orphan_ms(self.steps, tails),
-            topics=frozenset(self.topics),
+            topics=self.topics,
             largest_producer_id=self.largest_producer_id,
             may_name_more=self.may_name_more,
         )
+
+
+def _reach_of(row: StateRow) -> tuple[int | None, int | None]:
+    """The first and the last offset of its batch; its own where the batch is not known."""
+    base, last = row.batch_base_offset, row.batch_last_offset
+    return (row.offset, row.offset) if base is None or last is None else (base, last)
+
+
+def _batch_of(row: StateRow) -> StateBatch:
+    base, last = _reach_of(row)
+    assert base is not None
+    assert last is not None
+    return StateBatch(base, last, row.leader_epoch, row.recorded_ms)
 
 
 def _last_recorded_ms(batches: Iterable[StateBatch]) -> int | None:

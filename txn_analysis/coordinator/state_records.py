@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.columns.records import records_of
@@ -85,28 +86,11 @@ class StateRow(NamedTuple):
 
     def placed(self, state_partition: int | None, order: tuple[Any, ...] = ()) -> StateRecord:
         """What the row says, as a record in the partition that holds it; `order` sorts the records of one id."""
-        return StateRecord(
-            transactional_id=self.transactional_id or "",
-            state_partition=state_partition,
-            state=self.state,
-            is_tombstone=self.is_tombstone,
-            producer_id=self.producer_id,
-            previous_producer_id=self.previous_producer_id,
-            next_producer_id=self.next_producer_id,
-            producer_epoch=self.producer_epoch,
-            timeout_ms=self.timeout_ms,
-            topic_partitions=self.topic_partitions,
-            last_update_ms=self.last_update_ms,
-            recorded_ms=self.recorded_ms,
-            start_ms=self.start_ms,
-            client_transaction_version=self.client_transaction_version,
-            is_undecodable=bool(self.is_undecodable),
-            may_list_more=self.may_list_more,
-            may_name_more=self.may_name_more,
-            order=order,
-        )
+        name, _, *said = _SAID(self)
+        return StateRecord._make((name or "", state_partition, *said, order, False))
 
 
+_SAID = attrgetter(*StateRecord._fields[: StateRecord._fields.index("order")])
 _LISTED = StateRow._fields.index("topic_partitions")
 
 
@@ -210,12 +194,12 @@ class Placing(NamedTuple):
 
 def chains_of(rows: Iterable[StateRow], placing: Placing) -> dict[int, StateChain]:
     """By partition of the state what its records say of themselves; all records of each partition are needed."""
-    found: dict[int, StateRows] = {}
+    found: defaultdict[int, list[tuple[StateRow, tuple[Any, ...]]]] = defaultdict(list)
     for row in rows:
         number = placing.partition_of(row)
         if number is not None:
-            found.setdefault(number, StateRows(placing.as_of_ms)).add(row, placing.order_of(row))
-    return {number: own.chain() for number, own in found.items()}
+            found[number].append((row, placing.order_of(row)))
+    return {number: StateRows.of(own, placing.as_of_ms).chain() for number, own in found.items()}
 
 
 def histories_of(rows: Iterable[StateRow], placing: Placing) -> Iterator[History]:
