@@ -15,9 +15,9 @@ from tests.docs.mistakes_page import mistakes_page
 from tests.judge.test_proof_table import CASES
 from tests.report import rows
 from txn_analysis.judge.causes import CAUSES
+from txn_analysis.judge.early_warning import WARNINGS
 from txn_analysis.judge.finding import finding_of
 from txn_analysis.judge.rules import RULES
-from txn_analysis.judge.warnings import WARNINGS
 from txn_analysis.report.build import build_report
 from txn_analysis.report.finding_text import block_lines
 from txn_analysis.verdict import Verdict

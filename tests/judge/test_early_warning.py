@@ -15,9 +15,8 @@ from txn_analysis.coordinator.state_records import Placing, histories_of
 from txn_analysis.coordinator.steps import HISTORIES
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
-from txn_analysis.judge import warnings
-from txn_analysis.judge.early_warning import open_warnings
-from txn_analysis.judge.warnings import WARNINGS
+from txn_analysis.judge import early_warning
+from txn_analysis.judge.early_warning import WARNINGS, open_warnings
 from txn_analysis.pipeline.coordinator_side import warnings_of_ids
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.engine.engine import Engine
-    from txn_analysis.judge.early_warning import WarningLine
-    from txn_analysis.judge.warnings import EarlyWarning
+    from txn_analysis.judge.early_warning import EarlyWarning, WarningLine
 
 Row = dict[str, Any]
 
@@ -182,4 +180,4 @@ def test_an_open_transaction_near_its_bound(late_by_ms: int, is_near: bool) -> N
 
 @pytest.mark.parametrize("warning", WARNINGS, ids=lambda warning: warning.kind)
 def test_a_warning_is_found_by_its_name(warning: EarlyWarning) -> None:
-    assert vars(warnings)[warning.kind.upper()] is warning
+    assert vars(early_warning)[warning.kind.upper()] is warning

@@ -1,43 +1,259 @@
 """Early warning: what does not hang yet and will, and whose; from the open transactions and the coordinator's state.
 
-Counted by application (`judge.applications`), so that a thousand ids of one job are one line. What is kept is bounded:
-of each kind the worst applications, and how many ids there are in all. `pipeline` brings the histories.
+A new kind is an object, and a place in the tuple of what it is about: open transactions, last records of ids, or
+aborts. Reports print kinds in the order of `WARNINGS`, and count by application (`application_of`), so that a thousand
+ids of one job are one line. What is kept is bounded: of each kind the worst applications, and how many ids there are in
+all. `pipeline` brings the histories.
 """
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
-
-from txn_analysis.columns.values import rows_of_values, unpickled
+from txn_analysis.judge.endings import TAKEN_OVER_WITHIN_MS
 from txn_analysis.judge.finding import application_of
-from txn_analysis.judge.warnings import (
-    OF_ABORTS,
-    OF_LAST_RECORDS,
-    OPEN_TRANSACTION_NEAR_BOUND,
-    WARNINGS,
-    Abort,
-    Known,
-    LastRecord,
-    is_near_bound,
+from txn_analysis.kafka.transactions import (
+    COMPLETED,
+    EMPTY,
+    EXHAUSTED_EPOCH,
+    NEVER_TIMES_OUT_MS,
+    ONGOING,
+    PREPARE_ABORT,
+    TWO_PHASE_COMMIT,
 )
-from txn_analysis.kafka.transactions import ONGOING, PREPARE_ABORT
+from txn_analysis.logic import minus, plus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
-    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.coordinator.history import History
+    from txn_analysis.judge.facts import Lateness
     from txn_analysis.judge.judgement import Judgement
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.settings import Settings
 
-_last = attrgetter(*LastRecord._fields)
+_NEAR = 0.75  # of a bound: from here on it is near
+_TIMES_THE_MEDIAN = 10
+_EPOCHS_LEFT = 1_000
+_EXPIRES_WITHIN_MS = 86_400_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class EarlyWarning:
+    """A kind of warning, and its words.
+
+    Attributes:
+        kind: as reports and metrics print it.
+        meaning: what it warns of, in half a sentence.
+        text: what was seen, with `{score}` for the number that made it.
+    """
+
+    kind: str
+    meaning: str
+    text: str
+
+
+class Abort(NamedTuple):
+    """What warnings ask of a PrepareAbort record that raised the epoch, and of what came after its completion."""
+
+    start_ms: int | None
+    timeout_ms: int | None
+    last_update_ms: int | None
+    after_state: str | None
+    after_update_ms: int | None
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a warning about ids knows beside their last records.
+
+    Attributes:
+        settings: as for the audit.
+        as_of_ms: when the files were copied; None where no broker's clock speaks.
+        median_ms: of the timeouts of all ids that are not gone; None where there are none.
+    """
+
+    settings: Settings
+    as_of_ms: int | None
+    median_ms: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdWarning(EarlyWarning):
+    """A warning about the last record of a transactional id.
+
+    `when` is its condition; `score` a whole number by which the worst id is found, higher is worse, which is known
+    wherever the condition holds.
+    """
+
+    when: Callable[[StateRecord, Known], bool]
+    score: Callable[[StateRecord, Known], int | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbortWarning(EarlyWarning):
+    """A warning about ids whose transactions were aborted by the coordinator again and again.
+
+    `when` is asked of each PrepareAbort record that raised the epoch.
+    """
+
+    when: Callable[[Abort], bool]
+
+
+OPEN_TRANSACTION_NEAR_BOUND = EarlyWarning(
+    kind="open_transaction_near_bound",
+    meaning="an open transaction will soon be late",
+    text="open from offset {start}, late in {score} ms",
+)
+
+
+def is_near_bound(lateness: Lateness, settings: Settings) -> bool:
+    """Of an open transaction: not late yet, and more than three quarters of the way there."""
+    late_by_ms = lateness.late_by_ms
+    return late_by_ms is not None and lateness.is_late is False and late_by_ms > -(1 - _NEAR) * settings.late_after_ms
+
+
+def _timeout(last: StateRecord, _: Known) -> int | None:
+    return last.timeout_ms
+
+
+def _bounded_timeout_ms(last: StateRecord) -> int | None:
+    """The timeout; None where it is not known, or is the one that is none."""
+    return None if last.timeout_ms == NEVER_TIMES_OUT_MS else last.timeout_ms
+
+
+def _share_of_timeout(last: StateRecord, known: Known) -> int | None:
+    """How much of its time is over, in per cent."""
+    over_ms = minus(known.as_of_ms, last.start_ms)
+    return over_ms * 100 // last.timeout_ms if over_ms is not None and last.timeout_ms else None
+
+
+def _is_near_timeout(last: StateRecord, known: Known) -> bool:
+    share = _share_of_timeout(last, known)
+    if share is None or _bounded_timeout_ms(last) is None:
+        return False
+    return last.state == ONGOING and _NEAR * 100 <= share < 100
+
+
+TRANSACTION_NEAR_TIMEOUT = IdWarning(
+    kind="transaction_near_timeout",
+    meaning="most of a transaction's time is over, and nothing is decided",
+    text="{score} % of its timeout is over and the coordinator has nothing decided",
+    when=_is_near_timeout,
+    score=_share_of_timeout,
+)
+
+
+def _is_above_maximum(last: StateRecord, known: Known) -> bool:
+    """Above transaction.max.timeout.ms, as set before that was lowered."""
+    timeout_ms = _bounded_timeout_ms(last)
+    return timeout_ms is not None and timeout_ms > known.settings.transaction_max_timeout_ms
+
+
+TIMEOUT_ABOVE_MAXIMUM = IdWarning(
+    kind="timeout_above_maximum",
+    meaning="a timeout is above transaction.max.timeout.ms",
+    text="timeout of {score} ms, above transaction.max.timeout.ms: a hang is seen that much later",
+    when=_is_above_maximum,
+    score=_timeout,
+)
+
+
+def _is_outlier(last: StateRecord, known: Known) -> bool:
+    """Far above the median, and not above the brokers' maximum, which has a warning of its own."""
+    timeout_ms = _bounded_timeout_ms(last)
+    if timeout_ms is None or known.median_ms is None:
+        return False
+    return known.median_ms * _TIMES_THE_MEDIAN < timeout_ms <= known.settings.transaction_max_timeout_ms
+
+
+TIMEOUT_OUTLIER = IdWarning(
+    kind="timeout_outlier",
+    meaning="a timeout is more than 10 times the median",
+    text="timeout of {score} ms, more than 10 times the median: it can hold partitions for that long",
+    when=_is_outlier,
+    score=_timeout,
+)
+
+NEVER_TIMES_OUT = IdWarning(
+    kind="never_times_out",
+    meaning="a transaction never times out",
+    text=TWO_PHASE_COMMIT,
+    when=lambda last, _: last.timeout_ms == NEVER_TIMES_OUT_MS,
+    score=_timeout,
+)
+
+EPOCH_NEAR_EXHAUSTION = IdWarning(  # `TransactionMetadata.isEpochExhausted`, KIP-360
+    kind="epoch_near_exhaustion",
+    meaning="producer epochs are nearly used up",
+    text="epoch {score}: at 32766 it gets a new producer id",
+    when=lambda last, _: last.producer_epoch is not None and last.producer_epoch >= EXHAUSTED_EPOCH - _EPOCHS_LEFT,
+    score=lambda last, _: last.producer_epoch,
+)
+
+
+def _unused_ms(last: StateRecord, known: Known) -> int | None:
+    return minus(known.as_of_ms, last.last_update_ms)
+
+
+def _is_about_to_expire(last: StateRecord, known: Known) -> bool:
+    """Nothing is in progress, and it was last used long ago."""
+    unused_ms = _unused_ms(last, known)
+    if unused_ms is None or last.state not in {EMPTY, *COMPLETED}:
+        return False
+    return unused_ms > known.settings.transactional_id_expiration_ms - _EXPIRES_WITHIN_MS
+
+
+ABOUT_TO_EXPIRE = IdWarning(
+    kind="about_to_expire",
+    meaning="an id will be forgotten within a day",
+    text="not used for {score} ms: the coordinator will forget it within a day, and fail its next use",
+    when=_is_about_to_expire,
+    score=_unused_ms,
+)
+
+
+def _is_timeout(abort: Abort) -> bool:
+    """The time of the transaction was over."""
+    due_ms = plus(abort.start_ms, abort.timeout_ms)
+    return abort.last_update_ms is not None and due_ms is not None and abort.last_update_ms >= due_ms
+
+
+MANY_TIMEOUTS = AbortWarning(
+    kind="many_timeouts",
+    meaning="an id's transactions are timed out again and again",
+    text="{score} of its transactions were timed out by the coordinator",
+    when=_is_timeout,
+)
+
+
+def _is_fencing(abort: Abort) -> bool:
+    """A new instance began right after it."""
+    passed_ms = minus(abort.after_update_ms, abort.last_update_ms)
+    return abort.after_state == EMPTY and passed_ms is not None and passed_ms <= TAKEN_OVER_WITHIN_MS
+
+
+MANY_FENCINGS = AbortWarning(
+    kind="many_fencings",
+    meaning="an id is taken over again and again in the middle of transactions",
+    text="{score} times a new instance took it over in the middle of a transaction",
+    when=_is_fencing,
+)
+
+OF_LAST_RECORDS: tuple[IdWarning, ...] = (
+    TRANSACTION_NEAR_TIMEOUT,
+    TIMEOUT_ABOVE_MAXIMUM,
+    TIMEOUT_OUTLIER,
+    NEVER_TIMES_OUT,
+    EPOCH_NEAR_EXHAUSTION,
+    ABOUT_TO_EXPIRE,
+)
+OF_ABORTS: tuple[AbortWarning, ...] = (MANY_TIMEOUTS, MANY_FENCINGS)
+"""Of one abort the first that holds counts."""
+
+WARNINGS: tuple[EarlyWarning, ...] = (OPEN_TRANSACTION_NEAR_BOUND, *OF_LAST_RECORDS, *OF_ABORTS)
 
 MOST_APPLICATIONS = 10
 MANY = 3
@@ -78,39 +294,10 @@ class WarningLine:
     count: int
 
 
-class RaisedFrom(NamedTuple):
-    """What the record before a PrepareAbort of the same id says of whether the coordinator raised its epoch."""
-
-    state: str | None
-    producer_id: int | None
-    producer_epoch: int | None
-
-    def is_raised_to(self, producer_id: int | None, producer_epoch: int | None) -> bool:
-        """The transaction was going on, and its producer got a newer epoch."""
-        if self.state != ONGOING or self.producer_epoch is None or producer_epoch is None:
-            return False
-        return producer_id is not None and self.producer_id == producer_id and producer_epoch > self.producer_epoch
-
-
-_before = attrgetter(*RaisedFrom._fields)
-
-
 def flagged(kind: str, transactional_id: str, score: int) -> Flagged:
     """A warning about an id, with whose it seems to be."""
     owner = application_of(transactional_id)
     return Flagged(kind, owner.name, owner.framework, transactional_id, score)
-
-
-def of_last_record(transactional_id: str, last: LastRecord, known: Known) -> Iterator[Flagged]:
-    """What the last record of an id that is not gone warns of."""
-    for warning in OF_LAST_RECORDS:
-        if warning.when(last, known) and (score := warning.score(last, known)) is not None:
-            yield flagged(warning.kind, transactional_id, score)
-
-
-def kind_of(abort: Abort) -> str | None:
-    """What kind of abort it is, if it is one to be warned of: the first kind that holds."""
-    return next((warning.kind for warning in OF_ABORTS if warning.when(abort)), None)
 
 
 def median_of(timeouts_ms: Iterable[int | None]) -> int | None:
@@ -172,17 +359,13 @@ def open_warnings(judged: Iterable[Judgement], settings: Settings) -> list[Warni
     ]
 
 
-# Of records in memory.
-
-_last_record = attrgetter(*LastRecord._fields)
-_raised_from = attrgetter(*RaisedFrom._fields)
-
-
 def warnings_of_id(history: History, known: Known) -> Iterator[Flagged]:
     """What one id is warned of: by its last record, and for being timed out, or fenced, many times."""
     name, last = history[-1].transactional_id, history[-1]
     if is_live(last):
-        yield from of_last_record(name, LastRecord(*_last(last)), known)
+        for warning in OF_LAST_RECORDS:
+            if warning.when(last, known) and (score := warning.score(last, known)) is not None:
+                yield flagged(warning.kind, name, score)
     if sum(record.state == PREPARE_ABORT for record in history) >= MANY:
         for kind, count in Counter(_kinds(history)).items():
             if count >= MANY:
@@ -195,52 +378,19 @@ def is_live(last: StateRecord) -> bool:
 
 
 def _kinds(history: History) -> Iterator[str]:
+    """Of each abort that raised the epoch the first kind that holds, if it is one to be warned of."""
     for n, record in enumerate(history):
-        if record.state == PREPARE_ABORT and n:
-            later = history[n + 2] if n + 2 < len(history) else None
-            after = (None, None) if later is None else (later.state, later.last_update_ms)
-            abort = Abort(record.start_ms, record.timeout_ms, record.last_update_ms, *after)
-            is_raised = RaisedFrom(*_before(history[n - 1])).is_raised_to(record.producer_id, record.producer_epoch)
-            if is_raised and (kind := kind_of(abort)) is not None:
-                yield kind
+        if record.state != PREPARE_ABORT or not n or not _is_raised(history[n - 1], record):
+            continue
+        later = history[n + 2] if n + 2 < len(history) else None
+        after = (None, None) if later is None else (later.state, later.last_update_ms)
+        abort = Abort(record.start_ms, record.timeout_ms, record.last_update_ms, *after)
+        yield from [warning.kind for warning in OF_ABORTS if warning.when(abort)][:1]
 
 
-# The steps, as an engine runs them.
-
-OF_APPLICATION = pa.schema([("application", pa.string()), ("flagged", pa.binary())])
-"""One row is some warnings about ids of one application, pickled."""
-
-
-def timeouts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Told: of rows of `HISTORIES`, how many ids that are not gone have which timeout."""
-    found = Counter[int]()
-    for history in _histories(batches):
-        if is_live(history[-1]) and (timeout_ms := history[-1].timeout_ms) is not None:
-            found[timeout_ms] += 1
-    yield from rows_of_values(found).to_batches()
-
-
-def warnings_by_application(known: Known) -> BatchFunction:
-    """Rows of `OF_APPLICATION` from rows of `HISTORIES`."""
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        found: defaultdict[str, list[Flagged]] = defaultdict(list)
-        for history in _histories(batches):
-            for each in warnings_of_id(history, known):
-                found[each.application].append(each)
-        values = [pickle.dumps(own) for own in found.values()]
-        yield pa.RecordBatch.from_arrays(
-            [pa.array([*found], pa.string()), pa.array(values, pa.binary())], schema=OF_APPLICATION
-        )
-
-    return run
-
-
-def worst_step(tables: Mapping[str, pa.Table]) -> pa.Table:
-    """By `application`, of `warnings`. Told: `Warned` of the worst applications of each kind."""
-    lists = unpickled(tables["warnings"]["flagged"].to_pylist())
-    return rows_of_values(worst_of(by_application([each for own in lists for each in own])))
-
-
-def _histories(batches: Iterator[pa.RecordBatch]) -> Iterator[History]:
-    return (history for rows in batches for history in unpickled(rows.column("history").to_pylist()))
+def _is_raised(before: StateRecord, abort: StateRecord) -> bool:
+    """The transaction was going on, and its producer got a newer epoch."""
+    if before.state != ONGOING or before.producer_epoch is None or abort.producer_epoch is None:
+        return False
+    is_same = abort.producer_id is not None and before.producer_id == abort.producer_id
+    return is_same and abort.producer_epoch > before.producer_epoch

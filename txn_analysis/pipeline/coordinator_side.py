@@ -33,15 +33,8 @@ from txn_analysis.coordinator.steps import (
     state_seen,
     sums_of,
 )
-from txn_analysis.judge.early_warning import (
-    OF_APPLICATION,
-    median_of,
-    timeouts,
-    warnings_by_application,
-    warnings_of,
-    worst_step,
-)
-from txn_analysis.judge.warnings import Known
+from txn_analysis.judge.early_warning import Known, median_of, warnings_of
+from txn_analysis.judge.warning_steps import OF_APPLICATION, timeouts, warnings_by_application, worst_step
 from txn_analysis.tables import TRANSACTION_STATES
 
 if TYPE_CHECKING:
