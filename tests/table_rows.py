@@ -27,6 +27,7 @@ from txn_analysis.tables import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from pyspark.sql import DataFrame
@@ -103,6 +104,16 @@ def plain(kind: pa.DataType) -> Any:
     if pa.types.is_boolean(kind):
         return False
     return "x" if pa.types.is_string(kind) else 1
+
+
+def batch(table: Table, *rows: Row) -> pa.RecordBatch:
+    """Rows of a table; absent columns are NULL."""
+    return pa.RecordBatch.from_pylist([*rows], table.arrow_schema)
+
+
+def replace_rows(warehouse: Warehouse, rows: Iterable[Row], table: Table, **slice_of: str) -> None:
+    """Make rows the whole content of a slice of a table."""
+    warehouse.replace([batch(table, *rows)], table, **slice_of)
 
 
 def replace_slice(warehouse: Warehouse, table: Table, *rows: Row) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
 from txn_analysis.cli.main import app
+from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import steps
 from txn_analysis.pipeline.forget import forget
@@ -17,6 +18,7 @@ from txn_analysis.settings import Settings
 from txn_analysis.storage.commits import commit_inputs, held_inputs
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS, RUNS
+from txn_analysis.tables.inputs import ReadInput
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,14 +110,14 @@ def test_killed_in_the_middle_it_is_done_by_the_same_call_again(
     for night in nights:
         audited(tmp_path, night)
     warehouse = opened(tmp_path)
-    replace_rows = warehouse.replace_rows
+    replace = warehouse.replace
 
     def killed_at_inputs(rows: Any, table: Table, **slice_of: str) -> None:
         if table is INPUTS:
             raise KeyboardInterrupt
-        replace_rows(rows, table, **slice_of)
+        replace(rows, table, **slice_of)
 
-    monkeypatch.setattr(warehouse, "replace_rows", killed_at_inputs)
+    monkeypatch.setattr(warehouse, "replace", killed_at_inputs)
     with pytest.raises(KeyboardInterrupt):
         forget(warehouse, "default", name(FIRST))
     (left,) = [c for c in captures(opened(tmp_path)) if c.name == name(FIRST)]
@@ -129,8 +131,8 @@ def test_an_ingest_that_found_its_content_before_it_was_forgotten_still_has_it(t
     """What it names must be there: state that is named and missing would make strangers of its producers."""
     expected = audited(tmp_path, FIRST)
     warehouse = opened(tmp_path)
-    inputs = [row | {"capture": "later"} for row in warehouse.listed(INPUTS)]
-    held = held_inputs(warehouse, [row["input_id"] for row in inputs])
+    inputs = [row._replace(capture="later") for row in records_of(ReadInput, warehouse.held(INPUTS))]
+    held = held_inputs(warehouse, [row.input_id for row in inputs])
     forget(opened(tmp_path), "default", name(FIRST))
     commit_inputs(warehouse, inputs, held)
     settings = Settings.model_validate(PARAMETERS | {"warehouse": str(tmp_path), "capture": "later"})

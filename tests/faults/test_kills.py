@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tests.faults.kills import kill_at_first_file
 from tests.faults.scene import tables, tables_by_spark
-from tests.table_rows import row_of
+from tests.table_rows import replace_rows, row_of
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import FINDINGS, INPUTS, LOG_BATCHES, REJECTS, RUNS, TRANSACTIONS
 
@@ -33,8 +33,8 @@ def test_readers_past_spark_see_what_spark_sees(scene: Scene, tmp_path: Path) ->
     """Also beside rows that nothing has committed."""
     warehouse = scene.copied_to(tmp_path / "warehouse")
     stored = open_warehouse(scene.spark, str(warehouse))
-    stored.replace_rows([row_of(FINDINGS, run_id="cut-short")], FINDINGS, run_id="cut-short")
-    stored.replace_rows([row_of(REJECTS, ingest_id="cut-short")], REJECTS, ingest_id="cut-short")
+    replace_rows(stored, [row_of(FINDINGS, run_id="cut-short")], FINDINGS, run_id="cut-short")
+    replace_rows(stored, [row_of(REJECTS, ingest_id="cut-short")], REJECTS, ingest_id="cut-short")
     assert tables(scene.spark, warehouse) == scene.before
     by_spark = tables_by_spark(scene.spark, warehouse, (FINDINGS, INPUTS, LOG_BATCHES, RUNS))
     assert all(by_spark.values())

@@ -74,13 +74,13 @@ class MemoryWarehouse(Warehouse):
             self.replace([batch for own, batch in found if own is table], table, **slice_of)
         return tables_of(told)
 
-    def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[MatchKey]) -> int:
+    def insert(self, rows: pa.RecordBatch, table: Table, unless: Sequence[MatchKey]) -> int:
         with self._lock:
-            fresh = rows_without_match(rows, self._of(table), unless)
-            new = pa.RecordBatch.from_pylist(fresh, table.arrow_schema)
+            present = pa.Table.from_pylist(self._of(table), table.arrow_schema)
+            fresh = rows_without_match(rows, present, unless)
             with said_in_words(self.path(table)):
-                check_rows(table, new)
-            self._put(table, self._of(table) + plain_rows([new]))
+                check_rows(table, fresh)
+            self._put(table, self._of(table) + plain_rows([fresh]))
             return len(fresh)
 
     def _of(self, table: Table) -> list[Row]:

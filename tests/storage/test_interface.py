@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.storage.in_memory import MemoryWarehouse
-from tests.table_rows import row_of
+from tests.table_rows import batch, replace_rows, row_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.local_warehouse import LocalWarehouse
 from txn_analysis.storage.spark_warehouse import SparkWarehouse
@@ -46,11 +46,11 @@ def runs_of(warehouse: Warehouse) -> list[str]:
 def test_a_slice_is_replaced_as_a_whole(warehouse: Warehouse) -> None:
     for run_id in ("a", "b"):
         rows = [row_of(FINDINGS, run_id=run_id, partition=partition) for partition in (0, 1)]
-        warehouse.replace_rows(rows, FINDINGS, run_id=run_id)
+        replace_rows(warehouse, rows, FINDINGS, run_id=run_id)
     assert runs_of(warehouse) == ["a", "a", "b", "b"]
-    warehouse.replace_rows([row_of(FINDINGS, run_id="a", partition=7)], FINDINGS, run_id="a")
+    replace_rows(warehouse, [row_of(FINDINGS, run_id="a", partition=7)], FINDINGS, run_id="a")
     assert runs_of(warehouse) == ["a", "b", "b"]
-    warehouse.replace_rows([], FINDINGS, run_id="b")
+    replace_rows(warehouse, [], FINDINGS, run_id="b")
     assert [row["partition"] for row in warehouse.listed(FINDINGS, "partition")] == [7]
 
 
@@ -60,7 +60,7 @@ def test_what_another_audit_commits_is_seen_at_the_next_look(
     folder = shutil.copytree(empty_warehouse, tmp_path / "warehouse")
     one, other = (LocalWarehouse(spark, folder) for _ in range(2))
     for writer, run_id in ((one, "a"), (other, "b"), (one, "c")):
-        writer.replace_rows([row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
+        replace_rows(writer, [row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
         assert runs_of(one) == runs_of(other)
     assert runs_of(one) == ["a", "b", "c"]
 
@@ -68,7 +68,7 @@ def test_what_another_audit_commits_is_seen_at_the_next_look(
 def test_of_a_table_without_partitions_the_slice_is_its_rows_with_that_value(warehouse: Warehouse) -> None:
     for run_id, cluster in (("a", "east"), ("b", "east"), ("a", "west")):
         row = row_of(RUNS, run_id=run_id, cluster=cluster, table_versions={"inputs": 3})
-        warehouse.replace_rows([row], RUNS, run_id=run_id)
+        replace_rows(warehouse, [row], RUNS, run_id=run_id)
     found = warehouse.listed(RUNS, "run_id", "cluster", "table_versions")
     assert {row["run_id"]: row["cluster"] for row in found} == {"a": "west", "b": "east"}
     assert [row["table_versions"] for row in found] == [{"inputs": 3}, {"inputs": 3}]
@@ -77,33 +77,34 @@ def test_of_a_table_without_partitions_the_slice_is_its_rows_with_that_value(war
 def test_only_rows_that_hold_a_wanted_value_in_each_column_are_given(warehouse: Warehouse) -> None:
     for ingest_id in ("x", "y'%"):
         rows = [row_of(REJECTS, ingest_id=ingest_id, input_id=input_id) for input_id in ("1", "2", "3")]
-        warehouse.replace_rows(rows, REJECTS, ingest_id=ingest_id)
+        replace_rows(warehouse, rows, REJECTS, ingest_id=ingest_id)
     found = warehouse.held(REJECTS, "input_id", "ingest_id", ingest_id=["y'%", "none"], input_id=["1", "3", "9"])
     assert found.schema.names == ["input_id", "ingest_id"]
     assert sorted(found.to_pylist(), key=str) == [{"input_id": n, "ingest_id": "y'%"} for n in ("1", "3")]
 
 
 def test_of_a_table_without_partitions_all_rows_can_be_taken_away(warehouse: Warehouse) -> None:
-    warehouse.insert([row_of(INPUTS, cluster="east", input_id=n) for n in ("1", "2")], INPUTS, ())
-    warehouse.replace_rows([], INPUTS, cluster="west", capture="c")
+    rows = [row_of(INPUTS, cluster="east", input_id=n) for n in ("1", "2")]
+    warehouse.insert(batch(INPUTS, *rows), INPUTS, ())
+    replace_rows(warehouse, [], INPUTS, cluster="west", capture="c")
     assert len(warehouse.listed(INPUTS)) == 2
-    warehouse.replace_rows([], INPUTS, cluster="east")
+    replace_rows(warehouse, [], INPUTS, cluster="east")
     assert warehouse.listed(INPUTS) == []
 
 
 def test_of_rows_that_are_alike_only_the_first_is_inserted(warehouse: Warehouse) -> None:
     same = (MatchKey(("input_id", "capture")),)
     first, other = row_of(INPUTS, input_id="1", path="first"), row_of(INPUTS, input_id="2")
-    assert warehouse.insert([first], INPUTS, same) == 1
-    assert warehouse.insert([first | {"path": "again"}, other], INPUTS, same) == 1
+    assert warehouse.insert(batch(INPUTS, first), INPUTS, same) == 1
+    assert warehouse.insert(batch(INPUTS, first | {"path": "again"}, other), INPUTS, same) == 1
     assert {row["input_id"]: row["path"] for row in warehouse.listed(INPUTS)} == {"1": "first", "2": other["path"]}
 
 
 def test_a_row_that_a_table_may_not_have_is_refused_and_nothing_is_written(warehouse: Warehouse) -> None:
-    warehouse.replace_rows([row_of(REJECTS, ingest_id="x")], REJECTS, ingest_id="x")
+    replace_rows(warehouse, [row_of(REJECTS, ingest_id="x")], REJECTS, ingest_id="x")
     bad = row_of(REJECTS, ingest_id="x", input_id="other", length_bytes=0)
     with pytest.raises(WarehouseError, match="/rejects: a row breaks CHECK span_not_empty: ") as refused:
-        warehouse.replace_rows([bad], REJECTS, ingest_id="x")
+        replace_rows(warehouse, [bad], REJECTS, ingest_id="x")
     assert "\n" not in str(refused.value)
     assert [row["input_id"] for row in warehouse.listed(REJECTS)] == [row_of(REJECTS)["input_id"]]
 
@@ -123,7 +124,7 @@ def test_tasks_fill_several_tables_and_tell_the_rest(warehouse: Warehouse) -> No
 
 def test_a_write_makes_a_new_version(warehouse: Warehouse) -> None:
     before = warehouse.versions([RUNS, FINDINGS])
-    warehouse.replace_rows([row_of(RUNS, run_id="a")], RUNS, run_id="a")
+    replace_rows(warehouse, [row_of(RUNS, run_id="a")], RUNS, run_id="a")
     after = warehouse.versions([RUNS, FINDINGS])
     assert after[RUNS.name] > before[RUNS.name]
     assert after[FINDINGS.name] == before[FINDINGS.name]

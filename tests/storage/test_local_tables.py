@@ -6,18 +6,20 @@ import shutil
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
 from tests.records import record_of
-from tests.table_rows import collected, committed
+from tests.table_rows import batch, collected, committed, replace_rows
+from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.runs.run_tables import latest_run
 from txn_analysis.storage.commits import commit_inputs, commit_run, held_inputs
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.warehouse import MatchKey, rows_without_match
 from txn_analysis.tables import INPUTS, REJECTS, RUNS
-from txn_analysis.tables.inputs import RunRecord
+from txn_analysis.tables.inputs import ReadInput, RunRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,11 +65,11 @@ def nightly(spark: SparkSession, empty_warehouse: Path, tmp_path_factory: pytest
     warehouse = open_warehouse(spark, str(folder))
     for night in range(NIGHTS):
         item, run = audited(night)
-        commit_inputs(warehouse, [item], held=[])
+        commit_inputs(warehouse, records_of(ReadInput, batch(INPUTS, item)), held=[])
         commit_run(warehouse, record_of(RunRecord, run))
     item, _ = audited(0)
     place = {name: item[name] for name in ("cluster", "capture")}
-    warehouse.replace_rows([item | {"ingest_id": "anew"}], INPUTS, **place)  # all rows lie in one data file now
+    replace_rows(warehouse, [item | {"ingest_id": "anew"}], INPUTS, **place)  # all rows lie in one data file now
     return warehouse
 
 
@@ -116,7 +118,7 @@ def test_a_warehouse_that_is_not_there(spark: SparkSession, tmp_path: Path) -> N
 def test_rows_of_some_slices_are_those_that_spark_reads(nightly: Warehouse) -> None:
     for name in ("a 1", "b'2", "c"):
         spans = [{"input_id": i, "section_index": 0, "offset_bytes": 0, "length_bytes": 9} for i in ("x", "y")]
-        nightly.replace_rows([span | {"ingest_id": name, "reason": name} for span in spans], REJECTS, ingest_id=name)
+        replace_rows(nightly, [span | {"ingest_id": name, "reason": name} for span in spans], REJECTS, ingest_id=name)
     expected = collected(nightly.frame(REJECTS).where("ingest_id != 'c' AND input_id = 'x'"))
     found = nightly.listed(REJECTS, ingest_id=["b'2", "a 1", "never written"], input_id=["x"])
     assert sorted(found, key=str) == sorted(expected, key=str)
@@ -146,18 +148,18 @@ def test_a_table_that_only_delta_can_read_now(nightly: Warehouse, tmp_path: Path
 
 def test_rows_match_in_spark_as_they_do_here(spark: SparkSession) -> None:
     pairs = [*product(("x", "y", None), repeat=2)]
-    rows = [{"a": a, "b": b} for a, b in pairs]
     s, t = (spark.createDataFrame(pairs, "a string, b string").alias(name) for name in ("s", "t"))
     for way in (MatchKey(("a",)), MatchKey(("a", "b")), MatchKey(("a",), but=("b",))):
         met = s.join(t, F.expr(way.sql)).select("s.a", "s.b", "t.a", "t.b").collect()
         alike = {
-            (row, other) for row, other in product(pairs, repeat=2) if not way.unmatched([_row(row)], [_row(other)])
+            (row, other) for row, other in product(pairs, repeat=2) if not any(way.is_new(_rows(row), _rows(other)))
         }
         assert {((row[0], row[1]), (row[2], row[3])) for row in met} == alike
-    assert rows_without_match(rows, [{"a": "x", "b": "y"}], [MatchKey(("a",), but=("b",)), MatchKey(("b",))]) == [
-        row for row in rows if row["b"] != "y" and (row["a"] != "x")
-    ]
+    left = rows_without_match(_rows(*pairs), _rows(("x", "y")), [MatchKey(("a",), but=("b",)), MatchKey(("b",))])
+    assert left.to_pylist() == [{"a": a, "b": b} for a, b in pairs if b != "y" and a != "x"]
 
 
-def _row(values: tuple[str | None, ...]) -> Row:
-    return dict(zip(("a", "b"), values, strict=True))
+def _rows(*values: tuple[str | None, ...]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, pa.string()) for column in zip(*values, strict=True)], ["a", "b"]
+    )

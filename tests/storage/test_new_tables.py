@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.table_rows import row_of
+from tests.table_rows import replace_rows, row_of
 from txn_analysis.storage.local_warehouse import LocalWarehouse
 from txn_analysis.storage.new_tables import create_table_here
 from txn_analysis.storage.spark_warehouse import create_table, newest_version
@@ -63,11 +63,11 @@ def test_delta_reads_it_after_a_night_whose_disk_was_full_before_the_checksum(
 ) -> None:
     warehouse = LocalWarehouse(spark, Path(shutil.copytree(empty_warehouse, tmp_path / "warehouse")))
     for run_id in ("before", "full"):
-        warehouse.replace_rows([row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
+        replace_rows(warehouse, [row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
     newest = max((tmp_path / "warehouse" / FINDINGS.name / "_delta_log").glob("0*.crc"))
     newest.unlink()
     warehouse = LocalWarehouse(spark, tmp_path / "warehouse")
-    warehouse.replace_rows([row_of(FINDINGS, run_id="after")], FINDINGS, run_id="after")
+    replace_rows(warehouse, [row_of(FINDINGS, run_id="after")], FINDINGS, run_id="after")
     found = spark.read.format("delta").load(warehouse.path(FINDINGS))
     assert found.filter("run_id <> 'full'").count() == 2
     spark.sql(f"DELETE FROM delta.`{warehouse.path(FINDINGS)}` WHERE run_id = 'full'")

@@ -11,19 +11,25 @@ import pytest
 
 from tests.by_spark import only_by_spark
 from tests.records import record_of
-from tests.table_rows import committed, give_format, replace_slice, row_of
+from tests.table_rows import batch, committed, give_format, replace_slice, row_of
+from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.commits import commit_inputs, commit_run
 from txn_analysis.storage.delta_folder import DeltaFolder
 from txn_analysis.storage.new_tables import FORMAT
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, REJECTS, RUNS, Table
-from txn_analysis.tables.inputs import RunRecord
+from txn_analysis.tables.inputs import ReadInput, RunRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.storage.warehouse import Warehouse
+
+
+def input_of(**columns: str) -> ReadInput:
+    (found,) = records_of(ReadInput, batch(INPUTS, row_of(INPUTS, **columns)))
+    return found
 
 
 def run_record(run_id: str) -> RunRecord:
@@ -51,7 +57,7 @@ def test_content_counts_once_its_input_names_the_ingest(warehouse: Warehouse) ->
     for ingest_id in ("cut-short", "whole"):
         replace_slice(warehouse, REJECTS, row_of(REJECTS, ingest_id=ingest_id, input_id="a"))
     assert keys(warehouse, REJECTS) == []
-    commit_inputs(warehouse, [row_of(INPUTS, input_id="a", ingest_id="whole")], held=[])
+    commit_inputs(warehouse, [input_of(input_id="a", ingest_id="whole")], held=[])
     assert [row["ingest_id"] for row in committed(warehouse, REJECTS).collect()] == ["whole"]
 
 
@@ -59,7 +65,7 @@ def test_content_that_another_ingest_read_meanwhile_counts_once(warehouse: Wareh
     for ingest_id in ("first", "second"):
         rows = [row_of(REJECTS, ingest_id=ingest_id, input_id=name) for name in ("shared", ingest_id)]
         replace_slice(warehouse, REJECTS, *rows)
-        inputs = [row_of(INPUTS, capture=ingest_id, ingest_id=ingest_id, input_id=row["input_id"]) for row in rows]
+        inputs = [input_of(capture=ingest_id, ingest_id=ingest_id, input_id=row["input_id"]) for row in rows]
         commit_inputs(warehouse, inputs, held=[])
     assert keys(warehouse, REJECTS) == [("first", 1), ("second", 1), ("shared", 1)]
     assert len(keys(warehouse, INPUTS)) == 4
@@ -68,7 +74,7 @@ def test_content_that_another_ingest_read_meanwhile_counts_once(warehouse: Wareh
 def test_inputs_of_one_capture_from_many_writers(warehouse: Warehouse) -> None:
     def commit(writer: int) -> None:
         commit_inputs(
-            warehouse, [row_of(INPUTS, ingest_id=f"{writer}", input_id=f"{n}") for n in (writer, writer + 1)], held=[]
+            warehouse, [input_of(ingest_id=f"{writer}", input_id=f"{n}") for n in (writer, writer + 1)], held=[]
         )
 
     with ThreadPoolExecutor(4) as pool:

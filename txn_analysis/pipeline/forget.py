@@ -51,8 +51,8 @@ def forget(warehouse: Warehouse, cluster: str, capture: str) -> Forgotten:
     runs = sorted(warehouse.listed(RUNS, cluster=[cluster]), key=lambda row: int(row["run_number"]))
     judged = tuple(str(row["run_id"]) for row in runs if row["capture"] == capture)
     aborts = warehouse.listed(ABORT_PLAN, "finding_id", run_id=judged) if judged else []
-    warehouse.replace_rows([], RUNS, cluster=cluster, capture=capture)
-    warehouse.replace_rows([], INPUTS, cluster=cluster, capture=capture)
+    warehouse.replace([], RUNS, cluster=cluster, capture=capture)
+    warehouse.replace([], INPUTS, cluster=cluster, capture=capture)
     return Forgotten(
         cluster,
         capture,

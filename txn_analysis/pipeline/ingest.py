@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from txn_analysis.columns.records import batch_of, plain, records_of
+from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import LOG, LOG_KINDS
 from txn_analysis.log.rivals import certain_moment_ms, rival_positions
@@ -24,8 +24,8 @@ from txn_analysis.read.inputs.find_files import find_files
 from txn_analysis.read.inputs.planned_input import check_inputs
 from txn_analysis.read.inputs.planning import plan_inputs, split_ranges, without_changed
 from txn_analysis.read.log_dir.producer_files import CHANGED
-from txn_analysis.storage.commits import commit_inputs
-from txn_analysis.tables import INPUTS, REJECTS
+from txn_analysis.storage.commits import commit_inputs, held_inputs
+from txn_analysis.tables import REJECTS
 from txn_analysis.tables.inputs import ReadInput, ReadSection, RejectedSpan
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
         InputError: a file is missing, unreadable or not understood (unless `skip_unrecognised`).
     """
     planned = _plan(warehouse, paths, settings, progress)
-    held = _held(warehouse, planned)
+    held = held_inputs(warehouse, (each.input_id for each in planned))
     known = {row.content: row for row in held}
     new = [p for p in planned if (p.input_id, p.kind) not in known]
     content = _read_content(warehouse, new, settings, progress) if new else Content(ingest_id="")
@@ -87,7 +87,7 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     rows = _account(settled, content, known, settings)
     ingested = Ingested.of(rows, len(new))
     with progress.stage("noting inputs"):
-        commit_inputs(warehouse, [*map(plain, rows)], [*map(plain, held)])
+        commit_inputs(warehouse, rows, held)
     return ingested
 
 
@@ -110,11 +110,6 @@ def _plan(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progre
     if planning.left_out:
         note(progress, "leaving out", planning.left_out)
     return planning.inputs
-
-
-def _held(warehouse: Warehouse, inputs: Iterable[PlannedInput]) -> Sequence[ReadInput]:
-    """The rows of `inputs` that list any of these contents, of whatever cluster and capture."""
-    return records_of(ReadInput, warehouse.held(INPUTS, input_id=[each.input_id for each in inputs]))
 
 
 def _account(

@@ -40,6 +40,7 @@ from txn_analysis.tables import (
     Finding,
     PartitionHealth,
 )
+from txn_analysis.tables.abort_plan import plan_rows
 from txn_analysis.tables.given import ONLY, given_schema
 from txn_analysis.tables.inputs import RunRecord
 
@@ -130,10 +131,9 @@ class Judged:
     def write(self) -> None:
         """Write findings and plan, then the row of `runs`, with which everything of the run begins to count."""
         findings = batch_of(Finding, self.findings, FINDINGS.arrow_schema)
-        plan = [record.model_dump() for record in self.plan]
         in_parallel(
             partial(self.run.replace, [findings], FINDINGS),
-            partial(self.run.replace_rows, plan, ABORT_PLAN),
+            partial(self.run.replace, [plan_rows(self.plan)], ABORT_PLAN),
         )
         commit_run(self.run.warehouse, self.record)
 

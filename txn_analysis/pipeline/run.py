@@ -74,14 +74,7 @@ class Run(PastRun):
 
     def replace(self, rows: Sequence[pa.RecordBatch], table: Table) -> None:
         """Make rows in memory the run's rows of a table."""
-        self.warehouse.replace(rows, table, **self._slice(table))
-
-    def replace_rows(self, rows: list[dict[str, Any]], table: Table) -> None:
-        """Make rows of plain data the run's rows of a table."""
-        self.warehouse.replace_rows(rows, table, **self._slice(table))
-
-    def _slice(self, table: Table) -> dict[str, str]:
-        return dict.fromkeys(table.partition_by, self.run_id)
+        self.warehouse.replace(rows, table, **dict.fromkeys(table.partition_by, self.run_id))
 
 
 def start_run(warehouse: Warehouse, settings: Settings) -> Run:

@@ -21,6 +21,7 @@ from txn_analysis.report.terminal import silent
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS, Finding
+from txn_analysis.tables.abort_plan import plan_rows
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -104,5 +105,5 @@ def plan_aborts(spark: Spark, settings: Settings) -> Run:
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/find_hanging.py first.")
     hanging = records_of(Finding, run.held(FINDINGS, verdict=[Verdict.HANGING.value]))
     plan = abort_plan(hanging, run.settings, run.as_of_ms)
-    run.replace_rows([record.model_dump() for record in plan], ABORT_PLAN)
+    run.replace([plan_rows(plan)], ABORT_PLAN)
     return run

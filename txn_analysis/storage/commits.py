@@ -7,20 +7,19 @@ first one's rows, and leaves them as they are.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from txn_analysis.columns.records import plain
+from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.storage.warehouse import MOST_ATTEMPTS, MatchKey, too_busy
 from txn_analysis.tables import INPUTS, RUNS
-from txn_analysis.tables.inputs import FOUND_BY_READING
+from txn_analysis.tables.inputs import ReadInput, RunRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from txn_analysis.storage.warehouse import Warehouse
-    from txn_analysis.tables.inputs import RunRecord
+    import pyarrow as pa
 
-    Row = dict[str, Any]
+    from txn_analysis.storage.warehouse import Warehouse
 
 _SAME_CONTENT = MatchKey(("input_id", "kind"))
 _SAME_INPUT = MatchKey(("input_id", "cluster", "capture"))
@@ -28,17 +27,12 @@ _READ_BY_ANOTHER = replace(_SAME_CONTENT, but=("ingest_id",))
 _SAME_RUN, _SAME_NUMBER = MatchKey(("run_id",)), MatchKey(("run_number",))
 
 
-def held_inputs(warehouse: Warehouse, input_ids: Iterable[str]) -> list[Row]:
+def held_inputs(warehouse: Warehouse, input_ids: Iterable[str]) -> list[ReadInput]:
     """Rows of `inputs` that list any of these contents, of whatever cluster and capture."""
-    return warehouse.listed(INPUTS, input_id=[*input_ids])
+    return records_of(ReadInput, warehouse.held(INPUTS, input_id=[*input_ids]))
 
 
-def found_by_reading(inputs: Iterable[Row]) -> dict[tuple[str, str | None], Row]:
-    """What reading found out, by content and kind: content that was not recognised then may be now."""
-    return {(row["input_id"], row["kind"]): {name: row[name] for name in FOUND_BY_READING} for row in inputs}
-
-
-def commit_inputs(warehouse: Warehouse, inputs: Sequence[Row], held: Sequence[Row]) -> None:
+def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], held: Sequence[ReadInput]) -> None:
     """Name inputs with the ingest that read them: from now on that ingest's rows of them count.
 
     An input that its capture holds already stays as it is. Where another ingest has read the same content, that one
@@ -49,16 +43,17 @@ def commit_inputs(warehouse: Warehouse, inputs: Sequence[Row], held: Sequence[Ro
         WarehouseError: it cannot be written, or other audits were faster every time.
     """
     for _ in range(MOST_ATTEMPTS):
-        known = found_by_reading(held)
-        places = {(row["cluster"], row["capture"], row["input_id"]) for row in held}
+        known = {row.content: row for row in held}
+        places = {(row.cluster, row.capture, row.input_id) for row in held}
         fresh = [
-            row | known.get((row["input_id"], row["kind"]), {})
+            row.found_as(known.get(row.content, row))
             for row in inputs
-            if (row["cluster"], row["capture"], row["input_id"]) not in places
+            if (row.cluster, row.capture, row.input_id) not in places
         ]
-        if not fresh or warehouse.insert(fresh, INPUTS, (_SAME_INPUT, _READ_BY_ANOTHER)) == len(fresh):
+        rows = batch_of(ReadInput, fresh, INPUTS.arrow_schema)
+        if not fresh or warehouse.insert(rows, INPUTS, (_SAME_INPUT, _READ_BY_ANOTHER)) == len(fresh):
             return
-        held = held_inputs(warehouse, (row["input_id"] for row in inputs))
+        held = held_inputs(warehouse, (row.input_id for row in inputs))
     raise too_busy(warehouse.path(INPUTS))
 
 
@@ -75,8 +70,12 @@ def commit_run(warehouse: Warehouse, run: RunRecord) -> None:
         numbers = {row["run_id"]: int(row["run_number"]) for row in known}
         if run.run_id in numbers:
             numbered = run._replace(run_number=numbers[run.run_id])
-            return warehouse.replace_rows([plain(numbered)], RUNS, run_id=run.run_id)
+            return warehouse.replace([_row_of(numbered)], RUNS, run_id=run.run_id)
         numbered = run._replace(run_number=max(numbers.values(), default=0) + 1)
-        if warehouse.insert([plain(numbered)], RUNS, (_SAME_RUN, _SAME_NUMBER)):
+        if warehouse.insert(_row_of(numbered), RUNS, (_SAME_RUN, _SAME_NUMBER)):
             return None
     raise too_busy(warehouse.path(RUNS))
+
+
+def _row_of(run: RunRecord) -> pa.RecordBatch:
+    return batch_of(RunRecord, [run], RUNS.arrow_schema)

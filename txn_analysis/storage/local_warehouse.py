@@ -12,9 +12,11 @@ import threading
 import time
 from collections import defaultdict
 from contextlib import contextmanager
+from functools import reduce
 from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.data_files import read_files, write_data_files
@@ -22,7 +24,7 @@ from txn_analysis.storage.delta_folder import DeltaFolder, NoTable
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.new_tables import check_format, create_table_here
 from txn_analysis.storage.opening import check_writable, fits_in_memory, make_private
-from txn_analysis.storage.warehouse import Warehouse, no_warehouse, plain_rows, rows_without_match, tables_of
+from txn_analysis.storage.warehouse import Warehouse, no_warehouse, rows_without_match, schema_of, tables_of
 from txn_analysis.tables import ALL_TABLES
 
 if TYPE_CHECKING:
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
     from txn_analysis.storage.data_files import DataFile
     from txn_analysis.storage.warehouse import BatchesByName, MatchKey, RowMaker, RowTasks
     from txn_analysis.tables import Table
-
-    Row = dict[str, Any]
 
 
 _FOLDER = ".locks"
@@ -105,9 +105,11 @@ class LocalWarehouse(Warehouse):
             self._commit(files, table, slice_of)
             return
         with self._alone(table) as stored:
-            present = plain_rows(self._streamed(table, stored, (), {}))
-            kept = [row for row in present if not slice_of.items() <= row.items()]
-            stored.replace(self._written([_batch(kept, table), *rows], table, {}), {})
+            kept = self._held(table, stored, ())
+            is_replaced = [pc.equal(kept[name], value) for name, value in slice_of.items()]
+            if is_replaced:
+                kept = kept.filter(pc.invert(pc.fill_null(reduce(pc.and_, is_replaced), fill_value=False)))
+            stored.replace(self._written([*(kept.to_batches() if is_replaced else ()), *rows], table, {}), {})
 
     def replace_by(self, frame: DataFrame, rows_of: RowMaker, table: Table, **slice_of: str) -> None:
         """As of `Warehouse`; the tasks write the files, and only their names come here."""
@@ -138,15 +140,18 @@ class LocalWarehouse(Warehouse):
 
         return write_in_tasks(self.spark, tasks, self._folder, slice_of)
 
-    def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[MatchKey]) -> int:
+    def insert(self, rows: pa.RecordBatch, table: Table, unless: Sequence[MatchKey]) -> int:
         """As of `Warehouse`."""
         with self._alone(table) as stored:
             names = sorted({name for key in unless for name in (*key.same, *key.but)})
-            present = plain_rows(self._streamed(table, stored, names, {})) if names else []
-            fresh = rows_without_match(rows, present, unless)
-            if fresh:
-                stored.append(self._written([_batch(fresh, table)], table, {}))
-            return len(fresh)
+            if names:
+                rows = rows_without_match(rows, self._held(table, stored, names), unless)
+            if len(rows):
+                stored.append(self._written([rows], table, {}))
+            return len(rows)
+
+    def _held(self, table: Table, stored: DeltaFolder, names: Sequence[str]) -> pa.Table:
+        return pa.Table.from_batches(self._streamed(table, stored, names, {}), schema_of(table, names))
 
     def _written(self, rows: Iterable[pa.RecordBatch], table: Table, slice_of: Mapping[str, str]) -> list[DataFile]:
         """Data files that no commit names yet."""
@@ -192,10 +197,6 @@ class LocalWarehouse(Warehouse):
             except NoTable:
                 return None
         return known
-
-
-def _batch(rows: Sequence[Row], table: Table) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([*rows], table.arrow_schema)
 
 
 @contextmanager

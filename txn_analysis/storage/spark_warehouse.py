@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from txn_analysis.storage.warehouse import MatchKey, RowMaker, RowTasks
     from txn_analysis.tables import Table
 
-    Row = dict[str, Any]
-
 _Result = TypeVar("_Result")
 
 _LONGEST_PAUSE_S = 0.5
@@ -121,13 +119,13 @@ class SparkWarehouse(Warehouse):
         finally:
             named.unpersist()
 
-    def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[MatchKey]) -> int:
+    def insert(self, rows: pa.RecordBatch, table: Table, unless: Sequence[MatchKey]) -> int:
         """As of `Warehouse`."""
         condition = " OR ".join(f"({key.sql})" for key in unless) or "false"
 
         def merge() -> int:
             target = DeltaTable.forPath(self.spark, self.path(table)).alias("t")
-            merged = target.merge(frame_of(self.spark, rows, table).alias("s"), condition)
+            merged = target.merge(frame_of(self.spark, plain_rows([rows]), table).alias("s"), condition)
             return int(merged.whenNotMatchedInsertAll().execute().collect()[0]["num_inserted_rows"])
 
         return self._write(table, merge)

@@ -47,25 +47,30 @@ class MatchKey:
         conditions = [f"t.{name} <=> s.{name}" for name in self.same]
         return " AND ".join(conditions + [f"NOT t.{name} <=> s.{name}" for name in self.but])
 
-    def unmatched(self, rows: Iterable[Row], present: Iterable[Row]) -> list[Row]:
-        """The rows that match none of those that are present."""
-        known: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
-        for row in present:
-            known[self._key(row)].append(row)
-        return [row for row in rows if not any(self._differ(row, other) for other in known[self._key(row)])]
-
-    def _key(self, row: Row) -> tuple[Any, ...]:
-        return tuple(row.get(name) for name in self.same)
-
-    def _differ(self, row: Row, other: Row) -> bool:
-        return all(row.get(name) != other[name] for name in self.but)
+    def is_new(self, rows: pa.RecordBatch, present: pa.Table) -> list[bool]:
+        """Of each row, whether it matches none of those that are present."""
+        others: defaultdict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
+        for same, but in zip(_values(present, self.same), _values(present, self.but), strict=True):
+            others[same].append(but)
+        own = zip(_values(rows, self.same), _values(rows, self.but), strict=True)
+        return [not any(_all_differ(but, other) for other in others[same]) for same, but in own]
 
 
-def rows_without_match(rows: Sequence[Row], present: Sequence[Row], keys: Iterable[MatchKey]) -> list[Row]:
+def _values(rows: pa.RecordBatch | pa.Table, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Of each row its values in some columns."""
+    columns = [rows[name].to_pylist() for name in names]
+    return [*zip(*columns, strict=True)] if columns else [()] * len(rows)
+
+
+def _all_differ(values: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+    return all(value != other for value, other in zip(values, others, strict=True))
+
+
+def rows_without_match(rows: pa.RecordBatch, present: pa.Table, keys: Iterable[MatchKey]) -> pa.RecordBatch:
     """The rows that match none of those that are present, by any of some keys."""
     for key in keys:
-        rows = key.unmatched(rows, present)
-    return [*rows]
+        rows = rows.filter(pa.array(key.is_new(rows, present), pa.bool_()))
+    return rows
 
 
 class Warehouse(ABC):
@@ -151,10 +156,6 @@ class Warehouse(ABC):
         Of a table without partitions the slice is those of its rows that hold these values.
         """
 
-    def replace_rows(self, rows: Sequence[Row], table: Table, **slice_of: str) -> None:
-        """Make rows as plain data the whole content of a slice; absent columns are NULL."""
-        self.replace([pa.RecordBatch.from_pylist([*rows], table.arrow_schema)], table, **slice_of)
-
     @abstractmethod
     def replace_by(self, frame: DataFrame, rows_of: RowMaker, table: Table, **slice_of: str) -> None:
         """Make what `rows_of`, run in Spark's workers, makes of the batches of a frame the whole content of a slice."""
@@ -168,7 +169,7 @@ class Warehouse(ABC):
         """
 
     @abstractmethod
-    def insert(self, rows: Sequence[Row], table: Table, unless: Sequence[MatchKey]) -> int:
+    def insert(self, rows: pa.RecordBatch, table: Table, unless: Sequence[MatchKey]) -> int:
         """Insert the rows that match no row of the table, by any of some keys; say how many those were.
 
         Looking and inserting is one step: of two writers at once, the second sees the rows of the first.

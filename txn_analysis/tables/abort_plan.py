@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
+import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from txn_analysis.columns.records import Int32
@@ -17,6 +18,9 @@ from txn_analysis.tables._schema import (
     not_negative,
     one_of,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 INT16_MAX = 2**15 - 1
 INT32_MAX = 2**31 - 1
@@ -126,3 +130,8 @@ ABORT_PLAN = Table(
         "window_in_order": earlier("not_before_ms", "not_after_ms"),
     },
 )
+
+
+def plan_rows(plan: Iterable[AbortRecord]) -> pa.RecordBatch:
+    """Rows of `abort_plan`."""
+    return pa.RecordBatch.from_pylist([record.model_dump() for record in plan], ABORT_PLAN.arrow_schema)
