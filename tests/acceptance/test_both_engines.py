@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS, VARIANTS, Variant, run_audit
-from tests.torture.subjects import simulated
+from tests.core.answer import answers_of
+from tests.torture.harness import history_of, items_of
+from tests.torture.subjects import real_cases, simulated
+from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.names import ProblemKind
 from txn_analysis.pipeline import steps
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from tests.torture.inputs import InputReader
     from txn_analysis.report.model import AuditReport
 
 # Dumps with their payloads and without, exports, logs that are cut at snapshots, folders of brokers; and one night
@@ -33,6 +37,9 @@ WHOLE = (
     *(VARIANTS[k] for k in (0, 1, 2, 3, 7, 9, 11, 12, 13, 14)),
     Variant("kafka-4.2/capture-2", ("../capture-1/segments", *SEGMENTS, "producer-snapshots")),
 )
+# `make test` has Spark's tasks read and write an export with its logs, and folders of brokers; what else is copied as
+# dumps they judge as one job. `make cluster` runs all others from their files to their tables.
+QUICK = {VARIANTS[k].name for k in (1, 11)}
 # A count of partitions that the logs contradict, and one that the ids prove.
 COUNTS = ((VARIANTS[2], 3), (VARIANTS[2], None))
 
@@ -59,19 +66,36 @@ def rows_of_run(spark: SparkSession, warehouse: str, report: AuditReport) -> lis
     return [sorted(map(repr, stored.listed(table, **{name: [run_id]}))) for table, name in asked]
 
 
-@pytest.mark.parametrize("variant", WHOLE, ids=lambda v: v.name)
+@pytest.mark.parametrize(
+    "variant",
+    [pytest.param(each, marks=[] if each.name in QUICK else [pytest.mark.cluster]) for each in WHOLE],
+    ids=lambda v: v.name,
+)
 def test_a_real_capture(spark: SparkSession, warehouse: str, variant: Variant) -> None:
     cluster = f"both engines, {variant.name}"
     assert assert_alike(spark, warehouse, variant.paths, cluster=cluster, **dict(variant.settings)).partitions
 
 
-@pytest.mark.parametrize(("variant", "stated"), COUNTS)
+def test_all_real_dumps_as_one_job(spark: SparkSession, reader: InputReader) -> None:
+    """Each capture as it was copied, alone and with the nights before it; and two generated clusters with theirs."""
+    histories = [
+        history_of(items_of(reader, captures, judged), Settings.model_validate(subject.settings))
+        for subject in (*real_cases(), *(simulated(f"both engines, {number}") for number in range(2)))
+        for judged, files in subject.captures.items()
+        for captures in ({judged: files}, subject.captures)
+    ]
+    here, there = answers_of(histories), answers_of(histories, OnSpark(spark, 2))
+    assert here == there
+    assert sum(len(answer.findings) for answer in here) > len(histories)
+
+
+@pytest.mark.parametrize(("variant", "stated"), [COUNTS[0], pytest.param(*COUNTS[1], marks=pytest.mark.cluster)])
 def test_other_counts_of_partitions(spark: SparkSession, warehouse: str, variant: Variant, stated: int | None) -> None:
     settings: dict[str, Any] = {"transaction_state_partitions": stated, "cluster": f"counted, {stated}"}
     assert assert_alike(spark, warehouse, variant.paths, **settings).findings
 
 
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.cluster)])
 def test_a_generated_capture(spark: SparkSession, warehouse: str, tmp_path: Path, number: int) -> None:
     """A cluster with idempotent and transactional producers, restarts and late writes; some nights of it."""
     subject = simulated(f"both engines, {number}")

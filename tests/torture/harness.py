@@ -64,14 +64,14 @@ def audit_files(
         judged: name of the capture to judge.
         range_bytes: bytes of dump text that one task would parse.
     """
-    return _answers([_items(reader, captures, judged, range_bytes)], settings)[0]
+    return _answers([items_of(reader, captures, judged, range_bytes)], settings)[0]
 
 
 def audit_each(
     reader: InputReader, captures: Sequence[Mapping[str, bytes]], settings: Settings, *, range_bytes: int = RANGE_BYTES
 ) -> list[Answer]:
     """Judge captures that have nothing to do with each other, in one go, which is quicker than one by one."""
-    return _answers([_items(reader, {"capture": files}, None, range_bytes) for files in captures], settings)
+    return _answers([items_of(reader, {"capture": files}, None, range_bytes) for files in captures], settings)
 
 
 def _answers(captures: Sequence[list[Item]], settings: Settings) -> list[Answer]:
@@ -97,8 +97,11 @@ def history_of(items: Sequence[Item], settings: Settings) -> History:
     )
 
 
-def _items(
-    reader: InputReader, captures: Mapping[str, Mapping[str, bytes]], judged: str | None, range_bytes: int
+def items_of(
+    reader: InputReader,
+    captures: Mapping[str, Mapping[str, bytes]],
+    judged: str | None,
+    range_bytes: int = RANGE_BYTES,
 ) -> list[Item]:
     """The inputs that the judged capture rests on."""
     read = {
