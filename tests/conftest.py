@@ -33,7 +33,8 @@ hypothesis.settings.load_profile("repeatable")
 _SHARED = {"audit_of": "audits", "scene": "faults"}
 # The groups that take longest come first, so that in the end no process waits for the other one.
 _LONGEST = (
-    *("audits", "faults", "test_one_warehouse.py"),
+    *("audits", "faults", "test_both_engines.py", "test_one_warehouse.py"),
+    *("test_forgeries.py", "test_answer.py", "test_library.py", "test_ways.py"),
     *("test_canary.py", "test_blocked_groups.py", "test_audit.py", "test_warehouse.py", "test_memory.py"),
 )
 

@@ -37,6 +37,7 @@ def in_order(rows: Iterable[Row]) -> list[str]:
     return sorted(str(sorted(row.items())) for row in rows)
 
 
+@pytest.mark.cluster
 def test_the_sql_of_the_docs_gives_the_rows_that_the_command_reads(spark: SparkSession, stored: Warehouse) -> None:
     run = run_tables(stored, DEMO.name).finished()
     expected = ended_listed(run, *ENDED_TRANSACTIONS.names)

@@ -100,6 +100,7 @@ def test_a_small_audit_that_needs_no_spark(tmp_path: Path) -> None:
     assert_at_once(ended, 130, "finding files")
 
 
+@pytest.mark.cluster
 def test_a_supervisor_ends_an_audit_that_reads(scene: Scene, tmp_path: Path) -> None:
     warehouse = scene.copied_to(tmp_path / "warehouse")
     ended = interrupted_after("starting Spark", in_tasks(audit_into(warehouse), tmp_path / "temp"), signal.SIGTERM)

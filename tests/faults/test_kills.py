@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.faults.kills import kill_at_first_file
 from tests.faults.scene import tables, tables_by_spark
 from tests.table_rows import replace_rows, row_of
@@ -29,6 +31,7 @@ def test_a_driver_dies_while_results_are_written(scene: Scene) -> None:
     assert kill.consequences(kill.cut_driver()) == (True, [])
 
 
+@pytest.mark.cluster
 def test_readers_past_spark_see_what_spark_sees(scene: Scene, tmp_path: Path) -> None:
     """Also beside rows that nothing has committed."""
     warehouse = scene.copied_to(tmp_path / "warehouse")

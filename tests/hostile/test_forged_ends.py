@@ -12,10 +12,12 @@ from tests.hostile.test_header_keys import batch, record
 from tests.oracle.dump_writer import Tool, batch_line, log_section, record_line
 from tests.oracle.model import Batch, Segment
 from tests.oracle.recipes import LONG_AGO_MS
-from tests.torture.harness import Answer, audit_files
+from tests.torture.harness import Answer, audit_each
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tests.torture.inputs import InputReader
 
 COPY = copied()
@@ -83,11 +85,16 @@ def dump(tool: Tool, *batches: Batch) -> bytes:
     return log_section("orders-1", Segment(batches[0].base_offset, batches), tool).encode()
 
 
-def audited(reader: InputReader, *dumps: bytes, range_bytes: int = 1 << 25) -> Answer:
+def audited(reader: InputReader, *dumps: bytes) -> Answer:
+    (answer,) = audited_by(reader, (1 << 25,), *dumps)
+    return answer
+
+
+def audited_by(reader: InputReader, ranges_bytes: Sequence[int], *dumps: bytes) -> list[Answer]:
     """With the state, and the other logs, of a cluster in which nobody knows the victim or the invented producer."""
     files = COPY.files(DEEP) | {f"orders-1.{n}.txt": text for n, text in enumerate(dumps)}
     settings = Settings.model_validate({"warehouse": "none"} | SETTINGS)
-    return audit_files(reader, {"capture": files}, settings, range_bytes=range_bytes)
+    return audit_each(reader, [(files, range_bytes) for range_bytes in ranges_bytes], settings)
 
 
 def verdicts(answer: Answer) -> dict[tuple[int, int], tuple[str, str]]:
@@ -155,8 +162,8 @@ def test_lines_that_claim_the_places_of_true_batches_are_contested_however_the_t
 ) -> None:
     """Where a task begins between the forged lines and the true ones, each of two tasks takes its own."""
     segment = dump(tool, *followed(tool, story))
-    found = {n: verdicts(audited(reader, segment, range_bytes=n)) for n in RANGES_BYTES}
-    assert found == {n: {(VICTIM, 1): BROKEN} for n in RANGES_BYTES}
+    found = [verdicts(answer) for answer in audited_by(reader, RANGES_BYTES, segment)]
+    assert found == [{(VICTIM, 1): BROKEN}] * len(RANGES_BYTES)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -166,5 +173,5 @@ def test_a_shallow_dump_settles_contested_lines_however_the_text_is_cut(
 ) -> None:
     segment = followed(tool, story)
     dumps = dump(tool, *segment), dump(SHALLOW, *segment)
-    found = {n: verdicts(audited(reader, *dumps, range_bytes=n)) for n in RANGES_BYTES}
-    assert found == {n: {(VICTIM, 1): HANGS} for n in RANGES_BYTES}
+    found = [verdicts(answer) for answer in audited_by(reader, RANGES_BYTES, *dumps)]
+    assert found == [{(VICTIM, 1): HANGS}] * len(RANGES_BYTES)

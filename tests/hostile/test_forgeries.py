@@ -36,8 +36,8 @@ def answers_to(
 ) -> Iterator[tuple[Scene, Answer]]:
     settings, waiting = Settings.model_validate({"warehouse": "none"} | SETTINGS), iter(scenes)
     while some := list(islice(waiting, AT_ONCE)):
-        files = [scene.files for scene in some]
-        yield from zip(some, audit_each(reader, files, settings, range_bytes=range_bytes), strict=True)
+        given = [(scene.files, range_bytes) for scene in some]
+        yield from zip(some, audit_each(reader, given, settings), strict=True)
 
 
 def test_the_scene_has_an_orphan_and_a_live_transaction(reader: InputReader) -> None:

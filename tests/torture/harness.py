@@ -12,7 +12,7 @@ from txn_analysis.columns.records import plain
 from txn_analysis.tables import FINDINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.settings import Settings
 
@@ -68,10 +68,14 @@ def audit_files(
 
 
 def audit_each(
-    reader: InputReader, captures: Sequence[Mapping[str, bytes]], settings: Settings, *, range_bytes: int = RANGE_BYTES
+    reader: InputReader, captures: Iterable[tuple[Mapping[str, bytes], int]], settings: Settings
 ) -> list[Answer]:
-    """Judge captures that have nothing to do with each other, in one go, which is quicker than one by one."""
-    return _answers([items_of(reader, {"capture": files}, None, range_bytes) for files in captures], settings)
+    """Judge captures that have nothing to do with each other in one go, which is quicker than one by one.
+
+    Each comes with the bytes of dump text that one task would parse.
+    """
+    items = [items_of(reader, {"capture": files}, None, range_bytes) for files, range_bytes in captures]
+    return _answers(items, settings)
 
 
 def _answers(captures: Sequence[list[Item]], settings: Settings) -> list[Answer]:
