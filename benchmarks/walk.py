@@ -1,8 +1,8 @@
-"""How far one walks through the code while one small capture is judged: `python -m benchmarks.walk`.
+"""How far one walks through the code while one small capture is read and judged: `python -m benchmarks.walk`.
 
-The capture `data/cases/kafka-4.2/capture-1` is audited, and while `judge(run, …)` works, every call of a function of
-`txn_analysis` is looked at. All modules are imported before, and what an audit does at once is done one after the
-other. Counted are
+The capture `data/cases/kafka-4.2/capture-1` is audited. While sections of its logs are read, while those of its
+`__transaction_state` are, and while `judge(run, …)` works, every call of a function of `txn_analysis` is looked at. All
+modules are imported before, and what an audit does at once is done one after the other. Counted are
 
 * files: the files of `txn_analysis` of which at least one function is called;
 * calls up: from a function to one of a room above, by the order of rooms in `tests/test_rooms.py`: a callback that was
@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 import txn_analysis
 from tests.test_rooms import MAY_KNOW
 from txn_analysis.cli.main import app
-from txn_analysis.pipeline import steps
+from txn_analysis.kafka.names import STATE
+from txn_analysis.pipeline import ingest_tasks, steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 CODE = Path(txn_analysis.__file__).parent
 CAPTURE = CODE.parent / "data/cases/kafka-4.2/capture-1"
 OPTIONS = ("--transaction-state-partitions", "4", "--max-clock-skew-ms", "0", "--exit-zero", "--quiet")
+
+BATCH_LINES, STATE_RECORDS, VERDICTS = "batch lines", "state records", "verdicts"
 
 Function = tuple[str, str]  # its file below `txn_analysis`, and its name
 
@@ -80,35 +83,41 @@ def _one_after_the_other(*actions: Callable[[], Any]) -> list[Any]:
     return [action() for action in actions]
 
 
-def walked() -> Walk:
-    """Audits the capture, and looks at `judge`."""
+def walked() -> dict[str, Walk]:
+    """Audits the capture, and looks at the reading of its batch lines, at that of its state records, and at `judge`."""
     for found in pkgutil.walk_packages([str(CODE)], "txn_analysis."):
         if not found.name.endswith("__main__"):
             module = import_module(found.name)
             if "in_parallel" in vars(module):
                 vars(module)["in_parallel"] = _one_after_the_other
-    walk, judge = Walk(), vars(steps)["judge"]
+    walks = {name: Walk() for name in (BATCH_LINES, STATE_RECORDS, VERDICTS)}
+    judge, read_section = vars(steps)["judge"], vars(ingest_tasks)["_read_section"]
 
-    def looked_at(*arguments: Any) -> Any:
-        with walk:
+    def judged(*arguments: Any) -> Any:
+        with walks[VERDICTS]:
             return judge(*arguments)
 
-    vars(steps)["judge"] = looked_at
+    def read(text: Any, parts: Any, ingest_id: str) -> Any:
+        with walks[STATE_RECORDS if parts[0].section.kind == STATE else BATCH_LINES]:
+            return [*read_section(text, parts, ingest_id)]
+
+    vars(steps)["judge"], vars(ingest_tasks)["_read_section"] = judged, read
     paths = [str(CAPTURE / folder) for folder in ("segments", "transaction-state")]
     with tempfile.TemporaryDirectory() as folder:
         warehouse, report = f"{folder}/warehouse", f"{folder}/report.txt"
         app(["audit", *paths, "--warehouse", warehouse, "-o", report, *OPTIONS], standalone_mode=False)
-    return walk
+    return walks
 
 
 def main() -> None:
-    """Prints the files with how many functions of them were called, the calls up, and both numbers."""
-    walk = walked()
-    for file, number in walk.files.most_common():
-        print(f"{number:>8}  {file}")
-    for (caller, called), number in walk.ups.most_common():
-        print(f"{number:>8}  {' '.join(caller)} -> {' '.join(called)}")
-    print(f"{len(walk.files)} files, {len(walk.ups)} calls up")
+    """Prints for each walk the files with how many functions of them were called, the calls up, and both numbers."""
+    for name, walk in walked().items():
+        print(name)
+        for file, number in walk.files.most_common():
+            print(f"{number:>8}  {file}")
+        for (caller, called), number in walk.ups.most_common():
+            print(f"{number:>8}  {' '.join(caller)} -> {' '.join(called)}")
+        print(f"{name}: {len(walk.files)} files, {len(walk.ups)} calls up\n")
 
 
 if __name__ == "__main__":
