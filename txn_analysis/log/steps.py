@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import equal_runs, is_in
-from txn_analysis.columns.records import fields_of, plain, records_of
+from txn_analysis.columns.records import batch_of, fields_of, records_of
 from txn_analysis.columns.values import named, rows_of_values
 from txn_analysis.kafka.names import LOG_KINDS, STATED_OF_PARTITION, TOPIC_ID
 from txn_analysis.log.copies import COMPARED_COLUMNS, Comparison, Pair, compare, pairs_to_compare
@@ -29,7 +30,10 @@ from txn_analysis.tables import (
     LOG_PIECES,
     PARTITION_HEALTH,
     BatchRangeSummary,
+    PartitionHealth,
     SnapshotEntry,
+    Transaction,
+    UsedBatchRange,
 )
 from txn_analysis.tables.batches import batches_of
 from txn_analysis.tables.given import AUDIT, by_audit, given_schema
@@ -41,8 +45,6 @@ if TYPE_CHECKING:
     from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.log.rivals import Cuts
     from txn_analysis.log.segments import SectionKey
-
-Row = dict[str, Any]
 
 SNAPSHOT_COLUMNS = SnapshotEntry._fields
 BATCH_COLUMNS = tuple(dict.fromkeys((*SUMMARIZED_COLUMNS, *COMPARED_COLUMNS)))
@@ -85,7 +87,7 @@ def section_rows(sections: Mapping[int, Iterable[InputSection]]) -> pa.Table:
     return pa.Table.from_pylist(rows, SECTIONS)
 
 
-def fold_anew(cuts: Mapping[int, Mapping[SectionKey, Cuts]]) -> BatchFunction:
+def summarize_again(cuts: Mapping[int, Mapping[SectionKey, Cuts]]) -> BatchFunction:
     """Of rows of `BATCHES` those of sections that must be cut, as named `pieces` and their `transactions`."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -97,12 +99,12 @@ def fold_anew(cuts: Mapping[int, Mapping[SectionKey, Cuts]]) -> BatchFunction:
                 if part.section in cuts.get(audit, ())
             ]
             if parts:
-                folded = summarize_parts(
+                summaries = summarize_parts(
                     [part for _, part in parts], [cuts[audit][part.section] for audit, part in parts]
                 )
                 audits = pa.array([audit for audit, _ in parts], AUDIT.type)
-                pieces = _placed(folded.pieces, audits.take(pa.array(folded.part)), PIECES)
-                ended = _placed(folded.transactions, audits.take(pa.array(folded.part_of_transaction)), ENDED)
+                pieces = _placed(summaries.pieces, audits.take(pa.array(summaries.part)), PIECES)
+                ended = _placed(summaries.transactions, audits.take(pa.array(summaries.part_of_transaction)), ENDED)
                 yield from named(pieces=pieces, transactions=ended).to_batches()
 
     return run
@@ -181,25 +183,31 @@ def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
             _by_partition(tables["pieces"], BatchRangeSummary),
             _by_partition(tables["snapshots"], SnapshotEntry),
         )
-        health, transactions, used = list[Row](), list[Row](), list[Row]()
-        for (audit, topic, partition), sections in _by_partition(tables["sections"], InputSection).items():
+        health, transactions, used = (list[tuple[int, Any]]() for _ in range(3))
+        for key, sections in _by_partition(tables["sections"], InputSection).items():
             if all(s.kind in STATED_OF_PARTITION for s in sections):  # a checkpoint names it, its files are not here
                 continue
-            key, given = (audit, topic, partition), linkings[audit]
+            audit, given = key[0], linkings[key[0]]
             held, entries = pieces.get(key, []), snapshots.get(key, [])
             linked = rebuild_producer_state(sections, held, entries, given.comparisons, given.as_of_ms)
-            place: Row = {"audit": audit, "topic": topic, "partition": partition}
-            whole = [plain(each) for each in linked.used if each.section not in given.cut]
-            health.append(linked.health.row(**place, linked_pieces=whole))
-            transactions += [transaction.row(**place) for transaction in linked.transactions]
-            used += [plain(each) | {"audit": audit} for each in linked.used if each.section in given.cut]
+            whole = tuple(each for each in linked.used if each.section not in given.cut)
+            health.append((audit, linked.health._replace(linked_pieces=whole)))
+            transactions += zip(repeat(audit), linked.transactions)
+            used += [(audit, each) for each in linked.used if each.section in given.cut]
         return named(
-            health=pa.RecordBatch.from_pylist(health, HEALTH),
-            transactions=pa.RecordBatch.from_pylist(transactions, LINKED),
-            used=pa.RecordBatch.from_pylist(used, USED),
+            health=_audited(PartitionHealth, health, HEALTH),
+            transactions=_audited(Transaction, transactions, LINKED),
+            used=_audited(UsedBatchRange, used, USED),
         )
 
     return run
+
+
+def _audited(kind: type[Any], records: list[tuple[int, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    """Records, each with the number of its audit, as rows."""
+    own = batch_of(kind, [record for _, record in records], schema.remove(0))
+    audits = pa.array([audit for audit, _ in records], AUDIT.type)
+    return pa.RecordBatch.from_arrays([audits, *own.columns], schema=schema)
 
 
 def _by_partition(rows: pa.Table, kind: type[Any]) -> dict[tuple[int, str, int], list[Any]]:

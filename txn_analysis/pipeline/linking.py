@@ -30,12 +30,12 @@ from txn_analysis.log.steps import (
     SNAPSHOT_COLUMNS,
     Linking,
     compare_step,
-    fold_anew,
     link_step,
     of_partitions,
     pairs_step,
     section_rows,
     sides_of,
+    summarize_again,
     without,
 )
 from txn_analysis.log.transactions import ended_by_run, open_rows
@@ -99,7 +99,7 @@ class LinkedLogs:
     Attributes:
         given: the audits.
         linked: rows that `link_step` made.
-        anew: rows that `fold_anew` made; None where nothing had to be cut.
+        anew: rows that `summarize_again` made; None where nothing had to be cut.
     """
 
     given: Given
@@ -176,7 +176,7 @@ def linked_logs(given: Given) -> Iterator[LinkedLogs]:
         if cuts:
             inputs = sorted({input_id for own in cuts.values() for input_id, _ in own})
             batches = given.rows(LOG_BATCHES, *BATCH_COLUMNS, input_id=inputs)
-            anew = kept.enter_context(engine.kept(engine.mapped(batches, fold_anew(cuts), NAMED)))
+            anew = kept.enter_context(engine.kept(engine.mapped(batches, summarize_again(cuts), NAMED)))
             whole = engine.mapped(pieces, without(cuts), PIECES)
             pieces = engine.together(whole, engine.mapped(anew, rows_named("pieces"), PIECES))
         compared = _comparisons(given, pieces)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,9 +29,15 @@ if TYPE_CHECKING:
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 
-Row = dict[str, Any]
 
-GIVEN = ("capture_rank", "input_moment_ms")
+class Given(NamedTuple):
+    """What each row of an input is given as evidence; see `Evidence.batches`."""
+
+    capture_rank: int
+    input_moment_ms: int
+
+
+GIVEN = Given._fields
 """What rows of evidence are given beside their own columns."""
 
 
@@ -106,7 +112,8 @@ class Evidence:
     def given(self, *names: str) -> BatchFunction:
         """Of rows that have `own_columns` those that are evidence, as `batches` gives them."""
         keys = pa.array([f"{ingest_id} {input_id}" for input_id, ingest_id in self.ranked], pa.string())
-        given = [pa.array([known[name] for known in self.ranked.values()], pa.int64()) for name in GIVEN]
+        ranks = [*zip(*self.ranked.values(), strict=True)] or [()] * len(GIVEN)
+        given = [pa.array(values, pa.int64()) for values in ranks]
 
         def own(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
@@ -124,13 +131,10 @@ class Evidence:
         return lambda batches: (with_audit(rows, schema) for rows in given(batches))
 
     @cached_property
-    def ranked(self) -> dict[tuple[str, str], Row]:
+    def ranked(self) -> dict[tuple[str, str], Given]:
         """By input and the ingest that read it, what its rows are given."""
         newest = {i.input_id: i for i in sorted(self.inputs, key=lambda i: -i.capture_rank)}
-        return {
-            (n, i.ingest_id): {"capture_rank": i.capture_rank, "input_moment_ms": i.newest_moment_ms or 0}
-            for n, i in newest.items()
-        }
+        return {(n, i.ingest_id): Given(i.capture_rank, i.newest_moment_ms or 0) for n, i in newest.items()}
 
     @property
     def ingests(self) -> list[str]:

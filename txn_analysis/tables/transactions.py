@@ -5,9 +5,9 @@ And `partition_health`: what is known of each partition's log, and what its open
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-from txn_analysis.columns.records import Int32, plain
+from txn_analysis.columns.records import Int32
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.tables._schema import (
     COORDINATOR_EPOCH_BASES,
@@ -98,10 +98,6 @@ class Transaction(NamedTuple):
     def is_open(self) -> bool:
         """No end marker follows its data."""
         return self.outcome == OPEN
-
-    def row(self, **more: Any) -> dict[str, Any]:
-        """The columns as plain data, with others that are given."""
-        return plain(self) | more
 
 
 _CHECKS = {
@@ -281,10 +277,6 @@ class PartitionHealth(NamedTuple):
     def topic_partition(self) -> str:
         """Kafka's own spelling, such as `orders-3`."""
         return f"{self.topic}-{self.partition}"
-
-    def row(self, **more: Any) -> dict[str, Any]:
-        """The columns as plain data, with others that are given."""
-        return plain(self) | more
 
 
 PARTITION_HEALTH = Table(
