@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Table
 
 
-class Given(NamedTuple):
+class InputRank(NamedTuple):
     """What each row of an input is given as evidence; see `Evidence.batches`."""
 
     capture_rank: int
     input_moment_ms: int
 
 
-GIVEN = Given._fields
+GIVEN = InputRank._fields
 """What rows of evidence are given beside their own columns."""
 
 
@@ -131,10 +131,10 @@ class Evidence:
         return lambda batches: (with_audit(rows, schema) for rows in given(batches))
 
     @cached_property
-    def ranked(self) -> dict[tuple[str, str], Given]:
+    def ranked(self) -> dict[tuple[str, str], InputRank]:
         """By input and the ingest that read it, what its rows are given."""
         newest = {i.input_id: i for i in sorted(self.inputs, key=lambda i: -i.capture_rank)}
-        return {(n, i.ingest_id): Given(i.capture_rank, i.newest_moment_ms or 0) for n, i in newest.items()}
+        return {(n, i.ingest_id): InputRank(i.capture_rank, i.newest_moment_ms or 0) for n, i in newest.items()}
 
     @property
     def ingests(self) -> list[str]:
