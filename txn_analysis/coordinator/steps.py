@@ -53,7 +53,7 @@ OF_PRODUCER = pa.schema([AUDIT, ("producer_id", pa.int64()), ("value", pa.binary
 
 
 def id_sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Told: by audit `IdSums`, of rows that have `transactional_id_hash` and `state_partition`."""
+    """Values: by audit `IdSums`, of rows that have `transactional_id_hash` and `state_partition`."""
     sums = defaultdict[int, IdSums](IdSums)
     for rows in batches:
         known = pc.drop_null(rows.select(["audit", "transactional_id_hash", "state_partition"]))
@@ -90,7 +90,7 @@ def _rows_of(states: pa.Table) -> dict[int, list[StateRow]]:
 def chain_step(placings: Mapping[int, Placing]) -> GroupFunction:
     """By audit and `held_by`, of `states`.
 
-    Told: by audit, by partition of the state its `StateChain`, and `StateSums` of its files.
+    Values: by audit, by partition of the state its `StateChain`, and `StateSums` of its files.
     """
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
@@ -125,7 +125,7 @@ def by_producer_id(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def producer_step(states: Mapping[int, StateAtHand], asked: Mapping[int, Collection[int]]) -> GroupFunction:
-    """By audit and `producer_id`, of `histories`, `opened` and `markers`. Told: by audit `OfProducers`.
+    """By audit and `producer_id`, of `histories`, `opened` and `markers`. Values: by audit `OfProducers`.
 
     Args:
         states: by audit, what was given of the state.
@@ -156,7 +156,7 @@ def _values_of(rows: pa.Table) -> Iterator[tuple[int, int, Any]]:
 
 
 def added_up(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Told: the sums of what was told by audit, of values that have `plus`."""
+    """Values: the sums of what was told by audit, of values that have `plus`."""
     yield from rows_of_values(sums_of(value for part in parts for value in values_in(part))).to_batches()
 
 

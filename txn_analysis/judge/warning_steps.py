@@ -26,7 +26,7 @@ OF_APPLICATION = pa.schema([("application", pa.string()), ("flagged", pa.binary(
 
 
 def timeouts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Told: of rows of `HISTORIES`, how many ids that are not gone have which timeout."""
+    """Values: of rows of `HISTORIES`, how many ids that are not gone have which timeout."""
     found = Counter[int]()
     for history in _histories(batches):
         if is_live(history[-1]) and (timeout_ms := history[-1].timeout_ms) is not None:
@@ -51,7 +51,7 @@ def warnings_by_application(known: Known) -> BatchFunction:
 
 
 def worst_step(tables: Mapping[str, pa.Table]) -> pa.Table:
-    """By `application`, of `warnings`. Told: `Warned` of the worst applications of each kind."""
+    """By `application`, of `warnings`. Values: `Warned` of the worst applications of each kind."""
     lists = unpickled(tables["warnings"]["flagged"].to_pylist())
     return rows_of_values(worst_of(by_application([each for own in lists for each in own])))
 

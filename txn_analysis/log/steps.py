@@ -126,7 +126,7 @@ def of_partitions(wanted: Collection[tuple[int, str, int]]) -> BatchFunction:
 
 
 def pairs_step(tables: Mapping[str, pa.Table]) -> pa.Table:
-    """By audit, topic and partition, of `sections` and `pieces`. Told: audit and `Pair` of copies that differ."""
+    """By audit, topic and partition, of `sections` and `pieces`. Values: audit and `Pair` of copies that differ."""
     sections, pieces = (
         _by_partition(tables["sections"], InputSection),
         _by_partition(tables["pieces"], BatchRangeSummary),
@@ -162,7 +162,7 @@ def sides_of(pairs: Sequence[tuple[int, Pair]]) -> BatchFunction:
 
 
 def compare_step(tables: Mapping[str, pa.Table]) -> pa.Table:
-    """By audit and pair, of `sides`. Told: the place of a pair, and its `Comparison`."""
+    """By audit and pair, of `sides`. Values: the place of a pair, and its `Comparison`."""
     rows = tables["sides"].sort_by("pair")
     found = []
     for start, stop in equal_runs(rows, ("pair",)) if len(rows) else ():
