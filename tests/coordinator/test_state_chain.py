@@ -206,7 +206,7 @@ def test_a_complete_record_without_its_prepare(rows: list[StateRow], expected: i
 
 
 def test_copies_that_contradict_each_other_are_read_in_one_order_whatever_they_are_called() -> None:
-    """Where two copies hold a Prepare and a Complete at one offset, the Complete is taken for one without its Prepare."""
+    """Of a Prepare and a Complete at one offset the Complete comes first, and has no Prepare before it."""
     for n in range(20):
         name = f"billing-{n}"
         decided, ended = row(0, name=name, state="PrepareCommit"), row(0, name=name, state="CompleteCommit")
