@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 MEMORY_BYTES = 256 << 20
 """Of text that a run rests on, earlier captures included: up to so much this process ends before Spark's tasks do, even
 with eight cores, as Spark takes ten seconds to start."""
+_ALWAYS_BYTES = 16 << 20
 _MEMORY_PER_BYTE = 5  # of text; at most 4 were measured, where every transactional id has a transaction open
+
+_MACHINE, _CONTROL_GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 OWNER_ONLY = 0o700
 LOG_OF_TABLE = "_delta_log"
@@ -38,18 +41,21 @@ def fits_in_memory(text_bytes: int) -> bool:
 
 def most_in_memory_bytes() -> int:
     """Of how much text this process holds what was read: less than `MEMORY_BYTES` where little memory is free."""
-    return min(MEMORY_BYTES, _free_memory_bytes() // _MEMORY_PER_BYTE)
+    return min(MEMORY_BYTES, max(_ALWAYS_BYTES, _free_memory_bytes() // _MEMORY_PER_BYTE))
 
 
 def _free_memory_bytes() -> int:
-    """What this process may still take: by the machine, and by its container where it is in one."""
+    """What this process may take: what is free on the machine, or all of its container's where that is less.
+
+    A container counts the pages of files that it has read as its own, and gives them back: what is left says little.
+    """
     free = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     with suppress(OSError):
-        named = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+        named = dict(line.split(":", 1) for line in _MACHINE.read_text().splitlines())
         free.append(int(named["MemAvailable"].split()[0]) << 10)
-    with suppress(OSError, ValueError):  # "max" where a container has no bound
-        most, taken = (int(Path("/sys/fs/cgroup", name).read_text()) for name in ("memory.max", "memory.current"))
-        free.append(max(most - taken, 0))
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):  # of control groups, version 2 and 1
+        with suppress(OSError, ValueError):  # "max" where there is no bound
+            free.append(int((_CONTROL_GROUP / name).read_text()))
     return min(free)
 
 
