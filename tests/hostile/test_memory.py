@@ -118,7 +118,7 @@ def test_a_bomb_is_read_in_bounded_memory(
 ) -> None:
     path = tmp_path / "bomb"
     with pa.output_stream(str(path), compression=compressed) as file:
-        repeated(file, start, filler, mib=400)
+        repeated(file, start, filler, mib=260)
     measured = measure(path)
     assert path.stat().st_size < 4 * MIB
     assert measured["text_bytes"] >= 256 * MIB  # up to which no packed text is refused
