@@ -144,7 +144,7 @@ class _Writer:
 
     def _flush(self) -> None:
         if self._held:
-            rows = pa.Table.from_batches(self._held).combine_chunks()
+            rows = pa.Table.from_batches(self._held)
             check_rows(self._table, rows)
             self._file.write_table(rows.select(self._own).cast(self._schema))
             self._held, self._held_bytes = [], 0

@@ -80,10 +80,12 @@ def rows_of(parts: Sequence[Batches]) -> pa.RecordBatch:
 
 
 def _column(parts: Sequence[Batches], part: Array, field: pa.Field) -> pa.Array:
+    is_alone = len(parts) == 1  # as large sections are: nothing of theirs is copied
     if field.name in BatchPlace._fields:
         places = pa.array([getattr(each.place, field.name) for each in parts], field.type)
-        return places.take(pa.array(part))
-    values = np.concatenate([each.columns[field.name] for each in parts])
+        return pa.repeat(places[0], len(part)) if is_alone else places.take(pa.array(part))
+    columns = [each.columns[field.name] for each in parts]
+    values = columns[0] if is_alone else np.concatenate(columns)
     if field.name in _WORDS:
         return pa.array(_WORDS[field.name], field.type).take(pa.array(values, mask=values == ABSENT))
     if values.dtype in (bool, object) or not field.nullable:
