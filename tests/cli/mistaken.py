@@ -77,7 +77,7 @@ def _fill_with_damaged_dumps(folder: Path) -> None:
     (folder / "utf16.txt").write_bytes(dump.decode().encode("utf-16"))
     with (folder / "large.txt").open("wb") as large:
         large.write(dump)
-        large.truncate(300 << 20)  # takes no room on a disk
+        large.truncate(1100 << 20)  # takes no room on a disk
 
 
 def answer_here(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Answer:

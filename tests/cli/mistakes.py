@@ -628,8 +628,8 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "more than this process holds",
             "audit large.txt --engine local",
-            "error: --engine local: there are 314.6 MB to judge, earlier captures included, and this process "
-            "holds at most 268.4 MB: leave --engine out, or give --engine spark",
+            "error: --engine local: there are 1.2 GB to judge, earlier captures included, and this process "
+            "holds at most 1.1 GB: leave --engine out, or give --engine spark",
         ),
     ),
     "Ctrl-C": (

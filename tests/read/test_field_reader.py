@@ -122,6 +122,22 @@ def test_some_lines_are_taken_as_they_stand(texts: list[bytes]) -> None:
     assert taken.to_pylist() == [data[found.starts[k] : found.stops[k]] for k in some]
 
 
+@given(st.lists(changes, min_size=1, max_size=6), st.integers(0, 40))
+@example([[], [], []], 0)
+@example([[], [(2, b"+5")], []], 0)
+@example([[], [(35, b"true and more")], []], 0)
+def test_a_shallow_dump_is_read_alike_line_by_line_and_as_a_run(texts: list[list[tuple[int, bytes]]], cut: int) -> None:
+    data = b"".join(changed(LINES[NEWEST], own) + b"\n" for own in texts)
+    data = data[: len(data) - cut] + bytes(160 * (cut % 2))
+    assert_read_alike(data)
+    with loading_takes(NEVER):
+        plain = Lines.of(data)
+    with loading_takes(NOTHING):
+        fast = Lines.of(data)
+    for name in ("starts", "ends", "kinds"):
+        assert getattr(plain, name).tolist() == getattr(fast, name).tolist()
+
+
 def test_more_lines_than_usual_in_a_text_are_all_found() -> None:
     data = b"| offset: 1\n" * 100_000
     with loading_takes(NOTHING):

@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 @pytest.mark.parametrize(
     ("free_mib", "held_mib"),
-    [(24_000, 256), (1_280, 256), (1_000, 200), (100, 20), (60, 16), (0, 16)],
+    [(24_000, 1024), (5_120, 1024), (1_000, 200), (100, 20), (60, 16), (0, 16)],
     ids=["much", "just-enough", "a-fifth-of-it", "little", "less", "none"],
 )
 def test_a_fifth_of_the_free_memory_is_held(monkeypatch: pytest.MonkeyPatch, free_mib: int, held_mib: int) -> None:
@@ -30,9 +30,9 @@ def test_a_fifth_of_the_free_memory_is_held(monkeypatch: pytest.MonkeyPatch, fre
     ("name", "written", "held_mib"),
     [
         ("memory.max", str(500 * MIB), 100),
-        ("memory.max", "max", 256),
+        ("memory.max", "max", 1024),
         ("memory/memory.limit_in_bytes", str(500 * MIB), 100),
-        ("memory/memory.limit_in_bytes", str(2**63 - 4096), 256),
+        ("memory/memory.limit_in_bytes", str(2**63 - 4096), 1024),
     ],
 )
 def test_a_container_bounds_it(

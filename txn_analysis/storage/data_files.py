@@ -132,6 +132,7 @@ class _Writer:
             # Numbers repeat too seldom for dictionaries; most are near the one before, or are it.
             use_dictionary=[path for path, kind in leaves.items() if pa.types.is_string(kind)],
             column_encoding={p: "DELTA_BINARY_PACKED" for p, kind in leaves.items() if pa.types.is_integer(kind)},
+            write_statistics=self._own[:INDEXED_COLUMNS],
         )
 
     def write(self, batch: pa.RecordBatch) -> None:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from txn_analysis.spark.lazy_session import Spark
     from txn_analysis.storage.warehouse import Warehouse
 
-MEMORY_BYTES = 256 << 20
-"""Of text that a run rests on, earlier captures included: up to so much this process ends before Spark's tasks do, even
-with eight cores, as Spark takes ten seconds to start."""
+MEMORY_BYTES = 1 << 30
+"""Of text that a run rests on, earlier captures included: up to so much of batch lines this process ends before Spark's
+tasks do, even with eight cores, as Spark takes ten seconds to start."""
 _ALWAYS_BYTES = 16 << 20
 _MEMORY_PER_BYTE = 5  # of text; at most 4 were measured, where every transactional id has a transaction open
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.kafka.names import CODECS, TIMESTAMP_TYPES
-from txn_analysis.read.dump.field_reader import index_lines, read_alike
+from txn_analysis.read.dump.field_reader import index_lines, read_alike, read_run
 from txn_analysis.read.dump.forms import BATCH_COLUMNS, BATCH_FORMS, LEGACY_BATCH, LINE_STARTS
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ _KEPT = re.compile(rb"(?m)^" + LINE_STARTS.fields[0].value.pattern + rb"[^\n]*")
 class Lines:
     """The physical lines of a slice that begin like a batch or record line, in file order.
 
-    `starts` and `ends` are byte offsets in `data`, newline excluded; `kinds` tell which it is. Other lines
+    `starts` and `ends` are byte offsets in `data`, newline excluded; `kinds` tell which it is. `run` are the batch
+    lines that the slice begins with, as far as the compiled reader read them: all, in a shallow dump. Other lines
     are not kept, so that a slice of nothing but newlines costs no memory beyond its own bytes.
     """
 
@@ -46,13 +47,17 @@ class Lines:
     starts: Array
     ends: Array
     kinds: Array
+    run: Candidates
 
     @classmethod
     def of(cls, data: bytes) -> Lines:
         """Split at newlines only; the last line may lack one."""
-        found, at = index_lines(data, LINE_STARTS) or ([], 0)
-        parts = (*found, _index_by_pattern(data, at))
-        return cls(data, *[np.concatenate(column) for column in zip(*parts, strict=True)])
+        run, ends = _read_run(data)
+        stops = np.append(0, ends + 1)
+        found, at = index_lines(data, int(stops[-1]), LINE_STARTS) or ([], int(stops[-1]))
+        parts = ((stops[:-1], ends, np.full(len(run), _BATCH, np.int8)), *found, _index_by_pattern(data, at))
+        starts, line_ends, kinds = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return cls(data, starts, line_ends, kinds, run)
 
     @cached_property
     def stops(self) -> Array:
@@ -145,23 +150,34 @@ def read_batch_lines(lines: Lines) -> Candidates:
 
     Lines that only begin like one are left out; the caller sees them as bytes that nothing accounts for.
     """
-    alike = _read_alike(lines, lines.batch_lines)
-    others = np.setdiff1d(lines.batch_lines, alike.line, assume_unique=True)
-    found = _joined(alike, _read_one_by_one(lines, np.concatenate([others, lines.legacy_batch_lines])))
-    return _plausible(found)
+    index = lines.batch_lines[len(lines.run) :]
+    alike = _read_alike(lines, index)
+    others = np.setdiff1d(index, alike.line, assume_unique=True)
+    one_by_one = _read_one_by_one(lines, np.concatenate([others, lines.legacy_batch_lines]))
+    return _plausible(_joined(lines.run, _joined(alike, one_by_one)))
+
+
+def _read_run(data: bytes) -> tuple[Candidates, Array]:
+    """The batch lines that a text begins with, and where each ends."""
+    read, ends = read_run(data, BATCH_FORMS.values()) or ({}, np.empty(0, np.int64))
+    return _alike(np.arange(len(ends)), read), ends
 
 
 def _read_alike(lines: Lines, index: Array) -> Candidates:
     """Of many lines, those that have the form of the first one."""
     found = read_alike(lines.data, lines.starts[index], lines.ends[index], BATCH_FORMS.values())
     if found is None:
-        return _candidates(index[:0], {name: np.empty(0, np.int64) for name in COLUMNS})
+        return _alike(index[:0], {})
     read, fits = found
-    read["magic"] = np.full(len(index), _MAGIC_2)
-    read |= {name: np.full(len(index), ABSENT) for name in COLUMNS if name not in read}
-    read["codec"] %= len(CODECS)
-    alike = _candidates(index, read)
+    alike = _alike(index, read)
     return alike if fits.all() else alike.take(np.flatnonzero(fits))
+
+
+def _alike(line: Array, read: dict[str, Array]) -> Candidates:
+    """Lines of one form by the fields that it has."""
+    columns = {name: np.full(len(line), ABSENT) for name in COLUMNS if name not in read} | read
+    columns |= {"magic": np.full(len(line), _MAGIC_2), "codec": columns["codec"] % len(CODECS)}
+    return _candidates(line, columns)
 
 
 def _read_one_by_one(lines: Lines, index: Array) -> Candidates:

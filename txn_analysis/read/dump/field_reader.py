@@ -41,9 +41,12 @@ def read_alike(
     data: bytes, starts: Array, ends: Array, forms: Iterable[LineForm]
 ) -> tuple[dict[str, Array], Array] | None:
     """`read_fields` with the first one of some forms that the first line has; None also where it has none of them."""
-    first = data[starts[0] : ends[0]] if len(starts) else b""
-    form = next((form for form in forms if form.pattern.fullmatch(first)), None)
+    form = _form_of(data[starts[0] : ends[0]] if len(starts) else b"", forms)
     return None if form is None else read_fields(data, starts, ends, form)
+
+
+def _form_of(line: bytes, forms: Iterable[LineForm]) -> LineForm | None:
+    return next((form for form in forms if form.pattern.fullmatch(line)), None)
 
 
 def read_fields(data: bytes, starts: Array, ends: Array, form: LineForm) -> tuple[dict[str, Array], Array] | None:
@@ -70,23 +73,44 @@ def read_fields(data: bytes, starts: Array, ends: Array, form: LineForm) -> tupl
     return dict(zip(form.names, values, strict=True)), fits
 
 
-def index_lines(data: bytes, form: LineForm) -> tuple[list[tuple[Array, Array, Array]], int] | None:
+def read_run(data: bytes, forms: Iterable[LineForm]) -> tuple[dict[str, Array], Array] | None:
+    """The lines that a text begins with, as long as all have the same one of some forms: found and read in one look.
+
+    None as with `read_alike`.
+
+    Returns:
+        The values by name, and the byte after each line, the newline not counted.
+    """
+    _read_run.count(len(data) / _EXPRESSION_BYTES_PER_US)
+    form = _form_of(data[: data.find(b"\n")], forms)
+    if form is None or not _IS_ABLE or not _read_run.is_worth_loading:
+        return None
+    last_newline = data.rfind(b"\n", 0, max(0, len(data) - WORD_BYTES - _LOOK_AHEAD_BYTES))
+    room = len(data) // _USUAL_LINE_BYTES + 1
+    values, ends = np.empty((len(form.fields), room), np.int64), np.empty(room, np.int64)
+    count = _read_run(*_views(data), last_newline, *form.tables, values, ends)
+    return dict(zip(form.names, values[:, :count], strict=True)), ends[:count]
+
+
+def index_lines(data: bytes, at: int, form: LineForm) -> tuple[list[tuple[Array, Array, Array]], int] | None:
     """The lines that begin with one of the words of a form that is nothing but these; None as with `read_fields`.
 
     Args:
         data: the text.
+        at: where to begin, which is where a line does.
         form: one field without anything before it.
 
     Returns:
         In order: their first bytes, the bytes after their last ones, and which of the words it is. Then where the first
         line begins that was not looked at, as the text ends too soon behind it.
     """
-    _index_lines.count(len(data) / _EXPRESSION_BYTES_PER_US)
+    left_bytes = len(data) - at
+    _index_lines.count(left_bytes / _EXPRESSION_BYTES_PER_US)
     if not _IS_ABLE or not _index_lines.is_worth_loading:
         return None
     raw, words = _views(data)
     found: list[tuple[Array, Array, Array]] = []
-    at, room, is_full = 0, len(data) // _USUAL_LINE_BYTES + 1, True
+    room, is_full = left_bytes // _USUAL_LINE_BYTES + 1, True
     while is_full:
         part = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int8)
         count, at = _index_lines(raw, words, at, *form.tables, *part)
@@ -163,17 +187,17 @@ def _optional(
 
 
 @compiled
-def _list_end(raw: Array, at: int, end: int) -> int:
+def _list_end(raw: Array, at: int) -> int:
     if raw[at] != _OPEN:
         return _NO_PLACE
-    while at < end and raw[at] != _CLOSE:
+    while raw[at] != _CLOSE and raw[at] != _NEWLINE:
         at += 1
-    return at + 1 if at < end else _NO_PLACE
+    return at + 1 if raw[at] == _CLOSE else _NO_PLACE
 
 
 @compiled
 def _value(
-    raw: Array, words: Array, at: int, end: int, fields: Array, choices: Array, texts: Array, field: int
+    raw: Array, words: Array, at: int, fields: Array, choices: Array, texts: Array, field: int
 ) -> tuple[int, int]:
     """The value that stands at a place, and where it ends; _NO_PLACE where it is none of the field's."""
     kind = fields[field, _KIND]
@@ -183,23 +207,21 @@ def _value(
         return _word(words, at, fields, choices, texts, field)
     if kind == OPTIONAL_LONG:
         return _optional(raw, words, at, fields, choices, texts, field)
-    return ABSENT, _list_end(raw, at, end)
+    return ABSENT, _list_end(raw, at)
 
 
 @compiled
 def _read_line(
-    raw: Array, words: Array, at: int, end: int, fields: Array, choices: Array, texts: Array, values: Array, row: int
-) -> bool:
-    """Fills `values` by one line; whether it has the form."""
+    raw: Array, words: Array, at: int, fields: Array, choices: Array, texts: Array, values: Array, row: int
+) -> int:
+    """Fills `values` by one line, and gives where the last field ends; _NO_PLACE where the line has another form."""
     for field in range(len(fields)):
         if not _stands_at(words, at, texts, fields[field, _FIRST_TEXT], fields[field, _STOP_TEXT]):
-            return False
-        values[field, row], at = _value(
-            raw, words, at + fields[field, _BYTES_BEFORE], end, fields, choices, texts, field
-        )
+            return _NO_PLACE
+        values[field, row], at = _value(raw, words, at + fields[field, _BYTES_BEFORE], fields, choices, texts, field)
         if at == _NO_PLACE:
-            return False
-    return at == end
+            return _NO_PLACE
+    return at
 
 
 @compiled
@@ -216,7 +238,24 @@ def _read_lines(
 ) -> None:
     last_end = len(words) - _LOOK_AHEAD_BYTES
     for k in range(len(starts)):
-        fits[k] = ends[k] <= last_end and _read_line(raw, words, starts[k], ends[k], fields, choices, texts, values, k)
+        is_inside = ends[k] <= last_end
+        fits[k] = is_inside and _read_line(raw, words, starts[k], fields, choices, texts, values, k) == ends[k]
+
+
+@compiled
+def _read_run(
+    raw: Array, words: Array, last_newline: int, fields: Array, choices: Array, texts: Array, values: Array, ends: Array
+) -> int:
+    """Fills `values` and `ends` by the lines that the text begins with, and gives how many of them have the form."""
+    count = at = 0
+    while count < len(ends) and at <= last_newline:
+        end = _read_line(raw, words, at, fields, choices, texts, values, count)
+        if end == _NO_PLACE or raw[end] != _NEWLINE:
+            break
+        ends[count] = end
+        count += 1
+        at = end + 1
+    return count
 
 
 @compiled
