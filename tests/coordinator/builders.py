@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from txn_analysis.coordinator.histories import OF_PRODUCER, by_producer_id, histories_in, histories_of
 from txn_analysis.coordinator.marker_columns import MARKERS
 from txn_analysis.coordinator.partition_count import sums_of_columns
-from txn_analysis.coordinator.state_records import StateRow
+from txn_analysis.coordinator.state_records import STATES
 from txn_analysis.kafka.transactions import LIVE, StateRecord, TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from txn_analysis.coordinator.history import EndMarker
+    from txn_analysis.coordinator.history import EndMarker, History
     from txn_analysis.coordinator.partition_count import IdSums
 
+Row = dict[str, Any]
 TODAY, YESTERDAY = 0, 1
-ORDERS_0 = (("orders", 0),)
+ORDERS_0 = (TopicPartition("orders", 0),)
 TIMEOUT_MS = 60_000
 
 
@@ -62,7 +64,7 @@ def exported(*history: StateRecord) -> list[StateRecord]:
 
 def state_row(
     offset: int | None, *, rank: int = TODAY, state: str = "Empty", name: str = "billing", **changes: Any
-) -> StateRow:
+) -> Row:
     """A record as it was read: alone in its batch, appended at ten times its offset; without offset of an export."""
     recorded_ms = None if offset is None else 10 * offset
     known: dict[str, Any] = {
@@ -77,7 +79,8 @@ def state_row(
         "transactional_id": name,
         "state": state,
     }
-    return StateRow.of({"input_id": "input", "section_index": 0, "is_tombstone": False} | known | changes)
+    alike = {"input_id": "input", "section_index": 0, "is_tombstone": False, "is_undecodable": False}
+    return alike | {"state_partition": None if offset is None else 1} | known | changes
 
 
 def table_row(
@@ -101,14 +104,44 @@ def table_row(
         "timeout_ms": TIMEOUT_MS,
         "topic_partitions": list(ORDERS_0) if state == "Ongoing" else [],
         "last_update_ms": 1_000 + offset,
-        "record_order": (0, True, offset),
     } | changes
 
 
-def as_kept(row: dict[str, Any], **changes: Any) -> StateRow:
-    """A row of the table as the memory of a run keeps it."""
-    places = [{"topic": topic, "partition": number} for topic, number in row["topic_partitions"]]
-    return StateRow.of({"capture_rank": TODAY} | row | {"topic_partitions": places} | changes)
+def states_of(*rows: Row) -> pa.Table:
+    """Rows of the table as rows of `STATES`, all of one partition of the state."""
+    kept = [{"audit": 0, "held_by": 1, "capture_rank": TODAY} | row for row in rows]
+    listed = [{"topic_partitions": [*map(_listed, row.get("topic_partitions") or ())]} for row in rows]
+    return pa.Table.from_pylist([row | own for row, own in zip(kept, listed, strict=True)], schema=STATES)
+
+
+def _listed(where: tuple[str, int]) -> Row:
+    return {"topic": where[0], "partition": where[1]}
+
+
+def history_rows(*rows: Row) -> pa.Table:
+    """Rows of the table as rows of `HISTORIES`."""
+    states = states_of(*rows)
+    return histories_of(states, np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64))
+
+
+def read_histories(*rows: Row) -> dict[str, History]:
+    """Rows of the table as the histories of their ids."""
+    return {own[0].transactional_id: own for own in histories_in(history_rows(*rows)["history"])}
+
+
+def of_producers_ids(*rows: Row) -> pa.Table:
+    """Rows of the table as rows of `OF_PRODUCER`."""
+    return pa.Table.from_batches(by_producer_id(iter(history_rows(*rows).to_batches())), OF_PRODUCER)
+
+
+def known_of(producer_id: int, *histories: list[StateRecord]) -> pa.Table:
+    """Histories of ids that have, or had, a producer id, as rows of `OF_PRODUCER`."""
+    said = [{"audit": 0, "producer_id": producer_id, "history": [*map(_said, own)]} for own in histories]
+    return pa.Table.from_pylist(said, schema=OF_PRODUCER)
+
+
+def _said(record: StateRecord) -> Row:
+    return record._asdict() | {"topic_partitions": [*map(_listed, record.topic_partitions)]}
 
 
 def marker_rows(found: Mapping[int, Mapping[TopicPartition, Iterable[EndMarker]]]) -> pa.Table:
@@ -120,26 +153,6 @@ def marker_rows(found: Mapping[int, Mapping[TopicPartition, Iterable[EndMarker]]
         for marker in own
     ]
     return pa.Table.from_pylist(rows, schema=MARKERS)
-
-
-def as_read(*rows: dict[str, Any]) -> list[StateRecord]:
-    """Rows of the table as records in the history of their ids."""
-    optional = dict.fromkeys(StateRecord._fields)
-    return [StateRecord(**_known(optional | row)) for row in rows]
-
-
-def _known(row: dict[str, Any]) -> dict[str, Any]:
-    listed = tuple(TopicPartition(*where) for where in row["topic_partitions"] or ())
-    kept = {name: row[name] for name in StateRecord._fields}
-    return kept | {"topic_partitions": listed, "order": row["record_order"], "is_hidden": False}
-
-
-def by_id(records: Iterable[StateRecord]) -> dict[str, list[StateRecord]]:
-    """The records of each transactional id, in whatever order they came."""
-    found: dict[str, list[StateRecord]] = {}
-    for record in records:
-        found.setdefault(record.transactional_id, []).append(record)
-    return found
 
 
 def sums_of_ids(held: Iterable[tuple[int | None, int | None]]) -> IdSums:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tests.coordinator.builders import as_read, by_id, marker_rows, table_row
+from tests.coordinator.builders import marker_rows, of_producers_ids, read_histories, table_row
 from tests.coordinator.test_fit import ALL_GIVEN
 from tests.judge.cases import KNOWN, OPEN
-from txn_analysis.coordinator.history import EndMarker, in_order
+from txn_analysis.coordinator.history import EndMarker
 from txn_analysis.coordinator.partition_count import positive_hashes
-from txn_analysis.coordinator.state_records import producers_of
 from txn_analysis.coordinator.steps import of_producers
 from txn_analysis.coordinator.view import CoordinatorView, best_of, views_of
 from txn_analysis.kafka.names import state_partition
@@ -24,31 +23,24 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from txn_analysis.coordinator.history import History
     from txn_analysis.coordinator.view import Views
 
 
 def views_of_all(*rows: dict[str, Any], opened: Iterable[int], markers: pa.Table | None = None) -> Views:
     """What is known of open transactions of some producers on orders-0, none of which was ever marked there."""
-    histories: dict[int, list[History]] = {}
-    for history in map(in_order, by_id(as_read(*rows)).values()):
-        for producer_id in producers_of(history):
-            histories.setdefault(producer_id, []).append(history)
     transactions = [OPEN._replace(producer_id=p, last_marker_ms=None) for p in opened]
     none_given = replace(ALL_GIVEN, chains={}, max_clock_skew_ms=0)
-    return of_producers(histories, markers or marker_rows({}), transactions, none_given, set()).views
+    return of_producers(of_producers_ids(*rows), markers or marker_rows({}), transactions, none_given, set()).views
 
 
 def test_the_last_record_in_offset_order_is_the_current_state() -> None:
-    ids = by_id(
-        as_read(
-            table_row(5, "billing", "CompleteCommit"),
-            table_row(3, "billing", "Ongoing"),
-            table_row(1, "ledger", "Empty", producer_id=8),
-            table_row(9, "ledger", None, producer_id=None),
-        )
+    ids = read_histories(
+        table_row(5, "billing", "CompleteCommit"),
+        table_row(3, "billing", "Ongoing"),
+        table_row(1, "ledger", "Empty", producer_id=8),
+        table_row(9, "ledger", None, producer_id=None),
     )
-    last = [in_order(own)[-1] for own in ids.values()]
+    last = [own[-1] for own in ids.values()]
     assert {(r.transactional_id, r.state, r.producer_id, r.is_tombstone) for r in last} == {
         ("billing", "CompleteCommit", 7, False),
         ("ledger", None, None, True),
@@ -119,16 +111,16 @@ def test_the_id_that_changed_last_counts_before_one_that_still_runs_under_the_pr
 
 
 def test_the_history_of_an_id_is_told_in_order_and_once_for_every_transaction_asked_about() -> None:
-    records = as_read(table_row(9, "billing", "Ongoing"), table_row(3, "billing", "CompleteCommit"))
-    views = views_of([in_order(records * 2)], [OPEN, OPEN._replace(partition=1)], {}, max_clock_skew_ms=0)
+    rows = [table_row(9, "billing", "Ongoing"), table_row(3, "billing", "CompleteCommit")]
+    views = views_of(read_histories(*rows * 2).values(), [OPEN, OPEN._replace(partition=1)], {}, max_clock_skew_ms=0)
     told = [(where.partition, v.state, v.is_listed) for (where, _), v in sorted(views.items())]
     assert told == [(0, "Ongoing", True), (1, "Ongoing", False)]
 
 
 def test_copies_of_a_record_that_differ_are_both_kept_in_an_order_of_their_own() -> None:
-    one, other = as_read(table_row(3, "billing", "Ongoing"), table_row(3, "billing", "CompleteAbort"))
-    told = in_order([one, other, one])
-    assert told == in_order([other, one])
+    one, other = table_row(3, "billing", "Ongoing"), table_row(3, "billing", "CompleteAbort")
+    told = read_histories(one, other, one)["billing"]
+    assert told == read_histories(other, one)["billing"]
     assert {r.state for r in told} == {"CompleteAbort", "Ongoing"}
     assert len(told) == 2
 

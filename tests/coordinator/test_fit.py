@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.coordinator.builders import exported, marker_rows, record
+from tests.coordinator.builders import exported, known_of, marker_rows, record
 from txn_analysis.coordinator.chain import Rise, StateChain
 from txn_analysis.coordinator.fit import NO_CONTRADICTION, Contradictions, Fit, MarkerSums, Witness, fit_of
 from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
@@ -48,7 +48,7 @@ def told(
     *markers: EndMarker, history: list[StateRecord] | None = NEVER_HERE, state: StateAtHand = ALL_GIVEN
 ) -> MarkerSums:
     """What markers of producer 7 on orders-0 say of the state; no id has the producer where its history is None."""
-    known = {} if history is None else {7: [history]}
+    known = known_of(7, *([] if history is None else [history]))
     return sums_of_markers(marker_rows({7: {HERE: markers}}), known, state, {7})
 
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.coordinator.builders import TODAY, YESTERDAY
+from tests.coordinator.builders import TODAY, YESTERDAY, Row, states_of
 from tests.coordinator.builders import state_row as row
-from txn_analysis.coordinator.chain import Rise, StateChain, StateRows
+from txn_analysis.coordinator.chain import NO_RECORDS, Rise, StateChain, chains_of
 from txn_analysis.logic import UNBOUNDED_MS
 
-if TYPE_CHECKING:
-    from txn_analysis.coordinator.state_records import StateRow
 
-
-def chain(*rows: StateRow, as_of_ms: int | None = None) -> StateChain:
-    placed = [(each, (0, n if each.offset is None else each.offset)) for n, each in enumerate(rows)]
-    return StateRows.of(placed, as_of_ms).chain()
+def chain(*rows: Row, as_of_ms: int | None = None) -> StateChain:
+    placed = [row | {"ordinal": n} for n, row in enumerate(rows)]
+    none = np.zeros(len(rows), np.int64)
+    return chains_of(states_of(*placed), none, none, {0: as_of_ms}).get(0, {}).get(1, NO_RECORDS)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +36,7 @@ def chain(*rows: StateRow, as_of_ms: int | None = None) -> StateChain:
         pytest.param([row(0), row(3, recorded_ms=None)], UNBOUNDED_MS, id="nothing-says-when-it-ends"),
     ],
 )
-def test_a_gap_ends_with_the_batch_behind_it(rows: list[StateRow], expected: int | None) -> None:
+def test_a_gap_ends_with_the_batch_behind_it(rows: list[Row], expected: int | None) -> None:
     assert chain(*rows).gap_end_ms == expected
 
 
@@ -99,7 +98,7 @@ def test_an_export_has_the_update_times_as_moments() -> None:
         pytest.param([row(3, leader_epoch=4)], (), id="began-again-under-a-higher-epoch-looks-new"),
     ],
 )
-def test_where_the_leader_of_the_state_changed(rows: list[StateRow], expected: tuple[Rise, ...]) -> None:
+def test_where_the_leader_of_the_state_changed(rows: list[Row], expected: tuple[Rise, ...]) -> None:
     assert chain(*rows).rises == expected
 
 
@@ -121,7 +120,7 @@ def test_where_the_leader_of_the_state_changed(rows: list[StateRow], expected: t
         ),
     ],
 )
-def test_where_the_end_of_an_old_leader_can_be_lost(rows: list[StateRow], expected: tuple[Rise, ...]) -> None:
+def test_where_the_end_of_an_old_leader_can_be_lost(rows: list[Row], expected: tuple[Rise, ...]) -> None:
     assert chain(*rows).lost_tails == expected
 
 
@@ -201,7 +200,7 @@ def test_a_rise_may_touch_the_data(rise: Rise, first_ms: int | None, last_ms: in
         ),
     ],
 )
-def test_a_complete_record_without_its_prepare(rows: list[StateRow], expected: int | None) -> None:
+def test_a_complete_record_without_its_prepare(rows: list[Row], expected: int | None) -> None:
     assert chain(*rows).orphan_ms == expected
 
 
@@ -214,7 +213,7 @@ def test_copies_that_contradict_each_other_are_read_in_one_order_whatever_they_a
 
 
 @given(st.lists(st.builds(row, st.integers(0, 9), rank=st.sampled_from([TODAY, YESTERDAY])), max_size=8), st.randoms())
-def test_no_order_and_no_repetition_of_records_matters(rows: list[StateRow], source: Any) -> None:
+def test_no_order_and_no_repetition_of_records_matters(rows: list[Row], source: Any) -> None:
     mixed = source.sample([*rows, *rows], 2 * len(rows))
     assert chain(*mixed) == chain(*rows)
 

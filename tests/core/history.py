@@ -7,15 +7,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+
 from tests.coordinator.builders import sums_of_ids
 from tests.records import sections_of
-from txn_analysis.coordinator.state_records import Placing, StateFiles, StateRow
+from txn_analysis.coordinator.histories import histories_in, histories_of
+from txn_analysis.coordinator.state_records import STATES, Placing, StateFiles, with_held_by
 from txn_analysis.log.rivals import rival_positions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from txn_analysis.columns.arrays import Array
+    from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.log.segments import SectionKey
     from txn_analysis.settings import Settings
     from txn_analysis.tables.batches import Batches
@@ -52,14 +57,17 @@ class History:
         return sections_of(s | _reached(parts.get(_key(s), ())) for s in self.sections)
 
     @cached_property
-    def state_rows(self) -> list[StateRow]:
-        """The coordinator's records."""
-        return [StateRow.of(row) for row in self.records]
+    def of_ids(self) -> list[list[StateRecord]]:
+        """The records of each transactional id, oldest first."""
+        rows = pa.RecordBatch.from_pylist([{"audit": 0} | row for row in self.records], pa.schema([*STATES][:-1]))
+        states = pa.Table.from_batches([with_held_by(rows, self.placing.partition_count)])
+        none, rank = np.zeros(len(rows), np.int64), np.full(len(rows), self.placing.dumped_rank)
+        return histories_in(histories_of(states, none, rank)["history"])
 
     @cached_property
     def placing(self) -> Placing:
         """Where these belong."""
-        ids = sums_of_ids((row.transactional_id_hash, row.state_partition) for row in self.state_rows)
+        ids = sums_of_ids((row["transactional_id_hash"], row["state_partition"]) for row in self.records)
         return Placing.of(self.settings, StateFiles.of(self.known_sections), ids)
 
 

@@ -217,15 +217,15 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         CHAINED,
     ),
     "the oldest gap counts": (
-        Mutant(chain._gap_end_ms, "latest(found, ", "min(found or UNBOUNDED_MS, "),
+        Mutant(chain._gap_end_ms, "_largest(", "(lambda ends, _: min(ends.tolist(), default=None))("),
         CHAINED,
     ),
     "what is gone before the first batch is no gap": (
-        Mutant(chain._gap_end_ms, "covered, found = 0, None", "covered, found = ordered[0].base_offset, None"),
+        Mutant(chain._holes, "np.append(0, ", "np.append(batches.base_offset[:1], "),
         CHAINED,
     ),
     "a decision is looked for in the minute before": (
-        Mutant(producer_bounds._kept_ms, "_or(gap_end_ms, NEVER) + DECIDED_WITHIN_MS", "_or(gap_end_ms, NEVER)"),
+        Mutant(producer_bounds._kept_ms, "gap_end_ms + DECIDED_WITHIN_MS", "gap_end_ms"),
         FITTING,
     ),
     "the minute is a millisecond shorter": (
@@ -233,7 +233,7 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         FITTING,
     ),
     "the state reaches past a marker without an allowance": (
-        Mutant(producer_bounds.bounds_of, "default=NEVER) - skew_ms", "default=NEVER)"),
+        Mutant(producer_bounds.bounds_of, "reached_ms - skew_ms", "reached_ms"),
         FITTING,
     ),
     "a marker confirms without an allowance": (
@@ -293,7 +293,7 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         (*FITTING, *ABORTED),
     ),
     "a commit is later than the state without an allowance": (
-        Mutant(producer_bounds.bounds_of, "default=EVER) + skew_ms", "default=EVER)"),
+        Mutant(producer_bounds.bounds_of, "EVER) + skew_ms", "EVER)"),
         FITTING,
     ),
     "a disproved word counts": (Mutant(judgement.judgements_of, "without(settings, untrue)", "settings"), ABORTED),

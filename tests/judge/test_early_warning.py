@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 
-from tests.coordinator.builders import as_kept, table_row
+from tests.coordinator.builders import history_rows, table_row
 from tests.judge.cases import LATE_MS, Case, listed
-from txn_analysis.coordinator.partition_count import GIVEN, StateCount
-from txn_analysis.coordinator.state_records import Placing, histories_of
-from txn_analysis.coordinator.steps import HISTORIES
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.judge import early_warning
@@ -75,11 +70,7 @@ HISTORY = [
 
 
 def warnings_on(engine: Engine[Any], rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[WarningLine]:
-    placing = Placing(StateCount(50, GIVEN), 0, None)
-    histories = [*histories_of((as_kept(row) for row in rows), placing)]
-    values = pa.table(
-        [[0] * len(histories), [[] for _ in histories], [*map(pickle.dumps, histories)]], schema=HISTORIES
-    )
+    values = history_rows(*rows)
     return warnings_of_ids(engine, engine.made(values), Settings(), as_of_ms)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.core.history import History
     from tests.kafka_requests.checkpoint import Checkpoint, Partition, Said
     from tests.log_dir.at_hand import Kept
-    from txn_analysis.coordinator.state_records import StateRow
+    from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.tables import Finding
 
 Row = dict[str, Any]
@@ -126,8 +126,7 @@ def _is_cleaned(theirs: ActiveProducer | None, ours: ActiveProducer | None) -> b
 
 def _ids(said: Said, history: History, found: Comparison) -> Iterator[str]:
     """What `DescribeTransactions` and the newest record of an id say otherwise."""
-    ordered = sorted(history.state_rows, key=history.placing.order_of)
-    newest = {row.transactional_id: row for row in ordered if row.transactional_id is not None}
+    newest = {own[-1].transactional_id: own[-1] for own in history.of_ids}
     for name, theirs in (said.transactions or {}).items():
         found.ids += 1
         ours = _transaction(newest[name]) if name in newest else None
@@ -135,7 +134,7 @@ def _ids(said: Said, history: History, found: Comparison) -> Iterator[str]:
             yield f"{name}: {theirs} at the broker, {ours} in the audit"
 
 
-def _transaction(row: StateRow) -> Transaction:
+def _transaction(row: StateRecord) -> Transaction:
     """The newest record of an id."""
     said: Any = row  # of a live id nothing is None but the start
     return Transaction(

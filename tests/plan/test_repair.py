@@ -121,7 +121,7 @@ def abort_just_before_the_late_data() -> tuple[SeenEnded, StateRecord]:
 
 def test_the_decision_to_abort_what_came_before_the_data_leaves_it_a_repair() -> None:
     marker, decided = abort_just_before_the_late_data()
-    of_both_captures = (decided, decided._replace(order=(2,)))
+    of_both_captures = (decided, decided)
     outcome = after(ended=(ended(), marker), history=of_both_captures, max_clock_skew_ms=1000)
     assert (outcome.repair, outcome.marker_offset) == (Repair.REPAIRED, 171)
 

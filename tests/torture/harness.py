@@ -9,6 +9,7 @@ from tests.core.answer import answers_of
 from tests.core.history import History
 from tests.torture.inputs import RANGE_BYTES, InputReader, ReadInput
 from txn_analysis.columns.records import plain
+from txn_analysis.kafka.names import state_partition
 from txn_analysis.tables import FINDINGS
 
 if TYPE_CHECKING:
@@ -141,8 +142,10 @@ def _state_rows(item: Item) -> Iterator[Row]:
 
 def _seen_to_ms(history: History) -> dict[int, int]:
     seen: dict[int, int] = {}
-    for row in history.state_rows:
-        number = history.placing.partition_of(row)
-        if number is not None and row.last_update_ms is not None:
-            seen[number] = max(row.last_update_ms, seen.get(number, 0))
+    for row in history.records:
+        number, hashed, updated_ms = row["state_partition"], row["transactional_id_hash"], row["last_update_ms"]
+        if number is None and hashed is not None:
+            number = state_partition(hashed, history.placing.partition_count)
+        if number is not None and updated_ms is not None:
+            seen[number] = max(updated_ms, seen.get(number, 0))
     return seen

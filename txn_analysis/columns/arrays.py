@@ -19,9 +19,9 @@ ABSENT = -1
 NONE = ABSENT  # stands for NULL
 
 
-def known(value: int) -> int | None:
-    """The number; None where ABSENT stands for it."""
-    return None if value == ABSENT else value
+def known(value: int, of_none: int = ABSENT) -> int | None:
+    """The number; None where ABSENT, or another word for it, stands there."""
+    return None if value == of_none else value
 
 
 def lists(values: pa.Array, piece: Array, count: int) -> pa.Array:
@@ -32,6 +32,24 @@ def lists(values: pa.Array, piece: Array, count: int) -> pa.Array:
 def nullable(values: Array) -> pa.Array:
     """The values with NONE as NULL."""
     return pa.array(values, mask=values == NONE)
+
+
+def numbers(column: pa.Array | pa.ChunkedArray, of_null: int) -> Array:
+    """A column of numbers, with a number for NULL."""
+    values: Array = column.cast(pa.int64()).fill_null(of_null).to_numpy()
+    return values
+
+
+def codes_of(column: pa.Array | pa.ChunkedArray, *, is_sorted: bool = False) -> Array:
+    """A number for each different value of a column, -1 for NULL; in the order of the values if `is_sorted`."""
+    found = pc.dictionary_encode(pa.chunked_array(column).combine_chunks())
+    if isinstance(found, pa.ChunkedArray):
+        found = found.combine_chunks()
+    codes = numbers(found.indices, ABSENT)
+    if not is_sorted or len(found.dictionary) < 2:
+        return codes
+    rank = np.argsort(pc.sort_indices(found.dictionary).to_numpy())
+    return np.where(codes == ABSENT, ABSENT, rank[codes])
 
 
 def max_of(values: Array, first: Array) -> Array:

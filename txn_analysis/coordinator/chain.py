@@ -1,59 +1,29 @@
 """How the batches of one partition of `__transaction_state` follow one another, in all copies and captures together.
 
 What compaction took from today's copy an earlier capture may still hold: copies of the state are united, so that
-nightly audits keep the evidence. Pure Python over the records of one partition.
+nightly audits keep the evidence.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.coordinator.history import written_by_ms
-from txn_analysis.kafka.transactions import COMPLETED, PREPARED_OF, begins_an_id
-from txn_analysis.logic import UNBOUNDED_MS, is_before, later_of, latest
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.columns.arrays import ABSENT, codes_of, numbers
+from txn_analysis.coordinator.state_columns import FROM_PREPARED, IS_EMPTY, NO_TIME, Followed, in_order, is_other
+from txn_analysis.kafka.transactions import NAMED
+from txn_analysis.logic import UNBOUNDED_MS, later_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from txn_analysis.coordinator.state_records import StateRow
+    from txn_analysis.columns.arrays import Array
 
-
-class StateBatch(NamedTuple):
-    """One batch of a dump or folder, as far as its offsets and its leader go; by offset."""
-
-    base_offset: int
-    last_offset: int
-    leader_epoch: int | None
-    recorded_ms: int | None
-
-
-class StateStep(NamedTuple):
-    """The state, the times and the place of one record of an id: a `StateRecord` without its producer and partitions.
-
-    `offset` and `leader_epoch` are those of its place in the log; None in an export, and where the dump has none.
-    """
-
-    transactional_id: str
-    order: tuple[Any, ...]
-    state: str | None
-    recorded_ms: int | None
-    last_update_ms: int | None
-    offset: int | None
-    leader_epoch: int | None
-    is_of_a_new_id: bool = False
-
-    @property
-    def moment_ms(self) -> int | None:
-        """As `StateRecord.moment_ms`."""
-        return later_of(self.recorded_ms, self.last_update_ms)
-
-    @property
-    def is_completed(self) -> bool:
-        """As `StateRecord.is_completed`."""
-        return self.state in COMPLETED
+_NO_OFFSET = ABSENT
+_COMPARED = ("state", "recorded_ms", "last_update_ms", "offset", "leader_epoch")
 
 
 class Rise(NamedTuple):
@@ -99,262 +69,310 @@ class StateChain(NamedTuple):
 NO_RECORDS = StateChain()
 
 
-@dataclass
-class StateRows:
-    """The records of one partition of the state: of all captures, in any order; copies may repeat them.
+def chains_of(
+    states: pa.Table, audit: Array, dumped_rank: Array, as_of_ms: Mapping[int, int | None]
+) -> dict[int, dict[int, StateChain]]:
+    """By audit, and by partition of the state, what its records say of themselves.
 
-    Attributes:
-        as_of_ms: the moment of the copy, where the operator states it.
-        batches: of every dump and folder.
-        own: those of them that the judged capture holds.
-        steps: everything that was decoded, console exports included.
-        export_ms: the newest update time in console exports of the judged capture; `export_until_as_of_ms` the newest
-            that is not after `as_of_ms`.
-        topics: those that its transactions list.
-        largest_producer_id: of all that its records name.
-        undecoded: first and last offset of the batches of earlier captures that hold a record which could not be
-            decoded, and that record's own: they fill no hole, unless another copy has it.
-        may_name_more: fields of a newer Kafka in some of them can hold further producer ids.
+    Args:
+        states: rows of `STATES`, all of each partition: of all captures, in any order; copies may repeat them.
+        audit: of each row the number of its audit.
+        dumped_rank: of each row, see `Placing.dumped_rank`.
+        as_of_ms: by audit the moment of the copy, where the operator states it.
     """
-
-    as_of_ms: int | None
-    batches: set[StateBatch]
-    own: set[StateBatch]
-    steps: set[StateStep]
-    export_ms: int | None
-    export_until_as_of_ms: int | None
-    topics: frozenset[str]
-    largest_producer_id: int | None
-    undecoded: set[tuple[int, int, int | None]]
-    may_name_more: bool
-
-    @classmethod
-    def of(cls, records: Sequence[tuple[StateRow, tuple[Any, ...]]], as_of_ms: int | None) -> StateRows:
-        """Records, each with its place in the history of its id; `as_of_ms` as of `StateRows`.
-
-        Records of an ingest that did not keep their batch stand for a batch each, of a leader that is not known.
-        """
-        rows = [row for row, _ in records]
-        dumped = [row for row in rows if row.offset is not None]
-        updates = [row.last_update_ms for row in rows if row.offset is None and not row.capture_rank]
-        exported_ms = [ms for ms in updates if ms is not None]
-        named = {producer_id for row in rows for producer_id in row.producer_ids if producer_id is not None}
-        return cls(
-            as_of_ms=as_of_ms,
-            batches={_batch_of(row) for row in dumped},
-            own={_batch_of(row) for row in dumped if not row.capture_rank},
-            steps={
-                StateStep(
-                    row.transactional_id,
-                    order,
-                    row.state,
-                    row.recorded_ms,
-                    row.last_update_ms,
-                    row.offset,
-                    row.leader_epoch,
-                    begins_an_id(row),
-                )
-                for row, order in records
-                if row.transactional_id is not None and not row.is_undecodable
-            },
-            export_ms=max(exported_ms, default=None),
-            export_until_as_of_ms=max([ms for ms in exported_ms if not is_before(as_of_ms, ms)], default=None),
-            topics=frozenset(topic for row in rows for topic, _ in row.topic_partitions),
-            largest_producer_id=max(named, default=None),
-            undecoded={
-                (base, last, row.offset)
-                for row in rows
-                if row.is_undecodable and row.capture_rank
-                for base, last in [_reach_of(row)]
-                if base is not None and last is not None
-            },
-            may_name_more=any(row.may_name_more for row in rows),
-        )
-
-    def _filling(self) -> set[StateBatch]:
-        """The batches that show what was recorded, or that the judged capture holds."""
-        decoded = {step.offset for step in self.steps} if self.undecoded else set()
-        lost = {(base, last) for base, last, offset in self.undecoded if offset is None or offset not in decoded}
-        return {b for b in self.batches if b in self.own or (b.base_offset, b.last_offset) not in lost}
-
-    def chain(self) -> StateChain:
-        """What they say of themselves."""
-        ordered = sorted(self._filling() if self.undecoded else self.batches, key=_by_offset)
-        until_as_of = (batch for batch in self.own if not is_before(self.as_of_ms, batch.recorded_ms))
-        tails = _Tails.of(ordered)
-        first_ms = min([b.recorded_ms for b in ordered if b.recorded_ms is not None], default=None)
-        return StateChain(
-            last_moment_ms=later_of(_last_recorded_ms(self.own), self.export_ms),
-            last_until_as_of_ms=later_of(_last_recorded_ms(until_as_of), self.export_until_as_of_ms),
-            first_moment_ms=first_ms if first_ms is not None else _first_exported_ms(self.steps),
-            gap_end_ms=_gap_end_ms(ordered),
-            export_gap_ms=_export_gap_ms(self.steps),
-            rises=tuple(_rises(ordered)),
-            lost_tails=tuple(_lost_tails([b for b in ordered if not tails.holds(b.leader_epoch, b.base_offset)])),
-            leader_epoch=latest(*[b.leader_epoch for b in ordered]),
-            orphan_ms=_orphan_ms(self.steps, tails),
-            topics=self.topics,
-            largest_producer_id=self.largest_producer_id,
-            may_name_more=self.may_name_more,
-        )
-
-
-def _reach_of(row: StateRow) -> tuple[int | None, int | None]:
-    """The first and the last offset of its batch; its own where the batch is not known."""
-    base, last = row.batch_base_offset, row.batch_last_offset
-    return (row.offset, row.offset) if base is None or last is None else (base, last)
-
-
-def _batch_of(row: StateRow) -> StateBatch:
-    base, last = _reach_of(row)
-    assert base is not None
-    assert last is not None
-    return StateBatch(base, last, row.leader_epoch, row.recorded_ms)
-
-
-def _last_recorded_ms(batches: Iterable[StateBatch]) -> int | None:
-    newest = max(batches, key=lambda b: (b.last_offset, b.recorded_ms or 0), default=None)
-    return None if newest is None else newest.recorded_ms
-
-
-def _first_exported_ms(steps: Iterable[StateStep]) -> int | None:
-    return min((step.last_update_ms for step in steps if step.last_update_ms is not None), default=None)
-
-
-def _by_offset(batch: StateBatch) -> tuple[int, int, int, int]:
-    return batch.base_offset, batch.last_offset, batch.leader_epoch or 0, batch.recorded_ms or 0
-
-
-def _gap_end_ms(ordered: Sequence[StateBatch]) -> int | None:
-    covered, found = 0, None
-    for batch in ordered:
-        if batch.base_offset > covered:
-            found = latest(found, UNBOUNDED_MS if batch.recorded_ms is None else batch.recorded_ms)
-        covered = max(covered, batch.last_offset + 1)
+    records = _Records.of(states)
+    held_by = records.held_by
+    partition = np.where(held_by == ABSENT, ABSENT, audit * (held_by.max(initial=0) + 1) + held_by)
+    ids = codes_of(states["transactional_id"])
+    group = np.where((partition == ABSENT) | (ids == ABSENT), ABSENT, partition * (ids.max(initial=0) + 1) + ids)
+    steps = in_order(states, group, dumped_rank, _COMPARED)
+    rows = np.argsort(partition, kind="stable")
+    rows = rows[partition[rows] != ABSENT]
+    topics = _topics(states, partition)
+    found: dict[int, dict[int, StateChain]] = {}
+    for own in np.split(rows, np.flatnonzero(np.diff(partition[rows])) + 1) if len(rows) else []:
+        number = int(partition[own[0]])
+        first, stop = np.searchsorted(partition[steps.row], [number, number + 1])
+        begins = steps.first[np.searchsorted(steps.first, first) : np.searchsorted(steps.first, stop)] - first
+        of_audit = int(audit[own[0]])
+        chain = _chain(records, own, records.steps(steps.row[first:stop], begins), as_of_ms[of_audit])
+        named = frozenset(topics.get(number, ()))
+        found.setdefault(of_audit, {})[int(held_by[own[0]])] = chain._replace(topics=named)
     return found
 
 
-def _export_gap_ms(steps: Iterable[StateStep]) -> int | None:
+def _topics(states: pa.Table, partition: Array) -> dict[int, list[str]]:
+    """By partition of the state the topics that its transactions list."""
+    listed = pa.chunked_array(states["topic_partitions"])
+    topics, of = pc.struct_field(pc.list_flatten(listed), "topic"), pc.list_parent_indices(listed)
+    named = pa.table([pa.array(partition[of.to_numpy()]), topics], ["partition", "topic"])
+    found: dict[int, list[str]] = {}
+    for each in named.group_by(["partition", "topic"]).aggregate([]).to_pylist():
+        found.setdefault(each["partition"], []).append(each["topic"])
+    return found
+
+
+class _Records(NamedTuple):
+    """Some columns of all records; ABSENT and NO_TIME are NULL. `producer_id` is the largest that one names."""
+
+    held_by: Array
+    capture_rank: Array
+    offset: Array
+    base_offset: Array
+    last_offset: Array
+    leader_epoch: Array
+    recorded_ms: Array
+    last_update_ms: Array
+    is_undecodable: Array
+    may_name_more: Array
+    producer_id: Array
+    begins_an_id: Array
+    followed: Followed
+
+    @classmethod
+    def of(cls, states: pa.Table) -> _Records:
+        """Of rows of `STATES`. Records of an ingest that did not keep their batch stand for a batch each."""
+        places = ("offset", "batch_base_offset", "batch_last_offset")
+        offset, base, last = (numbers(states[name], _NO_OFFSET) for name in places)
+        is_known = (base != _NO_OFFSET) & (last != _NO_OFFSET)
+        names = {name: numbers(states[name], ABSENT) for name in (*NAMED, "producer_epoch")}
+        none = np.zeros(0, np.int64)  # they are in no order
+        followed = Followed.of(states["state"], states["recorded_ms"], states["last_update_ms"], none)
+        previous = names["previous_producer_id"]
+        has_no_other = (previous == ABSENT) | (previous == names["producer_id"])
+        return cls(
+            held_by=numbers(states["held_by"], ABSENT),
+            capture_rank=numbers(states["capture_rank"], 0),
+            offset=offset,
+            base_offset=np.where(is_known, base, offset),
+            last_offset=np.where(is_known, last, offset),
+            leader_epoch=numbers(states["leader_epoch"], ABSENT),
+            recorded_ms=followed.recorded_ms,
+            last_update_ms=followed.last_update_ms,
+            is_undecodable=states["is_undecodable"].to_numpy().astype(bool),
+            may_name_more=pc.fill_null(states["may_name_more"], False).to_numpy().astype(bool),
+            producer_id=np.maximum.reduce([names[name] for name in NAMED]),
+            begins_an_id=(followed.state == IS_EMPTY) & (names["producer_epoch"] == 0) & has_no_other,
+            followed=followed,
+        )
+
+    def steps(self, row: Array, first: Array) -> _Steps:
+        """The records at some rows, which are in order; `first` is where each id begins."""
+        state, recorded_ms, last_update_ms, _ = self.followed
+        own = Followed(state[row], recorded_ms[row], last_update_ms[row], first)
+        return _Steps(own, self.offset[row], self.leader_epoch[row], self.begins_an_id[row])
+
+
+class _Steps(NamedTuple):
+    """The records of the ids of one partition, in order, and the places of these in its log."""
+
+    followed: Followed
+    offset: Array
+    leader_epoch: Array
+    begins_an_id: Array
+
+
+class _Batches(NamedTuple):
+    """Batches of dumps and folders of one partition by offset, each once. `is_own`: the judged capture holds it."""
+
+    base_offset: Array
+    last_offset: Array
+    leader_epoch: Array
+    recorded_ms: Array
+    is_own: Array
+
+    @classmethod
+    def of(cls, records: _Records, rows: Array) -> _Batches:
+        """The batches of some records."""
+        names = ("base_offset", "last_offset", "leader_epoch", "recorded_ms")
+        dumped = rows[records.offset[rows] != _NO_OFFSET]
+        columns = [getattr(records, name)[dumped] for name in names]
+        order = np.lexsort(columns[::-1])
+        first = np.flatnonzero(is_other(order, columns))
+        is_own = records.capture_rank[dumped][order] == 0
+        base, last, epoch, recorded_ms = (column[order[first]] for column in columns)
+        return cls(base, last, epoch, recorded_ms, np.logical_or.reduceat(is_own, first) if len(first) else is_own)
+
+    def where(self, are_these: Array) -> _Batches:
+        """Some of them."""
+        return _Batches(*(column[are_these] for column in self))
+
+    def recorded(self, row: int) -> int | None:
+        """When one was appended."""
+        return _known_ms(self.recorded_ms[row])
+
+
+def _known_ms(moment_ms: int) -> int | None:
+    return None if moment_ms == NO_TIME else int(moment_ms)
+
+
+def _largest(values: Array, of_none: int) -> int | None:
+    """The largest of those that are known."""
+    largest = values.max(initial=of_none)
+    return None if largest == of_none else int(largest)
+
+
+def _chain(records: _Records, rows: Array, steps: _Steps, as_of_ms: int | None) -> StateChain:
+    """What the records of one partition say of themselves; topics are said elsewhere."""
+    every = _Batches.of(records, rows)
+    batches = every.where(_are_filling(records, rows, every, steps))
+    tails = _Tails.of(batches)
+    exported = rows[(records.offset[rows] == _NO_OFFSET) & (records.capture_rank[rows] == 0)]
+    updates_ms = records.last_update_ms[exported]
+    own = every.where(every.is_own)
+    is_until = np.ones(len(own.recorded_ms), bool) if as_of_ms is None else own.recorded_ms <= as_of_ms
+    until_ms = updates_ms if as_of_ms is None else updates_ms[updates_ms <= as_of_ms]
+    return StateChain(
+        last_moment_ms=later_of(_last_recorded_ms(own), _largest(updates_ms, NO_TIME)),
+        last_until_as_of_ms=later_of(_last_recorded_ms(own.where(is_until)), _largest(until_ms, NO_TIME)),
+        first_moment_ms=_first_ms(batches.recorded_ms, steps.followed.last_update_ms),
+        gap_end_ms=_gap_end_ms(batches),
+        export_gap_ms=_export_gap_ms(steps),
+        rises=tuple(_rises(batches)),
+        lost_tails=tuple(_lost_tails(batches.where(~tails.hold(batches.leader_epoch, batches.base_offset)))),
+        leader_epoch=_largest(batches.leader_epoch, ABSENT),
+        orphan_ms=_orphan_ms(steps, tails),
+        largest_producer_id=_largest(records.producer_id[rows], ABSENT),
+        may_name_more=bool(records.may_name_more[rows].any()),
+    )
+
+
+def _are_filling(records: _Records, rows: Array, batches: _Batches, steps: _Steps) -> Array:
+    """The batches that show what was recorded, or that the judged capture holds.
+
+    Those of earlier captures with a record that could not be decoded fill no hole, unless another copy has it.
+    """
+    lost = rows[records.is_undecodable[rows] & (records.capture_rank[rows] > 0)]
+    lost = lost[(records.base_offset[lost] != _NO_OFFSET) & ~np.isin(records.offset[lost], steps.offset)]
+    places = {*zip(records.base_offset[lost].tolist(), records.last_offset[lost].tolist(), strict=True)}
+    is_filling = np.ones(len(batches.is_own), bool)
+    for base_offset, last_offset in places:
+        is_filling &= (batches.base_offset != base_offset) | (batches.last_offset != last_offset) | batches.is_own
+    return is_filling
+
+
+def _last_recorded_ms(batches: _Batches) -> int | None:
+    if not len(batches.last_offset):
+        return None
+    return batches.recorded(int(np.lexsort((batches.recorded_ms, batches.last_offset))[-1]))
+
+
+def _first_ms(*kinds: Array) -> int | None:
+    """The first moment of the first kind of which one is known."""
+    known = (moments_ms[moments_ms != NO_TIME] for moments_ms in kinds)
+    return next((int(own.min()) for own in known if len(own)), None)
+
+
+def _holes(batches: _Batches) -> tuple[Array, Array]:
+    """The batches before which offsets are missing, and from which offset on."""
+    covered = np.append(0, np.maximum.accumulate(batches.last_offset + 1))[: len(batches.last_offset)]
+    behind = np.flatnonzero(batches.base_offset > covered)
+    return behind, covered[behind]
+
+
+def _gap_end_ms(batches: _Batches) -> int | None:
+    """The moment behind the newest hole; one of which nothing says when it ends may be the newest."""
+    behind, _ = _holes(batches)
+    ends_ms = batches.recorded_ms[behind]
+    return _largest(np.where(ends_ms == NO_TIME, UNBOUNDED_MS, ends_ms), NO_TIME)
+
+
+def _export_gap_ms(steps: _Steps) -> int | None:
     """When the first record of an exported id was written at the latest, of the id that begins last."""
-    first_ms = [
-        written_by_ms(own)[0] for own in _histories(s for s in steps if s.offset is None) if not own[0].is_of_a_new_id
-    ]
-    return max(first_ms, default=None)
+    exported = np.flatnonzero(steps.offset == _NO_OFFSET)
+    state, recorded_ms, last_update_ms, first = steps.followed
+    begins = steps.followed.start[exported]
+    first = np.flatnonzero(np.diff(begins, prepend=-1))
+    own = Followed(state[exported], recorded_ms[exported], last_update_ms[exported], first)
+    return _largest(own.written_by_ms[first][~steps.begins_an_id[exported[first]]], NO_TIME)
 
 
-def _rises(ordered: Sequence[StateBatch]) -> Iterable[Rise]:
+def _rises(batches: _Batches) -> Iterator[Rise]:
     """Where the leader changed; around batches that do not say whose they are, it may have."""
-    known = [batch for batch in ordered if batch.leader_epoch is not None]
-    if not known:
-        return [Rise(None, None)] if len(ordered) > 1 else []
-    found = [] if ordered[0] is known[0] or known[0].leader_epoch == 0 else [Rise(None, known[0].recorded_ms)]
-    found += [Rise(a.recorded_ms, b.recorded_ms) for a, b in pairwise(known) if a.leader_epoch != b.leader_epoch]
-    return found if ordered[-1] is known[-1] else [*found, Rise(known[-1].recorded_ms, None)]
+    epoch = batches.leader_epoch
+    known = np.flatnonzero(epoch != ABSENT)
+    if not len(known):
+        if len(epoch) > 1:
+            yield Rise(None, None)
+        return
+    if known[0] and epoch[known[0]]:
+        yield Rise(None, batches.recorded(known[0]))
+    for place in np.flatnonzero(np.diff(epoch[known])).tolist():
+        yield Rise(batches.recorded(known[place]), batches.recorded(known[place + 1]))
+    if known[-1] != len(epoch) - 1:
+        yield Rise(batches.recorded(known[-1]), None)
 
 
-def _lost_tails(log: Sequence[StateBatch]) -> Iterable[Rise]:
+def _lost_tails(log: _Batches) -> Iterator[Rise]:
     """Where an old leader's end can have been lost, of batches that no later leader cut off.
 
     Where the log has a hole at the change, compaction took what was last written there: nobody knows where the old
     leader ended, and a lost end is no excuse. Batches that do not say whose they are excuse as in `_rises`.
     """
-    if any(batch.leader_epoch is None for batch in log):
-        return _rises(log)
-    return [
-        Rise(a.recorded_ms, b.recorded_ms)
-        for a, b in pairwise(log)
-        if a.leader_epoch != b.leader_epoch and b.base_offset <= a.last_offset + 1
-    ]
+    if (log.leader_epoch == ABSENT).any():
+        yield from _rises(log)
+        return
+    is_next = log.base_offset[1:] <= log.last_offset[:-1] + 1
+    for place in np.flatnonzero(is_next & (np.diff(log.leader_epoch) != 0)).tolist():
+        yield Rise(log.recorded(place), log.recorded(place + 1))
 
 
 class _Tails(NamedTuple):
     """What dead leaders' copies hold behind the place from which a later leader wrote the log.
 
-    `cuts` are these places, by the leader epoch that was cut off there; `holes` are ranges of offsets that the rest of
-    the log lacks.
+    `cuts` are these places, by the leader epoch that was cut off there, in `epochs`. The rest of the log lacks the
+    offsets from each of `starts` to the one before each of `ends`.
     """
 
-    cuts: Mapping[int, int]
-    holes: Sequence[tuple[int, int]]
+    epochs: Array
+    cuts: Array
+    starts: Array
+    ends: Array
 
     @classmethod
-    def of(cls, ordered: Sequence[StateBatch]) -> _Tails:
+    def of(cls, batches: _Batches) -> _Tails:
         """Of all batches of one partition, by offset."""
-        first: dict[int, int] = {}
-        for batch in ordered:
-            if batch.leader_epoch is not None:
-                first.setdefault(batch.leader_epoch, batch.base_offset)
-        cuts, cut = {}, None
-        for epoch in sorted(first, reverse=True):
-            if cut is not None:
-                cuts[epoch] = cut
-            cut = first[epoch] if cut is None else min(cut, first[epoch])
-        return cls(cuts, _holes(b for b in ordered if not _is_behind(cuts, b.leader_epoch, b.base_offset)))
+        known = np.flatnonzero(batches.leader_epoch != ABSENT)
+        epochs, first = np.unique(batches.leader_epoch[known], return_index=True)
+        # An epoch is cut off where the earliest of the later ones begins.
+        later = np.minimum.accumulate(batches.base_offset[known][first][::-1])[::-1]
+        none = np.zeros(0, np.int64)
+        tails = cls(epochs[:-1], later[1:], none, none)
+        log = batches.where(~tails.hold(batches.leader_epoch, batches.base_offset))
+        behind, starts = _holes(log)
+        return tails._replace(starts=starts, ends=log.base_offset[behind])
 
-    def holds(self, leader_epoch: int | None, offset: int | None) -> bool:
-        """What an old leader wrote at this offset was cut off."""
-        return _is_behind(self.cuts, leader_epoch, offset)
+    def hold(self, leader_epoch: Array, offset: Array) -> Array:
+        """What an old leader wrote at these offsets was cut off."""
+        if not len(self.epochs):
+            return np.zeros(len(offset), bool)
+        place = np.minimum(np.searchsorted(self.epochs, leader_epoch), len(self.epochs) - 1)
+        is_old = (self.epochs[place] == leader_epoch) & (offset != _NO_OFFSET)
+        hold: Array = is_old & (offset >= self.cuts[place])
+        return hold
 
-    def may_hide(self, first: StateStep, last: StateStep) -> bool:
-        """The log itself may have had records between these two."""
-        if first.offset is None or last.offset is None:
-            return True
-        return any(start < last.offset and end > first.offset for start, end in self.holes)
-
-
-def _is_behind(cuts: Mapping[int, int], leader_epoch: int | None, offset: int | None) -> bool:
-    cut = None if leader_epoch is None else cuts.get(leader_epoch)
-    return cut is not None and offset is not None and offset >= cut
-
-
-def _holes(ordered: Iterable[StateBatch]) -> list[tuple[int, int]]:
-    covered, found = 0, []
-    for batch in ordered:
-        if batch.base_offset > covered:
-            found.append((covered, batch.base_offset))
-        covered = max(covered, batch.last_offset + 1)
-    return found
+    def may_hide(self, first: Array, last: Array) -> Array:
+        """The log itself may have had records between two offsets."""
+        may_hide: Array = (first == _NO_OFFSET) | (last == _NO_OFFSET)
+        if len(self.ends):
+            place = np.searchsorted(self.ends, first, "right")
+            is_hole = place < len(self.ends)
+            may_hide |= is_hole & (self.starts[np.where(is_hole, place, 0)] < last)
+        return may_hide
 
 
-def _orphan_ms(steps: Iterable[StateStep], tails: _Tails) -> int | None:
-    """When the newest Complete record was written whose Prepare is not there, as where a producer id rotated away."""
-    found = None
-    for history in _histories(steps):
-        orphans = list(_orphans(history, tails))
-        if orphans:
-            written_ms = written_by_ms(history)
-            found = latest(found, *(written_ms[n] for n in orphans))
-    return found
-
-
-def _histories(steps: Iterable[StateStep]) -> Iterator[list[StateStep]]:
-    """The records of each id, in order."""
-    found: defaultdict[str, list[StateStep]] = defaultdict(list)
-    for step in steps:
-        found[step.transactional_id].append(step)
-    for history in found.values():
-        yield sorted(history, key=_by_order)
-
-
-def _orphans(history: Sequence[StateStep], tails: _Tails) -> Iterator[int]:
-    """The Complete records that follow no Prepare of their kind.
+def _orphan_ms(steps: _Steps, tails: _Tails) -> int | None:
+    """When the newest Complete record was written whose Prepare is not there, as where a producer id rotated away.
 
     A coordinator that takes over completes a decision which the dead one may have completed as well: what was cut off
     is passed over, unless another decision could have been between.
     """
-    before, is_behind_tail = None, False
-    for number, step in enumerate(history):
-        if step.state in COMPLETED and (
-            before is None
-            or before.state != PREPARED_OF[step.state]
-            or (is_behind_tail and tails.may_hide(before, step))
-        ):
-            yield number
-        if tails.holds(step.leader_epoch, step.offset):
-            is_behind_tail = True
-        else:
-            before, is_behind_tail = step, False
-
-
-def _by_order(step: StateStep) -> tuple[Any, ...]:
-    return step.order, step.state or "", step.moment_ms or 0
+    own, place = steps.followed, np.arange(len(steps.offset))
+    is_kept = ~tails.hold(steps.leader_epoch, steps.offset)
+    before = np.append(-1, np.maximum.accumulate(np.where(is_kept, place, -1)))[: len(place)]
+    has_one = before >= own.start
+    before = np.where(has_one, before, 0)
+    is_completing = has_one & (own.state[before] == own.state - FROM_PREPARED)
+    is_behind_tail = (place > own.start) & (before != place - 1)
+    is_completing &= ~(is_behind_tail & tails.may_hide(steps.offset[before], steps.offset))
+    return _largest(own.written_by_ms[own.is_completed & ~is_completing], NO_TIME)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.transactions import LIVE, ONGOING, PREPARE_COMMIT, PREPARED
 from txn_analysis.logic import UNBOUNDED_MS
@@ -19,7 +19,6 @@ from txn_analysis.logic import UNBOUNDED_MS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from txn_analysis.coordinator.chain import StateStep
     from txn_analysis.kafka.transactions import StateRecord, TopicPartition
 
 
@@ -180,36 +179,6 @@ History = list["StateRecord"]
 """The records of one transactional id, oldest first, each once; never empty where it is asked about."""
 
 
-def in_order(records: Iterable[StateRecord]) -> History:
-    """The records of one id that could be decoded, oldest first and each once: copies and captures may repeat them.
-
-    Where another one that could not may be later than the last of them, that one is hidden: it is not the newest.
-    """
-    by_order: dict[tuple[Any, ...], History] = {}
-    lost: History = []
-    for record in records:
-        if record.is_undecodable:
-            lost.append(record)
-            continue
-        same_place = by_order.setdefault(record.order, [])
-        if record not in same_place:
-            same_place.append(record)
-    # Copies that differ are broken evidence: none is lost, and which one comes last is never left to chance.
-    alike = (by_order[order] for order in sorted(by_order))
-    history = [record for same in alike for record in (same if len(same) == 1 else sorted(same, key=repr))]
-    if history and any(_may_be_later(record, history[-1]) for record in lost):
-        history[-1] = history[-1]._replace(is_hidden=True)
-    return history
-
-
-def _may_be_later(lost: StateRecord, last: StateRecord) -> bool:
-    """A record that could not be decoded may be later than the last one that could.
-
-    Its offset says so. An export has none, and does not say when a record was appended.
-    """
-    return lost.recorded_ms is None or lost.order > last.order
-
-
 def ongoing_before(history: Sequence[StateRecord], index: int) -> Sequence[StateRecord]:
     """The Ongoing records right before a place of the history, oldest first: one transaction that grew."""
     first = index
@@ -233,11 +202,10 @@ def current_transaction(history: Sequence[StateRecord]) -> tuple[int | None, int
     return start_ms, (ongoing[-1].producer_epoch if ongoing else None)
 
 
-def written_by_ms(history: Sequence[StateRecord] | Sequence[StateStep]) -> list[int]:
+def written_by_ms(history: Sequence[StateRecord]) -> list[int]:
     """Of each record of an id the latest moment at which it can have been written; UNBOUNDED_MS where nothing tells.
 
-    A dump prints when its batch was appended. A console export does not, and the value of a Complete record carries the
-    time of the decision: such a record was written at some time before the id's next one.
+    As `Followed.written_by_ms`, of one id.
     """
     latest_ms, found = UNBOUNDED_MS, []
     for record in reversed(history):

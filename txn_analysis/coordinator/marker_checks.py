@@ -11,29 +11,30 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from txn_analysis.columns.arrays import ABSENT, numbers
 from txn_analysis.coordinator.fit import Contradictions, MarkerSums, Witness
 from txn_analysis.coordinator.history import COMMIT
-from txn_analysis.coordinator.marker_columns import IS_ABORT, IS_COMMIT, IS_UNPRINTED, NO_TIME, columns_of
+from txn_analysis.coordinator.marker_columns import IS_ABORT, IS_COMMIT, IS_UNPRINTED, columns_of
 from txn_analysis.coordinator.producer_bounds import (
     DECIDED_WITHIN_MS,
     EVER,
     NEVER,
     Bounds,
+    Decisions,
+    IdsOfProducers,
     are_within,
     bounds_of,
-    decided_of,
-    homes_of,
 )
+from txn_analysis.coordinator.state_columns import NO_TIME
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    import pyarrow as pa
+    from collections.abc import Collection
 
     from txn_analysis.columns.arrays import Array
-    from txn_analysis.coordinator.history import History
     from txn_analysis.coordinator.marker_columns import MarkerColumns
     from txn_analysis.coordinator.producer_bounds import StateAtHand
 
@@ -46,14 +47,12 @@ FAR_FROM_ROTATION = 2**14
 _NOTHING, _AGAINST, _AGAINST_IF_NOTHING_WAS_LOST = 0, 1, 2
 
 
-def sums_of_markers(
-    markers: pa.Table, histories: Mapping[int, Sequence[History]], state: StateAtHand, asked: Collection[int]
-) -> MarkerSums:
+def sums_of_markers(markers: pa.Table, histories: pa.Table, state: StateAtHand, asked: Collection[int]) -> MarkerSums:
     """What the end markers of some producers say of the state.
 
     Args:
         markers: rows of `MARKERS`: all that these producers have, in all partitions.
-        histories: by producer id, the records of each id that has, or had, it; in order.
+        histories: rows of `OF_PRODUCER`: all that these producers have.
         state: what was given of the state; nothing is said where that is nothing.
         asked: the producer ids of open transactions; where there are none, only `has_recent` and `knows_recent` are
             said.
@@ -63,8 +62,9 @@ def sums_of_markers(
     columns = columns_of(markers)
     known_since_ms = NEVER if state.known_since_ms is None else state.known_since_ms
     is_recent = (columns.at_ms == NO_TIME) | (columns.at_ms >= known_since_ms)
-    recent = columns.producers[np.unique(columns.producer[is_recent])].tolist()
-    of_recent = MarkerSums(has_recent=bool(recent), knows_recent=any(i in histories for i in recent))
+    recent = pa.array(columns.producers[np.unique(columns.producer[is_recent])])
+    knows_recent = pc.any(pc.is_in(recent, histories["producer_id"])).as_py()
+    of_recent = MarkerSums(has_recent=len(recent) > 0, knows_recent=bool(knows_recent))
     return of_recent.plus(_Check(columns, histories, state, asked).sums()) if asked else of_recent
 
 
@@ -73,7 +73,7 @@ class _Check:
     """Markers, and what they are held against; arrays have a value for each marker."""
 
     markers: MarkerColumns
-    histories: Mapping[int, Sequence[History]]
+    histories: pa.Table
     state: StateAtHand
     asked: Collection[int]
 
@@ -96,7 +96,7 @@ class _Check:
         """What markers say that nothing confirms; where the kind is not printed, one contradicts nothing by itself."""
         if not is_left.any():
             return MarkerSums()
-        own, is_known = self.markers, self._bound("is_known").astype(bool)
+        own, is_known = self.markers, self._bound("is_known")
         said, said_if_reached = self._said(is_left)
         is_commit, is_unprinted = own.kind == IS_COMMIT, own.kind == IS_UNPRINTED
         is_doubt = is_unprinted & self._is_doubt(said)
@@ -116,8 +116,8 @@ class _Check:
     def _said(self, is_left: Array) -> tuple[Array, Array]:
         """What markers say, and what those of unknown producers said if every partition reached past them."""
         said, said_if_reached = (np.zeros(len(is_left), np.int8) for _ in range(2))
-        of_known = np.flatnonzero(is_left & self._bound("has_home").astype(bool))
-        of_unknown = np.flatnonzero(is_left & ~self._bound("has_home").astype(bool))
+        of_known = np.flatnonzero(is_left & self._bound("has_home"))
+        of_unknown = np.flatnonzero(is_left & ~self._bound("has_home"))
         is_reached = self.markers.at_ms <= self._bound("reached_ms")
         said[of_known] = self._said_of_known(of_known)
         said_if_reached[of_unknown] = self._said_of_unknown(of_unknown)
@@ -143,7 +143,7 @@ class _Check:
         has_expired = at_ms < (NEVER if state.known_since_ms is None else state.known_since_ms)
         is_compacted, may_be_cut = at_ms <= self._any_gap_ms, self._may_be_cut_anywhere(at_ms)
         is_surely = _said_if(~is_compacted & ~may_be_cut, ~is_compacted)
-        is_ahead = self.markers.coordinator_epoch[own] > self._unknown.ahead_of
+        is_ahead = self.markers.coordinator_epoch[own] > self._bounds.ahead_of[-1]
         is_rotating = self.markers.is_of_version_2[self.markers.producer[own]] | (epoch < 0)
         is_rotating |= epoch >= FAR_FROM_ROTATION
         if_compacted = np.where(is_rotating, _NOTHING, _said_if(~may_be_cut, np.ones(len(own), bool)))
@@ -191,27 +191,43 @@ class _Check:
     @cached_property
     def _homes(self) -> Array:
         """Of each producer the partitions in which a leader's end can have been lost; -1 stands for none."""
-        own = [self.histories.get(i, ()) for i in self.markers.producers.tolist()]
-        homes = [sorted({n for n in homes_of(each) if n not in self.state.exports}) for each in own]
-        width = max(map(len, homes), default=0)
-        return np.array([[*each, *[-1] * (width - len(each))] for each in homes], np.int64).reshape(len(homes), width)
+        own = np.column_stack([self._ids.producer, self._ids.home])
+        own = own[(self._ids.home != ABSENT) & ~np.isin(self._ids.home, [*self.state.exports])]
+        producer, home = np.unique(own, axis=0).T
+        nth = np.arange(len(producer)) - np.searchsorted(producer, producer)
+        homes = np.full((len(self.markers.producers), nth.max(initial=-1) + 1), ABSENT)
+        homes[producer, nth] = home
+        return homes
 
     # Decisions.
 
     @cached_property
     def _decided(self) -> tuple[Array, ...]:
-        """Of each decision and partition: key, kind, and moments as in `Decided`."""
-        place_of = {where: number for number, where in enumerate(self.markers.places)}
-        found = []
-        for producer, producer_id in enumerate(self.markers.producers.tolist()):
-            for decided in decided_of(producer_id, self.histories.get(producer_id, ()), self.state):
-                # Decisions without places serve everywhere: they have keys behind those of all places.
-                if decided.places is None:
-                    found.append((-1 - producer, *decided[1:]))
-                    continue
-                own = [place_of[where] for where in decided.places if where in place_of]
-                found += [(producer * len(place_of) + place, *decided[1:]) for place in own]
-        return tuple(np.array(found, np.int64).reshape(-1, 6).T)
+        """Of each decision and partition: key, kind, and moments as in `Decisions`."""
+        own, place_count = Decisions.of(self._ids, self.state), len(self.markers.places)
+        producer = self._ids.producer[self._ids.id_of[own.record]]
+        lists = self._ids.topic_partitions.take(pa.array(own.record))
+        decision, listed = pc.list_parent_indices(lists).to_numpy(), lists.flatten()
+        place = self._places_of(listed)
+        decision, place = decision[place != ABSENT], place[place != ABSENT]
+        place, decision = place[own.has_places[decision]], decision[own.has_places[decision]]
+        # Decisions without places serve everywhere: they have keys behind those of all places.
+        alone = np.flatnonzero(~own.has_places)
+        key = np.concatenate([-1 - producer[alone], producer[decision] * place_count + place])
+        of = np.concatenate([alone, decision])
+        return key, *(column[of].astype(np.int64) for column in own[2:])
+
+    def _places_of(self, listed: pa.StructArray) -> Array:
+        """Of partitions of topics their numbers among those of the markers; -1 where none has one."""
+        topics = [*dict.fromkeys(place.topic for place in self.markers.places)]
+        width = 1 + max((place.partition for place in self.markers.places), default=0)
+        keys = np.array([topics.index(p.topic) * width + p.partition for p in self.markers.places], np.int64)
+        topic = numbers(pc.index_in(listed.field("topic"), pa.array(topics, pa.string())), ABSENT)
+        partition = numbers(listed.field("partition"), ABSENT)
+        own = np.where((topic == ABSENT) | (partition >= width), ABSENT, topic * width + partition)
+        order = np.argsort(keys)
+        place = np.minimum(np.searchsorted(keys[order], own), len(keys) - 1)
+        return np.where(keys[order][place] == own, order[place], ABSENT)
 
     def _are_served(self, start_ms: Array, stop_ms: Array, of: Array, *, anywhere: bool = False) -> Array:
         """Whether a decision of its kind serves a marker; an unprinted marker may be of either kind."""
@@ -261,18 +277,17 @@ class _Check:
     # What was found.
 
     @cached_property
-    def _unknown(self) -> Bounds:
-        return bounds_of((), self.state)
+    def _ids(self) -> IdsOfProducers:
+        return IdsOfProducers.of(self.histories, self.markers.producers)
 
     @cached_property
-    def _bounds(self) -> Mapping[str, Array]:
-        """Of each producer its bounds, by their names."""
-        own = [self.histories.get(producer_id, ()) for producer_id in self.markers.producers.tolist()]
-        found = np.array([bounds_of(each, self.state) if each else self._unknown for each in own], np.int64)
-        return dict(zip(Bounds._fields, found.T, strict=True))
+    def _bounds(self) -> Bounds:
+        """Of each producer, and last of one that is unknown."""
+        return bounds_of(self._ids, len(self.markers.producers) + 1, self.state)
 
     def _bound(self, name: str) -> Array:
-        return self._bounds[name][self.markers.producer]
+        bound: Array = getattr(self._bounds, name)[self.markers.producer]
+        return bound
 
     def _in_run(self, holds: Array) -> Array:
         """Of each marker, whether something holds of it or of one of its repetitions."""

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import is_in
+from txn_analysis.columns.arrays import is_in, numbers
 from txn_analysis.columns.values import rows_named
 from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
+from txn_analysis.coordinator.state_columns import NO_TIME
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.tables import UsedBatchRange
 from txn_analysis.tables.transactions import OPEN
@@ -130,7 +131,7 @@ def markers_since(markers: pa.Table, since_ms: Mapping[Key, int]) -> dict[Key, l
 
 
 # What columns hold where a row of Kafka's says nothing; no epoch is below 0.
-_NO_EPOCH, _ANY_EPOCH, NO_TIME = -1, 2**31, -(2**63)
+_NO_EPOCH, _ANY_EPOCH = -1, 2**31
 IS_ABORT, IS_COMMIT, IS_UNPRINTED = 0, 1, 2
 
 
@@ -173,14 +174,14 @@ class MarkerColumns(NamedTuple):
 
 def columns_of(markers: pa.Table) -> MarkerColumns:
     """Rows of `MARKERS` as columns."""
-    producers, producer = np.unique(_numbers(markers["producer_id"], 0), return_inverse=True)
+    producers, producer = np.unique(numbers(markers["producer_id"], 0), return_inverse=True)
     places, place = _places(markers)
-    offset, at_ms = _numbers(markers["offset"], -1), _numbers(markers["at_ms"], NO_TIME)
+    offset, at_ms = numbers(markers["offset"], -1), numbers(markers["at_ms"], NO_TIME)
     kind = _kinds(markers["kind"])
-    epoch = _numbers(markers["producer_epoch"], _NO_EPOCH)
-    coordinator_epoch = _numbers(markers["coordinator_epoch"], _NO_EPOCH)
+    epoch = numbers(markers["producer_epoch"], _NO_EPOCH)
+    coordinator_epoch = numbers(markers["coordinator_epoch"], _NO_EPOCH)
     has_data = markers["has_data"].to_numpy().astype(bool)
-    shows_version_2 = (kind == IS_COMMIT) & (epoch > _numbers(markers["data_epoch"], _ANY_EPOCH))
+    shows_version_2 = (kind == IS_COMMIT) & (epoch > numbers(markers["data_epoch"], _ANY_EPOCH))
     is_of_version_2 = np.bincount(producer, shows_version_2, len(producers)) > 0
     order = np.lexsort((has_data, offset, place, producer))
     # Of one offset the last one counts, which has the data.
@@ -209,11 +210,6 @@ def _alike(*columns: Array) -> Array:
     return alike
 
 
-def _numbers(column: pa.ChunkedArray, of_null: int) -> Array:
-    numbers: Array = column.cast(pa.int64()).fill_null(of_null).to_numpy()
-    return numbers
-
-
 def _kinds(column: pa.ChunkedArray) -> Array:
     found = pc.index_in(column, pa.array([ABORT, COMMIT]))
     kinds: Array = found.cast(pa.int64()).fill_null(IS_UNPRINTED).to_numpy()
@@ -225,7 +221,7 @@ def _places(markers: pa.Table) -> tuple[list[TopicPartition], Array]:
     if isinstance(topics, pa.ChunkedArray):
         topics = topics.combine_chunks()
     names = topics.dictionary.to_pylist()
-    partitions, partition = np.unique(_numbers(markers["partition"], 0), return_inverse=True)
+    partitions, partition = np.unique(numbers(markers["partition"], 0), return_inverse=True)
     mixed = topics.indices.to_numpy(zero_copy_only=False).astype(np.int64) * max(len(partitions), 1) + partition
     own, place = np.unique(mixed, return_inverse=True)
     topic_of, number_of = np.divmod(own, max(len(partitions), 1))

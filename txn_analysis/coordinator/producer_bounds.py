@@ -1,4 +1,4 @@
-"""What the state says of one producer that its end markers are held against: its decisions, and what may be lost."""
+"""What the state says of producers that their end markers are held against: decisions, and what may be lost of them."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from txn_analysis.coordinator.history import written_by_ms
-from txn_analysis.kafka.transactions import COMPLETE_COMMIT, PREPARE_COMMIT, PREPARED
+from txn_analysis.columns.arrays import ABSENT, numbers
+from txn_analysis.coordinator.state_columns import IS_EMPTY, NO_TIME, Followed
 from txn_analysis.logic import latest, minus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping
 
     from txn_analysis.columns.arrays import Array
     from txn_analysis.coordinator.chain import StateChain
     from txn_analysis.coordinator.coverage import StateEvidence
-    from txn_analysis.coordinator.history import History
-    from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.settings import Settings
 
 
 EVER, NEVER = 2**62, -(2**62)
 """Later and earlier than any moment; sums with a duration stay within INT64."""
+NONE_YET = -(2**63)
 
 
 def are_within(key: Array, at_ms: Array, of_key: Array, start_ms: Array, stop_ms: Array) -> Array:
@@ -79,6 +80,17 @@ class StateAtHand:
     max_clock_skew_ms: int
     known_since_ms: int | None
 
+    def of_chains(self, partitions: Array, name: str, of_none: int) -> Array:
+        """Of partitions of the state a moment or an epoch that their chains say; one word for all that is not known."""
+        known = {n: value for n, chain in self.chains.items() if (value := getattr(chain, name)) is not None}
+        numbers_of, said = (np.array(own, np.int64) for own in ([*known], [*known.values()]))
+        order = np.argsort(numbers_of)
+        place = np.searchsorted(numbers_of[order], partitions)
+        is_known = np.isin(partitions, numbers_of)
+        found = np.full(len(partitions), of_none, np.int64)
+        found[is_known] = said[order][place[is_known]]
+        return found
+
     def gap_end_ms(self, partition: int) -> int | None:
         """The moment behind the newest hole of a partition, or behind what an export can lack; None without one."""
         chain = self.chains[partition]
@@ -99,14 +111,71 @@ def state_at_hand(state: StateEvidence, settings: Settings, newest_ms: int | Non
     )
 
 
-_ANY_EPOCH = 2**31
-
-
-class Decided(NamedTuple):
-    """One decision: a Prepare record, or a Complete record whose Prepare is gone, whose value has the decision's time.
+class IdsOfProducers(NamedTuple):
+    """The histories of the ids that have, or had, some producers, as columns: a value for each id, or each record.
 
     Attributes:
-        places: the partitions that it lists; None where they are gone with the Prepare record.
+        producer: of each id, its producer's place among those that are asked about; in order.
+        home: of each id the partition of the state that holds its last record; -1 where it is not known.
+        is_gone: of each id, its last record removes it.
+        is_whole: of each id, nothing can have come before its first record.
+        records: of all ids.
+        id_of: of each record the number of its id.
+        is_own: of each record, it has, or had, the producer id as its own.
+        is_commit: of each record, it is one of a commit.
+        state_partition: of each record; -1 where it is not known.
+        topic_partitions: of each record, the lists of partitions.
+    """
+
+    producer: Array
+    home: Array
+    is_gone: Array
+    is_whole: Array
+    records: Followed
+    id_of: Array
+    is_own: Array
+    is_commit: Array
+    state_partition: Array
+    topic_partitions: pa.ListArray
+
+    @classmethod
+    def of(cls, histories: pa.Table, producer_ids: Array) -> IdsOfProducers:
+        """From rows of `OF_PRODUCER`, of some producers, whose ids are in order."""
+        own = numbers(histories["producer_id"], ABSENT)
+        place = np.searchsorted(producer_ids, own)
+        is_asked = producer_ids[np.minimum(place, len(producer_ids) - 1)] == own
+        rows = np.flatnonzero(is_asked)[np.argsort(place[is_asked], kind="stable")]
+        lists = pa.chunked_array(histories["history"]).take(pa.array(rows))
+        lists = pa.concat_arrays(lists.chunks) if lists.num_chunks else pa.array([], lists.type)
+        lengths, found = pc.list_value_length(lists).to_numpy(zero_copy_only=False), lists.flatten()
+        first, id_of = np.cumsum(lengths) - lengths, np.repeat(np.arange(len(lengths)), lengths)
+        records = Followed.of(found.field("state"), found.field("recorded_ms"), found.field("last_update_ms"), first)
+        current, previous = (numbers(found.field(name), ABSENT) for name in ("producer_id", "previous_producer_id"))
+        partition = numbers(found.field("state_partition"), ABSENT)
+        last = first + lengths - 1
+        begins = (records.state == IS_EMPTY) & ((previous == ABSENT) | (previous == current))
+        begins &= numbers(found.field("producer_epoch"), ABSENT) == 0
+        asked = producer_ids[place[rows]][id_of]
+        return cls(
+            producer=place[rows],
+            home=partition[last],
+            is_gone=found.field("is_tombstone").to_numpy(zero_copy_only=False).astype(bool)[last],
+            is_whole=begins[first],
+            records=records,
+            id_of=id_of,
+            is_own=(current == asked) | (previous == asked),
+            is_commit=records.is_of_commit,
+            state_partition=partition,
+            topic_partitions=found.field("topic_partitions"),
+        )
+
+
+class Decisions(NamedTuple):
+    """Decisions: Prepare records, and Complete records whose Prepare is gone, whose value has the decision's time.
+
+    Attributes:
+        record: the number of its record in `IdsOfProducers`.
+        has_places: the partitions that it lists are known; they are gone with a Prepare record.
         is_commit: its kind.
         prepared_ms: the moment of the decision.
         completed_ms: when its Complete record was written at the latest; EVER where that is not there.
@@ -115,51 +184,37 @@ class Decided(NamedTuple):
         until_ms: as `next_ms`; where there is none, when its partition of the state ends.
     """
 
-    places: tuple[tuple[str, int], ...] | None
-    is_commit: bool
-    prepared_ms: int
-    completed_ms: int
-    next_ms: int
-    until_ms: int
+    record: Array
+    has_places: Array
+    is_commit: Array
+    prepared_ms: Array
+    completed_ms: Array
+    next_ms: Array
+    until_ms: Array
 
-
-def decided_of(producer_id: int, histories: Sequence[History], state: StateAtHand) -> Iterator[Decided]:
-    """The decisions under a producer id in the histories of the ids that have, or had, it."""
-    for history in histories:
-        written_ms = written_by_ms(history)
-        for n, record in enumerate(history):
-            if producer_id not in (record.producer_id, record.previous_producer_id):
-                continue
-            if record.state in PREPARED:
-                next_ms = min(written_ms[n + 1], EVER) if n + 1 < len(history) else None
-                is_done = next_ms is not None and history[n + 1].completes(record)
-                yield Decided(
-                    record.topic_partitions,
-                    record.state == PREPARE_COMMIT,
-                    record.moment_ms or 0,
-                    next_ms if is_done and next_ms is not None else EVER,
-                    _or(next_ms, NEVER),
-                    _end_ms(record, state) if next_ms is None else next_ms,
-                )
-            elif _is_alone(history, n) and record.last_update_ms is not None:
-                own_ms = min(written_ms[n], EVER)
-                yield Decided(None, record.state == COMPLETE_COMMIT, record.last_update_ms, own_ms, own_ms, own_ms)
-
-
-def _is_alone(history: History, number: int) -> bool:
-    """A Complete record whose Prepare is gone."""
-    record = history[number]
-    return record.is_completed and not (number and record.completes(history[number - 1]))
-
-
-def _end_ms(record: StateRecord, state: StateAtHand) -> int:
-    """When the partition of the state ends that holds a record."""
-    chain = None if record.state_partition is None else state.chains.get(record.state_partition)
-    return NEVER if chain is None else _or(chain.last_until_as_of_ms, NEVER)
+    @classmethod
+    def of(cls, ids: IdsOfProducers, state: StateAtHand) -> Decisions:
+        """The decisions under the producer ids."""
+        records = ids.records
+        written_ms, moment_ms = np.minimum(records.written_by_ms, EVER), records.moment_ms
+        has_next = np.arange(len(moment_ms)) + 1 < records.stop
+        next_ms = np.where(has_next, np.append(written_ms[1:], NEVER)[: len(written_ms)], NEVER)
+        is_done = has_next & np.append(records.completes[1:], False)[: len(written_ms)]
+        until_ms = np.where(has_next, next_ms, state.of_chains(ids.state_partition, "last_until_as_of_ms", NEVER))
+        is_decision = ids.is_own & records.is_prepared
+        is_alone = ids.is_own & records.is_completed & ~records.completes & (records.last_update_ms != NO_TIME)
+        found = np.flatnonzero(is_decision | is_alone)
+        alone = is_alone[found]
+        prepared_ms = np.where(
+            alone, records.last_update_ms[found], np.where(moment_ms == NO_TIME, 0, moment_ms)[found]
+        )
+        by_ms = [np.where(is_done, next_ms, EVER), next_ms, until_ms]
+        of_alone = (np.where(alone, written_ms[found], ms[found]) for ms in by_ms)
+        return cls(found, ~alone, ids.is_commit[found], prepared_ms, *of_alone)
 
 
 class Bounds(NamedTuple):
-    """What the state can have lost of one producer's decisions, as bounds of its markers.
+    """What the state can have lost of the decisions of producers, as bounds of their markers; a value for each.
 
     Attributes:
         is_known: the state has, or had, its producer id.
@@ -171,50 +226,66 @@ class Bounds(NamedTuple):
         kept_ms: what led to markers after this moment is all there, if no leader's end was lost.
     """
 
-    is_known: bool
-    has_home: bool
-    reached_ms: int
-    end_ms: int
-    ahead_of: int
-    ahead_since_ms: int
-    kept_ms: int
+    is_known: Array
+    has_home: Array
+    reached_ms: Array
+    end_ms: Array
+    ahead_of: Array
+    ahead_since_ms: Array
+    kept_ms: Array
 
 
-def bounds_of(histories: Sequence[History], state: StateAtHand) -> Bounds:
-    """The bounds of a producer, by the histories of the ids that have, or had, it; of an unknown one there are none."""
-    own = [history for history in histories if history]
-    homes = homes_of(own)
-    chains = [state.chains.get(n) for n in homes or state.chains]
-    given = [chain for chain in chains if chain is not None]
-    skew_ms, is_gone = state.max_clock_skew_ms, any(history[-1].is_tombstone for history in own)
+_ANY_EPOCH = 2**31
+
+
+def bounds_of(ids: IdsOfProducers, count: int, state: StateAtHand) -> Bounds:
+    """The bounds of so many producers, by the histories of the ids that have, or had, them.
+
+    Of an unknown producer, and of one whose ids have no home, every partition that was given may hold its id.
+    """
+    skew_ms, homes = state.max_clock_skew_ms, np.flatnonzero(ids.home != ABSENT)
+    at_home, of = ids.home[homes], ids.producer[homes]
+    given = np.array(sorted(state.chains), np.int64)
+    is_known, has_home, is_gone = (np.zeros(count, bool) for _ in range(3))
+    is_known[ids.producer], has_home[of], is_gone[ids.producer[ids.is_gone]] = True, True, True
+
+    def largest(name: str, of_none: int, of_missing: int, default: int) -> Array:
+        """Of each producer the largest value of its partitions of the state."""
+        anywhere = int(state.of_chains(given, name, of_none).max(initial=NONE_YET))
+        found = np.where(has_home, NONE_YET, anywhere)
+        np.maximum.at(found, of, np.where(np.isin(at_home, given), state.of_chains(at_home, name, of_none), of_missing))
+        return np.where(found == NONE_YET, default, found)
+
+    everywhere_ms = state.of_chains(given, "last_moment_ms", NEVER)
+    reached_ms = np.where(has_home, EVER, everywhere_ms.min() if len(given) else NEVER)
+    np.minimum.at(reached_ms, of, state.of_chains(at_home, "last_moment_ms", NEVER))
+    kept_ms = np.where(is_known, NONE_YET, EVER)
+    np.maximum.at(kept_ms, ids.producer, _kept_ms(ids, state))
     return Bounds(
-        is_known=bool(own),
-        has_home=bool(homes),
-        reached_ms=min([NEVER if c is None else _or(c.last_moment_ms, NEVER) for c in chains], default=NEVER) - skew_ms,
-        end_ms=max([_or(c.last_until_as_of_ms, NEVER) for c in given], default=EVER) + skew_ms,
-        ahead_of=max([_ANY_EPOCH if c is None else _or(c.leader_epoch, _ANY_EPOCH) for c in chains], default=-1),
-        ahead_since_ms=_or(state.known_since_ms, NEVER) if is_gone else NEVER,
-        kept_ms=max([_kept_ms(history, state) for history in own], default=EVER),
+        is_known=is_known,
+        has_home=has_home,
+        reached_ms=reached_ms - skew_ms,
+        end_ms=largest("last_until_as_of_ms", NEVER, NONE_YET, EVER) + skew_ms,
+        ahead_of=largest("leader_epoch", _ANY_EPOCH, _ANY_EPOCH, -1),
+        ahead_since_ms=np.where(is_gone, NEVER if state.known_since_ms is None else state.known_since_ms, NEVER),
+        kept_ms=kept_ms,
     )
 
 
-def homes_of(histories: Sequence[History]) -> list[int]:
-    """The partitions of the state that hold some ids."""
-    return [h[-1].state_partition for h in histories if h[-1].state_partition is not None]
-
-
-def _kept_ms(history: History, state: StateAtHand) -> int:
-    """After which moment all is there that led to a marker of an id, if no leader's end was lost."""
-    home = history[-1].state_partition
-    if home is None or home not in state.chains:
-        return EVER
-    gap_end_ms = state.chains[home].gap_end_ms
-    if home not in state.exports:
-        return min(_or(gap_end_ms, NEVER) + DECIDED_WITHIN_MS, EVER)
-    if gap_end_ms is not None or not state.is_export_complete:
-        return EVER
-    return NEVER if history[0].is_of_a_new_id else min(written_by_ms(history)[0] + DECIDED_WITHIN_MS, EVER)
-
-
-def _or(value: int | None, of_none: int) -> int:
-    return of_none if value is None else value
+def _kept_ms(ids: IdsOfProducers, state: StateAtHand) -> Array:
+    """Of each id after which moment all is there that led to its markers, if no leader's end was lost."""
+    given = np.array(sorted(state.chains), np.int64)
+    gap_ends = [state.gap_end_ms(number) for number in given.tolist()]
+    known_ms = np.array([NEVER if ms is None else min(ms, EVER) for ms in gap_ends], np.int64)
+    kept_ms = np.full(len(ids.home), EVER)
+    is_given = np.isin(ids.home, given)
+    gap_end_ms = known_ms[np.searchsorted(given, ids.home[is_given])]
+    kept_ms[is_given] = np.minimum(gap_end_ms + DECIDED_WITHIN_MS, EVER)
+    is_exported = is_given & np.isin(ids.home, [*state.exports])
+    if is_exported.any():
+        has_gap = np.isin(ids.home, [n for n, ms in zip(given.tolist(), gap_ends, strict=True) if ms is not None])
+        first_ms = np.minimum(ids.records.written_by_ms[ids.records.first], EVER) + DECIDED_WITHIN_MS
+        of_export = np.where(ids.is_whole, NEVER, np.minimum(first_ms, EVER))
+        is_silent = has_gap | (not state.is_export_complete)
+        kept_ms = np.where(is_exported, np.where(is_silent, EVER, of_export), kept_ms)
+    return kept_ms

@@ -6,15 +6,20 @@ travel.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+
+from txn_analysis.columns.arrays import ABSENT, codes_of, known, numbers
 from txn_analysis.coordinator.coverage import MOST_MISPLACED_IDS, StateSection
+from txn_analysis.coordinator.state_columns import NO_TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from txn_analysis.coordinator.state_records import Placing, StateFile, StateRow
+    from txn_analysis.columns.arrays import Array
+    from txn_analysis.coordinator.state_records import StateFile
 
 SectionKey = tuple[str, int]
 
@@ -69,21 +74,60 @@ class StateSums(NamedTuple):
     console: dict[int | None, SectionSum]
 
 
-def sums_of_records(rows: Iterable[StateRow], placing: Placing) -> StateSums:
-    """Sum up some records, of which those of the judged capture count; sums of parts of them add up."""
-    files: defaultdict[SectionKey, list[StateRow]] = defaultdict(list)
-    console: defaultdict[int | None, list[StateRow]] = defaultdict(list)
-    for row in rows:
-        if row.capture_rank:
-            continue
-        if row.is_console:
-            console[placing.hashed(row)].append(row)
-        else:
-            files[row.input_id, row.section_index].append(row)
+def sums_of_records(states: pa.Table, hashed: Array) -> StateSums:
+    """Sum up some records, of which those of the judged capture count; sums of parts of them add up.
+
+    Args:
+        states: rows of `STATES`, of one audit.
+        hashed: of each the partition that its id hashes to; -1 where it has none.
+    """
+    partition = numbers(states["state_partition"], ABSENT)
+    offset, recorded_ms = numbers(states["offset"], ABSENT), numbers(states["recorded_ms"], NO_TIME)
+    is_undecodable = states["is_undecodable"].to_numpy().astype(bool)
+    is_keyless = is_undecodable & states["transactional_id"].is_null().to_numpy()
+    is_newer = states["may_list_more"].is_valid().to_numpy()
+    is_misplaced = (hashed != ABSENT) & (hashed != partition)
+    is_judged = numbers(states["capture_rank"], 0) == 0
+    # Copies that contradict each other can share an offset: which comes first is never left to chance.
+    keys = [offset, np.maximum(recorded_ms, 0)]
+
+    def counts(own: Array) -> SectionSum:
+        undecodable, keyless, newer = (int(values[own].sum()) for values in (is_undecodable, is_keyless, is_newer))
+        return SectionSum(undecodable_count=undecodable, keyless_count=keyless, newer_count=newer)
+
+    def of_file(own: Array) -> SectionSum:
+        placed = own[offset[own] != ABSENT]
+        ends = placed[np.lexsort([key[placed] for key in keys[::-1]])[[0, -1]]] if len(placed) else placed
+        (first_offset, last_offset), (first_ms, last_ms) = (
+            [known(int(values[end]), of_none) for end in ends] or (None, None)
+            for values, of_none in ((offset, ABSENT), (recorded_ms, NO_TIME))
+        )
+        misplaced = own[is_misplaced[own]]
+        names = states["transactional_id"].take(pa.array(misplaced)).unique().drop_null().to_pylist()
+        return counts(own)._replace(
+            first_offset=first_offset,
+            first_ms=first_ms,
+            last_offset=last_offset,
+            misplaced_count=len(misplaced),
+            misplaced_ids=tuple(sorted(names)[:MOST_MISPLACED_IDS]),
+            last_ms=last_ms,
+        )
+
+    files, section = codes_of(states["input_id"]), numbers(states["section_index"], 0)
+    of_files = _parts([partition != ABSENT, is_judged], [files, section])
+    of_exports = _parts([partition == ABSENT, is_judged], [hashed])
     return StateSums(
-        {key: _file_sum(found, placing) for key, found in files.items()},
-        {number: _console_sum(found) for number, found in console.items()},
+        {(states["input_id"][own[0]].as_py(), int(section[own[0]])): of_file(own) for own in of_files},
+        {known(int(hashed[own[0]])): counts(own) for own in of_exports},
     )
+
+
+def _parts(conditions: Iterable[Array], keys: Sequence[Array]) -> list[Array]:
+    """The rows that meet some conditions, in parts of equal keys."""
+    rows = np.flatnonzero(np.logical_and.reduce([*conditions]))
+    rows = rows[np.lexsort([key[rows] for key in keys])]
+    is_other = np.logical_or.reduce([np.diff(key[rows]) != 0 for key in keys])
+    return np.split(rows, np.flatnonzero(is_other) + 1) if len(rows) else []
 
 
 def file_sums_added_up(parts: Iterable[StateSums]) -> StateSums:
@@ -95,40 +139,6 @@ def file_sums_added_up(parts: Iterable[StateSums]) -> StateSums:
         for number, of_partition in part.console.items():
             whole.console[number] = whole.console.get(number, SectionSum()).plus(of_partition)
     return whole
-
-
-def _file_sum(records: list[StateRow], placing: Placing) -> SectionSum:
-    placed = [(r.offset, r.recorded_ms or 0, r.recorded_ms) for r in records if r.offset is not None]
-    first_offset, _, first_ms = min(placed, default=(None, 0, None))
-    last_offset, _, last_ms = max(placed, default=(None, 0, None))
-    misplaced = [r.transactional_id for r in records if placing.hashed(r) not in {None, r.state_partition}]
-    return SectionSum(
-        first_offset,
-        first_ms,
-        last_offset,
-        sum(r.is_undecodable for r in records),
-        len(misplaced),
-        tuple(sorted({name for name in misplaced if name is not None})[:MOST_MISPLACED_IDS]),
-        last_ms,
-        _keyless_count(records),
-        _newer_count(records),
-    )
-
-
-def _console_sum(records: list[StateRow]) -> SectionSum:
-    return SectionSum(
-        undecodable_count=sum(r.is_undecodable for r in records),
-        keyless_count=_keyless_count(records),
-        newer_count=_newer_count(records),
-    )
-
-
-def _keyless_count(records: Iterable[StateRow]) -> int:
-    return sum(r.is_undecodable and r.transactional_id is None for r in records)
-
-
-def _newer_count(records: Iterable[StateRow]) -> int:
-    return sum(r.may_list_more is not None for r in records)
 
 
 def sections_of(sums: Sums, files: Iterable[StateFile]) -> list[StateSection]:

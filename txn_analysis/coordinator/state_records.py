@@ -1,97 +1,40 @@
-"""The records of the coordinator in the partitions that hold them, and those of each id in their order."""
+"""The records of the coordinator in the partitions that hold them."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.columns.records import records_of
-from txn_analysis.coordinator.chain import StateRows
-from txn_analysis.coordinator.history import in_order
-from txn_analysis.coordinator.partition_count import StateCount, state_count, sums_of_files
-from txn_analysis.kafka.names import CLUSTER_ID, STATE, state_partition
-from txn_analysis.kafka.transactions import StateRecord, TopicPartition
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.columns.arrays import ABSENT, numbers
+from txn_analysis.coordinator.partition_count import StateCount, positive_hashes, state_count, sums_of_files
+from txn_analysis.kafka.names import CLUSTER_ID, STATE
+from txn_analysis.kafka.transactions import NAMED
+from txn_analysis.tables import TRANSACTION_STATES
+from txn_analysis.tables.given import given_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Mapping
 
-    import pyarrow as pa
-
-    from txn_analysis.coordinator.chain import StateChain
-    from txn_analysis.coordinator.history import History
+    from txn_analysis.columns.arrays import Array
     from txn_analysis.coordinator.partition_count import IdSums
     from txn_analysis.settings import Settings
     from txn_analysis.tables.inputs import InputSection
 
-
-class StateRow(NamedTuple):
-    """One row of `transaction_states` that is evidence: where it was read, where it stands, and what it says.
-
-    `capture_rank` is that of its capture, 0 for the judged one; `input_moment_ms` the newest moment of its input, by
-    which console exports are ordered. Columns that were not read are None, and so is all that a tombstone lacks.
-    """
-
-    input_id: str
-    section_index: int
-    ordinal: int
-    capture_rank: int
-    input_moment_ms: int | None
-    state_partition: int | None
-    offset: int | None
-    recorded_ms: int | None
-    batch_base_offset: int | None
-    batch_last_offset: int | None
-    leader_epoch: int | None
-    transactional_id: str | None
-    transactional_id_hash: int | None
-    is_tombstone: bool
-    is_undecodable: bool
-    state: str | None
-    producer_id: int | None
-    previous_producer_id: int | None
-    next_producer_id: int | None
-    producer_epoch: int | None
-    timeout_ms: int | None
-    topic_partitions: tuple[TopicPartition, ...]
-    last_update_ms: int | None
-    start_ms: int | None
-    client_transaction_version: int | None
-    may_list_more: bool | None
-    may_name_more: bool | None
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> StateRow:
-        """A row of the table, with all of its columns or some."""
-        values = [*map(row.get, cls._fields)]
-        values[_LISTED] = tuple([TopicPartition(p["topic"], p["partition"]) for p in values[_LISTED] or ()])
-        return cls._make(values)
-
-    @classmethod
-    def listed(cls, rows: pa.Table) -> list[StateRow]:
-        """All rows of a table with its columns."""
-        found = records_of(cls, rows)
-        return [row if row.topic_partitions else row._replace(topic_partitions=()) for row in found]
-
-    @property
-    def is_console(self) -> bool:
-        """A console export holds it, which names no partition and no offset."""
-        return self.state_partition is None
-
-    @property
-    def producer_ids(self) -> set[int | None]:
-        """The producer ids that the record stands for (KIP-890's tagged fields)."""
-        return {self.producer_id, self.previous_producer_id, self.next_producer_id}
-
-    def placed(self, state_partition: int | None, order: tuple[Any, ...] = ()) -> StateRecord:
-        """What the row says, as a record in the partition that holds it; `order` sorts the records of one id."""
-        name, _, *said = _SAID(self)
-        return StateRecord._make((name or "", state_partition, *said, order, False))
-
-
-_SAID = attrgetter(*StateRecord._fields[: StateRecord._fields.index("order")])
-_LISTED = StateRow._fields.index("topic_partitions")
+STATE_COLUMNS = (
+    *("input_id", "section_index", "ordinal", "capture_rank", "input_moment_ms", "state_partition", "offset"),
+    *("recorded_ms", "batch_base_offset", "batch_last_offset", "leader_epoch", "transactional_id"),
+    *("transactional_id_hash", "is_tombstone", "is_undecodable", "state", *NAMED, "producer_epoch", "timeout_ms"),
+    *("topic_partitions", "last_update_ms", "start_ms", "client_transaction_version", "may_list_more", "may_name_more"),
+)
+"""Of `transaction_states`, and of the capture that a row was read with: `capture_rank` is 0 for the judged one,
+`input_moment_ms` the newest moment of its input, by which console exports are ordered."""
+STATES = pa.schema([*given_schema(TRANSACTION_STATES, *STATE_COLUMNS), ("held_by", pa.int32())])
+"""One row is one record of the coordinator that is evidence; `held_by` is the partition of the state that holds it: its
+own, or for an export the one that its id hashes to."""
 
 
 class StateFile(NamedTuple):
@@ -161,56 +104,39 @@ class Placing(NamedTuple):
     dumped_rank: int
     as_of_ms: int | None
 
+    @property
+    def partition_count(self) -> int:
+        """How many partitions the state is taken to have."""
+        return self.state_count.used
+
     @classmethod
     def of(cls, settings: Settings, files: StateFiles, ids: IdSums) -> Placing:
         """By what the ids of all records, and the names of the files, say of the count."""
         counted = state_count(settings.transaction_state_partitions, ids.plus(sums_of_files(files.partitions)))
         return cls(counted, files.dumped_rank, settings.as_of_ms)
 
-    def partition_of(self, row: StateRow) -> int | None:
-        """The partition of the state that holds a record: its own, or for an export the one that its id hashes to."""
-        return self.hashed(row) if row.state_partition is None else row.state_partition
 
-    def order_of(self, row: StateRow) -> tuple[Any, ...]:
-        """The place of a record among those of its id.
+class Placings(NamedTuple):
+    """Where the records of some audits belong, by audit."""
 
-        Dumped ones by offset, whichever capture they are from: the offset alone says which record it is. Console
-        exports, which have no offsets, by capture, then by the newest moment of each export, then by arrival. Within
-        one capture a dump counts after an export.
-        """
-        if row.state_partition is None:
-            return (-row.capture_rank, False, row.input_moment_ms or 0, row.input_id, row.ordinal)
-        return (-self.dumped_rank, True, row.offset, "", 0)
+    of: Mapping[int, Placing]
 
-    def record_of(self, row: StateRow) -> StateRecord:
-        """A row as a record in its place."""
-        return row.placed(self.partition_of(row), self.order_of(row))
-
-    def hashed(self, row: StateRow) -> int | None:
-        """The partition of the state that its id hashes to; None where it has none."""
-        hashed = row.transactional_id_hash
-        return None if hashed is None else state_partition(hashed, self.state_count.used)
+    def each(self, audits: pa.ChunkedArray | pa.Array, name: str) -> Array:
+        """Of rows of some audits what their placing says: `dumped_rank` or `partition_count`."""
+        known = np.array(sorted(self.of), np.int64)
+        said = np.array([getattr(self.of[number], name) for number in known.tolist()], np.int64)
+        return said[np.searchsorted(known, numbers(audits, 0))]
 
 
-def chains_of(rows: Iterable[StateRow], placing: Placing) -> dict[int, StateChain]:
-    """By partition of the state what its records say of themselves; all records of each partition are needed."""
-    found: defaultdict[int, list[tuple[StateRow, tuple[Any, ...]]]] = defaultdict(list)
-    for row in rows:
-        number = placing.partition_of(row)
-        if number is not None:
-            found[number].append((row, placing.order_of(row)))
-    return {number: StateRows.of(own, placing.as_of_ms).chain() for number, own in found.items()}
+def hashed_to(rows: pa.RecordBatch | pa.Table, partition_count: Array | int) -> Array:
+    """The partition of the state that the id of each row hashes to; -1 where it has none."""
+    hashes = rows["transactional_id_hash"]
+    own = positive_hashes(numbers(hashes, 0)) % partition_count
+    return np.where(hashes.is_null().to_numpy(zero_copy_only=False), ABSENT, own)
 
 
-def histories_of(rows: Iterable[StateRow], placing: Placing) -> Iterator[History]:
-    """The records of each id, in order; all records of each id are needed. None is empty."""
-    found: defaultdict[str, list[StateRecord]] = defaultdict(list)
-    for row in rows:
-        if row.transactional_id is not None:
-            found[row.transactional_id].append(placing.record_of(row))
-    return filter(None, map(in_order, found.values()))
-
-
-def producers_of(history: History) -> set[int]:
-    """The producer ids that an id has, or had."""
-    return {i for record in history for i in record.producer_ids if i is not None}
+def with_held_by(rows: pa.RecordBatch, partition_count: Array | int) -> pa.RecordBatch:
+    """The rows with the partition of the state that holds each."""
+    of_id = hashed_to(rows, partition_count).astype(np.int32)
+    held_by = pc.coalesce(rows["state_partition"], pa.array(of_id, mask=of_id == ABSENT))
+    return rows.append_column(STATES.field("held_by"), held_by)

@@ -6,28 +6,27 @@ states -- by transactional id --> histories -- by producer id, with end markers 
 
 from __future__ import annotations
 
-import pickle
 from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.records import fields_of
+from txn_analysis.columns.arrays import numbers
 from txn_analysis.columns.values import rows_of_values, unpickled, values_in
+from txn_analysis.coordinator.chain import chains_of
 from txn_analysis.coordinator.coverage import StateEvidence, state_evidence_of
 from txn_analysis.coordinator.fit import MarkerSums, fit_of
+from txn_analysis.coordinator.histories import histories_in, histories_of
 from txn_analysis.coordinator.history import decisions_of
 from txn_analysis.coordinator.marker_checks import sums_of_markers
 from txn_analysis.coordinator.marker_columns import markers_since
-from txn_analysis.coordinator.partition_count import IdSums, positive_hashes, sums_of_columns
+from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
 from txn_analysis.coordinator.sections import console_sections, sections_of, sums_of_records
-from txn_analysis.coordinator.state_records import StateRow, chains_of, histories_of, producers_of
+from txn_analysis.coordinator.state_records import hashed_to, with_held_by
 from txn_analysis.coordinator.view import Views, views_of
-from txn_analysis.tables import TRANSACTION_STATES
-from txn_analysis.tables.given import AUDIT, by_audit, given_schema
+from txn_analysis.tables.given import AUDIT, by_audit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,19 +36,13 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.history import History
     from txn_analysis.coordinator.producer_bounds import StateAtHand
     from txn_analysis.coordinator.sections import StateSums
-    from txn_analysis.coordinator.state_records import Placing, StateFiles
+    from txn_analysis.coordinator.state_records import Placing, Placings, StateFiles
     from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.tables import PartitionHealth, Transaction
 
 
-STATE_COLUMNS = tuple(fields_of(StateRow))
-STATES = pa.schema([*given_schema(TRANSACTION_STATES, *STATE_COLUMNS), ("held_by", pa.int32())])
-"""One row is one record of the coordinator that is evidence: in the fields of `StateRow`, and the partition of the
-state that holds it, see `Placing.partition_of`."""
-HISTORIES = pa.schema([AUDIT, ("producer_ids", pa.list_(pa.int64())), ("history", pa.binary())])
-"""One row is one transactional id: the producer ids that it has, or had, and its records in order, pickled."""
-OF_PRODUCER = pa.schema([AUDIT, ("producer_id", pa.int64()), ("value", pa.binary())])
-"""One row is something of one producer, pickled: the history of an id that has, or had, it; an open transaction."""
+OPENED = pa.schema([AUDIT, ("producer_id", pa.int64()), ("transaction", pa.binary())])
+"""One row is one open transaction, pickled."""
 
 
 def id_sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -62,66 +55,39 @@ def id_sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from rows_of_values(dict(sums)).to_batches()
 
 
-def placed(placings: Mapping[int, Placing]) -> BatchFunction:
+def placed(placings: Placings) -> BatchFunction:
     """Rows of `STATES` from the same rows without `held_by`."""
-    numbers = np.array(sorted(placings), np.int64)
-    counts = np.array([placings[number].state_count.used for number in numbers.tolist()], np.int64)
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for rows in batches:
-            hashes, audits = rows.column("transactional_id_hash").cast(pa.int64()), rows.column("audit").to_numpy()
-            count = counts[np.searchsorted(numbers, audits)]
-            hashed = positive_hashes(hashes.fill_null(0).to_numpy(zero_copy_only=False)) % count
-            of_id = pa.array(hashed.astype(np.int32), mask=hashes.is_null().to_numpy(zero_copy_only=False))
-            held_by = pc.coalesce(rows.column("state_partition"), of_id)
-            yield pa.RecordBatch.from_arrays([*rows.columns, held_by], schema=STATES)
-
-    return run
+    return lambda batches: (with_held_by(rows, placings.each(rows["audit"], "partition_count")) for rows in batches)
 
 
-def _rows_of(states: pa.Table) -> dict[int, list[StateRow]]:
-    """The records of each audit."""
-    found: defaultdict[int, list[StateRow]] = defaultdict(list)
-    for audit, row in zip(states["audit"].to_pylist(), StateRow.listed(states), strict=True):
-        found[audit].append(row)
-    return found
-
-
-def chain_step(placings: Mapping[int, Placing]) -> GroupFunction:
+def chain_step(placings: Placings) -> GroupFunction:
     """By audit and `held_by`, of `states`.
 
     Values: by audit, by partition of the state its `StateChain`, and `StateSums` of its files.
     """
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-        found = _rows_of(tables["states"]).items()
+        states = tables["states"]
+        audit, dumped_rank = numbers(states["audit"], 0), placings.each(states["audit"], "dumped_rank")
+        chains = chains_of(states, audit, dumped_rank, {n: placing.as_of_ms for n, placing in placings.of.items()})
         return rows_of_values(
-            {n: (chains_of(rows, placings[n]), sums_of_records(rows, placings[n])) for n, rows in found}
+            {
+                n: (chains.get(n, {}), sums_of_records(own, hashed_to(own, placings.of[n].partition_count)))
+                for n, own in by_audit(states).items()
+            }
         )
 
     return run
 
 
-def history_step(placings: Mapping[int, Placing]) -> GroupFunction:
+def history_step(placings: Placings) -> GroupFunction:
     """By audit and `transactional_id`, of `states`: rows of `HISTORIES`."""
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-        found = _rows_of(tables["states"]).items()
-        histories = [(audit, history) for audit, rows in found for history in histories_of(rows, placings[audit])]
-        producers = [sorted(producers_of(history)) for _, history in histories]
-        values = [pickle.dumps(history) for _, history in histories]
-        return pa.table([[audit for audit, _ in histories], producers, values], schema=HISTORIES)
+        states = tables["states"]
+        return histories_of(states, numbers(states["audit"], 0), placings.each(states["audit"], "dumped_rank"))
 
     return run
-
-
-def by_producer_id(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of `OF_PRODUCER` from rows of `HISTORIES`: each history for each of its producer ids."""
-    for rows in batches:
-        number = pc.list_parent_indices(rows.column("producer_ids"))
-        audit, history = rows.column("audit").take(number), rows.column("history").take(number)
-        columns = [audit, rows.column("producer_ids").flatten(), history]
-        yield pa.RecordBatch.from_arrays(columns, schema=OF_PRODUCER)
 
 
 def producer_step(states: Mapping[int, StateAtHand], asked: Mapping[int, Collection[int]]) -> GroupFunction:
@@ -133,26 +99,22 @@ def producer_step(states: Mapping[int, StateAtHand], asked: Mapping[int, Collect
     """
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-        histories: defaultdict[int, dict[int, list[History]]] = defaultdict(dict)
-        for audit, producer_id, history in _values_of(tables["histories"]):
-            histories[audit].setdefault(producer_id, []).append(history)
         opened: defaultdict[int, list[Transaction]] = defaultdict(list)
-        for audit, _, transaction in _values_of(tables["opened"]):
+        for audit, transaction in zip(
+            tables["opened"]["audit"].to_pylist(), unpickled(tables["opened"]["transaction"].to_pylist()), strict=True
+        ):
             opened[audit].append(transaction)
-        markers, none = by_audit(tables["markers"]), tables["markers"].slice(0, 0)
+        histories, markers = (by_audit(tables[name]) for name in ("histories", "markers"))
+        no_histories, no_markers = (tables[name].slice(0, 0) for name in ("histories", "markers"))
         found = {
-            n: of_producers(histories.get(n, {}), markers.get(n, none), opened.get(n, ()), states[n], asked[n])
+            n: of_producers(
+                histories.get(n, no_histories), markers.get(n, no_markers), opened.get(n, ()), states[n], asked[n]
+            )
             for n in {*histories, *opened, *markers} & states.keys()
         }
         return rows_of_values(found)
 
     return run
-
-
-def _values_of(rows: pa.Table) -> Iterator[tuple[int, int, Any]]:
-    """The audit, the producer id and the value of rows of `OF_PRODUCER`."""
-    values = unpickled(rows["value"].to_pylist())
-    return zip(rows["audit"].to_pylist(), rows["producer_id"].to_pylist(), values, strict=True)
 
 
 def added_up(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -208,7 +170,7 @@ def state_seen(
 
 
 def of_producers(
-    histories: Mapping[int, Sequence[History]],
+    histories: pa.Table,
     markers: pa.Table,
     opened: Iterable[Transaction],
     state: StateAtHand,
@@ -217,7 +179,7 @@ def of_producers(
     """What the state says of some producers.
 
     Args:
-        histories: by producer id, the records of each id that has, or had, it; in order.
+        histories: rows of `OF_PRODUCER`: all that these producers have.
         markers: rows of `MARKERS`: all that these producers have.
         opened: open transactions of these producers.
         state: what was given of the state.
@@ -225,12 +187,16 @@ def of_producers(
     """
     of_producer: defaultdict[int, list[Transaction]] = defaultdict(list)
     for transaction in opened:
-        if transaction.producer_id in histories:
-            of_producer[transaction.producer_id].append(transaction)
+        of_producer[transaction.producer_id].append(transaction)
+    known: defaultdict[int, list[History]] = defaultdict(list)
+    wanted = histories.filter(pc.is_in(histories["producer_id"], pa.array([*of_producer], pa.int64())))
+    for producer_id, history in zip(wanted["producer_id"].to_pylist(), histories_in(wanted["history"]), strict=True):
+        known[producer_id].append(history)
     skew_ms, views = state.max_clock_skew_ms, Views()
-    own_markers = markers_since(markers, dict(_decided_since(histories, of_producer, skew_ms)))
-    for producer_id, own in of_producer.items():
-        views |= views_of(histories[producer_id], own, own_markers, skew_ms)
+    asked_of = {producer_id: of_producer[producer_id] for producer_id in known}
+    own_markers = markers_since(markers, dict(_decided_since(known, asked_of, skew_ms)))
+    for producer_id, own in asked_of.items():
+        views |= views_of(known[producer_id], own, own_markers, skew_ms)
     return OfProducers(views, sums_of_markers(markers, histories, state, asked))
 
 

@@ -359,22 +359,19 @@ def open_warnings(judged: Iterable[Judgement], settings: Settings) -> list[Warni
     ]
 
 
-def warnings_of_id(history: History, known: Known) -> Iterator[Flagged]:
-    """What one id is warned of: by its last record, and for being timed out, or fenced, many times."""
-    name, last = history[-1].transactional_id, history[-1]
-    if is_live(last):
+def warnings_of_last(last: StateRecord, known: Known) -> Iterator[Flagged]:
+    """What an id is warned of by its last record, unless it is gone, or a later record of it is hidden."""
+    if not (last.is_tombstone or last.is_hidden):
         for warning in OF_LAST_RECORDS:
             if warning.when(last, known) and (score := warning.score(last, known)) is not None:
-                yield flagged(warning.kind, name, score)
-    if sum(record.state == PREPARE_ABORT for record in history) >= MANY:
-        for kind, count in Counter(_kinds(history)).items():
-            if count >= MANY:
-                yield flagged(kind, name, count)
+                yield flagged(warning.kind, last.transactional_id, score)
 
 
-def is_live(last: StateRecord) -> bool:
-    """The last record of an id is known, and the id is not gone."""
-    return not (last.is_tombstone or last.is_hidden)
+def warnings_of_aborts(history: History) -> Iterator[Flagged]:
+    """What an id is warned of for being timed out, or fenced, `MANY` times."""
+    for kind, count in Counter(_kinds(history)).items():
+        if count >= MANY:
+            yield flagged(kind, history[-1].transactional_id, count)
 
 
 def _kinds(history: History) -> Iterator[str]:

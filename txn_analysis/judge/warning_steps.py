@@ -9,16 +9,21 @@ import pickle
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import rows_of_values, unpickled
-from txn_analysis.judge.early_warning import by_application, is_live, warnings_of_id, worst_of
+from txn_analysis.coordinator.histories import histories_in
+from txn_analysis.judge.early_warning import MANY, by_application, warnings_of_aborts, warnings_of_last, worst_of
+from txn_analysis.kafka.transactions import PREPARE_ABORT, StateRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from txn_analysis.columns.arrays import Array
     from txn_analysis.columns.values import BatchFunction
-    from txn_analysis.coordinator.history import History
     from txn_analysis.judge.early_warning import Flagged, Known
 
 OF_APPLICATION = pa.schema([("application", pa.string()), ("flagged", pa.binary())])
@@ -28,9 +33,11 @@ OF_APPLICATION = pa.schema([("application", pa.string()), ("flagged", pa.binary(
 def timeouts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Values: of rows of `HISTORIES`, how many ids that are not gone have which timeout."""
     found = Counter[int]()
-    for history in _histories(batches):
-        if is_live(history[-1]) and (timeout_ms := history[-1].timeout_ms) is not None:
-            found[timeout_ms] += 1
+    for rows in batches:
+        last = _last(rows["history"])
+        is_live = pc.invert(pc.or_(last.field("is_tombstone"), last.field("is_hidden")))
+        counted = last.field("timeout_ms").filter(is_live).drop_null().value_counts()
+        found.update(dict(zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True)))
     yield from rows_of_values(found).to_batches()
 
 
@@ -39,8 +46,12 @@ def warnings_by_application(known: Known) -> BatchFunction:
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found: defaultdict[str, list[Flagged]] = defaultdict(list)
-        for history in _histories(batches):
-            for each in warnings_of_id(history, known):
+        for rows in batches:
+            lists = rows["history"]
+            many = lists.filter(pa.array(_aborts_in(lists) >= MANY))
+            of_last = (each for last in records_of(StateRecord, _last(lists)) for each in warnings_of_last(last, known))
+            of_aborts = (each for history in histories_in(many) for each in warnings_of_aborts(history))
+            for each in (*of_last, *of_aborts):
                 found[each.application].append(each)
         values = [pickle.dumps(own) for own in found.values()]
         yield pa.RecordBatch.from_arrays(
@@ -56,5 +67,13 @@ def worst_step(tables: Mapping[str, pa.Table]) -> pa.Table:
     return rows_of_values(worst_of(by_application([each for own in lists for each in own])))
 
 
-def _histories(batches: Iterator[pa.RecordBatch]) -> Iterator[History]:
-    return (history for rows in batches for history in unpickled(rows.column("history").to_pylist()))
+def _last(histories: pa.ListArray) -> pa.StructArray:
+    """The last record of each."""
+    return histories.flatten().take(pa.array(np.cumsum(pc.list_value_length(histories).to_numpy()) - 1))
+
+
+def _aborts_in(histories: pa.ListArray) -> Array:
+    """How many decisions to abort each holds."""
+    is_abort = pc.fill_null(pc.equal(histories.flatten().field("state"), PREPARE_ABORT), False)
+    of = pc.list_parent_indices(histories).to_numpy()
+    return np.bincount(of, is_abort.to_numpy(zero_copy_only=False), len(histories))

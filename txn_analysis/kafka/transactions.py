@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 from txn_analysis.logic import later_of
 
@@ -36,12 +36,11 @@ class TopicPartition(NamedTuple):
 
 
 class StateRecord(NamedTuple):
-    """One record of `__transaction_state` (`TransactionLogValue`), with its place in the history of its id.
+    """One record of `__transaction_state` (`TransactionLogValue`) in the history of its id.
 
-    `order` sorts the records of one id, see `coordinator.state_records.Placing`. `recorded_ms` is the broker's time of
-    its batch, `last_update_ms` that in its value. A tombstone has no value: everything of it is None. Tagged fields of
-    a newer Kafka leave open whether its list is whole (`may_list_more`), and which producer ids it names
-    (`may_name_more`).
+    `recorded_ms` is the broker's time of its batch, `last_update_ms` that in its value. A tombstone has no value:
+    everything of it is None. Tagged fields of a newer Kafka leave open whether its list is whole (`may_list_more`), and
+    which producer ids it names (`may_name_more`).
     `is_hidden`: a later record of its id could not be decoded, so that it is not the newest.
     """
 
@@ -54,7 +53,7 @@ class StateRecord(NamedTuple):
     next_producer_id: int | None
     producer_epoch: int | None
     timeout_ms: int | None
-    topic_partitions: tuple[tuple[str, int], ...]
+    topic_partitions: tuple[TopicPartition, ...]
     last_update_ms: int | None
     recorded_ms: int | None
     start_ms: int | None
@@ -62,7 +61,6 @@ class StateRecord(NamedTuple):
     is_undecodable: bool = False
     may_list_more: bool | None = None
     may_name_more: bool | None = None
-    order: tuple[Any, ...] = ()
     is_hidden: bool = False
 
     @property
@@ -81,8 +79,12 @@ class StateRecord(NamedTuple):
 
     @property
     def is_of_a_new_id(self) -> bool:
-        """Nothing can have come before it."""
-        return begins_an_id(self)
+        """Nothing can have come before it: `Empty` at epoch 0, of an id that had no other producer id.
+
+        Brokers of 4.3 write the id's own producer id as its previous one.
+        """
+        has_no_other = self.previous_producer_id in (None, self.producer_id)
+        return self.state == EMPTY and self.producer_epoch == 0 and has_no_other
 
     @property
     def producer_ids(self) -> tuple[int | None, int | None, int | None]:
@@ -109,33 +111,8 @@ class StateRecord(NamedTuple):
         return self.may_list_more is not None and bool(self.may_name_more)
 
 
-class _Named(Protocol):
-    """A record of an id, as far as its first one is told from later ones."""
-
-    @property
-    def state(self) -> str | None: ...
-
-    @property
-    def producer_id(self) -> int | None: ...
-
-    @property
-    def previous_producer_id(self) -> int | None: ...
-
-    @property
-    def producer_epoch(self) -> int | None: ...
-
-
-def begins_an_id(record: _Named) -> bool:
-    """Nothing can have come before a record: `Empty` at epoch 0, of an id that had no other producer id.
-
-    Brokers of 4.3 write the id's own producer id as its previous one.
-    """
-    has_no_other = record.previous_producer_id in (None, record.producer_id)
-    return record.state == EMPTY and record.producer_epoch == 0 and has_no_other
-
-
 NAMED = ("producer_id", "previous_producer_id", "next_producer_id")
 """The producer ids that a record stands for (KIP-890's tagged fields)."""
 
-STATE_COLUMNS = StateRecord._fields[: StateRecord._fields.index("order")]
+SAID = StateRecord._fields[: StateRecord._fields.index("is_hidden")]
 """The columns of `transaction_states` that a history is made of."""

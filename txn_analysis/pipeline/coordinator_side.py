@@ -11,19 +11,16 @@ import pyarrow as pa
 
 from txn_analysis.columns.values import VALUES, values_in
 from txn_analysis.coordinator.fit import MarkerSums
+from txn_analysis.coordinator.histories import HISTORIES, OF_PRODUCER, by_producer_id
 from txn_analysis.coordinator.partition_count import IdSums
 from txn_analysis.coordinator.producer_bounds import StateAtHand, state_at_hand
 from txn_analysis.coordinator.sections import StateSums, file_sums_added_up
-from txn_analysis.coordinator.state_records import Placing
+from txn_analysis.coordinator.state_records import STATE_COLUMNS, STATES, Placing, Placings
 from txn_analysis.coordinator.steps import (
-    HISTORIES,
-    OF_PRODUCER,
-    STATE_COLUMNS,
-    STATES,
+    OPENED,
     CoordinatorSide,
     OfProducers,
     added_up,
-    by_producer_id,
     chain_step,
     history_step,
     id_sums,
@@ -59,7 +56,7 @@ class States(NamedTuple):
         histories: rows of `HISTORIES`, made once.
     """
 
-    placings: Mapping[int, Placing]
+    placings: Placings
     rows: Any
     histories: Any
 
@@ -74,7 +71,8 @@ def states_of(given: Given) -> Iterator[States]:
     if any(own.every for own in files.values()):
         hashes = given.rows(TRANSACTION_STATES, "transactional_id_hash", "state_partition")
         sums = sums_of(values_in(engine.collected(engine.mapped(hashes, id_sums, VALUES))))
-    placings = {n: Placing.of(given.audits[n].settings, own, sums.get(n, IdSums())) for n, own in files.items()}
+    known = {n: Placing.of(given.audits[n].settings, own, sums.get(n, IdSums())) for n, own in files.items()}
+    placings = Placings(known)
     if not with_records:  # no capture has a record of it
         yield States(placings, engine.made(STATES.empty_table()), engine.made(HISTORIES.empty_table()))
         return
@@ -97,7 +95,7 @@ def coordinator_sides(given: Given, states: States, logs: Logs) -> dict[int, Coo
     chains, sums = _chains(engine.collected(chained))
     seen = {
         n: state_seen(
-            states.placings[n],
+            states.placings.of[n],
             own,
             file_sums_added_up(sums.get(n, ())),
             chains.get(n, {}),
@@ -140,7 +138,7 @@ def _of_producers(
         producer_step(at_hand, asked),
         VALUES,
         histories=engine.mapped(states.histories, by_producer_id, OF_PRODUCER),
-        opened=engine.made(pa.table(columns, schema=OF_PRODUCER)),
+        opened=engine.made(pa.table(columns, schema=OPENED)),
         markers=logs.end_markers(),
     )
     return sums_of(values_in(engine.collected(engine.mapped(found, added_up, VALUES))))

@@ -225,7 +225,7 @@ def _decisions_between(before: Before, after: After, ended: SeenEnded) -> Iterat
     where = TopicPartition(record.topic, record.partition)
     skew_ms = after.max_clock_skew_ms
     # Each capture has the records that it was made with: one decision may be there as often.
-    for state in dict.fromkeys(state._replace(order=()) for state in after.history):
+    for state in dict.fromkeys(after.history):
         at_ms = state.moment_ms
         if state.state not in PREPARED or not state.concerns(where, record.producer_id) or at_ms is None:
             continue

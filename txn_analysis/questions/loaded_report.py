@@ -202,9 +202,8 @@ def _id_timelines(known: Mapping[str, History], ids: Iterable[str]) -> tuple[IdT
 
 
 def state_changes(history: Iterable[StateRecord]) -> tuple[StateChange, ...]:
-    """The last records of one transactional id, oldest first; copies of a record are counted once."""
-    once = list({record.order: record for record in history}.values())[-MOST_CHANGES:]
-    changes = (_change(record) for record in once)
+    """The last records of one transactional id, oldest first."""
+    changes = map(_change, list(history)[-MOST_CHANGES:])
     return tuple(change for change in changes if change is not None)
 
 

@@ -6,24 +6,27 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.coordinator.state_records import StateRow, histories_of
-from txn_analysis.kafka.transactions import NAMED, STATE_COLUMNS
+from txn_analysis.columns.arrays import codes_of
+from txn_analysis.columns.records import records_of
+from txn_analysis.coordinator.histories import histories_in, histories_of
+from txn_analysis.coordinator.state_columns import places_of
+from txn_analysis.coordinator.state_records import with_held_by
+from txn_analysis.kafka.transactions import NAMED, SAID, StateRecord
 from txn_analysis.tables import TRANSACTION_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from txn_analysis.coordinator.history import History
-    from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.runs.past_run import PastRun
 
 
 _PLACED_BY = ("input_id", "ordinal", "offset", "transactional_id_hash")
-_COLUMNS = tuple(dict.fromkeys((*STATE_COLUMNS, *_PLACED_BY)))
-_ORDER = ("age", "is_dump", "place", "exported_in", "arrival")
+_COLUMNS = tuple(dict.fromkeys((*SAID, *_PLACED_BY)))
 _HELD_ROWS = 1 << 16
 
 
@@ -41,53 +44,38 @@ def current_states(run: PastRun, **one_of: Collection[Any]) -> pa.Table:
     newest: pa.Table | None = None
     waiting: list[pa.Table] = []
     for batch in run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, **one_of):
-        waiting.append(_ordered(batch, dumped_rank))
+        is_known = pc.and_not(pc.is_valid(batch["transactional_id"]), batch["is_undecodable"])
+        waiting.append(pa.Table.from_batches([batch]).filter(is_known))
         # As many as are kept at least, so that each row is sorted only a few times.
         if sum(map(len, waiting)) >= max(_HELD_ROWS, 0 if newest is None else len(newest)):
-            newest, waiting = _newest([*([] if newest is None else [newest]), *waiting]), []
+            newest, waiting = _newest([*([] if newest is None else [newest]), *waiting], dumped_rank), []
     parts = [*([] if newest is None else [newest]), *waiting]
     if not parts:
         return pa.schema([TRANSACTION_STATES.arrow_schema.field(name) for name in _COLUMNS]).empty_table()
-    return _newest(parts).select([*_COLUMNS])
+    return _newest(parts, dumped_rank).select([*_COLUMNS])
 
 
 def placed(states: pa.Table, run: PastRun) -> Iterator[StateRecord]:
     """Rows of `current_states`; console records get the partition that their id hashes to."""
     for batch in states.to_batches(_HELD_ROWS):
-        for row in _rows(batch):
-            yield row.placed(run.placing.partition_of(row))
+        yield from _records(batch, run)
 
 
-def _rows(batch: pa.RecordBatch) -> Iterator[StateRow]:
-    return map(StateRow.of, batch.to_pylist())
+def _records(batch: pa.RecordBatch, run: PastRun) -> list[StateRecord]:
+    held = with_held_by(batch, run.placing.partition_count)
+    lists = pc.coalesce(held["topic_partitions"], pa.scalar([], held["topic_partitions"].type))
+    held = held.set_column(held.schema.get_field_index("topic_partitions"), "topic_partitions", lists)
+    return records_of(
+        StateRecord, held.drop_columns(["state_partition"]).rename_columns({"held_by": "state_partition"})
+    )
 
 
-def _ordered(batch: pa.RecordBatch, dumped_rank: int) -> pa.Table:
-    """The records of known ids with what sorts those of one id; as `Placing.order_of`."""
-    is_known = pc.and_not(pc.is_valid(batch["transactional_id"]), batch["is_undecodable"])
-    known = pa.Table.from_batches([batch]).filter(is_known)
-    is_console = pc.is_null(known["state_partition"])
-    columns = {
-        "age": pc.negate(pc.if_else(is_console, known["capture_rank"], dumped_rank)),
-        "is_dump": pc.invert(is_console).cast(pa.int8()),
-        "place": pc.coalesce(known["offset"], known["input_moment_ms"]),
-        "exported_in": pc.if_else(is_console, known["input_id"], ""),
-        "arrival": pc.if_else(is_console, known["ordinal"], 0),
-    }
-    for name in _ORDER:
-        known = known.append_column(name, columns[name])
-    return known
-
-
-def _newest(parts: Iterable[pa.Table]) -> pa.Table:
+def _newest(parts: Iterable[pa.Table], dumped_rank: int) -> pa.Table:
     """Of each id the last record."""
     rows = pa.concat_tables(parts)
-    order = pc.sort_indices(rows, [(name, "ascending") for name in ("transactional_id", *_ORDER)])
-    ids = rows["transactional_id"].take(order).combine_chunks()
-    if not len(ids):
-        return rows
-    is_last = pa.concat_arrays([pc.not_equal(ids[:-1], ids[1:]), pa.array([True])])
-    return rows.take(order.filter(is_last)).combine_chunks()
+    rows = rows.take(pa.array(places_of(rows, dumped_rank)))
+    ids = codes_of(rows["transactional_id"])
+    return rows.filter(pa.array(np.append(np.diff(ids) != 0, True)[: len(ids)])).combine_chunks()
 
 
 def names_producers(run: PastRun, producer_ids: Collection[int]) -> set[int]:
@@ -109,7 +97,7 @@ def states_naming(run: PastRun, producer_ids: Collection[int], **one_of: Collect
     """The records that stand for one of some producer ids, and meet what else is asked."""
     wanted = pa.array(sorted(producer_ids), pa.int64())
     batches = run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, **one_of)
-    return [run.placing.record_of(row) for batch in batches for row in _rows(batch.filter(_names(batch, wanted)))]
+    return [record for batch in batches for record in _records(batch.filter(_names(batch, wanted)), run)]
 
 
 def histories(run: PastRun, producer_ids: Collection[int]) -> dict[int, dict[str, History]]:
@@ -137,8 +125,12 @@ def of_ids(run: PastRun, transactional_ids: Collection[str]) -> dict[str, Histor
         return {}
     wanted = sorted(transactional_ids)
     batches = run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, transactional_id=wanted)
-    rows = (row for batch in batches for row in _rows(batch))
-    return {history[0].transactional_id: history for history in histories_of(rows, run.placing)}
+    held = [with_held_by(batch, run.placing.partition_count) for batch in batches if len(batch)]
+    if not held:
+        return {}
+    rows = pa.Table.from_batches(held)
+    none, rank = np.zeros(len(rows), np.int64), np.full(len(rows), run.placing.dumped_rank)
+    return {own[0].transactional_id: own for own in histories_in(histories_of(rows, none, rank)["history"])}
 
 
 def _names(batch: pa.RecordBatch, producer_ids: pa.Array) -> pa.Array:
