@@ -24,9 +24,10 @@ from txn_analysis.read.dump.scan import scan_range
 from txn_analysis.read.dump.snapshot_lines import read_snapshot_section, read_txnindex_section
 from txn_analysis.read.inputs.accounting import ReadPiece, TextGap, rejected_in_log, rejected_outside, unproven_spans
 from txn_analysis.read.inputs.find_files import SourceFile
-from txn_analysis.read.inputs.planned_input import PlannedInput, Section, plan_text
+from txn_analysis.read.inputs.planned_input import FileSurvey, PlannedInput, Section, plan_text
 from txn_analysis.read.inputs.planning import split_ranges
-from txn_analysis.read.inputs.survey_job import FileSurvey, ReadFailure, _compression, _head, _Piece, survey_piece
+from txn_analysis.read.inputs.survey import ReadFailure
+from txn_analysis.read.inputs.survey_job import _compression, _head, _Piece, _text_survey, survey_piece
 from txn_analysis.read.inputs.text import Text, open_text
 from txn_analysis.read.inputs.window import Reject
 from txn_analysis.read.state.console_export import read_console_json, read_console_text
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.log.rivals import Cuts
     from txn_analysis.log.segments import SectionKey
-    from txn_analysis.read.inputs.survey import ChunkFacts
     from txn_analysis.tables.batches import Batches
 
 Row = dict[str, Any]
@@ -156,17 +156,10 @@ def _read(file: SourceFile, range_bytes: int) -> ReadInput:
 
 def _survey(file: SourceFile) -> FileSurvey:
     head = _head(file)
-    chunks: list[ChunkFacts] = []
-    failure = head if isinstance(head, ReadFailure) else None
     compression = _compression(head)
-    if failure is None and (file.size_bytes or compression):
-        end = None if compression else file.size_bytes
-        for _, facts in survey_piece(_Piece(0, file.path, compression, 0, end)):
-            if isinstance(facts, ReadFailure):
-                failure = facts
-            else:
-                chunks.append(facts)
-    return FileSurvey(file, compression, tuple(chunks), failure)
+    piece = _Piece(0, file.path, compression, 0, None if compression else file.size_bytes)
+    facts = [] if isinstance(head, ReadFailure) else [facts for _, facts in survey_piece(piece)]
+    return _text_survey(file, head, facts)
 
 
 def _records(text: Text, input_id: str, section: Section, range_bytes: int) -> list[Row | RejectedSpan]:

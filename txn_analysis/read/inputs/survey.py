@@ -84,6 +84,18 @@ class ChunkFacts:
     cut_object: int | None
 
 
+@dataclass(frozen=True)
+class ReadFailure:
+    """A file, or the rest of one, that could not be read; `offset` is a byte of its text.
+
+    `remedy` is what to do where copying it again is no help.
+    """
+
+    offset: int
+    reason: str
+    remedy: str | None = None
+
+
 def survey_chunk(read: Read, start: int, end: int) -> ChunkFacts | None:
     """The facts of the chunk [start, end), with a look at the text around it; None where the text ends before it.
 
