@@ -17,7 +17,7 @@ from tests.log_dir.reading import Segment
 from tests.oracle.history import histories
 from tests.oracle.model import Batch, History
 from txn_analysis.kafka.names import LOG_KINDS
-from txn_analysis.read.inputs.accounting import ReadPiece, rejected_in_log, rejected_outside, unproven_spans
+from txn_analysis.read.inputs.accounting import ReadPiece, rejected_in_log, rejected_outside
 from txn_analysis.read.inputs.planned_input import ScanRange
 from txn_analysis.read.inputs.planning import split_ranges
 from txn_analysis.read.inputs.text import open_text
@@ -144,7 +144,7 @@ def test_what_is_not_understood_is_accounted_for_by_its_reason() -> None:
     (section,) = plan.sections
 
     def accounted(*pieces: ReadPiece) -> list[tuple[int, int, str]]:
-        spans = rejected_in_log(plan, section, unproven_spans(section, pieces))
+        spans = rejected_in_log(plan, section, pieces)
         return [(span.offset_bytes, span.length_bytes, span.reason) for span in spans]
 
     assert rejected_outside(plan) == []

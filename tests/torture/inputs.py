@@ -21,8 +21,7 @@ from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.log.rivals import UNCUT
 from txn_analysis.log.summarize import summarize_batches
 from txn_analysis.read.dump.scan import scan_range
-from txn_analysis.read.dump.snapshot_lines import read_snapshot_section, read_txnindex_section
-from txn_analysis.read.inputs.accounting import ReadPiece, TextGap, rejected_in_log, rejected_outside, unproven_spans
+from txn_analysis.read.inputs.accounting import ReadPiece, TextGap, rejected_in_log, rejected_outside
 from txn_analysis.read.inputs.find_files import SourceFile
 from txn_analysis.read.inputs.planned_input import FileSurvey, PlannedInput, Section, plan_text
 from txn_analysis.read.inputs.planning import split_ranges
@@ -30,6 +29,7 @@ from txn_analysis.read.inputs.survey import ReadFailure
 from txn_analysis.read.inputs.survey_job import _compression, _head, _Piece, _text_survey, survey_piece
 from txn_analysis.read.inputs.text import Text, open_text
 from txn_analysis.read.inputs.window import Reject
+from txn_analysis.read.log_dir.producer_files import read_snapshot_section, read_txnindex_section
 from txn_analysis.read.state.console_export import read_console_json, read_console_text
 from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 from txn_analysis.tables.inputs import RejectedSpan
@@ -187,7 +187,7 @@ def _rejected_in_logs(planned: PlannedInput, pieces: list[Row]) -> list[Rejected
         read = {name: piece[name] for name in ReadPiece._fields} | {"text_gaps": gaps}
         by_section[piece["section_index"]].append(ReadPiece(**read))
     logs = [section for section in planned.sections if section.kind == "log"]
-    return [r for s in logs for r in rejected_in_log(planned, s, unproven_spans(s, by_section[s.index]))]
+    return [r for s in logs for r in rejected_in_log(planned, s, by_section[s.index])]
 
 
 def _unaccounted_bytes(found: ReadInput, file: SourceFile) -> int:

@@ -13,7 +13,7 @@ from txn_analysis.read.dump.batch_lines import COLUMNS, Candidates, Lines, read_
 from txn_analysis.read.dump.batch_text import read_batch_text, whole_texts
 from txn_analysis.read.dump.doubt import follow_chain, may_be_header_keys, may_be_in_records
 from txn_analysis.read.dump.forms import BATCH_LINE_START
-from txn_analysis.read.dump.group_lines import read_group_lines
+from txn_analysis.read.log_dir.group_records import read_group_lines
 from txn_analysis.tables.batches import Batches, times
 
 if TYPE_CHECKING:
