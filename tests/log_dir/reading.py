@@ -16,7 +16,7 @@ from txn_analysis.kafka.names import LOG, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
 from txn_analysis.read.inputs.find_files import SourceFile, find_files
 from txn_analysis.read.inputs.planned_input import ScanRange
 from txn_analysis.read.inputs.planning import split_ranges
-from txn_analysis.read.inputs.text import Text, open_text
+from txn_analysis.read.inputs.text import Text
 from txn_analysis.read.inputs.window import Reject
 from txn_analysis.read.log_dir.files import BrokerFile, sort_out
 from txn_analysis.read.log_dir.producer_files import read_snapshot_file, read_txnindex_file
@@ -59,7 +59,7 @@ def sorted_files(*paths: Path) -> dict[SourceFile, Sorted]:
     files = find_files([str(path) for path in paths])
     heads = []
     for file in files:
-        with open_text(file.path, None) as text:
+        with Text(file.path, None) as text:
             heads.append(text.read(0, PEEK_BYTES))
     return dict(zip(files, sort_out(files, heads), strict=True))
 
@@ -118,7 +118,7 @@ class Segment:
 
 def batches_of(plan: PlannedInput) -> pa.Table:
     """Rows of `log_batches` of a planned segment."""
-    with open_text(plan.path, None) as text:
+    with Text(plan.path, None) as text:
         return pa.Table.from_batches([part.rows() for part in _scanned(text, plan)], LOG_BATCHES.arrow_schema)
 
 
@@ -129,14 +129,14 @@ def _scanned(text: Text, plan: PlannedInput) -> list[Batches]:
 
 def scans_of(plan: PlannedInput) -> list[Batches]:
     """The batches of each range of a planned segment."""
-    with open_text(plan.path, None) as text:
+    with Text(plan.path, None) as text:
         return _scanned(text, plan)
 
 
 def rows_of(plan: PlannedInput) -> list[Row]:
     """Rows of the small table that a planned file is of; nothing in it is rejected."""
     (section,) = plan.sections
-    with open_text(plan.path, None) as text:
+    with Text(plan.path, None) as text:
         items = list(_READERS[section.kind](text, section))
     assert not any(isinstance(item, Reject) for item in items)
     return plain_rows(items)

@@ -20,7 +20,7 @@ from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.read.inputs.accounting import ReadPiece, rejected_in_log, rejected_outside
 from txn_analysis.read.inputs.planned_input import ScanRange
 from txn_analysis.read.inputs.planning import split_ranges
-from txn_analysis.read.inputs.text import open_text
+from txn_analysis.read.inputs.text import Text
 from txn_analysis.read.log_dir import survey as broker_survey
 from txn_analysis.read.log_dir.segment import headers_of, scan_segment
 
@@ -295,5 +295,5 @@ def test_one_empty_file_is_a_log_without_batches() -> None:
 def test_an_empty_file_on_a_disk_holds_no_batch(tmp_path: Path) -> None:
     file, section = tmp_path / "00000000000000000017.log", Segment.of(b"", base_offset=17).plan.sections[0]
     file.touch()
-    with open_text(str(file), None) as text:
+    with Text(str(file), None) as text:
         assert len(headers_of(text, ScanRange(str(file), None, "input", section, 0, 0))) == 0

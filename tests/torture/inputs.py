@@ -27,7 +27,7 @@ from txn_analysis.read.inputs.planned_input import FileSurvey, PlannedInput, Sec
 from txn_analysis.read.inputs.planning import split_ranges
 from txn_analysis.read.inputs.survey import ReadFailure
 from txn_analysis.read.inputs.survey_job import _compression, _head, _Piece, _text_survey, survey_piece
-from txn_analysis.read.inputs.text import Text, open_text
+from txn_analysis.read.inputs.text import Text
 from txn_analysis.read.inputs.window import Reject
 from txn_analysis.read.log_dir.producer_files import read_snapshot_section, read_txnindex_section
 from txn_analysis.read.state.console_export import read_console_json, read_console_text
@@ -139,7 +139,7 @@ def _read(file: SourceFile, range_bytes: int) -> ReadInput:
     batches: list[Batches] = []
     records: list[Row] = []
     rejects = rejected_outside(planned)
-    with open_text(planned.path, planned.compression) as text:
+    with Text(planned.path, planned.compression) as text:
         for group in split_ranges([planned], LOG_KINDS, range_bytes, 1):
             batches += [scanned for part in group if (scanned := scan_range(text, part, "ingest"))]
         for section in planned.sections:
@@ -214,7 +214,7 @@ def _unexplained_outside(found: ReadInput, file: SourceFile) -> int:
     at = wrong = 0
     taken = [(s.text_start_bytes, s.text_end_bytes) for s in planned.sections]
     taken += [(r.offset_bytes, r.offset_bytes + r.length_bytes) for r in found.rejects]
-    with open_text(file.path, planned.compression) as text:
+    with Text(file.path, planned.compression) as text:
         for start, end in [*sorted(taken), (planned.text_bytes, planned.text_bytes)]:
             if start > at:
                 lines = text.read(at, start).removesuffix(b"\n").split(b"\n")

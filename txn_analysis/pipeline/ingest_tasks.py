@@ -16,7 +16,7 @@ from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.read.dump.scan import read_slice, scan_range, scan_slice
 from txn_analysis.read.inputs.accounting import ReadPiece
 from txn_analysis.read.inputs.recognise import CONSOLE_JSON, CONSOLE_TEXT
-from txn_analysis.read.inputs.text import open_text
+from txn_analysis.read.inputs.text import Text
 from txn_analysis.read.inputs.window import Reject
 from txn_analysis.read.log_dir.group_records import group_rows
 from txn_analysis.read.log_dir.producer_files import (
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.read.inputs.planned_input import ScanRange, Section
-    from txn_analysis.read.inputs.text import Text
     from txn_analysis.storage.warehouse import NamedRows
     from txn_analysis.tables import Table
 
@@ -144,10 +143,10 @@ def _read_ranges(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows 
 
 def _open(path: str, compression: str | None, *, is_broker_file: bool) -> Text:
     try:
-        return open_text(path, compression)
+        return Text(path, compression)
     except FileNotFoundError:
         if is_broker_file:  # deleted since it was planned, as happens on a broker that runs
-            return open_text(os.devnull, None)
+            return Text(os.devnull, None)
         raise
 
 

@@ -16,7 +16,7 @@ from txn_analysis.read.dump.forms import (
     RECORD_LINE_START,
     STARTING_OFFSET,
 )
-from txn_analysis.read.inputs.text import TextError, open_text
+from txn_analysis.read.inputs.text import Text, TextError
 from txn_analysis.read.log_dir.producer_files import CHANGED
 from txn_analysis.tables.inputs import RejectedSpan
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from txn_analysis.read.inputs.planned_input import PlannedInput, Section
-    from txn_analysis.read.inputs.text import Text
 
     Span = tuple[int, int]  # the first byte of a stretch of text, and the one after its last
 
@@ -136,7 +135,7 @@ def _rejected(planned: PlannedInput, section_index: int | None, span: Span, reas
 @contextmanager
 def _reading(planned: PlannedInput) -> Iterator[Text]:
     try:
-        with open_text(planned.path, planned.compression) as text:
+        with Text(planned.path, planned.compression) as text:
             yield text
     except (OSError, TextError):
         raise InputError([f"{planned.path}: {CHANGED}. Audit again"]) from None

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import pyarrow as pa
 
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
+from txn_analysis.read.inputs.find_files import place_of
 from txn_analysis.read.inputs.planned_input import FileSurvey, PlannedInput, plan_text
 from txn_analysis.read.inputs.recognise import Refusal
 from txn_analysis.read.inputs.survey import CHUNK_BYTES, ChunkFacts, ReadFailure, survey_chunk
 from txn_analysis.read.inputs.text import (
     TEXT_PER_PACKED_BYTE,
+    Text,
     TextError,
     detect_compression,
     may_unpack_to,
-    open_text,
 )
 from txn_analysis.read.log_dir.files import BrokerFile, PassedOver, sort_out
 from txn_analysis.read.log_dir.survey import survey_broker_file
@@ -89,7 +90,7 @@ def survey_texts(files: Sequence[SourceFile], most_bytes: int | None) -> Iterato
         if what is None:
             compression = _compression(head)
             end = min(file.size_bytes, most_bytes or CHUNK_BYTES)
-            piece = _Piece(0, file.place, compression, 0, None if compression else end)
+            piece = _Piece(0, place_of(file.path), compression, 0, None if compression else end)
             facts = [] if isinstance(head, ReadFailure) else [fact for _, fact in islice(survey_piece(piece), 1)]
             yield _text_survey(file, head, facts), compression is None and end == file.size_bytes
 
@@ -152,7 +153,7 @@ def group_count(wanted: int, parallelism: int) -> int:
 
 def _head(file: SourceFile) -> bytes | ReadFailure:
     try:
-        with open_text(file.path, None) as text:
+        with Text(file.path, None) as text:
             return text.read(0, PEEK_BYTES)
     except OSError as error:
         return _unreadable(error)
@@ -168,15 +169,15 @@ def _pieces(
     """One file's work; nothing of a file that cannot be read, or is refused."""
     if isinstance(broker, BrokerFile):
         weight = max(file.size_bytes, _SMALL_FILE_WEIGHT_BYTES)
-        return [_Piece(number, file.place, None, 0, file.size_bytes, broker, is_verified, weight)]
+        return [_Piece(number, place_of(file.path), None, 0, file.size_bytes, broker, is_verified, weight)]
     if broker is not None or isinstance(head, ReadFailure):
         return []
     compression = _compression(head)
     if compression is not None:
         weight = file.size_bytes * _TEXT_PER_COMPRESSED_BYTE
-        return [_Piece(number, file.place, compression, 0, None, weight_bytes=weight)]
+        return [_Piece(number, place_of(file.path), compression, 0, None, weight_bytes=weight)]
     ends = [(at, min(at + CHUNK_BYTES, file.size_bytes)) for at in range(0, file.size_bytes, CHUNK_BYTES)]
-    return [_Piece(number, file.place, None, start, end, weight_bytes=end - start) for start, end in ends]
+    return [_Piece(number, place_of(file.path), None, start, end, weight_bytes=end - start) for start, end in ends]
 
 
 def _tasks(pieces: list[_Piece], parallelism: int) -> list[list[_Piece]]:
@@ -225,7 +226,7 @@ def survey_piece(piece: _Piece) -> Iterator[tuple[int, ChunkFacts | ReadFailure]
     """The facts of a piece's chunks by their first byte; a failure ends them."""
     start = piece.start
     try:
-        with open_text(piece.path, piece.compression) as text:
+        with Text(piece.path, piece.compression) as text:
             while piece.end is None or start < piece.end:
                 end = start + CHUNK_BYTES if piece.end is None else min(start + CHUNK_BYTES, piece.end)
                 facts = survey_chunk(text.read, start, end)

@@ -45,7 +45,15 @@ def detect_compression(head: bytes) -> str | None:
 
 
 class Text:
-    """The text of one file. `read` takes offsets into the text, not into the compressed file."""
+    """The text of one file. `read` takes offsets into the text, not into the compressed file.
+
+    Args:
+        path: the file.
+        compression: what `detect_compression` said of its first bytes.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
 
     def __init__(self, path: str, compression: str | None) -> None:
         self._path = path
@@ -113,15 +121,6 @@ class Text:
             del self._kept[:surplus]
             self._kept_start += surplus
         return bool(piece)
-
-
-def open_text(path: str, compression: str | None) -> Text:
-    """Opens the text of a file; `compression` is what `detect_compression` said of its first bytes.
-
-    Raises:
-        OSError: the file cannot be opened.
-    """
-    return Text(path, compression)
 
 
 def _open_file(path: str, compression: str | None) -> IO[bytes]:

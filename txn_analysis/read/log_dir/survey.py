@@ -35,7 +35,7 @@ from txn_analysis.kafka.record_batch import crcs, is_right
 from txn_analysis.read.inputs.planned_input import PlannedInput, Section
 from txn_analysis.read.inputs.recognise import UNKNOWN_TEXT_REMEDY, Refusal
 from txn_analysis.read.inputs.survey import DIGEST_BYTES
-from txn_analysis.read.inputs.text import open_text
+from txn_analysis.read.inputs.text import Text
 from txn_analysis.read.log_dir.files import statements
 from txn_analysis.read.log_dir.producer_files import TXNINDEX_ENTRY_BYTES, snapshot_problem
 
@@ -71,7 +71,7 @@ def survey_broker_file(file: BrokerFile, path: str, size_bytes: int, *, is_verif
     if file.kind == HIGH_WATERMARK and (Path(path).parent / _CLEANLY_STOPPED).exists():
         file = replace(file, word=CLEAN_SHUTDOWN)
     try:
-        with open_text(path, None) as text:
+        with Text(path, None) as text:
             if file.kind not in _OF_RECORDS:
                 data = _read_to_end(text.read)
                 return survey_content(file, lambda start, end: data[start:end], len(data), is_verified=is_verified)
