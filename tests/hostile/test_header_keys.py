@@ -15,7 +15,7 @@ from tests.oracle.model import BATCH_HEADER_BYTES, Batch, Record, Segment
 from tests.read.texts import plan
 from txn_analysis.read.dump.scan import scan_range
 from txn_analysis.read.inputs.planned_input import ScanRange
-from txn_analysis.read.inputs.text import open_text
+from txn_analysis.read.inputs.text import Text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,7 +113,7 @@ def scanned(text: bytes, folder: Path | None = None) -> list[dict[str, Any]]:
     else:
         path = folder / "dump.gz"
         path.write_bytes(gzip.compress(text))
-        with open_text(str(path), "gzip") as packed:
+        with Text(str(path), "gzip") as packed:
             found = scan_range(packed, part, "ingest")
     return found.rows().to_pylist() if found else []
 

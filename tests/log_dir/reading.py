@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,8 @@ from txn_analysis.kafka.batch_headers import PEEK_BYTES
 from txn_analysis.kafka.names import LOG, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
 from txn_analysis.read.inputs.find_files import SourceFile, find_files
 from txn_analysis.read.inputs.planned_input import ScanRange
-from txn_analysis.read.inputs.planning import plan_broker_file, split_ranges
-from txn_analysis.read.inputs.text import Text, open_text
+from txn_analysis.read.inputs.planning import split_ranges
+from txn_analysis.read.inputs.text import Text
 from txn_analysis.read.inputs.window import Reject
 from txn_analysis.read.log_dir.files import BrokerFile, sort_out
 from txn_analysis.read.log_dir.producer_files import read_snapshot_file, read_txnindex_file
@@ -59,7 +59,7 @@ def sorted_files(*paths: Path) -> dict[SourceFile, Sorted]:
     files = find_files([str(path) for path in paths])
     heads = []
     for file in files:
-        with open_text(file.path, None) as text:
+        with Text(file.path, None) as text:
             heads.append(text.read(0, PEEK_BYTES))
     return dict(zip(files, sort_out(files, heads), strict=True))
 
@@ -69,8 +69,8 @@ def plans(*paths: Path, is_verified: bool = False) -> list[PlannedInput]:
     found = []
     for file, what in sorted_files(*paths).items():
         if isinstance(what, BrokerFile):
-            facts = survey_broker_file(what, file.path, file.size_bytes, is_verified=is_verified)
-            found.append(plan_broker_file(file, what, facts, is_verified=is_verified))
+            plan = survey_broker_file(what, file.path, file.size_bytes, is_verified=is_verified)
+            found.append(replace(plan, path=file.path))
     return found
 
 
@@ -101,9 +101,7 @@ class Segment:
         text = CountedText(data)
         topic = "__transaction_state" if kind == STATE else "orders"
         file = BrokerFile(kind, f"{topic}-0/{base_offset:020}.log", topic, 0, base_offset)
-        facts = survey_content(file, text.read, len(data), is_verified=is_verified)
-        plan = plan_broker_file(SourceFile(file.place, len(data)), file, facts, is_verified=is_verified)
-        return cls(text, plan)
+        return cls(text, survey_content(file, text.read, len(data), is_verified=is_verified))
 
     def batches(self) -> list[Row]:
         """Rows of `log_batches`."""
@@ -120,7 +118,7 @@ class Segment:
 
 def batches_of(plan: PlannedInput) -> pa.Table:
     """Rows of `log_batches` of a planned segment."""
-    with open_text(plan.path, None) as text:
+    with Text(plan.path, None) as text:
         return pa.Table.from_batches([part.rows() for part in _scanned(text, plan)], LOG_BATCHES.arrow_schema)
 
 
@@ -131,14 +129,14 @@ def _scanned(text: Text, plan: PlannedInput) -> list[Batches]:
 
 def scans_of(plan: PlannedInput) -> list[Batches]:
     """The batches of each range of a planned segment."""
-    with open_text(plan.path, None) as text:
+    with Text(plan.path, None) as text:
         return _scanned(text, plan)
 
 
 def rows_of(plan: PlannedInput) -> list[Row]:
     """Rows of the small table that a planned file is of; nothing in it is rejected."""
     (section,) = plan.sections
-    with open_text(plan.path, None) as text:
+    with Text(plan.path, None) as text:
         items = list(_READERS[section.kind](text, section))
     assert not any(isinstance(item, Reject) for item in items)
     return plain_rows(items)

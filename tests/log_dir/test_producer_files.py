@@ -18,11 +18,11 @@ from tests.oracle.dump_writer import Tool, snapshot_section
 from tests.oracle.history import histories
 from tests.read.bodies import Body
 from tests.read.texts import plan as plan_of_text
-from txn_analysis.read.dump.snapshot_lines import read_snapshot_section
 from txn_analysis.read.inputs.window import Reject
 from txn_analysis.read.log_dir.producer_files import (
     AbortedTxn,
     read_snapshot_file,
+    read_snapshot_section,
     read_txnindex_file,
     snapshot_problem,
 )

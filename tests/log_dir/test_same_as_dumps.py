@@ -17,8 +17,8 @@ from tests.read.bodies import plain_rows, read_state_section
 from tests.read.texts import plan as plan_of_text
 from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.read.dump.scan import scan_range
-from txn_analysis.read.dump.snapshot_lines import read_snapshot_section, read_txnindex_section
 from txn_analysis.read.inputs.planned_input import ScanRange
+from txn_analysis.read.log_dir.producer_files import read_snapshot_section, read_txnindex_section
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,10 +17,10 @@ from tests.log_dir.reading import Segment
 from tests.oracle.history import histories
 from tests.oracle.model import Batch, History
 from txn_analysis.kafka.names import LOG_KINDS
-from txn_analysis.read.inputs.accounting import ReadPiece, rejected_in_log, rejected_outside, unproven_spans
+from txn_analysis.read.inputs.accounting import ReadPiece, rejected_in_log, rejected_outside
 from txn_analysis.read.inputs.planned_input import ScanRange
 from txn_analysis.read.inputs.planning import split_ranges
-from txn_analysis.read.inputs.text import open_text
+from txn_analysis.read.inputs.text import Text
 from txn_analysis.read.log_dir import survey as broker_survey
 from txn_analysis.read.log_dir.segment import headers_of, scan_segment
 
@@ -144,7 +144,7 @@ def test_what_is_not_understood_is_accounted_for_by_its_reason() -> None:
     (section,) = plan.sections
 
     def accounted(*pieces: ReadPiece) -> list[tuple[int, int, str]]:
-        spans = rejected_in_log(plan, section, unproven_spans(section, pieces))
+        spans = rejected_in_log(plan, section, pieces)
         return [(span.offset_bytes, span.length_bytes, span.reason) for span in spans]
 
     assert rejected_outside(plan) == []
@@ -295,5 +295,5 @@ def test_one_empty_file_is_a_log_without_batches() -> None:
 def test_an_empty_file_on_a_disk_holds_no_batch(tmp_path: Path) -> None:
     file, section = tmp_path / "00000000000000000017.log", Segment.of(b"", base_offset=17).plan.sections[0]
     file.touch()
-    with open_text(str(file), None) as text:
+    with Text(str(file), None) as text:
         assert len(headers_of(text, ScanRange(str(file), None, "input", section, 0, 0))) == 0

@@ -14,7 +14,6 @@ from tests.log_dir.test_segments import data, file_of, marker
 from tests.oracle.model import History
 from tests.oracle.model import Segment as OracleSegment
 from txn_analysis.coordinator.fit import MarkerSums, fit_of
-from txn_analysis.read.inputs.planning import plan_broker_file
 from txn_analysis.read.log_dir.files import BrokerFile
 from txn_analysis.read.log_dir.survey import survey_broker_file
 
@@ -85,8 +84,7 @@ def test_a_checkpoint_that_was_replaced_since_it_was_listed_is_read_whole(tmp_pa
     assert isinstance(what, BrokerFile)
     replacement = b"0\n1\norders 0 1234\n"
     (tmp_path / "replication-offset-checkpoint").write_bytes(replacement)
-    facts = survey_broker_file(what, file.path, file.size_bytes, is_verified=False)
-    plan = plan_broker_file(file, what, facts, is_verified=False)
+    plan = survey_broker_file(what, file.path, file.size_bytes, is_verified=False)
     assert stated([plan]) == [("high_watermark", "orders", 0, 1234, None)]
     assert (plan.problem, plan.text_bytes) == (None, len(replacement))
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.read.bodies import CASES, Body, Parsed, Row, capture_body, damaged, parse
-from txn_analysis.read.dump.snapshot_lines import read_snapshot_section, read_txnindex_section
 from txn_analysis.read.inputs.window import CUT_SHORT, LINE_TOO_LONG, MAX_RECORD_BYTES, Reject
+from txn_analysis.read.log_dir.producer_files import read_snapshot_section, read_txnindex_section
 
 TOOLS = ("2.1.1", "2.2.2", "2.8.2", "3.1.2", "3.3.2", "3.7.2", "4.1.0", "4.2.0")
 SNAPSHOT = (

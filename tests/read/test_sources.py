@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from txn_analysis.errors import InputError
-from txn_analysis.read.inputs.find_files import find_files
+from txn_analysis.read.inputs.find_files import find_files, place_of
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_a_relative_path_is_shown_as_given_and_opened_wherever_a_task_runs(
 ) -> None:
     monkeypatch.chdir(folder / "a")
     (found,) = find_files(["../z.txt"])
-    place = found.place
+    place = place_of(found.path)
     monkeypatch.chdir("/")
     assert found.path == "../z.txt"
     assert Path(place).read_text() == "z.txt"

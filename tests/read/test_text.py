@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from txn_analysis.read.inputs.text import GZIP, ZSTD, TextError, detect_compression, open_text
+from txn_analysis.read.inputs.text import GZIP, ZSTD, Text, TextError, detect_compression
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ def test_a_file_system_that_hands_out_little_at_a_time_loses_nothing(
     whole_read = os.pread
     monkeypatch.setattr(os, "pread", lambda opened, size, start: whole_read(opened, min(size, 65_521), start))
 
-    with open_text(str(file), None) as text:
+    with Text(str(file), None) as text:
         assert text.read(0, len(TEXT) + 1) == TEXT
 
 
@@ -62,7 +62,7 @@ def test_any_span_is_the_same_text(tmp_path: Path, compression: str | None, pack
         (end + 1, end + 2),
         (1, 2),
     ]
-    with open_text(str(file), compression) as text:
+    with Text(str(file), compression) as text:
         assert [text.read(a, b) for a, b in spans] == [TEXT[a:b] for a, b in spans]
 
 
@@ -72,7 +72,7 @@ def test_files_joined_after_compression_are_one_text(
 ) -> None:
     file = tmp_path / "joined"
     file.write_bytes(packed(b"first\n") + packed(b"second\n"))
-    with open_text(str(file), compression) as text:
+    with Text(str(file), compression) as text:
         assert text.read(0, 100) == b"first\nsecond\n"
 
 
@@ -83,7 +83,7 @@ def test_a_cut_or_damaged_stream_names_the_byte(
 ) -> None:
     file = tmp_path / "cut"
     file.write_bytes(damage(packed(TEXT)))
-    with open_text(str(file), compression) as text, pytest.raises(TextError) as error:
+    with Text(str(file), compression) as text, pytest.raises(TextError) as error:
         text.read(0, 2 * len(TEXT))
     assert 0 <= error.value.offset <= len(TEXT) + 1
     assert compression in error.value.reason
@@ -96,7 +96,7 @@ def test_a_bomb_does_not_fill_the_memory(tmp_path: Path) -> None:
     file.write_bytes(b"".join(packer.compress(zeros) for _ in range(200)) + packer.flush())
     tracemalloc.start()
     try:
-        with open_text(str(file), GZIP) as text:
+        with Text(str(file), GZIP) as text:
             assert text.read(199 << 20, (199 << 20) + 5) == bytes(5)
         assert tracemalloc.get_traced_memory()[1] < 80 << 20
     finally:

@@ -11,9 +11,9 @@ import pytest
 from txn_analysis.errors import InputError
 from txn_analysis.read.inputs import text as texts
 from txn_analysis.read.inputs.find_files import SourceFile
-from txn_analysis.read.inputs.planned_input import check_inputs, plan_text
-from txn_analysis.read.inputs.survey import CHUNK_BYTES, ChunkFacts
-from txn_analysis.read.inputs.survey_job import FileSurvey, ReadFailure, _Piece, survey_piece
+from txn_analysis.read.inputs.planned_input import FileSurvey, check_inputs, plan_text
+from txn_analysis.read.inputs.survey import CHUNK_BYTES, ChunkFacts, ReadFailure
+from txn_analysis.read.inputs.survey_job import _Piece, survey_piece
 from txn_analysis.read.inputs.text import GZIP, ZSTD
 
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import accumulate
 
 from txn_analysis.read.inputs.find_files import SourceFile
-from txn_analysis.read.inputs.planned_input import PlannedInput, plan_text
+from txn_analysis.read.inputs.planned_input import FileSurvey, PlannedInput, plan_text
 from txn_analysis.read.inputs.survey import CHUNK_BYTES, survey_chunk
-from txn_analysis.read.inputs.survey_job import FileSurvey
 
 BATCH_SIZE = 100
 

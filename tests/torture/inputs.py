@@ -21,14 +21,15 @@ from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.log.rivals import UNCUT
 from txn_analysis.log.summarize import summarize_batches
 from txn_analysis.read.dump.scan import scan_range
-from txn_analysis.read.dump.snapshot_lines import read_snapshot_section, read_txnindex_section
-from txn_analysis.read.inputs.accounting import ReadPiece, TextGap, rejected_in_log, rejected_outside, unproven_spans
+from txn_analysis.read.inputs.accounting import ReadPiece, TextGap, rejected_in_log, rejected_outside
 from txn_analysis.read.inputs.find_files import SourceFile
-from txn_analysis.read.inputs.planned_input import PlannedInput, Section, plan_text
+from txn_analysis.read.inputs.planned_input import FileSurvey, PlannedInput, Section, plan_text
 from txn_analysis.read.inputs.planning import split_ranges
-from txn_analysis.read.inputs.survey_job import FileSurvey, ReadFailure, _compression, _head, _Piece, survey_piece
-from txn_analysis.read.inputs.text import Text, open_text
+from txn_analysis.read.inputs.survey import ReadFailure
+from txn_analysis.read.inputs.survey_job import _compression, _head, _Piece, _text_survey, survey_piece
+from txn_analysis.read.inputs.text import Text
 from txn_analysis.read.inputs.window import Reject
+from txn_analysis.read.log_dir.producer_files import read_snapshot_section, read_txnindex_section
 from txn_analysis.read.state.console_export import read_console_json, read_console_text
 from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 from txn_analysis.tables.inputs import RejectedSpan
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.log.rivals import Cuts
     from txn_analysis.log.segments import SectionKey
-    from txn_analysis.read.inputs.survey import ChunkFacts
     from txn_analysis.tables.batches import Batches
 
 Row = dict[str, Any]
@@ -139,7 +139,7 @@ def _read(file: SourceFile, range_bytes: int) -> ReadInput:
     batches: list[Batches] = []
     records: list[Row] = []
     rejects = rejected_outside(planned)
-    with open_text(planned.path, planned.compression) as text:
+    with Text(planned.path, planned.compression) as text:
         for group in split_ranges([planned], LOG_KINDS, range_bytes, 1):
             batches += [scanned for part in group if (scanned := scan_range(text, part, "ingest"))]
         for section in planned.sections:
@@ -156,17 +156,10 @@ def _read(file: SourceFile, range_bytes: int) -> ReadInput:
 
 def _survey(file: SourceFile) -> FileSurvey:
     head = _head(file)
-    chunks: list[ChunkFacts] = []
-    failure = head if isinstance(head, ReadFailure) else None
     compression = _compression(head)
-    if failure is None and (file.size_bytes or compression):
-        end = None if compression else file.size_bytes
-        for _, facts in survey_piece(_Piece(0, file.path, compression, 0, end)):
-            if isinstance(facts, ReadFailure):
-                failure = facts
-            else:
-                chunks.append(facts)
-    return FileSurvey(file, compression, tuple(chunks), failure)
+    piece = _Piece(0, file.path, compression, 0, None if compression else file.size_bytes)
+    facts = [] if isinstance(head, ReadFailure) else [facts for _, facts in survey_piece(piece)]
+    return _text_survey(file, head, facts)
 
 
 def _records(text: Text, input_id: str, section: Section, range_bytes: int) -> list[Row | RejectedSpan]:
@@ -194,7 +187,7 @@ def _rejected_in_logs(planned: PlannedInput, pieces: list[Row]) -> list[Rejected
         read = {name: piece[name] for name in ReadPiece._fields} | {"text_gaps": gaps}
         by_section[piece["section_index"]].append(ReadPiece(**read))
     logs = [section for section in planned.sections if section.kind == "log"]
-    return [r for s in logs for r in rejected_in_log(planned, s, unproven_spans(s, by_section[s.index]))]
+    return [r for s in logs for r in rejected_in_log(planned, s, by_section[s.index])]
 
 
 def _unaccounted_bytes(found: ReadInput, file: SourceFile) -> int:
@@ -221,7 +214,7 @@ def _unexplained_outside(found: ReadInput, file: SourceFile) -> int:
     at = wrong = 0
     taken = [(s.text_start_bytes, s.text_end_bytes) for s in planned.sections]
     taken += [(r.offset_bytes, r.offset_bytes + r.length_bytes) for r in found.rejects]
-    with open_text(file.path, planned.compression) as text:
+    with Text(file.path, planned.compression) as text:
         for start, end in [*sorted(taken), (planned.text_bytes, planned.text_bytes)]:
             if start > at:
                 lines = text.read(at, start).removesuffix(b"\n").split(b"\n")

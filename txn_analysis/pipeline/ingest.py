@@ -13,13 +13,7 @@ from txn_analysis.kafka.names import LOG, LOG_KINDS
 from txn_analysis.log.rivals import certain_moment_ms, rival_positions
 from txn_analysis.pipeline.ingest_tasks import MOMENTS, PLACES, READ_KINDS, REJECTED, Moment, read_tasks
 from txn_analysis.pipeline.job_progress import followed, note
-from txn_analysis.read.inputs.accounting import (
-    ReadPiece,
-    rejected_bytes,
-    rejected_in_log,
-    rejected_outside,
-    unproven_spans,
-)
+from txn_analysis.read.inputs.accounting import ReadPiece, rejected_bytes, rejected_in_log, rejected_outside
 from txn_analysis.read.inputs.find_files import find_files
 from txn_analysis.read.inputs.planned_input import check_inputs
 from txn_analysis.read.inputs.planning import plan_inputs, split_ranges, without_changed
@@ -138,7 +132,7 @@ def _read_content(warehouse: Warehouse, planned: list[PlannedInput], settings: S
     for p in planned:
         for s in p.sections:
             if s.kind == LOG or (s.kind in LOG_KINDS and p.is_broker_file):
-                content.rejects += rejected_in_log(p, s, unproven_spans(s, content.pieces[p.input_id, s.index]))
+                content.rejects += rejected_in_log(p, s, content.pieces[p.input_id, s.index])
     return content
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,17 +14,18 @@ from txn_analysis.kafka.names import BINARY_GRAMMARS, LOG, SNAPSHOT, STATE, TXNI
 from txn_analysis.log.rivals import UNCUT
 from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.read.dump.scan import read_slice, scan_range, scan_slice
-from txn_analysis.read.dump.snapshot_lines import read_snapshot_section, read_txnindex_section
 from txn_analysis.read.inputs.accounting import ReadPiece
 from txn_analysis.read.inputs.recognise import CONSOLE_JSON, CONSOLE_TEXT
-from txn_analysis.read.inputs.text import NoText, open_text
+from txn_analysis.read.inputs.text import Text
 from txn_analysis.read.inputs.window import Reject
 from txn_analysis.read.log_dir.group_records import group_rows
 from txn_analysis.read.log_dir.producer_files import (
     AbortedTxn,
     ProducerStateEntry,
     read_snapshot_file,
+    read_snapshot_section,
     read_txnindex_file,
+    read_txnindex_section,
 )
 from txn_analysis.read.log_dir.segment import headers_of, scan_headers, scan_segment
 from txn_analysis.read.state.console_export import read_console_json, read_console_text
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.read.inputs.planned_input import ScanRange, Section
-    from txn_analysis.read.inputs.text import Text
     from txn_analysis.storage.warehouse import NamedRows
     from txn_analysis.tables import Table
 
@@ -142,10 +143,10 @@ def _read_ranges(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows 
 
 def _open(path: str, compression: str | None, *, is_broker_file: bool) -> Text:
     try:
-        return open_text(path, compression)
+        return Text(path, compression)
     except FileNotFoundError:
         if is_broker_file:  # deleted since it was planned, as happens on a broker that runs
-            return NoText()
+            return Text(os.devnull, None)
         raise
 
 

@@ -63,21 +63,8 @@ class Regions(NamedTuple):
         return cls(line_start, start, stop, first, is_plain)
 
 
-@dataclass(frozen=True)
-class Markers:
-    """What the record line right after each control batch line says.
-
-    `word` is COMMIT, ABORT or the name of another control type, None where it is not printed or not believed;
-    `coordinator_epoch` is -1 where it is not printed. `is_read`: there is a word.
-    """
-
-    word: Array
-    coordinator_epoch: Array
-    is_read: Array
-
-
-def read_markers(lines: Lines, batches: Candidates) -> Markers:
-    """The end markers of batches, one entry for each batch.
+def _read_markers(lines: Lines, batches: Candidates) -> tuple[Array, Array, Array]:
+    """`BatchText.marker` and `coordinator_epoch` of some batches, and which of them have a marker.
 
     A marker is believed only in a control batch of one record, with that batch's offset, a key of 4 bytes and, for an
     end marker, a value of 6 (kafka-formats.md, 1.5, rule 6).
@@ -101,7 +88,7 @@ def read_markers(lines: Lines, batches: Candidates) -> Markers:
     for k in np.flatnonzero(~fits).tolist():
         if (one := _read_marker(lines.text(int(index[k])), int(offsets[k]))) is not None:
             words[rows[k]], epochs[rows[k]], is_read[rows[k]] = *one, True
-    return Markers(words, epochs, is_read)
+    return words, epochs, is_read
 
 
 def _read_marker(line: bytes, offset: int) -> tuple[str, int] | None:
@@ -123,7 +110,9 @@ class BatchText:
 
     Attributes:
         batches: the batch lines.
-        markers: their end markers.
+        marker: what the record line right after a control batch's line says: COMMIT, ABORT or the name of another
+            control type; None where it is not printed or not believed.
+        coordinator_epoch: of the marker; -1 where it is not printed.
         end: behind the own records of each, as far as they are proven.
         record_count: how many records these are.
         reach: how far they may go on; behind the slice where nothing says so.
@@ -135,7 +124,8 @@ class BatchText:
     """
 
     batches: Candidates
-    markers: Markers
+    marker: Array
+    coordinator_epoch: Array
     end: Array
     record_count: Array
     reach: Array
@@ -150,7 +140,8 @@ def whole_texts(lines: Lines, found: Candidates) -> BatchText:
     end = np.append(lines.starts[found.line[1:]], len(lines.data))
     count, no = np.zeros(len(found), np.int64), np.zeros(len(found), bool)
     none = found.take(np.flatnonzero(no))
-    return BatchText(found, read_markers(lines, found), end, count, end, no, no, none, prints_records=False)
+    marker, epoch, _ = _read_markers(lines, found)
+    return BatchText(found, marker, epoch, end, count, end, no, no, none, prints_records=False)
 
 
 def read_batch_text(
@@ -169,10 +160,10 @@ def read_batch_text(
     line_start, start, stop, *_ = regions
     count = np.maximum(found.columns["record_count"], 0).astype(np.int64)
     is_control = np.asarray(found.columns["is_control"], bool)
-    markers = read_markers(lines, found)
+    marker, coordinator_epoch, is_marker = _read_markers(lines, found)
     is_bare = _are_bare(lines, found, regions)
     end, record_count = np.where(is_bare, stop, start), np.where(is_bare, count, 0)
-    marked = np.flatnonzero(markers.is_read)
+    marked = np.flatnonzero(is_marker)
     end[marked], record_count[marked] = lines.stops[found.line[marked] + 1], 1
     is_kept = np.ones(len(found), bool)
     is_inside, is_claim = np.zeros(len(found), bool), np.zeros(len(found), bool)
@@ -208,7 +199,8 @@ def read_batch_text(
     kept = np.flatnonzero(is_kept)
     return BatchText(
         found.take(kept),
-        Markers(markers.word[kept], markers.coordinator_epoch[kept], markers.is_read[kept]),
+        marker=marker[kept],
+        coordinator_epoch=coordinator_epoch[kept],
         end=end[kept],
         record_count=record_count[kept],
         reach=reach[kept],

@@ -221,7 +221,9 @@ def _step(text: bytes, walk: _Walk) -> _Walk | int:
     if walk.due not in {0, None}:
         return _STUCK
     if dumping := _DUMPING.match(text, walk.at):
-        return _step_section(dumping)
+        file = parse_dump_path(dumping["path"].decode(errors="replace"))
+        is_decoded = isinstance(file, DumpedFile) and file.topic in BROKER_WRITTEN_TOPICS
+        return _Walk(dumping.end(), due=None, is_decoded=is_decoded)
     fixed = _FIXED_LINE.match(text, walk.at) or NOISE_LINE.match(text, walk.at)
     return replace(walk, at=fixed.end()) if fixed else _STUCK
 
@@ -286,9 +288,3 @@ def _decoded_end(text: bytes, at: int, key_bytes: int) -> int | None:
     key = TEXT_KEY.match(text, at)
     value = ANY_TEXT_PAYLOAD.match(text, key.end() + key_bytes - _STATE_KEY_OVERHEAD_BYTES) if key else None
     return value.end() if value else None
-
-
-def _step_section(dumping: re.Match[bytes]) -> _Walk:
-    file = parse_dump_path(dumping["path"].decode(errors="replace"))
-    is_decoded = isinstance(file, DumpedFile) and file.topic in BROKER_WRITTEN_TOPICS
-    return _Walk(dumping.end(), due=None, is_decoded=is_decoded)

@@ -162,10 +162,6 @@ class Field:
         """Some of the tools leave it out."""
         return self.since > FIRST or self.until < NEWEST
 
-    def is_bound_in(self, numbers: Mapping[str, int]) -> bool:
-        """The field is a number, and among some numbers."""
-        return self.name in numbers and self.value.kind in {NUMBER, OPTIONAL_LONG}
-
     @property
     def label(self) -> bytes:
         """The text before it as a regular expression, in whatever way it is spelled."""
@@ -277,7 +273,8 @@ class LineForm:
 
     def holds(self, numbers: Mapping[str, int]) -> bool:
         """Whether those of some numbers that are fields of the line are within their bounds."""
-        return all(f.value.low <= numbers[f.name] <= f.value.high for f in self.fields if f.is_bound_in(numbers))
+        bound = (f for f in self.fields if f.name in numbers and f.value.kind in {NUMBER, OPTIONAL_LONG})
+        return all(f.value.low <= numbers[f.name] <= f.value.high for f in bound)
 
     @cached_property
     def tables(self) -> Tables:

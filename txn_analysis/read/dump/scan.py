@@ -13,13 +13,10 @@ from txn_analysis.read.dump.batch_lines import COLUMNS, Candidates, Lines, read_
 from txn_analysis.read.dump.batch_text import read_batch_text, whole_texts
 from txn_analysis.read.dump.doubt import follow_chain, may_be_header_keys, may_be_in_records
 from txn_analysis.read.dump.forms import BATCH_LINE_START
-from txn_analysis.read.dump.group_lines import read_group_lines
+from txn_analysis.read.log_dir.group_records import read_group_lines
 from txn_analysis.tables.batches import Batches, times
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from txn_analysis.columns.arrays import Array
     from txn_analysis.read.inputs.planned_input import ScanRange
     from txn_analysis.read.inputs.text import Text
 
@@ -83,18 +80,24 @@ def scan_slice(text: Text, part: ScanRange, own_text: Slice, ingest_id: str) -> 
     batches = own.batches.take(rows)
     line_start = lines.starts[batches.line]
     stop = np.append(line_start[1:], len(lines.data))
-    is_counted = (batches.columns["record_count"] >= 0) & own.prints_records
-    columns = {
+    read = batches.columns
+    is_counted = (read["record_count"] >= 0) & own.prints_records
+    has_no_type = read["timestamp_type"] == _NO_TIMESTAMP_TYPE
+    columns = {name: read[name] for name in COLUMNS if name not in _NAMED_OTHERWISE} | {
+        "size_bytes": read["size"],
+        "max_timestamp_ms": times(read["max_timestamp"]),
+        "timestamp_type": np.where(has_no_type, ABSENT, read["timestamp_type"]),
+        "delete_horizon_ms": times(read["delete_horizon"]),
         "is_contested": is_contested,
         "may_be_header_keys": may_be_text,
         "text_start_bytes": line_start + start,
         "text_bytes": np.minimum(own.end[rows], stop) - line_start,
         "record_line_count": np.where(is_counted, own.record_count[rows], ABSENT),
-        "marker": own.markers.word[rows],
-        "coordinator_epoch": own.markers.coordinator_epoch[rows],
+        "marker": own.marker[rows],
+        "coordinator_epoch": own.coordinator_epoch[rows],
     }
     groups = read_group_lines(lines, batches) if section.topic == GROUP_TOPIC and not is_decoded else None
-    return Batches(part.place(ingest_id), columns | _batch_columns(batches.columns), groups)
+    return Batches(part.place(ingest_id), columns, groups)
 
 
 def _next_batch_line(text: Text, at: int, limit: int) -> int:
@@ -108,14 +111,3 @@ def _next_batch_line(text: Text, at: int, limit: int) -> int:
             return at + found + 1
         at += _LOOK_AHEAD_BYTES
     return limit
-
-
-def _batch_columns(read: Mapping[str, Array]) -> dict[str, Array]:
-    columns = {name: read[name] for name in COLUMNS if name not in _NAMED_OTHERWISE}
-    has_no_type = read["timestamp_type"] == _NO_TIMESTAMP_TYPE
-    return columns | {
-        "size_bytes": read["size"],
-        "max_timestamp_ms": times(read["max_timestamp"]),
-        "timestamp_type": np.where(has_no_type, ABSENT, read["timestamp_type"]),
-        "delete_horizon_ms": times(read["delete_horizon"]),
-    }

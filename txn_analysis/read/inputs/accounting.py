@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.errors import AccountingError, InputError
@@ -17,7 +16,7 @@ from txn_analysis.read.dump.forms import (
     RECORD_LINE_START,
     STARTING_OFFSET,
 )
-from txn_analysis.read.inputs.text import TextError, open_text
+from txn_analysis.read.inputs.text import Text, TextError
 from txn_analysis.read.log_dir.producer_files import CHANGED
 from txn_analysis.tables.inputs import RejectedSpan
 
@@ -25,23 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from txn_analysis.read.inputs.planned_input import PlannedInput, Section
-    from txn_analysis.read.inputs.text import Text
+
+    Span = tuple[int, int]  # the first byte of a stretch of text, and the one after its last
 
 _LINE_BYTES = 4096 + 64  # no line that is structure is longer
 _BLOCK_BYTES = 4 << 20
+_NO_LINE = "not a line of kafka-dump-log"
 _STRUCTURE = re.compile(
     rb"(?<=\n)(?:"
     + b"|".join(form.bounded() for form in (DUMPING, STARTING_OFFSET, INVALID_BYTES, DEPRECATED))
     + rb")\n"
 )
-
-
-@dataclass(frozen=True)
-class Span:
-    """A stretch of an input's text, in bytes."""
-
-    start: int
-    end: int
 
 
 class TextGap(NamedTuple):
@@ -66,54 +59,44 @@ class ReadPiece(NamedTuple):
     max_moment_ms: int | None
 
 
-def unproven_spans(section: Section, pieces: Iterable[ReadPiece]) -> list[Span]:
-    """What of a log section's body no batch accounts for; `pieces` are all that were read from it.
-
-    The spans lie apart, in order. Pieces follow the positions in the segment; where a damaged dump repeats positions,
-    that is not the order of the text, and what two pieces leave out between them is one span.
-    """
-    at, found = section.text_start_bytes, []
-    for piece in sorted(pieces, key=lambda p: p.text_start_bytes):
-        found.append(Span(at, piece.text_start_bytes))
-        found += [Span(gap.offset_bytes, gap.offset_bytes + gap.length_bytes) for gap in piece.text_gaps]
-        at = piece.text_end_bytes
-    found.append(Span(at, section.text_end_bytes))
-    return _apart(span for span in found if span.end > span.start)
-
-
-def _apart(spans: Iterable[Span]) -> list[Span]:
-    apart: list[Span] = []
-    for span in sorted(spans, key=lambda s: (s.start, s.end)):
-        if apart and span.start < apart[-1].end:
-            apart[-1] = Span(apart[-1].start, max(apart[-1].end, span.end))
-        else:
-            apart.append(span)
-    return apart
-
-
-def rejected_in_log(planned: PlannedInput, section: Section, spans: list[Span]) -> Iterator[RejectedSpan]:
-    """The spans of one log section with the reason that their first line gives.
+def rejected_in_log(planned: PlannedInput, section: Section, pieces: Iterable[ReadPiece]) -> Iterator[RejectedSpan]:
+    """What of a log section's body no batch accounts for, in order; `pieces` are all that were read from it.
 
     Raises:
         InputError: the file is not what it was when it was planned.
     """
+    spans = _unproven(section, pieces)
     if planned.is_broker_file:
-        yield from _rejected_in_segment(planned, section, spans)
-        return
-    if not spans:
-        return
-    with _reading(planned) as text:
+        # Planning followed every batch, so that only a file that changed since has other spans than planning has.
+        reasons = {(start, end): reason for start, end, reason in planned.rejects}
         for span in spans:
-            line = text.read(span.start, min(span.end, span.start + _LINE_BYTES)).partition(b"\n")[0]
-            yield RejectedSpan(planned.input_id, section.index, span.start, span.end - span.start, _reason(line))
+            yield _rejected(planned, section.index, span, reasons.get(span, CHANGED))
+    elif spans:
+        with _reading(planned) as text:
+            for start, end in spans:
+                line = text.read(start, min(end, start + _LINE_BYTES)).partition(b"\n")[0]
+                yield _rejected(planned, section.index, (start, end), _reason(line))
 
 
-def _rejected_in_segment(planned: PlannedInput, section: Section, spans: list[Span]) -> Iterator[RejectedSpan]:
-    """Planning followed every batch, so that only a file that changed since has other spans than planning has."""
-    reasons = {(start, end): reason for start, end, reason in planned.rejects}
-    for span in spans:
-        reason = reasons.get((span.start, span.end), CHANGED)
-        yield RejectedSpan(planned.input_id, section.index, span.start, span.end - span.start, reason)
+def _unproven(section: Section, pieces: Iterable[ReadPiece]) -> list[Span]:
+    """What lies between the pieces, and their gaps.
+
+    Pieces follow the positions in the segment; where a damaged dump repeats positions, that is not the order of the
+    text, and what two pieces leave out between them is one span.
+    """
+    at, found = section.text_start_bytes, []
+    for piece in sorted(pieces, key=lambda p: p.text_start_bytes):
+        found.append((at, piece.text_start_bytes))
+        found += [(gap.offset_bytes, gap.offset_bytes + gap.length_bytes) for gap in piece.text_gaps]
+        at = piece.text_end_bytes
+    found.append((at, section.text_end_bytes))
+    apart: list[Span] = []
+    for start, end in sorted(span for span in found if span[0] < span[1]):
+        if apart and start < apart[-1][1]:
+            apart[-1] = apart[-1][0], max(apart[-1][1], end)
+        else:
+            apart.append((start, end))
+    return apart
 
 
 def _reason(line: bytes) -> str:
@@ -121,7 +104,7 @@ def _reason(line: bytes) -> str:
         return "malformed batch line" if read_batch_line(line) is None else "breaks the position chain"
     if line.startswith(RECORD_LINE_START):
         return "record lines that do not fill their batch"
-    return "not a line of kafka-dump-log"
+    return _NO_LINE
 
 
 def rejected_outside(planned: PlannedInput) -> list[RejectedSpan]:
@@ -130,56 +113,55 @@ def rejected_outside(planned: PlannedInput) -> list[RejectedSpan]:
     Raises:
         InputError: the file is not what it was when it was planned.
     """
-    if planned.is_broker_file:
-        body_end = max((s.text_end_bytes for s in planned.sections), default=0)
-        outside = [span for span in planned.rejects if span[0] >= body_end]
-        return [RejectedSpan(planned.input_id, None, start, end - start, why) for start, end, why in outside]
-    if not planned.sections:
-        return (
-            [RejectedSpan(planned.input_id, None, 0, planned.text_bytes, planned.problem or "nothing was understood")]
-            if planned.text_bytes
-            else []
-        )
     bodies = sorted((s.text_start_bytes, s.text_end_bytes) for s in planned.sections)
+    if planned.is_broker_file:
+        body_end = max((end for _, end in bodies), default=0)
+        outside = [reject for reject in planned.rejects if reject[0] >= body_end]
+        return [_rejected(planned, None, (start, end), why) for start, end, why in outside]
+    if not bodies:
+        whole = (0, planned.text_bytes)
+        return [_rejected(planned, None, whole, planned.problem or "nothing was understood")] if whole[1] else []
     starts = [0, *(end for _, end in bodies)]
     ends = [*(start for start, _ in bodies), planned.text_bytes]
     with _reading(planned) as text:
-        return [r for a, b in zip(starts, ends, strict=True) for r in _not_structure(text, planned, Span(a, b))]
+        spans = [span for between in zip(starts, ends, strict=True) for span in _not_structure(text, between)]
+    return [_rejected(planned, None, span, planned.problem or _NO_LINE) for span in spans]
+
+
+def _rejected(planned: PlannedInput, section_index: int | None, span: Span, reason: str) -> RejectedSpan:
+    return RejectedSpan(planned.input_id, section_index, span[0], span[1] - span[0], reason)
 
 
 @contextmanager
 def _reading(planned: PlannedInput) -> Iterator[Text]:
     try:
-        with open_text(planned.path, planned.compression) as text:
+        with Text(planned.path, planned.compression) as text:
             yield text
     except (OSError, TextError):
         raise InputError([f"{planned.path}: {CHANGED}. Audit again"]) from None
 
 
-def _not_structure(text: Text, planned: PlannedInput, between: Span) -> Iterator[RejectedSpan]:
-    at = between.start
-    for line in _structure(text, between):
-        if line.start > at:
-            yield _outside(planned, at, line.start)
-        at = line.end
-    if at < between.end:
-        yield _outside(planned, at, between.end)
+def _not_structure(text: Text, between: Span) -> Iterator[Span]:
+    at, end = between
+    for line_start, line_end in _structure(text, between):
+        if line_start > at:
+            yield at, line_start
+        at = line_end
+    if at < end:
+        yield at, end
 
 
 def _structure(text: Text, between: Span) -> Iterator[Span]:
     """The whole lines between two bodies that are the dump's own; `between` begins at the start of a line."""
-    for at in range(between.start, between.end, _BLOCK_BYTES):
-        stop = min(at + _BLOCK_BYTES, between.end)
-        before = b"\n" if at == between.start else text.read(at - 1, at)
-        block = before + text.read(at, min(stop + _LINE_BYTES, between.end))
+    first, end = between
+    for at in range(first, end, _BLOCK_BYTES):
+        stop = min(at + _BLOCK_BYTES, end)
+        before = b"\n" if at == first else text.read(at - 1, at)
+        block = before + text.read(at, min(stop + _LINE_BYTES, end))
         for line in _STRUCTURE.finditer(block):
             start = at + line.start() - len(before)
             if start < stop:
-                yield Span(start, start + len(line[0]))
-
-
-def _outside(planned: PlannedInput, start: int, end: int) -> RejectedSpan:
-    return RejectedSpan(planned.input_id, None, start, end - start, planned.problem or "not a line of kafka-dump-log")
+                yield start, start + len(line[0])
 
 
 def rejected_bytes(planned: PlannedInput, rejects: Iterable[RejectedSpan]) -> int:

@@ -27,14 +27,9 @@ class SourceFile:
     path: str
     size_bytes: int
 
-    @property
-    def place(self) -> str:
-        """The path as a task opens it, whose worker may run in another folder than the one in which it was given."""
-        return place_of(self.path)
-
 
 def place_of(path: str) -> str:
-    """An absolute path to the same file; links in it stay as they are."""
+    """An absolute path to the same file, as a task's worker may run in another folder; links in it stay as they are."""
     return os.path.join(os.getcwd(), path)  # noqa: PTH109 `Path` would drop what does not change where it leads
 
 

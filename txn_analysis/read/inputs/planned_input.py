@@ -20,9 +20,9 @@ from txn_analysis.tables.batches import BatchPlace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from txn_analysis.read.inputs.find_files import SourceFile
     from txn_analysis.read.inputs.recognise import Recognition
-    from txn_analysis.read.inputs.survey import ChunkFacts, SectionMark, TrailerMark
-    from txn_analysis.read.inputs.survey_job import FileSurvey
+    from txn_analysis.read.inputs.survey import ChunkFacts, ReadFailure, SectionMark, TrailerMark
 
 KIND_NAMES = {
     LOG: "log_dump",
@@ -70,7 +70,8 @@ class PlannedInput:
 
     `problem` is why the file, or a part of it, cannot be read: `byte N: what is wrong. What to do`. `same_paths` are
     further files with the same content, which are not read. `rejects` are spans (start, end, reason) that planning
-    could not understand, of a broker's own file; those of a text are found by reading it again.
+    could not understand, of a broker's own file; those of a text are found by reading it again. A broker's file
+    `is_gone` that was deleted or cut before it was looked at.
     """
 
     path: str
@@ -84,11 +85,22 @@ class PlannedInput:
     sections: tuple[Section, ...]
     same_paths: tuple[str, ...] = ()
     rejects: tuple[tuple[int, int, str], ...] = ()
+    is_gone: bool = False
 
     @property
     def is_broker_file(self) -> bool:
         """A file of a broker's log directory, no text."""
         return self.grammar in BINARY_GRAMMARS
+
+
+@dataclass(frozen=True)
+class FileSurvey:
+    """What was read of one file's text, in the order of the text, and what ended the reading before its end."""
+
+    source: SourceFile
+    compression: str | None
+    chunks: tuple[ChunkFacts, ...]
+    failure: ReadFailure | None
 
 
 @dataclass(frozen=True)

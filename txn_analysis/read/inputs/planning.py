@@ -12,9 +12,9 @@ from hashlib import blake2b
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from txn_analysis.kafka.names import BINARY, BINARY_GRAMMARS, BINARY_VERIFIED, LOG_KINDS, STATE
+from txn_analysis.kafka.names import BINARY_GRAMMARS, LOG_KINDS, STATE
 from txn_analysis.read.inputs.find_files import place_of
-from txn_analysis.read.inputs.planned_input import PlannedInput, ScanRange, Section, check_inputs, plan_text
+from txn_analysis.read.inputs.planned_input import PlannedInput, ScanRange, check_inputs, plan_text
 from txn_analysis.read.inputs.recognise import HEAD_BYTES, Refusal
 from txn_analysis.read.inputs.survey import DIGEST_BYTES
 from txn_analysis.read.inputs.survey_job import group_count, pack, survey_files, survey_texts
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from txn_analysis.read.inputs.find_files import SourceFile
-    from txn_analysis.read.inputs.survey_job import FileSurvey
-    from txn_analysis.read.log_dir.files import BrokerFile
-    from txn_analysis.read.log_dir.survey import BrokerFacts
+    from txn_analysis.read.inputs.planned_input import FileSurvey, Section
     from txn_analysis.spark.lazy_session import Spark
 
 _READ_WHOLE_BYTES = 16 << 20  # of all files together: a tenth of a second
@@ -50,7 +48,6 @@ def _is_refused(found: FileSurvey) -> bool:
     return found.failure is not None or any(isinstance(chunk.recognition, Refusal) for chunk in found.chunks)
 
 
-LOG_DIR = "log_dir"  # the contract's name of what a broker's own files are
 GONE = "the file disappeared, or became shorter, while it was read"
 
 
@@ -73,76 +70,14 @@ def plan_inputs(spark: Spark, files: Sequence[SourceFile], *, is_verified: bool 
     With `is_verified` the checksums of all batches of brokers' own segments are to be looked at. Such an input has
     another fingerprint, so that one that was read without is read again.
     """
-    survey = survey_files(spark, sorted(files), is_verified=is_verified)
+    plans, passed_over = survey_files(spark, sorted(files), is_verified=is_verified)
     same: dict[str, list[PlannedInput]] = {}
-    gone: set[str] = set()
-    for found in survey.files:
-        plan = _plan(found, is_verified=is_verified)
+    for plan in plans:
         same.setdefault(plan.input_id, []).append(plan)
-        if found.facts is not None and found.facts.is_gone:
-            gone.add(plan.input_id)
     inputs = [replace(first, same_paths=tuple(o.path for o in others)) for first, *others in same.values()]
-    kept = without_changed(inputs, gone)
+    gone = {plan.input_id for plan in inputs if plan.is_gone}
     lost = {"files that disappeared while they were read": len(gone)} if gone else {}
-    return Planning(kept, survey.passed_over | lost)
-
-
-def _plan(found: FileSurvey, *, is_verified: bool) -> PlannedInput:
-    if isinstance(found.broker, Refusal):
-        return replace(plan_text(found), problem=f"byte 0: {found.broker}")
-    if found.broker is None or found.facts is None:
-        return plan_text(found)
-    return plan_broker_file(found.source, found.broker, found.facts, is_verified=is_verified)
-
-
-def plan_broker_file(source: SourceFile, file: BrokerFile, facts: BrokerFacts, *, is_verified: bool) -> PlannedInput:
-    """The plan of one file of a log directory; nothing is read here."""
-    sections = _sections(file, facts, BINARY_VERIFIED if is_verified and file.kind in LOG_KINDS else BINARY)
-    return PlannedInput(
-        path=source.path,
-        input_id=facts.digest.hex(),
-        kind=LOG_DIR if sections or facts.stated else None,
-        grammar=sections[0].grammar if sections else BINARY,
-        compression=None,
-        size_bytes=facts.size_bytes,
-        text_bytes=facts.size_bytes,
-        problem=None if facts.refusal is None else f"byte 0: {facts.refusal}",
-        sections=sections,
-        rejects=facts.rejects,
-    )
-
-
-def _sections(file: BrokerFile, facts: BrokerFacts, grammar: str) -> tuple[Section, ...]:
-    whole = Section(
-        index=0,
-        kind=file.kind,
-        dump_path=file.place,
-        topic=file.topic,
-        partition=file.partition,
-        file_base_offset=file.base_offset,
-        text_start_bytes=0,
-        text_end_bytes=facts.end,
-        torn_bytes=facts.torn_bytes,
-        is_start_proven=True,
-        grammar=grammar,
-        cuts=facts.cuts,
-    )
-    if facts.has_section:
-        return (whole,)
-    return tuple(
-        replace(
-            whole,
-            index=number,
-            kind=said.kind,
-            topic=said.topic,
-            partition=said.partition,
-            file_base_offset=said.offset,
-            text_start_bytes=said.start,
-            text_end_bytes=said.end,
-            stated=said.word,
-        )
-        for number, said in enumerate(facts.stated)
-    )
+    return Planning(without_changed(inputs, gone), passed_over | lost)
 
 
 def without_changed(inputs: Sequence[PlannedInput], changed: Collection[str]) -> list[PlannedInput]:

@@ -92,24 +92,21 @@ def recognise(head: bytes, text_bytes: int) -> Recognition | Refusal:
     """The kind of a text of `text_bytes` bytes that begins with `head` (64 KiB of it, or all), or why it is refused."""
     if not head:
         return Refusal("the file is empty", "Copy it again, or leave it out")
-    start = _after_noise(head)
+    start = after_noise(head)
     if head.startswith(DUMPING_START, start):
-        return _recognised_dump(head, start)
+        if head[start : head.find(b"\n", start) + 1].endswith(b"\r\n"):
+            how = "Change them to LF: tr -d '\\r' < FILE > NEW_FILE"
+            return Refusal("lines end in CR LF, as Windows writes them", how)
+        return Recognition(DUMP, start)
     return _recognised_export(head, start) or _binary_refusal(head, text_bytes) or _text_refusal(head, start)
 
 
-def _after_noise(head: bytes) -> int:
+def after_noise(text: bytes) -> int:
+    """The byte of the first line that is none of the tool's environment."""
     start = 0
-    while noise := NOISE_LINE.match(head, start):
+    while noise := NOISE_LINE.match(text, start):
         start = noise.end()
     return start
-
-
-def _recognised_dump(head: bytes, start: int) -> Recognition | Refusal:
-    line, newline, _ = head[start:].partition(b"\n")
-    if newline and line.endswith(b"\r"):
-        return Refusal("lines end in CR LF, as Windows writes them", "Change them to LF: tr -d '\\r' < FILE > NEW_FILE")
-    return Recognition(DUMP, start)
 
 
 def _recognised_export(head: bytes, start: int) -> Recognition | Refusal | None:

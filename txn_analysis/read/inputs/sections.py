@@ -194,29 +194,26 @@ def _log_body(file: DumpedFile, body: bytes, line: bytes) -> Body | Refusal:
             "a dump by a tool before 2.1, which does not say which batches are end markers", DUMP_TOOL_REMEDY
         )
     if old := _OLD_RECORD.fullmatch(line):
-        return _old_deep_body(file, line, has_epoch=old["producer_epoch"] is not None)
+        # Record lines replace the batch lines; a decoded state record still says all that matters.
+        if file.topic == STATE_TOPIC and old["producer_epoch"] is not None and b" key: transactionalId=" in line:
+            return Body(STATE, OLD_DEEP)
+        return Refusal("a deep dump by a tool before 2.2, which prints no batches", REMEDY_OLD_DEEP)
     if LEGACY_LINE.fullmatch(line):
         return _legacy_body(file, body)
-    grammar = next((name for name, form in BATCH_FORMS.items() if form.pattern.fullmatch(line)), None)
+    grammar = _grammar_of(line)
     return _unknown_line("log segment") if grammar is None else _batch_body(file, body, grammar)
-
-
-def _old_deep_body(file: DumpedFile, line: bytes, *, has_epoch: bool) -> Body | Refusal:
-    """Before 2.2 record lines replace the batch lines; a decoded state record still says all that matters."""
-    if file.topic == STATE_TOPIC and has_epoch and b" key: transactionalId=" in line:
-        return Body(STATE, OLD_DEEP)
-    return Refusal("a deep dump by a tool before 2.2, which prints no batches", REMEDY_OLD_DEEP)
 
 
 def _legacy_body(file: DumpedFile, body: bytes) -> Body | Refusal:
     """A log that begins with message format 0 or 1; the first batch of format 2 names the grammar, if it is near."""
     batch = _ANY_BATCH.search(body)
-    if batch is not None:
-        grammar = next((name for name, form in BATCH_FORMS.items() if form.pattern.fullmatch(batch[0])), None)
-        if grammar is not None:
-            return _batch_body(file, body, grammar)
-    is_early = _EARLY_LEGACY_BATCH.match(body) is not None
-    return Body(LOG, "2.1" if is_early else "2.2-3.1")
+    if batch and (grammar := _grammar_of(batch[0])):
+        return _batch_body(file, body, grammar)
+    return Body(LOG, "2.1" if _EARLY_LEGACY_BATCH.match(body) else "2.2-3.1")
+
+
+def _grammar_of(line: bytes) -> str | None:
+    return next((name for name, form in BATCH_FORMS.items() if form.pattern.fullmatch(line)), None)
 
 
 def _batch_body(file: DumpedFile, body: bytes, grammar: str) -> Body | Refusal:

@@ -14,7 +14,7 @@ from blake3 import blake3
 from txn_analysis.kafka.names import LOG
 from txn_analysis.read.dump.dumping_lines import StartProver, printed_reach
 from txn_analysis.read.dump.forms import DUMPING_START, INVALID_BYTES
-from txn_analysis.read.inputs.recognise import HEAD_BYTES, NOISE_LINE, Recognition, Refusal, recognise
+from txn_analysis.read.inputs.recognise import HEAD_BYTES, Recognition, Refusal, after_noise, recognise
 from txn_analysis.read.inputs.sections import Body, DumpedFile, describe_body, parse_dump_path, read_header
 
 if TYPE_CHECKING:
@@ -82,6 +82,18 @@ class ChunkFacts:
     reach: int
     recognition: Recognition | Refusal | None
     cut_object: int | None
+
+
+@dataclass(frozen=True)
+class ReadFailure:
+    """A file, or the rest of one, that could not be read; `offset` is a byte of its text.
+
+    `remedy` is what to do where copying it again is no help.
+    """
+
+    offset: int
+    reason: str
+    remedy: str | None = None
 
 
 def survey_chunk(read: Read, start: int, end: int) -> ChunkFacts | None:
@@ -196,17 +208,7 @@ def _trailers(read: Read, around: bytes, start: int, end: int) -> tuple[TrailerM
         if at >= end:
             break
         after = start + found.end() - 1
-        trailers.append(
-            TrailerMark(
-                at, _noise_end(read, after), int(found["torn_bytes"]), found["file_name"].decode(errors="replace")
-            )
-        )
+        end_of_noise = after + after_noise(read(after, after + HEAD_BYTES))
+        name = found["file_name"].decode(errors="replace")
+        trailers.append(TrailerMark(at, end_of_noise, int(found["torn_bytes"]), name))
     return tuple(trailers)
-
-
-def _noise_end(read: Read, at: int) -> int:
-    text = read(at, at + HEAD_BYTES)
-    end = 0
-    while noise := NOISE_LINE.match(text, end):
-        end = noise.end()
-    return at + end

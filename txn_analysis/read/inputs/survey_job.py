@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
+from txn_analysis.read.inputs.find_files import place_of
+from txn_analysis.read.inputs.planned_input import FileSurvey, PlannedInput, plan_text
 from txn_analysis.read.inputs.recognise import Refusal
-from txn_analysis.read.inputs.survey import CHUNK_BYTES, ChunkFacts, survey_chunk
+from txn_analysis.read.inputs.survey import CHUNK_BYTES, ChunkFacts, ReadFailure, survey_chunk
 from txn_analysis.read.inputs.text import (
     TEXT_PER_PACKED_BYTE,
+    Text,
     TextError,
     detect_compression,
     may_unpack_to,
-    open_text,
 )
 from txn_analysis.read.log_dir.files import BrokerFile, PassedOver, sort_out
-from txn_analysis.read.log_dir.survey import BrokerFacts, survey_broker_file
+from txn_analysis.read.log_dir.survey import survey_broker_file
 from txn_analysis.spark.lazy_session import running
 from txn_analysis.storage.opening import fits_in_memory
 
@@ -43,19 +45,7 @@ Item = TypeVar("Item")
 _SMALL_FILE_WEIGHT_BYTES = 1 << 16  # to open a file takes as long as to read so much
 
 
-@dataclass(frozen=True)
-class ReadFailure:
-    """A file, or the rest of one, that could not be read; `offset` is a byte of its text.
-
-    `remedy` is what to do where copying it again is no help.
-    """
-
-    offset: int
-    reason: str
-    remedy: str | None = None
-
-
-Facts = ChunkFacts | BrokerFacts | ReadFailure
+Facts = ChunkFacts | PlannedInput | ReadFailure  # of a broker's own file, its plan
 _Said = tuple[int, int, Facts]  # file, the first byte of its text, what is there
 
 # A file of a megabyte can unpack to terabytes of lines that look like a dump's.
@@ -64,29 +54,6 @@ _UNPACKS_WITHOUT_END = ReadFailure(
     f"the file unpacks to more than {TEXT_PER_PACKED_BYTE} times its size, as no dump does",
     "If it is one, unpack it and give the text",
 )
-
-
-@dataclass(frozen=True)
-class FileSurvey:
-    """All that is known of one file's text, in the order of the text; of a broker's own file, `broker` and its `facts`.
-
-    `broker` is a refusal where the file is a broker's, but no evidence where it lies.
-    """
-
-    source: SourceFile
-    compression: str | None
-    chunks: tuple[ChunkFacts, ...]
-    failure: ReadFailure | None
-    broker: BrokerFile | Refusal | None = None
-    facts: BrokerFacts | None = None
-
-
-@dataclass(frozen=True)
-class Survey:
-    """The files of a call that can be evidence, and how many of a log directory's others were passed over, by kind."""
-
-    files: list[FileSurvey]
-    passed_over: dict[str, int] = field(default_factory=dict)
 
 
 class _Piece(NamedTuple):
@@ -102,41 +69,49 @@ class _Piece(NamedTuple):
     weight_bytes: int = 0
 
 
-def survey_files(spark: Spark, files: Sequence[SourceFile], *, is_verified: bool = False) -> Survey:
-    """Reads every byte of the texts among `files`, each chunk in one task, and the headers of brokers' own files."""
-    heads = [_head(file) for file in files]
-    found = sort_out(files, [head if isinstance(head, bytes) else b"" for head in heads])
+def survey_files(
+    spark: Spark, files: Sequence[SourceFile], *, is_verified: bool = False
+) -> tuple[list[PlannedInput], Counter[str]]:
+    """The plan of each file that can be evidence; and how many of a log directory's others were passed over, by kind.
+
+    Every byte of texts is read, each chunk in one task, and the headers of brokers' own files.
+    """
+    heads, found = _looked_at(files)
     kept = [k for k, what in enumerate(found) if not isinstance(what, PassedOver)]
     pieces = [_pieces(k, files[k], heads[k], found[k], is_verified=is_verified) for k in kept]
     facts = _read(spark, [piece for of_file in pieces for piece in of_file])
-    surveys = [_file_survey(files[k], heads[k], found[k], facts.get(k, [])) for k in kept]
-    return Survey(surveys, dict(Counter(what.what for what in found if isinstance(what, PassedOver))))
+    plans = [_plan(files[k], heads[k], found[k], facts.get(k, [])) for k in kept]
+    return plans, Counter(what.what for what in found if isinstance(what, PassedOver))
 
 
 def survey_texts(files: Sequence[SourceFile], most_bytes: int | None) -> Iterator[tuple[FileSurvey, bool]]:
     """The first chunk of each text among `files`, or its first `most_bytes`, without Spark; and whether that is all."""
+    for file, head, what in zip(files, *_looked_at(files), strict=True):
+        if what is None:
+            compression = _compression(head)
+            end = min(file.size_bytes, most_bytes or CHUNK_BYTES)
+            piece = _Piece(0, place_of(file.path), compression, 0, None if compression else end)
+            facts = [] if isinstance(head, ReadFailure) else [fact for _, fact in islice(survey_piece(piece), 1)]
+            yield _text_survey(file, head, facts), compression is None and end == file.size_bytes
+
+
+def _looked_at(files: Sequence[SourceFile]) -> tuple[list[bytes | ReadFailure], list[Sorted]]:
+    """The first bytes of each file, and what it is in its log directory."""
     heads = [_head(file) for file in files]
-    found = sort_out(files, [head if isinstance(head, bytes) else b"" for head in heads])
-    texts = [k for k, what in enumerate(found) if what is None]
-    for file, head in ((files[k], heads[k]) for k in texts):
-        compression = _compression(head)
-        end = min(file.size_bytes, most_bytes or CHUNK_BYTES)
-        piece = _Piece(0, file.place, compression, 0, None if compression else end)
-        found_here = () if isinstance(head, ReadFailure) else islice(survey_piece(piece), 1)
-        facts: list[Facts] = [fact for _, fact in found_here]
-        yield _file_survey(file, head, None, facts), compression is None and end == file.size_bytes
+    return heads, sort_out(files, [head if isinstance(head, bytes) else b"" for head in heads])
 
 
-def _file_survey(file: SourceFile, head: bytes | ReadFailure, what: Sorted, facts: list[Facts]) -> FileSurvey:
-    of_text = [head] if what is None and isinstance(head, ReadFailure) else []
-    return FileSurvey(
-        file,
-        _compression(head) if what is None else None,
-        tuple(f for f in facts if isinstance(f, ChunkFacts)),
-        next((f for f in (*of_text, *facts) if isinstance(f, ReadFailure)), None),
-        what if isinstance(what, BrokerFile | Refusal) else None,
-        next((f for f in facts if isinstance(f, BrokerFacts)), None),
-    )
+def _plan(file: SourceFile, head: bytes | ReadFailure, what: Sorted, facts: Sequence[Facts]) -> PlannedInput:
+    if facts and isinstance(facts[0], PlannedInput):
+        return replace(facts[0], path=file.path)
+    plan = plan_text(_text_survey(file, head if what is None else b"", facts))
+    return replace(plan, problem=f"byte 0: {what}") if isinstance(what, Refusal) else plan
+
+
+def _text_survey(file: SourceFile, head: bytes | ReadFailure, facts: Sequence[Facts]) -> FileSurvey:
+    chunks = tuple(fact for fact in facts if isinstance(fact, ChunkFacts))
+    failure = next((fact for fact in (head, *facts) if isinstance(fact, ReadFailure)), None)
+    return FileSurvey(file, _compression(head), chunks, failure)
 
 
 def _read(spark: Spark, pieces: list[_Piece]) -> dict[int, list[Facts]]:
@@ -178,7 +153,7 @@ def group_count(wanted: int, parallelism: int) -> int:
 
 def _head(file: SourceFile) -> bytes | ReadFailure:
     try:
-        with open_text(file.path, None) as text:
+        with Text(file.path, None) as text:
             return text.read(0, PEEK_BYTES)
     except OSError as error:
         return _unreadable(error)
@@ -194,15 +169,15 @@ def _pieces(
     """One file's work; nothing of a file that cannot be read, or is refused."""
     if isinstance(broker, BrokerFile):
         weight = max(file.size_bytes, _SMALL_FILE_WEIGHT_BYTES)
-        return [_Piece(number, file.place, None, 0, file.size_bytes, broker, is_verified, weight)]
+        return [_Piece(number, place_of(file.path), None, 0, file.size_bytes, broker, is_verified, weight)]
     if broker is not None or isinstance(head, ReadFailure):
         return []
     compression = _compression(head)
     if compression is not None:
         weight = file.size_bytes * _TEXT_PER_COMPRESSED_BYTE
-        return [_Piece(number, file.place, compression, 0, None, weight_bytes=weight)]
+        return [_Piece(number, place_of(file.path), compression, 0, None, weight_bytes=weight)]
     ends = [(at, min(at + CHUNK_BYTES, file.size_bytes)) for at in range(0, file.size_bytes, CHUNK_BYTES)]
-    return [_Piece(number, file.place, None, start, end, weight_bytes=end - start) for start, end in ends]
+    return [_Piece(number, place_of(file.path), None, start, end, weight_bytes=end - start) for start, end in ends]
 
 
 def _tasks(pieces: list[_Piece], parallelism: int) -> list[list[_Piece]]:
@@ -237,22 +212,21 @@ def _surveyor(
     return survey
 
 
-def _facts(piece: _Piece) -> Iterable[tuple[int, Facts]]:
-    return survey_piece(piece) if piece.broker is None else [(0, _survey_broker_file(piece, piece.broker))]
-
-
-def _survey_broker_file(piece: _Piece, broker: BrokerFile) -> BrokerFacts | ReadFailure:
+def _facts(piece: _Piece) -> Iterator[tuple[int, Facts]]:
+    if piece.broker is None:
+        yield from survey_piece(piece)
+        return
     try:
-        return survey_broker_file(broker, piece.path, piece.end or 0, is_verified=piece.is_verified)
+        yield 0, survey_broker_file(piece.broker, piece.path, piece.end or 0, is_verified=piece.is_verified)
     except OSError as error:
-        return _unreadable(error)
+        yield 0, _unreadable(error)
 
 
 def survey_piece(piece: _Piece) -> Iterator[tuple[int, ChunkFacts | ReadFailure]]:
     """The facts of a piece's chunks by their first byte; a failure ends them."""
     start = piece.start
     try:
-        with open_text(piece.path, piece.compression) as text:
+        with Text(piece.path, piece.compression) as text:
             while piece.end is None or start < piece.end:
                 end = start + CHUNK_BYTES if piece.end is None else min(start + CHUNK_BYTES, piece.end)
                 facts = survey_chunk(text.read, start, end)

@@ -45,13 +45,24 @@ def detect_compression(head: bytes) -> str | None:
 
 
 class Text:
-    """The text of one file. `read` takes offsets into the text, not into the compressed file."""
+    """The text of one file. `read` takes offsets into the text, not into the compressed file.
+
+    Args:
+        path: the file.
+        compression: what `detect_compression` said of its first bytes.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
 
     def __init__(self, path: str, compression: str | None) -> None:
         self._path = path
         self._compression = compression
-        self._file = _open_file(path, compression)
-        self._stream = _unpacked(self._file, compression)
+        self._open()
+
+    def _open(self) -> None:
+        self._file = _open_file(self._path, self._compression)
+        self._stream = _unpacked(self._file, self._compression)
         self._kept = bytearray()  # the last text that the compressed stream gave
         self._kept_start = 0
 
@@ -64,7 +75,8 @@ class Text:
         if self._compression is None:  # at its place: a buffer would read more than it is asked for
             return _read_at(self._stream.fileno(), start, end)
         if start < self._kept_start:
-            self._reopen()
+            self.close()
+            self._open()
         pieces: list[bytes] = []
         while True:
             kept_end = self._kept_start + len(self._kept)
@@ -93,13 +105,6 @@ class Text:
     ) -> None:
         self.close()
 
-    def _reopen(self) -> None:
-        self.close()
-        self._file = _open_file(self._path, self._compression)
-        self._stream = _unpacked(self._file, self._compression)
-        self._kept.clear()
-        self._kept_start = 0
-
     def _advance(self, size_bytes: int) -> bool:
         """Moves on by up to `size_bytes` of text, and drops what is too far behind; False at the end of the text."""
         offset = self._kept_start + len(self._kept)
@@ -116,29 +121,6 @@ class Text:
             del self._kept[:surplus]
             self._kept_start += surplus
         return bool(piece)
-
-
-class NoText(Text):
-    """What is left of a file that was deleted."""
-
-    def __init__(self) -> None:
-        """Nothing is opened."""
-
-    def read(self, start: int, end: int) -> bytes:  # noqa: ARG002 there is nothing anywhere
-        """No bytes."""
-        return b""
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-def open_text(path: str, compression: str | None) -> Text:
-    """Opens the text of a file; `compression` is what `detect_compression` said of its first bytes.
-
-    Raises:
-        OSError: the file cannot be opened.
-    """
-    return Text(path, compression)
 
 
 def _open_file(path: str, compression: str | None) -> IO[bytes]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from txn_analysis.kafka.batch_headers import HEADER_BYTES, PEEK_BYTES, UP_TO_MAG
 from txn_analysis.kafka.names import (
     CLUSTER_ID,
     HIGH_WATERMARK,
+    INT32_MAX,
     LEADER_EPOCH,
     LOG,
     LOG_START,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from txn_analysis.read.inputs.find_files import SourceFile
+    from txn_analysis.read.inputs.planned_input import Section
 
 _METADATA_TOPIC = "__cluster_metadata"
 
@@ -182,31 +184,24 @@ _OF_BROKER = {
 }
 _PROPERTIES = re.compile(rb"(?:#[^\n]*\n|[\w.]+=[^\n]*\n)+")
 _TOPIC_ID = re.compile(rb"version: 0\ntopic_id: ([\w-]{22})\n?")
-_INT32_MAX = 2**31 - 1
 
 
-class Statement(NamedTuple):
-    """What bytes [start, end) of such a file say: an offset of a partition, or a word of an id."""
+def statements(whole: Section, data: bytes) -> list[Section] | None:
+    """All that a file says, each as a section of its own; None where it is not of the kind that its name promises.
 
-    kind: str
-    topic: str
-    partition: int
-    offset: int
-    word: str | None
-    start: int
-    end: int
-
-
-def statements(file: BrokerFile, data: bytes) -> list[Statement] | None:
-    """All that a file says; None where it is not of the kind that its name promises."""
-    readers: dict[str, Callable[[BrokerFile, bytes], list[Statement] | None]] = {
+    Args:
+        whole: the file as one section.
+        data: all of its bytes.
+    """
+    readers: dict[str, Callable[[Section, bytes], list[Section] | None]] = {
         HIGH_WATERMARK: _offsets,
         LOG_START: _offsets,
         LEADER_EPOCH: _newest_epoch,
         CLUSTER_ID: _ids_of_broker,
         TOPIC_ID: _topic_id,
     }
-    return readers[file.kind](file, data)
+    said = readers[whole.kind](whole, data)
+    return None if said is None else [replace(section, index=number) for number, section in enumerate(said)]
 
 
 def _lines(data: bytes) -> tuple[int, list[bytes]] | None:
@@ -216,23 +211,22 @@ def _lines(data: bytes) -> tuple[int, list[bytes]] | None:
     return (found.start(2), lines) if found and len(lines) == int(found[1]) else None
 
 
-def _offsets(file: BrokerFile, data: bytes) -> list[Statement] | None:
+def _offsets(whole: Section, data: bytes) -> list[Section] | None:
     entries = _lines(data)
     if entries is None:
         return None
     at, found = entries[0], []
     for line in entries[1]:
         entry = _PARTITION_LINE.fullmatch(line)
-        if entry is None or int(entry[2]) > _INT32_MAX or int(entry[3]) > OFFSET_MAX:
+        if entry is None or int(entry[2]) > INT32_MAX or int(entry[3]) > OFFSET_MAX:
             return None
-        found.append(
-            Statement(file.kind, entry[1].decode(), int(entry[2]), int(entry[3]), file.word, at, at + len(line))
-        )
+        about = replace(whole, topic=entry[1].decode(), partition=int(entry[2]), file_base_offset=int(entry[3]))
+        found.append(replace(about, text_start_bytes=at, text_end_bytes=at + len(line)))
         at += len(line)
     return found
 
 
-def _newest_epoch(file: BrokerFile, data: bytes) -> list[Statement] | None:
+def _newest_epoch(whole: Section, data: bytes) -> list[Section] | None:
     entries = _lines(data)
     matched = [_EPOCH_LINE.fullmatch(line) for line in entries[1]] if entries else []
     if entries is None or None in matched:
@@ -241,22 +235,22 @@ def _newest_epoch(file: BrokerFile, data: bytes) -> list[Statement] | None:
     if newest is None:
         return []
     epoch, offset = newest
-    if epoch > _INT32_MAX or offset > OFFSET_MAX:
+    if epoch > INT32_MAX or offset > OFFSET_MAX:
         return None
-    return [Statement(file.kind, file.topic, file.partition, offset, str(epoch), 0, len(data))]
+    return [replace(whole, file_base_offset=offset, stated=str(epoch))]
 
 
-def _ids_of_broker(file: BrokerFile, data: bytes) -> list[Statement] | None:
+def _ids_of_broker(whole: Section, data: bytes) -> list[Section] | None:
     if not _PROPERTIES.fullmatch(data):
         return None
     matched = ((kind, pattern.search(data)) for kind, pattern in _OF_BROKER.items())
     return [
-        Statement(kind, file.topic, file.partition, 0, said[1].decode(), said.start(), said.end())
+        replace(whole, kind=kind, stated=said[1].decode(), text_start_bytes=said.start(), text_end_bytes=said.end())
         for kind, said in matched
         if said is not None
     ]
 
 
-def _topic_id(file: BrokerFile, data: bytes) -> list[Statement] | None:
+def _topic_id(whole: Section, data: bytes) -> list[Section] | None:
     found = _TOPIC_ID.fullmatch(data)
-    return [Statement(file.kind, file.topic, file.partition, 0, found[1].decode(), 0, len(data))] if found else None
+    return [replace(whole, stated=found[1].decode())] if found else None

@@ -1,12 +1,18 @@
-"""The groups in segments of `__consumer_offsets` as brokers wrote them, compressed ones as well; and groups as rows.
+"""The groups that commit offsets in `__consumer_offsets`, in segments and in dumps with `--offsets-decoder`; as rows.
 
 Of a record the key is read, nothing else: `OffsetCommitKey` has versions 0 and 1 (version, group, topic, partition);
 2 is the metadata of a group, and 3 and more are of other protocols.
+
+The decoder prints keys (kafka-formats.md, 1.7) as text from 2.5 to 3.7, `offset_commit::group=…,partition=…`, and as
+JSON from 3.8 on. Text is not escaped, but the printed size of the key says where a name ends; JSON says so itself.
+Brokers write no header keys, so the first key of a line is its key.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import json
+import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +23,7 @@ from txn_analysis.kafka.batch_headers import CODEC_MASK, CONTROL, HEADER_BYTES
 from txn_analysis.kafka.names import CODECS
 from txn_analysis.kafka.record_batch import MAX_RECORDS_BYTES, BadBatchError, decompressed
 from txn_analysis.read.dump.batch_lines import slices
+from txn_analysis.read.dump.records import KEY
 from txn_analysis.tables import GROUP_OFFSETS
 from txn_analysis.tables.batches import GroupNames
 
@@ -25,6 +32,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.arrays import Array
     from txn_analysis.kafka.batch_headers import Headers, Read
+    from txn_analysis.read.dump.batch_lines import Candidates, Lines
     from txn_analysis.tables.batches import Batches
 
 _BLOCK_BYTES = 4 << 20
@@ -34,15 +42,6 @@ _KEY_HEAD_BYTES = 4  # the version, and the length of the group
 _MOST_VARINT_BITS = 63
 _NO_PLACE = -1
 _PYTHON_US = 10  # for each record
-
-
-class _Bodies(NamedTuple):
-    """The records of some batches: which batches, and where in the data each one's begin and end."""
-
-    batch: Array
-    data: bytes
-    start: Array
-    stop: Array
 
 
 def read_group_records(read: Read, found: Headers) -> GroupNames | None:
@@ -58,17 +57,19 @@ def read_group_records(read: Read, found: Headers) -> GroupNames | None:
     names: list[pa.LargeBinaryArray] = [pa.array([], pa.large_binary())]
     count = found.number("record_count")
     try:
-        for bodies in _bodies(read, found):
-            rows, starts, stops = _commits(bodies, count[bodies.batch])
-            batch.append(bodies.batch[rows])
-            names.append(slices(bodies.data, starts, stops))
+        for rows, data, starts, stops in _bodies(read, found):
+            commits, name_starts, name_stops = _commits(data, starts, stops, count[rows])
+            batch.append(rows[commits])
+            names.append(slices(data, name_starts, name_stops))
     except BadBatchError:
         return None
     return GroupNames(np.concatenate([np.empty(0, np.int64), *batch]), pa.concat_arrays(names))
 
 
-def _bodies(read: Read, found: Headers) -> Iterator[_Bodies]:
-    """The records of all data batches, a bounded number of bytes at a time, of compressed ones a batch at a time.
+def _bodies(read: Read, found: Headers) -> Iterator[tuple[Array, bytes, Array, Array]]:
+    """The records of all data batches: of which batches, some data, and where in it each one's begin and end.
+
+    A bounded number of bytes at a time, of compressed ones a batch at a time.
 
     Raises:
         BadBatchError: the file is shorter than it was, or a batch is not what its codec says.
@@ -84,27 +85,26 @@ def _bodies(read: Read, found: Headers) -> Iterator[_Bodies]:
             raise BadBatchError("the file is shorter than it was")
         rows = np.arange(first, last)[is_data[first:last]]
         plain, packed = rows[codec[rows] == 0], rows[codec[rows] != 0]
-        yield _Bodies(plain, data, start[plain] - base + HEADER_BYTES, stop[plain] - base)
+        yield plain, data, start[plain] - base + HEADER_BYTES, stop[plain] - base
         for row in packed.tolist():
             body = decompressed(data[start[row] - base + HEADER_BYTES : stop[row] - base], CODECS[codec[row]])
-            yield _Bodies(np.array([row]), body, np.array([0]), np.array([len(body)]))
+            yield np.array([row]), body, np.array([0]), np.array([len(body)])
         first = last
 
 
-def _commits(bodies: _Bodies, count: Array) -> tuple[Array, Array, Array]:
-    """Of each offset commit: its batch, as a row of the bodies, and where in the data its group's name stands.
+def _commits(data: bytes, start: Array, stop: Array, count: Array) -> Array:
+    """Of each offset commit: which of the batches it is in, and where in the data its group's name begins and ends.
 
     Raises:
         BadBatchError: a batch does not hold as many whole records as it counts.
     """
-    most = int(np.minimum(count, (bodies.stop - bodies.start) // _SMALLEST_RECORD_BYTES).sum())
-    found = np.empty((3, most), np.int64)
+    most = int(np.minimum(count, (stop - start) // _SMALLEST_RECORD_BYTES).sum())
+    found: Array = np.empty((3, most), np.int64)
     read_records = _read_records.for_work(most * _PYTHON_US)
-    raw = np.frombuffer(bodies.data, np.uint8)
-    total = read_records(raw, bodies.start, bodies.stop, count, found[0], found[1], found[2])
+    total = read_records(np.frombuffer(data, np.uint8), start, stop, count, *found)
     if total == _NO_PLACE:
         raise BadBatchError("a record cannot be read")
-    return found[0, :total], found[1, :total], found[2, :total]
+    return found[:, :total]
 
 
 @compiled
@@ -168,6 +168,75 @@ def _read_records(
         if at != stop:
             return _NO_PLACE
     return total
+
+
+_SIZE = re.compile(rb"ey[sS]ize: (\d{1,10}) ")
+_KEY = re.compile(
+    rb'(?P<json>\{"type":"[01]",(?:"data":\{"group":"(?P<plain>[^"\\]*)")?)|(?P<text>offset_commit::group=)|'
+    rb'\{"type":"|Unknown record type |group_metadata::group=|unknown::version='
+)
+"""How the decoder begins a key. Whatever else stands there is no key that was decoded."""
+_PARTITION = b",partition="
+_KEY_BYTES = 2 + 2 + 2 + 4  # of its version, of the lengths of group and topic, and of the partition
+_DECODER = json.JSONDecoder()
+
+
+class _NotDecodedError(Exception):
+    """A key was not decoded, or is not what the decoder prints."""
+
+
+def read_group_lines(lines: Lines, batches: Candidates) -> GroupNames | None:
+    """The groups that the records of some batches commit offsets of; None where the key of a record is not decoded.
+
+    Args:
+        lines: the slice of the dump.
+        batches: its batches.
+    """
+    count = batches.columns["record_count"]
+    is_data = ~np.asarray(batches.columns["is_control"], bool)
+    batch = np.searchsorted(batches.line, lines.record_lines) - 1  # of each record line
+    if (batch < 0).any() or (np.bincount(batch, minlength=len(batches)) != count)[is_data].any():
+        return None
+    of_data = is_data[batch]
+    try:
+        names = [_group_of(lines.text(line)) for line in lines.record_lines[of_data].tolist()]
+    except _NotDecodedError:
+        return None
+    named = [row for row, name in enumerate(names) if name is not None]
+    return GroupNames(batch[of_data][named], pa.array([names[row] for row in named], pa.large_binary()))
+
+
+def _group_of(line: bytes) -> bytes | None:
+    """The group that a record commits an offset of; None where it is another record of the decoder's."""
+    head, _, key = line.partition(KEY)
+    found, size = _KEY.match(key), _SIZE.search(head)
+    if found is None:
+        raise _NotDecodedError
+    if found["text"] is not None:
+        return _group_of_text(key, found.end(), int(size[1]) if size else 0)
+    if found["json"] is None:
+        return None
+    return found["plain"] if found["plain"] is not None else _group_of_json(key)
+
+
+def _group_of_text(key: bytes, start: int, key_bytes: int) -> bytes:
+    """A name that `,partition=`, the topic and `-` follow, where the key's size says; no topic has a comma."""
+    stop = start + key_bytes - _KEY_BYTES + len(_PARTITION)
+    end = key.rfind(b",", start, max(stop, start))
+    if key_bytes < _KEY_BYTES or key[stop : stop + 1] != b"-" or not key.startswith(_PARTITION, end):
+        raise _NotDecodedError
+    return key[start:end]
+
+
+def _group_of_json(key: bytes) -> bytes:
+    """The group in a key that an escape, or another order of its fields, keeps from being read in place."""
+    try:
+        group = _DECODER.raw_decode(key.decode(errors="replace"))[0]["data"]["group"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _NotDecodedError from None
+    if not isinstance(group, str):
+        raise _NotDecodedError
+    return group.encode(errors="replace")
 
 
 def group_rows(batches: Batches, groups: GroupNames) -> pa.RecordBatch:

@@ -93,11 +93,19 @@ def scan_headers(text: Text, part: ScanRange, found: Headers, ingest_id: str, is
     """
     section = part.section
     are_all_checked = section.grammar == BINARY_VERIFIED or section.kind == STATE
-    are_times_brokers = is_brokers_topic(section.topic)
-    rows = np.arange(len(found)) if are_all_checked else deciding(found, are_times_brokers=are_times_brokers)
     nothing = np.zeros(len(found), bool)
+    if is_right is None:
+        rows = (
+            np.arange(len(found))
+            if are_all_checked
+            else deciding(found, are_times_brokers=is_brokers_topic(section.topic))
+        )
+        is_valid = np.full(len(found), ABSENT, np.int8)
+        is_valid[rows] = checked(text.read, found, rows)
+    else:
+        is_valid = is_right.astype(np.int8)
     columns = {
-        "is_valid": _is_valid(text.read, found, rows) if is_right is None else is_right.astype(np.int8),
+        "is_valid": is_valid,
         "is_contested": nothing,
         "may_be_header_keys": nothing,
         "record_line_count": np.full(len(found), ABSENT),
@@ -116,7 +124,6 @@ def _header_columns(found: Headers) -> dict[str, Array]:
     last_sequence = (sequence + found.number("last_offset_delta")) % _SEQUENCES
     time_ms = np.where(is_legacy, found.legacy["timestamp"], found.peeks["max_timestamp"])
     has_no_time = found.peeks["magic"] == 0
-    has_horizon = ~is_legacy & (attributes & DELETE_HORIZON != 0)
     return {
         "base_offset": found.base_offset,
         "last_offset": found.last_offset,
@@ -125,14 +132,14 @@ def _header_columns(found: Headers) -> dict[str, Array]:
         "producer_epoch": _since_magic_2(found, "producer_epoch"),
         "base_sequence": sequence,
         "last_sequence": np.where(sequence < 0, ABSENT, last_sequence),
-        "is_transactional": _is_transactional(found),
-        "is_control": _is_control(found),
+        "is_transactional": _has(found, TRANSACTIONAL),
+        "is_control": _has(found, CONTROL),
         "position": found.position,
         "size_bytes": found.size,
         "max_timestamp_ms": times(np.where(has_no_time, ABSENT, time_ms)),
         "timestamp_type": np.where(has_no_time, ABSENT, np.where(attributes & LOG_APPEND_TIME, _BY_BROKER, _BY_CLIENT)),
         "leader_epoch": _since_magic_2(found, "leader_epoch"),
-        "delete_horizon_ms": times(np.where(has_horizon, found.peeks["base_timestamp"], ABSENT)),
+        "delete_horizon_ms": times(np.where(_has(found, DELETE_HORIZON), found.peeks["base_timestamp"], ABSENT)),
         "codec": attributes & CODEC_MASK,
         "crc": crcs(found),
     }
@@ -145,20 +152,15 @@ def _since_magic_2(found: Headers, name: str) -> Array:
 
 
 def _attributes(found: Headers) -> Array:
-    attributes: Array = np.where(
-        found.is_legacy, found.legacy["attributes"].astype(np.int64), found.number("attributes")
-    )
+    of_legacy = found.legacy["attributes"].astype(np.int64)
+    attributes: Array = np.where(found.is_legacy, of_legacy, found.number("attributes"))
     return attributes
 
 
-def _is_transactional(found: Headers) -> Array:
-    is_transactional: Array = ~found.is_legacy & (found.peeks["attributes"] & TRANSACTIONAL != 0)
-    return is_transactional
-
-
-def _is_control(found: Headers) -> Array:
-    is_control: Array = ~found.is_legacy & (found.peeks["attributes"] & CONTROL != 0)
-    return is_control
+def _has(found: Headers, attribute: int) -> Array:
+    """Which of the headers, of format 2, have an attribute."""
+    has: Array = ~found.is_legacy & (found.peeks["attributes"] & attribute != 0)
+    return has
 
 
 def deciding(found: Headers, *, are_times_brokers: bool) -> Array:
@@ -173,16 +175,15 @@ def deciding(found: Headers, *, are_times_brokers: bool) -> Array:
         found: the batches of one range.
         are_times_brokers: every batch was written by a broker, and its time is one.
     """
-    is_control = _is_control(found)
+    is_control = _has(found, CONTROL)
     chosen = is_control.copy()
     edges = _edges_of_open_data(found, is_control)
     chosen[edges] = True
-    is_append_time = _attributes(found) & LOG_APPEND_TIME != 0
+    is_append_time = _has(found, LOG_APPEND_TIME)
     by_broker = is_brokers_time(
         is_control=is_control, is_append_time=is_append_time, is_brokers_topic=are_times_brokers
     )
-    is_moment = by_broker & ~is_control & ~found.is_legacy
-    moments = np.flatnonzero(is_moment)
+    moments = np.flatnonzero(by_broker & ~is_control & ~found.is_legacy)
     if len(moments):
         newest = moments[np.argmax(found.peeks["max_timestamp"][moments])]
         after, before = np.searchsorted(moments, edges), np.searchsorted(moments, edges, "right") - 1
@@ -198,7 +199,7 @@ def deciding(found: Headers, *, are_times_brokers: bool) -> Array:
 def _edges_of_open_data(found: Headers, is_control: Array) -> Array:
     producer = np.where(found.is_legacy, ABSENT, found.number("producer_id"))
     is_marker = is_control & (found.peeks["record_count"] > 0)
-    rows = np.flatnonzero((producer != ABSENT) & (is_marker | (_is_transactional(found) & ~is_control)))
+    rows = np.flatnonzero((producer != ABSENT) & (is_marker | (_has(found, TRANSACTIONAL) & ~is_control)))
     rows = rows[np.argsort(producer[rows], kind="stable")]
     if not len(rows):
         return rows
@@ -210,23 +211,16 @@ def _edges_of_open_data(found: Headers, is_control: Array) -> Array:
     return np.unique(np.concatenate([rows[opens[is_open]], rows[last[is_open]]]))
 
 
-def _is_valid(read: Read, found: Headers, rows: Array) -> Array:
-    is_valid = np.full(len(found), ABSENT, np.int8)
-    is_valid[rows] = checked(read, found, rows)
-    return is_valid
-
-
 def _marker_columns(read: Read, found: Headers) -> dict[str, Array]:
     """What the one record of each control batch says: COMMIT, ABORT or another control type, and the epoch."""
     control: Any = np.full(len(found), None, object)
     epochs = np.full(len(found), ABSENT, np.int64)
-    rows = np.flatnonzero(_is_control(found) & (found.peeks["record_count"] == 1))
+    rows = np.flatnonzero(_has(found, CONTROL) & (found.peeks["record_count"] == 1))
     markers = found.raw[rows].view(_MARKER)
     is_usual = (found.size[rows] == _MARKER_BATCH_BYTES) & (_attributes(found)[rows] & CODEC_MASK == 0)
     is_usual &= (markers["head"] == _MARKER_HEAD) & (markers["value_length"] == 2 * MARKER_VALUE_BYTES)
     is_usual &= (markers["header_count"] == 0) & (markers["coordinator_epoch"] >= ABSENT)
-    for name, allowed in (("key_version", 0), ("value_version", 0)):
-        is_usual &= markers[name] >= allowed
+    is_usual &= (markers["key_version"] >= 0) & (markers["value_version"] >= 0)
     for number, word in _END_MARKERS.items():
         control[rows[is_usual & (markers["type"] == number)]] = word
     is_usual &= np.isin(markers["type"], list(_END_MARKERS))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,18 +21,33 @@ from txn_analysis.kafka.batch_headers import (
     HeaderWalk,
     is_plausible,
 )
-from txn_analysis.kafka.names import CLEAN_SHUTDOWN, HIGH_WATERMARK, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
+from txn_analysis.kafka.names import (
+    BINARY,
+    BINARY_VERIFIED,
+    CLEAN_SHUTDOWN,
+    HIGH_WATERMARK,
+    LOG_KINDS,
+    SNAPSHOT,
+    STATE,
+    TXNINDEX,
+)
 from txn_analysis.kafka.record_batch import crcs, is_right
+from txn_analysis.read.inputs.planned_input import PlannedInput, Section
 from txn_analysis.read.inputs.recognise import UNKNOWN_TEXT_REMEDY, Refusal
 from txn_analysis.read.inputs.survey import DIGEST_BYTES
-from txn_analysis.read.inputs.text import open_text
-from txn_analysis.read.log_dir.files import Statement, statements
+from txn_analysis.read.inputs.text import Text
+from txn_analysis.read.log_dir.files import statements
 from txn_analysis.read.log_dir.producer_files import TXNINDEX_ENTRY_BYTES, snapshot_problem
 
 if TYPE_CHECKING:
-    from txn_analysis.kafka.batch_headers import Read, Stop
+    from collections.abc import Sequence
+
+    from txn_analysis.kafka.batch_headers import Read
     from txn_analysis.read.log_dir.files import BrokerFile
 
+    Rejects = tuple[tuple[int, int, str], ...]
+
+LOG_DIR = "log_dir"  # the contract's name of what a broker's own files are
 CUT_BATCHES = 1 << 15  # as many batches as one task reads at a time
 _STEP_BYTES = 4 << 20
 _OF_RECORDS = frozenset({*LOG_KINDS, SNAPSHOT, TXNINDEX})  # brokers append to these; they replace all others as a whole
@@ -45,29 +60,8 @@ _REASONS = {
 }
 
 
-@dataclass(frozen=True)
-class BrokerFacts:
-    """What one file of a log directory holds.
-
-    Bytes [0, `end`) become a section, cut at `cuts`. `torn_bytes` follow the last whole batch. `rejects` are spans with
-    their reasons. `stated` is what a checkpoint says. `refusal` says why the file is not what its name promises;
-    `is_gone` that it is no longer there.
-    """
-
-    digest: bytes
-    size_bytes: int
-    end: int = 0
-    torn_bytes: int = 0
-    cuts: tuple[int, ...] = ()
-    rejects: tuple[tuple[int, int, str], ...] = ()
-    stated: tuple[Statement, ...] = ()
-    has_section: bool = False
-    refusal: Refusal | None = None
-    is_gone: bool = False
-
-
-def survey_broker_file(file: BrokerFile, path: str, size_bytes: int, *, is_verified: bool) -> BrokerFacts:
-    """The facts of a file of `size_bytes` when it was listed; what was appended since is not looked at.
+def survey_broker_file(file: BrokerFile, path: str, size_bytes: int, *, is_verified: bool) -> PlannedInput:
+    """The plan of a file of `size_bytes` when it was listed; what was appended since is not looked at.
 
     A checkpoint is read as it is now, to its end: brokers replace it, every few seconds, by one of any length.
 
@@ -77,9 +71,9 @@ def survey_broker_file(file: BrokerFile, path: str, size_bytes: int, *, is_verif
     if file.kind == HIGH_WATERMARK and (Path(path).parent / _CLEANLY_STOPPED).exists():
         file = replace(file, word=CLEAN_SHUTDOWN)
     try:
-        with open_text(path, None) as text:
+        with Text(path, None) as text:
             if file.kind not in _OF_RECORDS:
-                data = _whole(text.read)
+                data = _read_to_end(text.read)
                 return survey_content(file, lambda start, end: data[start:end], len(data), is_verified=is_verified)
             # A file that became shorter is another one, of which only the beginning was seen.
             if size_bytes == 0 or text.read(size_bytes - 1, size_bytes):
@@ -87,12 +81,13 @@ def survey_broker_file(file: BrokerFile, path: str, size_bytes: int, *, is_verif
     except FileNotFoundError:
         pass
     # The path makes it no other file's equal, as nobody knows what was in it.
-    digest = blake2b(os.fsencode(path), digest_size=DIGEST_BYTES).digest()
-    return BrokerFacts(digest, size_bytes, end=size_bytes, has_section=True, is_gone=True)
+    digest = blake2b(os.fsencode(path), digest_size=DIGEST_BYTES)
+    whole = _section(file, size_bytes, is_verified=is_verified)
+    return replace(_plan(file, digest, size_bytes, (whole,)), is_gone=True)
 
 
-def survey_content(file: BrokerFile, read: Read, size_bytes: int, *, is_verified: bool) -> BrokerFacts:
-    """The facts of a file's content.
+def survey_content(file: BrokerFile, read: Read, size_bytes: int, *, is_verified: bool) -> PlannedInput:
+    """The plan of a file's content.
 
     The fingerprint is over the place (a segment does not say which partition it is of) and the content: of the segments
     of user topics over the size and all batch headers, each of which holds the checksum and the length of its records;
@@ -100,24 +95,26 @@ def survey_content(file: BrokerFile, read: Read, size_bytes: int, *, is_verified
     """
     place = (file.kind, file.topic, file.partition, file.base_offset, file.word, is_verified, size_bytes)
     digest = blake2b(repr(place).encode(), digest_size=DIGEST_BYTES)
+    whole = _section(file, size_bytes, is_verified=is_verified)
     if file.kind in LOG_KINDS:
-        return _segment_facts(file, read, size_bytes, digest)
+        return _plan_segment(file, whole, read, digest)
     data = read(0, size_bytes)
     digest.update(data)
-    found = BrokerFacts(digest.digest(), size_bytes, end=size_bytes, has_section=True)
     if file.kind == SNAPSHOT:
         problem = snapshot_problem(data)
-        return found if problem is None else _rejected(digest, size_bytes, problem)
+        rejects = () if problem is None else ((0, size_bytes, problem),)
+        return _plan(file, digest, size_bytes, () if rejects else (whole,), rejects)
     if file.kind == TXNINDEX:
-        return _txnindex_facts(digest, size_bytes)
-    stated = statements(file, data) if data else []
-    if stated is None:
-        refusal = Refusal(f"not what a broker writes into {file.place}", UNKNOWN_TEXT_REMEDY)
-        return BrokerFacts(digest.digest(), size_bytes, refusal=refusal)
-    return BrokerFacts(digest.digest(), size_bytes, stated=tuple(stated))
+        end = size_bytes - size_bytes % TXNINDEX_ENTRY_BYTES
+        rejects = ((end, size_bytes, "half an entry at the end"),) if end < size_bytes else ()
+        return _plan(file, digest, size_bytes, (replace(whole, text_end_bytes=end),), rejects)
+    stated = statements(whole, data) if data else []
+    plan = _plan(file, digest, size_bytes, stated or ())
+    refusal = Refusal(f"not what a broker writes into {file.place}", UNKNOWN_TEXT_REMEDY)
+    return plan if stated is not None else replace(plan, problem=f"byte 0: {refusal}")
 
 
-def _whole(read: Read) -> bytes:
+def _read_to_end(read: Read) -> bytes:
     pieces: list[bytes] = []
     at = 0
     while piece := read(at, at + _STEP_BYTES):
@@ -126,18 +123,43 @@ def _whole(read: Read) -> bytes:
     return b"".join(pieces)
 
 
-def _rejected(digest: blake2b, size_bytes: int, reason: str) -> BrokerFacts:
-    return BrokerFacts(digest.digest(), size_bytes, rejects=((0, size_bytes, reason),))
+def _section(file: BrokerFile, size_bytes: int, *, is_verified: bool) -> Section:
+    """The whole file as one section."""
+    return Section(
+        index=0,
+        kind=file.kind,
+        dump_path=file.place,
+        topic=file.topic,
+        partition=file.partition,
+        file_base_offset=file.base_offset,
+        text_start_bytes=0,
+        text_end_bytes=size_bytes,
+        torn_bytes=0,
+        is_start_proven=True,
+        grammar=BINARY_VERIFIED if is_verified and file.kind in LOG_KINDS else BINARY,
+        stated=file.word,
+    )
 
 
-def _txnindex_facts(digest: blake2b, size_bytes: int) -> BrokerFacts:
-    rest = size_bytes % TXNINDEX_ENTRY_BYTES
-    end = size_bytes - rest
-    rejects = ((end, size_bytes, "half an entry at the end"),) if rest else ()
-    return BrokerFacts(digest.digest(), size_bytes, end=end, rejects=rejects, has_section=True)
+def _plan(
+    file: BrokerFile, digest: blake2b, size_bytes: int, sections: Sequence[Section], rejects: Rejects = ()
+) -> PlannedInput:
+    return PlannedInput(
+        path=file.place,
+        input_id=digest.hexdigest(),
+        kind=LOG_DIR if sections else None,
+        grammar=sections[0].grammar if sections else BINARY,
+        compression=None,
+        size_bytes=size_bytes,
+        text_bytes=size_bytes,
+        problem=None,
+        sections=tuple(sections),
+        rejects=rejects,
+    )
 
 
-def _segment_facts(file: BrokerFile, read: Read, size_bytes: int, digest: blake2b) -> BrokerFacts:
+def _plan_segment(file: BrokerFile, whole: Section, read: Read, digest: blake2b) -> PlannedInput:
+    size_bytes = whole.text_end_bytes
     walk = HeaderWalk(read, 0, size_bytes, file.base_offset)
     is_hashed_whole = file.kind == STATE or size_bytes <= SMALL_FILE_BYTES
     cuts: list[int] = []
@@ -150,27 +172,18 @@ def _segment_facts(file: BrokerFile, read: Read, size_bytes: int, digest: blake2
     for at in range(0, size_bytes if is_hashed_whole else 0, _STEP_BYTES):
         digest.update(read(at, min(at + _STEP_BYTES, size_bytes)))
     stop = walk.stop()
-    reason = _why(read, stop, size_bytes)
-    rest = size_bytes - stop.position
-    return BrokerFacts(
-        digest.digest(),
-        size_bytes,
-        # What nobody understands stays in the body, so that it spoils the evidence; a torn end does not.
-        end=size_bytes if reason == FOREIGN else stop.position,
-        torn_bytes=0 if reason == FOREIGN else rest,
-        cuts=tuple(cuts),
-        rejects=((stop.position, size_bytes, _REASONS[reason]),) if reason else (),
-        has_section=True,
-    )
+    reason = stop.reason
+    if reason == TORN and holds_batch(read, stop.position, size_bytes, stop.last_offset + 1):
+        reason = FOREIGN
+    section = replace(whole, cuts=tuple(cuts))
+    if (
+        reason != FOREIGN
+    ):  # what nobody understands stays in the body, so that it spoils the evidence; a torn end does not
+        section = replace(section, text_end_bytes=stop.position, torn_bytes=size_bytes - stop.position)
+    rejects = ((stop.position, size_bytes, _REASONS[reason]),) if reason else ()
+    return _plan(file, digest, size_bytes, (section,), rejects)
 
 
-def _why(read: Read, stop: Stop, size_bytes: int) -> str | None:
-    if stop.reason == TORN and holds_batch(read, stop.position, size_bytes, stop.last_offset + 1):
-        return FOREIGN
-    return stop.reason
-
-
-_STEP_BYTES = 4 << 20
 _MAGIC_AT, _MAGIC = 16, 2
 _NEAR_OFFSETS = 2**31  # a batch spans fewer
 _MOST_CHECKSUMS = 1000  # more look-alikes are no half batch, whatever they are
