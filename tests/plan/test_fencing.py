@@ -18,6 +18,7 @@ from txn_analysis.plan.script import fence_with_kafkas_tool, ways_to_fence
 from txn_analysis.report.build import build_report
 from txn_analysis.report.html.page import html_report
 from txn_analysis.report.text_report import text_report
+from txn_analysis.text.escape import shell_word
 
 RUNBOOK = Path(__file__).parents[2] / "docs" / "runbook.md"
 PROGRAMS = ("kafka-transactions.sh", "jshell", "python3", "kafka-producer-perf-test.sh")
@@ -71,7 +72,7 @@ class Typist:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_every_way_hands_on_the_id(typist: Typist, name: str) -> None:
-    lines = [way.line for way in ways_to_fence(name)]
+    lines = [way.line for way in ways_to_fence(shell_word(name))]
     assert [typist.types(line) for line in lines] == [(program, name, "b:1") for program in PROGRAMS]
     assert fence_with_kafkas_tool(name).line == lines[0]
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from txn_analysis.report.terminal import LineProgress, LiveProgress, how_far, progress_on, silent
+from txn_analysis.report.terminal import LineProgress, LiveProgress, Progress, how_far, progress_on
 
 
 class Terminal(io.StringIO):
@@ -43,7 +43,7 @@ def test_a_dumb_terminal_gets_lines() -> None:
 
 
 def test_silence() -> None:
-    with silent().stage("anything"):
+    with Progress().stage("anything"):
         pass
 
 

@@ -16,13 +16,10 @@ from txn_analysis.cli.options import (
     PageFile,
     Paths,
     ReportFormat,
-    ReportFormatOption,
     Request,
     RowFormat,
-    RowFormatOption,
     RunId,
     Schema,
-    TextOrJson,
     Topics,
     Width,
 )
@@ -64,7 +61,7 @@ def audit(
     request: Request,
     paths: Paths,
     prometheus: Prometheus = None,
-    format: ReportFormatOption = ReportFormat.TEXT,  # noqa: A002 the flag's own name
+    format: ReportFormat = "text",  # noqa: A002 the flag's own name
     html: PageFile = None,
     width: Width = None,
     now: Now = None,
@@ -87,7 +84,7 @@ def audit(
 
         report = run_audit(spark, paths, settings, progress())
         pictures = None
-        if html or format is ReportFormat.HTML:
+        if html or format == "html":
             from txn_analysis.storage.opening import open_warehouse
 
             pictures = _pictures(open_warehouse(spark, settings.warehouse), report)
@@ -96,14 +93,14 @@ def audit(
     return _deliver(report, request, settings, format, html, width, pictures, reader_of(report, settings, read_ms))
 
 
-def ingest(request: Request, paths: Paths, format: Format = TextOrJson.TEXT) -> int:  # noqa: A002 the flag's own name
+def ingest(request: Request, paths: Paths, format: Format = "text") -> int:  # noqa: A002 the flag's own name
     """Fill the input tables from files, without judging."""
     settings = request.settings()
     with spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
         from txn_analysis.pipeline.steps import ingest as run_ingest
 
         ingested = run_ingest(spark, paths, settings, progress())
-    if format is TextOrJson.JSON:
+    if format == "json":
         emit(json.dumps(asdict(ingested), indent=2) + "\n", request.output)
         return 0
     emit(
@@ -118,7 +115,7 @@ def report(
     request: Request,
     run_id: RunId = None,
     topic: Topics = None,
-    format: ReportFormatOption = ReportFormat.TEXT,  # noqa: A002 the flag's own name
+    format: ReportFormat = "text",  # noqa: A002 the flag's own name
     html: PageFile = None,
     width: Width = None,
     now: Now = None,
@@ -143,11 +140,11 @@ def report(
         from txn_analysis.questions.loaded_report import load_report
 
         loaded = load_report(warehouse, settings, run_id, tuple(topic or ()))
-        pictures = _pictures(warehouse, loaded) if html or format is ReportFormat.HTML else None
+        pictures = _pictures(warehouse, loaded) if html or format == "html" else None
     return _deliver(loaded, request, settings, format, html, width, pictures, reader_of(loaded, settings, read_ms))
 
 
-def captures(request: Request, format: RowFormatOption = RowFormat.TEXT) -> int:  # noqa: A002 the flag's own name
+def captures(request: Request, format: RowFormat = "text") -> int:  # noqa: A002 the flag's own name
     """List the captures in the warehouse, and their runs.
 
     Of all clusters, or of the one that --cluster names; of each cluster oldest first, as runs order them. CopiedAt is
@@ -173,7 +170,7 @@ def forget(
             "--capture", metavar="NAME", help="The capture, as the verb `captures` lists it.", rich_help_panel=INPUT
         ),
     ],
-    format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
+    format: Format = "text",  # noqa: A002 the flag's own name
 ) -> int:
     """Take one capture out of the warehouse.
 
@@ -191,7 +188,7 @@ def forget(
         from txn_analysis.storage.opening import open_warehouse
 
         forgotten = forget_capture(open_warehouse(spark, settings.warehouse), settings.cluster, capture)
-    if format is TextOrJson.JSON:
+    if format == "json":
         emit(json.dumps(forgotten._asdict(), indent=2) + "\n", request.output)
         return 0
     emit(_in_words(forgotten), request.output)
@@ -255,9 +252,9 @@ def _deliver(
 
     if page:
         emit_page(report, pictures, reader, page, "--html")
-    if form is ReportFormat.HTML:
+    if form == "html":
         emit_page(report, pictures, reader, request.output)
-    elif form is ReportFormat.JSON:
+    elif form == "json":
         emit(json_report(report), request.output)
     elif is_terminal(request.output):
         columns = width or min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)

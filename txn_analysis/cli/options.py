@@ -6,9 +6,8 @@ import inspect
 import os
 from collections.abc import Mapping  # noqa: TC003 the fields of `Request` are read when it runs
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -58,34 +57,12 @@ def number(flag: str, metavar: str, what: str, most: int, least: int = 0) -> Any
     return typer.Option(flag, metavar=metavar, min=least, max=most, help=what)
 
 
-class TextOrJson(StrEnum):
-    """How a report or an answer is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-class RowFormat(StrEnum):
-    """How rows are printed."""
-
-    TEXT = "text"
-    JSON = "json"
-    NDJSON = "ndjson"
-    CSV = "csv"
-
-
-class ReportFormat(StrEnum):
-    """How a whole report is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-    HTML = "html"
-
-
-Format = Annotated[TextOrJson, output_option("--format", help="How to print it.")]
-RowFormatOption = Annotated[RowFormat, output_option("--format", help="How to print the rows.")]
-ReportFormatOption = Annotated[
-    ReportFormat,
+Format = Annotated[Literal["text", "json"], output_option("--format", help="How to print it.")]
+RowFormat = Annotated[
+    Literal["text", "json", "ndjson", "csv"], output_option("--format", help="How to print the rows.")
+]
+ReportFormat = Annotated[
+    Literal["text", "json", "html"],
     output_option("--format", help="How to print it; html is one page that needs nothing else."),
 ]
 Width = Annotated[

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,7 +16,6 @@ from txn_analysis.cli.options import (
     Partitions,
     Request,
     RowFormat,
-    RowFormatOption,
     RunId,
     Topics,
     number,
@@ -44,12 +42,7 @@ if TYPE_CHECKING:
 _DATA_FILES = frozenset({".json", ".ndjson"})
 
 
-class Rendering(StrEnum):
-    """The forms of a plan."""
-
-    COMMANDS = "commands"
-    NDJSON = "ndjson"
-    WRITE_TXN_MARKERS = "write-txn-markers"
+Rendering = Literal["commands", "ndjson", "write-txn-markers"]
 
 
 def abort_plan(
@@ -154,8 +147,8 @@ def _form(rendering: Rendering | None, output: str | None, ended: Sequence[str])
             f"-o {output}: the plan is a shell script unless --format says otherwise: give --format ndjson (a record a "
             "line), --format write-txn-markers (Kafka's request), or a file such as plan.sh"
         )
-    form = rendering or Rendering.COMMANDS
-    if ended and form is not Rendering.WRITE_TXN_MARKERS:
+    form = rendering or "commands"
+    if ended and form != "write-txn-markers":
         raise AuditError(
             "--ended belongs to --format write-txn-markers; the script takes it when it is run: sh plan.sh --ended ID"
         )
@@ -207,9 +200,9 @@ def _rendered(records: list[AbortRecord], rendering: Rendering, api_version: int
     from txn_analysis.plan.plan_file import ndjson, write_txn_markers
     from txn_analysis.plan.script import commands
 
-    if rendering is Rendering.NDJSON:
+    if rendering == "ndjson":
         return ndjson(records)
-    if rendering is Rendering.COMMANDS:
+    if rendering == "commands":
         return commands(records)
     document, left_out = write_txn_markers(records, api_version, ended)
     for line in left_out:
@@ -232,7 +225,7 @@ def verify(
             "--history", help="Every transaction that ever hung: since when, seen, recommended and ended where."
         ),
     ] = False,
-    format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
+    format: RowFormat = "text",  # noqa: A002 the flag's own name
 ) -> int:
     """Say what became of the aborts that were recommended.
 
@@ -261,7 +254,7 @@ def verify(
             answer = verify_answer(outcomes)
         open_plan = repairs.unverified(known, outcomes, since)
         words = in_words(outcomes, open_plan)
-    emit(as_printed(answer, format) + (words if format is RowFormat.TEXT else ""), request.output)
+    emit(as_printed(answer, format) + (words if format == "text" else ""), request.output)
     if open_plan is not None:
         typer.echo(what_is_open(open_plan), err=True)
     return exit_code(_outcome(outcomes, is_any_open=open_plan is not None), settings)

@@ -7,8 +7,7 @@ Those of `kafka-transactions.sh`: `find-hanging`, `list`, `describe`, `describe-
 from __future__ import annotations
 
 import re
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,9 +17,7 @@ from txn_analysis.cli.options import (
     ProducerIds,
     Request,
     RowFormat,
-    RowFormatOption,
     RunId,
-    TextOrJson,
     Topics,
     number,
     repeated,
@@ -44,14 +41,6 @@ _MOST_PLACES = 5
 _STATE_PARTITION_PREFIX = "__transaction_state-"
 _STATE_PARTITION = re.compile("[0-9]{1,7}")
 _STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "PrepareEpochFence")
-
-
-class Ended(StrEnum):
-    """How a transaction ended; `any` also where the dump does not say it."""
-
-    ABORT = "ABORT"
-    COMMIT = "COMMIT"
-    ANY = "any"
 
 
 Patterns = Annotated[
@@ -79,7 +68,9 @@ StartOffset = Annotated[
     int | None,
     number("--start-offset", "N", "Only the one that begins at this offset.", most=INT64_MAX),
 ]
-Outcomes = Annotated[Ended, typer.Option("--outcome", help="Only those that ended like this.")]
+Outcomes = Annotated[
+    Literal["ABORT", "COMMIT", "any"], typer.Option("--outcome", help="Only those that ended like this.")
+]
 CauseName = Annotated[
     str | None, typer.Option("--cause", metavar="NAME", help="Only this cause, such as coordinator_timeout.")
 ]
@@ -103,7 +94,7 @@ def find_hanging(
     since: Annotated[
         str | None, typer.Option("--since", metavar="RUN_ID", help="Only what did not hang in this run yet.")
     ] = None,
-    format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
+    format: RowFormat = "text",  # noqa: A002 the flag's own name
 ) -> int:
     """List the hanging transactions of a run.
 
@@ -157,7 +148,7 @@ def list_(
     transactional_id_pattern: Patterns = None,
     coordinator: Coordinators = None,
     broker: Broker = None,
-    format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
+    format: RowFormat = "text",  # noqa: A002 the flag's own name
 ) -> int:
     """List transactional ids and their last known state.
 
@@ -184,7 +175,7 @@ def describe(
         list[str], typer.Option("--transactional-id", metavar="ID", help="The id to describe; may be repeated.")
     ],
     run_id: RunId = None,
-    format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
+    format: RowFormat = "text",  # noqa: A002 the flag's own name
 ) -> int:
     """Show the coordinator's last record of an id.
 
@@ -206,7 +197,7 @@ def describe_producers(
     run_id: RunId = None,
     producer_id: ProducerIds = None,
     broker: Broker = None,
-    format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
+    format: RowFormat = "text",  # noqa: A002 the flag's own name
 ) -> int:
     """Show the producers of one partition.
 
@@ -234,7 +225,7 @@ def explain(
     partition: Partitions = None,
     start_offset: StartOffset = None,
     producer_id: ProducerIds = None,
-    format: Format = TextOrJson.TEXT,  # noqa: A002 the flag's own name
+    format: Format = "text",  # noqa: A002 the flag's own name
 ) -> int:
     """Show why an open transaction has its verdict.
 
@@ -249,7 +240,7 @@ def explain(
     with asked_run(settings, run_id) as tables:
         check_seen(tables, filters)
         explained = explanations.explain(tables.finished(), filters, start_offset)
-    form = explanations.explanations_json if format is TextOrJson.JSON else explanations.explanations_text
+    form = explanations.explanations_json if format == "json" else explanations.explanations_text
     emit(form(explained), request.output)
     return 0
 
@@ -261,11 +252,11 @@ def ended(
     partition: Partitions = None,
     producer_id: ProducerIds = None,
     transactional_id_pattern: Patterns = None,
-    outcome: Outcomes = Ended.ABORT,
+    outcome: Outcomes = "ABORT",
     cause: CauseName = None,
     stale: Stale = False,
     limit: Limit = 1000,
-    format: RowFormatOption = RowFormat.TEXT,  # noqa: A002 the flag's own name
+    format: RowFormat = "text",  # noqa: A002 the flag's own name
 ) -> int:
     """List ended transactions, and who or what ended them.
 
@@ -278,7 +269,7 @@ def ended(
     from txn_analysis.questions.filters import check_seen
 
     filters = _filters(topic, partition, producer_ids=producer_id, patterns=transactional_id_pattern)
-    wanted = EndedFilters(None if outcome is Ended.ANY or stale else outcome.value, cause, stale, limit)
+    wanted = EndedFilters(None if outcome == "any" or stale else outcome, cause, stale, limit)
     with asked_run(settings, run_id) as tables:
         check_seen(tables, filters)
         answer, left_out_count = ended_answer(tables.finished(), filters, wanted)
@@ -294,8 +285,8 @@ def _print(answer: Answer, request: Request, form: RowFormat) -> None:
 
 def as_printed(answer: Answer, form: RowFormat) -> str:
     """Rows as they are asked for."""
-    forms = {RowFormat.JSON: answer.json, RowFormat.NDJSON: answer.ndjson, RowFormat.CSV: answer.csv}
-    return forms.get(form, answer.text)()
+    forms = {"text": answer.text, "json": answer.json, "ndjson": answer.ndjson, "csv": answer.csv}
+    return forms[form]()
 
 
 def _refuse_broker(broker: str | None) -> None:

@@ -7,8 +7,7 @@ printed: at a tab no Python starts, which would take a third of a second. What i
 from __future__ import annotations
 
 import shlex
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -21,12 +20,7 @@ if TYPE_CHECKING:
 _FILES = frozenset({"FILE", "DIR", "PATH"})
 
 
-class Shell(StrEnum):
-    """The shells whose completion is known."""
-
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
+Shell = Literal["bash", "zsh", "fish"]
 
 
 class Option(NamedTuple):
@@ -54,7 +48,7 @@ class Verb(NamedTuple):
 def completion_script(group: Any, shell: Shell) -> str:
     """The script for one shell; `group` is the command line, as typer has it."""
     verbs = [_verb(name, command, [*group.commands]) for name, command in group.commands.items()]
-    lines = {Shell.BASH: _bash, Shell.ZSH: _zsh, Shell.FISH: _fish}[shell](verbs)
+    lines = {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](verbs)
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import ConfigError, WarehouseError
-from txn_analysis.report.terminal import progress_on, silent
+from txn_analysis.report.terminal import Progress, progress_on
 from txn_analysis.spark.interrupts import handle_signals
 from txn_analysis.spark.lazy_session import started_once
 from txn_analysis.storage.errors import said_in_words
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from txn_analysis.report.terminal import Progress
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.settings import Settings
     from txn_analysis.spark.lazy_session import Spark
@@ -52,7 +51,7 @@ def quietly(*, is_quiet: bool) -> Iterator[None]:
 def progress() -> Progress:
     """The progress display for stderr."""
     if any(_quiet):
-        return silent()
+        return Progress()
     return progress_on(sys.stderr, is_dumb=os.environ.get("TERM") == "dumb")
 
 

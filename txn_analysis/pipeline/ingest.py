@@ -12,7 +12,7 @@ from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import LOG, LOG_KINDS
 from txn_analysis.log.rivals import certain_moment_ms, rival_positions
 from txn_analysis.pipeline.ingest_tasks import MOMENTS, PLACES, READ_KINDS, REJECTED, Moment, read_tasks
-from txn_analysis.pipeline.job_progress import followed, note
+from txn_analysis.pipeline.job_progress import followed
 from txn_analysis.read.inputs.accounting import ReadPiece, rejected_bytes, rejected_in_log, rejected_outside
 from txn_analysis.read.inputs.find_files import find_files
 from txn_analysis.read.inputs.planned_input import check_inputs
@@ -102,7 +102,8 @@ def _plan(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progre
         if not any(p.sections for p in planning.inputs):
             raise InputError(["nothing to read: none of the inputs was recognised"])
     if planning.left_out:
-        note(progress, "leaving out", planning.left_out)
+        with progress.stage("leaving out", planning.left_out):
+            pass  # said between two stages
     return planning.inputs
 
 

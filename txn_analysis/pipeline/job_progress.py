@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import sys
 import threading
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txn_analysis.report.terminal import Progress, Tell
+    from txn_analysis.report.terminal import Tell
 
 _EVERY_S = 1.0
-
-
-def note(progress: Progress, name: str, detail: str) -> None:
-    """Says something between two stages, as a stage that is over when it begins."""
-    with ExitStack() as stack:
-        stack.enter_context(progress.stage(name, detail))
 
 
 @contextmanager

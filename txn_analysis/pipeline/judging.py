@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -45,7 +44,7 @@ from txn_analysis.tables.given import ONLY, given_schema
 from txn_analysis.tables.inputs import RunRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.coordinator.coverage import StateEvidence
@@ -110,7 +109,6 @@ def _summed_up(rows: pa.Table) -> pa.Table:
     return pa.table([found[name] for name in (*_KEY, "last_offset_max")], OFFSETS.names).cast(OFFSETS)
 
 
-TableRow = Mapping[str, Any]
 EVIDENCE_TABLES = (INPUTS, LOG_BATCHES, LOG_PIECES, GROUP_OFFSETS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES)
 
 
@@ -140,29 +138,16 @@ class Judged:
 
 def judge(run: Run, logs: Logs) -> Judged:
     """The verdict on every open transaction of linked logs, and the plan for those that hang."""
-    seen = _seen(run, logs)
-    warnings = [*open_warnings(seen.judged.of_open, run.settings), *seen.of_ids]
-    findings = tuple(_findings(run, seen.judged.of_open))
-    plan = abort_plan(findings, run.settings, run.as_of_ms)
-    return Judged(run, seen.health, findings, plan, _record_of(run, seen, findings, warnings))
-
-
-class _Seen(NamedTuple):
-    """What was judged, by rows of `partition_health` and by what was seen of the state, and what it says of ids."""
-
-    health: Sequence[PartitionHealth]
-    state: StateEvidence
-    judged: Judgements
-    of_ids: list[WarningLine]
-
-
-def _seen(run: Run, logs: Logs) -> _Seen:
     with states_of(run) as states:
         sides, of_ids = in_parallel(
             partial(coordinator_sides, run, states, logs),
             partial(warnings_of_ids, run.engine, states.histories, run.settings, run.as_of_ms),
         )
-    return _Seen(logs.health.get(ONLY, []), sides[ONLY].state, judged_audits(run, sides, logs)[ONLY], of_ids)
+    health, state, judged = logs.health.get(ONLY, []), sides[ONLY].state, judged_audits(run, sides, logs)[ONLY]
+    warnings = [*open_warnings(judged.of_open, run.settings), *of_ids]
+    findings = tuple(_findings(run, judged.of_open))
+    plan = abort_plan(findings, run.settings, run.as_of_ms)
+    return Judged(run, health, findings, plan, _record_of(run, health, state, judged, findings, warnings))
 
 
 def judged_audits(given: Given, sides: Mapping[int, CoordinatorSide], logs: Logs) -> dict[int, Judgements]:
@@ -209,19 +194,22 @@ def _clusters(run: Run, health: Iterable[PartitionHealth]) -> dict[str, Any]:
     return {} if looks is None else {"clusters": looks._asdict()}
 
 
-def _counted(state: StateEvidence) -> dict[str, int | str]:
-    """How many partitions of the state were counted on, and why: whoever reads the run later counts on them too."""
-    return {
+def _record_of(
+    run: Run,
+    health: Sequence[PartitionHealth],
+    state: StateEvidence,
+    judged: Judgements,
+    findings: Sequence[Finding],
+    warnings: Sequence[WarningLine],
+) -> RunRecord:
+    settings = run.settings
+    outcome = outcome_of(judged.of_open, has_state=state.seen_count > 0, sight=Sight.of(health))
+    coverage = state.coverage(holes_waived=settings.transaction_state_complete)
+    # Whoever reads the run later counts on as many partitions of the state.
+    counted = {
         "transaction_state_partitions": state.count.used,
         "transaction_state_partitions_basis": state.count.basis,
     }
-
-
-def _record_of(run: Run, seen: _Seen, findings: Sequence[Finding], warnings: Sequence[WarningLine]) -> RunRecord:
-    state, judged, settings = seen.state, seen.judged, run.settings
-    sight = Sight.of(seen.health)
-    outcome = outcome_of(judged.of_open, has_state=state.seen_count > 0, sight=sight)
-    coverage = state.coverage(holes_waived=settings.transaction_state_complete)
     return RunRecord(
         run_id=run.run_id,
         run_number=0,
@@ -230,12 +218,12 @@ def _record_of(run: Run, seen: _Seen, findings: Sequence[Finding], warnings: Seq
         earlier_captures=tuple(reversed(run.evidence.captures[1:])),
         as_of_ms=run.as_of_ms,
         as_of_basis="given" if settings.as_of_ms is not None else "newest_broker_timestamp",
-        parameters=json.dumps(parameters(settings) | _counted(state), sort_keys=True),
+        parameters=json.dumps(parameters(settings) | counted, sort_keys=True),
         input_count=sum(item.capture_rank == 0 for item in run.evidence.inputs),
         table_versions=run.warehouse.versions(EVIDENCE_TABLES),
         verdict_counts=dict(Counter(finding.verdict.value for finding in findings)),
         state_coverage=json.dumps(
-            coverage.plain() | {"disproved": judged.disproved} | _clusters(run, seen.health), sort_keys=True
+            coverage.plain() | {"disproved": judged.disproved} | _clusters(run, health), sort_keys=True
         ),
         warnings=json.dumps([asdict(line) for line in warnings], sort_keys=True),
         outcome=outcome.value,

@@ -62,8 +62,6 @@ if TYPE_CHECKING:
     from txn_analysis.log.copies import Comparison, Pair
     from txn_analysis.pipeline.run import Given, Run
 
-Row = dict[str, Any]
-
 _WHOLE = given_schema(ENDED_TRANSACTIONS, *ENDED_COLUMNS, *UsedBatchRange._fields)
 _BARE = pa.schema([HEALTH.field(name) for name in ("audit", "topic", "partition", "bare_markers")])
 

@@ -17,7 +17,7 @@ from txn_analysis.pipeline.run import Run, start_run
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.read.topic_config import read_topic_configs
 from txn_analysis.report.build import build_report
-from txn_analysis.report.terminal import silent
+from txn_analysis.report.terminal import Progress
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS, Finding
@@ -28,14 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.report.terminal import Progress
     from txn_analysis.settings import Settings
     from txn_analysis.spark.lazy_session import Spark
 
 
 def ingest(spark: Spark, paths: Sequence[str], settings: Settings, progress: Progress | None = None) -> Ingested:
     """Read files into the input tables; see `txn_analysis.pipeline.ingest.ingest`."""
-    return read_inputs(open_warehouse(spark, settings.warehouse), paths, settings, progress or silent())
+    return read_inputs(open_warehouse(spark, settings.warehouse), paths, settings, progress or Progress())
 
 
 def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Progress | None = None) -> AuditReport:
@@ -45,7 +44,7 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
         InputError: an input was not understood; nothing is judged then.
         ConfigError: the file of `topic_config` was not understood.
     """
-    progress = progress or silent()
+    progress = progress or Progress()
     if settings.topic_config is not None:
         read_topic_configs(settings.topic_config)  # refused now, not after hours of reading
     warehouse = open_warehouse(spark, settings.warehouse)

@@ -43,7 +43,7 @@ def commands(records: Sequence[AbortRecord]) -> str:
 
 def _how_to_fence() -> Iterator[str]:
     yield from ("", "how_to_fence() {", "    cat << 'END'")
-    for way in ways_of_a_script():
+    for way in ways_to_fence('"$ID"'):
         yield from (f"# {way.needs}:", way.line)
     yield from ("END", "}")
 
@@ -135,28 +135,14 @@ class Fencing(NamedTuple):
     line: str
 
 
-def ways_to_fence(transactional_id: str) -> tuple[Fencing, ...]:
-    """The lines that fence an id, the simplest one first; `"$BROKERS"` stands once in each.
+def ways_to_fence(word: str) -> tuple[Fencing, ...]:
+    """The lines that fence the id that a word of a shell stands for, the simplest one first; `"$BROKERS"` is in each.
 
     All of them send `InitProducerId` (KIP-98), which ends what the id has in progress and raises its epoch.
     `forceTerminateTransaction` is in the tools of 4.1 and newer (KAFKA-19003, KIP-939), `Admin.fenceProducers` in
     clients of 3.2 and newer. The last line asks for its epoch, and only then divides by the number of its records;
     newer tools refuse to write none.
     """
-    return _ways(shell_word(transactional_id))
-
-
-def fence_with_kafkas_tool(transactional_id: str) -> Fencing:
-    """The first of `ways_to_fence`, where there is room for one."""
-    return ways_to_fence(transactional_id)[0]
-
-
-def ways_of_a_script() -> tuple[Fencing, ...]:
-    """`ways_to_fence` for an id that a shell fills in: `"$ID"` stands once in each."""
-    return _ways('"$ID"')
-
-
-def _ways(word: str) -> tuple[Fencing, ...]:
     return (
         # With "=", an id such as `-rf` is no option.
         Fencing("Kafka's tools of 4.1 or newer", f"{TRANSACTIONS} forceTerminateTransaction --transactionalId={word}"),
@@ -171,3 +157,8 @@ def _ways(word: str) -> tuple[Fencing, ...]:
             f'--producer-props bootstrap.servers="$BROKERS" --transaction-duration-ms 1 --transactional-id={word}',
         ),
     )
+
+
+def fence_with_kafkas_tool(transactional_id: str) -> Fencing:
+    """The first of `ways_to_fence`, where there is room for one."""
+    return ways_to_fence(shell_word(transactional_id))[0]

@@ -116,11 +116,6 @@ def how_far(share: float, elapsed_s: float, total_bytes: int | None) -> str | No
     return f"{size(int(share * total_bytes))} done, about {duration(int(elapsed_s * 1000 * (1 / share - 1)))} left"
 
 
-def silent() -> Progress:
-    """For callers that want no progress."""
-    return Progress()
-
-
 def progress_on(stream: TextIO | None = None, *, is_dumb: bool = False) -> Progress:
     """The display that suits a stream (stderr by default); `is_dumb` is a terminal that cannot move its cursor."""
     stream = stream or sys.stderr
