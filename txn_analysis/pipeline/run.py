@@ -39,14 +39,6 @@ if TYPE_CHECKING:
 class Run(PastRun):
     """A run that is made, or made anew: what the steps of one audit are given, and where its rows are written."""
 
-    evidence: Evidence
-    store: Warehouse
-
-    @property
-    def warehouse(self) -> Warehouse:
-        """Where the run reads and writes."""
-        return self.store
-
     @cached_property
     def engine(self) -> Engine[Any]:
         """What runs the steps.
@@ -84,7 +76,7 @@ def start_run(warehouse: Warehouse, settings: Settings) -> Run:
     """
     known = Evidence.of_capture(warehouse, settings.cluster, settings.capture)
     as_of_ms = settings.as_of_ms if settings.as_of_ms is not None else known.newest_moment_ms
-    return Run(_run_id(known, settings), known, settings, as_of_ms, warehouse)
+    return Run(warehouse, _run_id(known, settings), known, settings, as_of_ms)
 
 
 def _run_id(known: Evidence, settings: Settings) -> str:
