@@ -27,11 +27,12 @@ from txn_analysis.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from pathlib import Path
 
     from pyspark.sql import DataFrame
 
+    from txn_analysis.runs.past_run import RunRows
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 
@@ -111,6 +112,16 @@ def batch(table: Table, *rows: Row) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([*rows], table.arrow_schema)
 
 
+def listed(stored: Warehouse | RunRows, table: Table, *names: str, **one_of: Collection[Any]) -> list[Row]:
+    """Rows as plain data; structs and maps are dictionaries. Arguments as of `Warehouse.batches`."""
+    return plain_rows(stored.batches(table, *names, **one_of))
+
+
+def plain_rows(batches: Iterable[pa.RecordBatch]) -> list[Row]:
+    """All rows as dictionaries."""
+    return [row for batch in batches for row in batch.to_pylist(maps_as_pydicts="strict")]
+
+
 def replace_rows(warehouse: Warehouse, rows: Iterable[Row], table: Table, **slice_of: str) -> None:
     """Make rows the whole content of a slice of a table."""
     warehouse.replace([batch(table, *rows)], table, **slice_of)
@@ -119,7 +130,7 @@ def replace_rows(warehouse: Warehouse, rows: Iterable[Row], table: Table, **slic
 def replace_slice(warehouse: Warehouse, table: Table, *rows: Row) -> None:
     """Make rows the whole content of the slice that the first one belongs to."""
     name = (table.partition_by or table.key)[0]
-    warehouse.replace_by(frame_of(warehouse.spark, rows, table), iter, table, **{name: rows[0][name]})
+    warehouse.replace_by(frame_of(warehouse.spark, [batch(table, *rows)], table), iter, table, **{name: rows[0][name]})
 
 
 def committed(warehouse: Warehouse, table: Table) -> DataFrame:

@@ -23,6 +23,7 @@ from txn_analysis.spark.private_api import is_of_this_machine, look_at_log
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.opening import fits_in_memory, open_warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS
+from txn_analysis.tables.inputs import RunRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -151,7 +152,7 @@ def _rows(
 
 def _runs_of(tables: RunTables) -> list[str]:
     """All finished runs of the cluster."""
-    return [run["run_id"] for run in tables.warehouse.listed(RUNS, "run_id", cluster=[tables.run.cluster])]
+    return [run.run_id for run in tables.warehouse.records(RunRecord, RUNS, cluster=[tables.run.cluster])]
 
 
 def _of_runs(warehouse: Warehouse, table: Table, ids: list[str]) -> DataFrame:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.captures import CASES, FIND_HANGING, VARIANTS, Variant
+from tests.table_rows import listed
 from txn_analysis.plan.plan_file import write_txn_markers
 from txn_analysis.questions.answers import FIND_HANGING as FIND_HANGING_COLUMNS
 from txn_analysis.questions.answers import find_hanging
@@ -57,7 +58,7 @@ def test_producers_are_what_the_brokers_said(
     """No difference needs explaining: nothing was written between these captures and the brokers' answers."""
     audit_of(variant)
     tables = run_tables(open_warehouse(spark, warehouse), variant.name)
-    health = tables.listed(PARTITION_HEALTH, "topic", "partition", "producers")
+    health = listed(tables, PARTITION_HEALTH, "topic", "partition", "producers")
     found = {f"{row['topic']}-{row['partition']}": row["producers"] for row in health}
     for file in sorted((CASES / variant.capture / "oracle").glob("producers-*.txt")):
         assert found[file.stem.removeprefix("producers-")] == brokers_answer(file), file.name
@@ -89,7 +90,7 @@ def cells(table: str) -> tuple[list[str], set[tuple[str, ...]]]:
 
 
 def plan_of(spark: SparkSession, warehouse: str, cluster: str) -> list[AbortRecord]:
-    rows = run_tables(open_warehouse(spark, warehouse), cluster).listed(ABORT_PLAN)
+    rows = listed(run_tables(open_warehouse(spark, warehouse), cluster), ABORT_PLAN)
     return [AbortRecord.model_validate(row) for row in rows]
 
 

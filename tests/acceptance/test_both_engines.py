@@ -9,6 +9,7 @@ import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS, VARIANTS, Variant, run_audit
 from tests.core.answer import answers_of
+from tests.table_rows import listed
 from tests.torture.harness import history_of, items_of
 from tests.torture.subjects import real_cases, simulated
 from txn_analysis.engine.on_spark import OnSpark
@@ -63,7 +64,7 @@ def assert_alike(spark: SparkSession, warehouse: str, paths: list[str], **settin
 def rows_of_run(spark: SparkSession, warehouse: str, report: AuditReport) -> list[list[str]]:
     stored, run_id = open_warehouse(spark, warehouse), report.run.run_id
     asked = ((TRANSACTIONS, "run_id"), (PARTITION_HEALTH, "run_id"), (ENDED_TRANSACTIONS, "ingest_id"))
-    return [sorted(map(repr, stored.listed(table, **{name: [run_id]}))) for table, name in asked]
+    return [sorted(map(repr, listed(stored, table, **{name: [run_id]}))) for table, name in asked]
 
 
 @pytest.mark.parametrize(

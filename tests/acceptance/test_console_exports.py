@@ -37,7 +37,8 @@ def test_of_two_exports_in_one_capture_the_later_one_counts(
     settings = Settings(warehouse=warehouse, cluster="two exports")
     pipeline.ingest(spark, [str(tmp_path)], settings)
     evidence = Evidence.of_capture(open_warehouse(spark, warehouse), "two exports")
-    run = PastRun("of tonight", evidence, settings.model_copy(update={"transaction_state_partitions": 4}), None)
+    settings = settings.model_copy(update={"transaction_state_partitions": 4})
+    run = PastRun(evidence.warehouse, "of tonight", evidence, settings, None)
     current = {found.transactional_id: found.state for found in placed(current_states(run), run)}
     assert current["orders-tx"] == "Ongoing"
     assert len(current) == 51

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.captures import SEGMENTS, Variant
-from tests.table_rows import collected, committed
-from txn_analysis.runs.past_run import ended_listed
+from tests.table_rows import collected, committed, listed, plain_rows
+from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIONS
@@ -40,7 +40,7 @@ def in_order(rows: Iterable[Row]) -> list[str]:
 @pytest.mark.cluster
 def test_the_sql_of_the_docs_gives_the_rows_that_the_command_reads(spark: SparkSession, stored: Warehouse) -> None:
     run = run_tables(stored, DEMO.name).finished()
-    expected = ended_listed(run, *ENDED_TRANSACTIONS.names)
+    expected = plain_rows(ended_batches(run, *ENDED_TRANSACTIONS.names))
     assert {row["outcome"] for row in expected} == {"COMMIT", "ABORT"}
     assert any(row["input_id"] is None for row in expected), "some span two segments"
     for table in (ENDED_TRANSACTIONS, PARTITION_HEALTH):
@@ -51,13 +51,13 @@ def test_the_sql_of_the_docs_gives_the_rows_that_the_command_reads(spark: SparkS
 
 def test_transactions_of_a_run_are_those_that_are_open(stored: Warehouse) -> None:
     run = run_tables(stored, DEMO.name).finished()
-    assert {row["outcome"] for row in run.listed(TRANSACTIONS, "outcome")} == {"open"}
+    assert {row["outcome"] for row in listed(run, TRANSACTIONS, "outcome")} == {"open"}
 
 
 def test_what_another_run_linked_is_not_a_runs_own(stored: Warehouse) -> None:
     """The table holds the rows of all clusters of the warehouse; each transaction is a run's once."""
     run = run_tables(stored, DEMO.name).finished()
-    rows = ended_listed(run, "topic", "partition", "producer_id", "txn_start_offset", "ingest_id")
+    rows = plain_rows(ended_batches(run, "topic", "partition", "producer_id", "txn_start_offset", "ingest_id"))
     assert {row["ingest_id"] for row in rows} <= {run.run_id, *run.evidence.ingests}
     keys = [tuple(row.values())[:-1] for row in rows]
     assert len(keys) == len(set(keys))

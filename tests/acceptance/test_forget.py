@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
+from tests.table_rows import listed
 from txn_analysis.cli.main import app
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
@@ -122,7 +123,7 @@ def test_killed_in_the_middle_it_is_done_by_the_same_call_again(
         forget(warehouse, "default", name(FIRST))
     (left,) = [c for c in captures(opened(tmp_path)) if c.name == name(FIRST)]
     assert left.runs == ()
-    assert len(opened(tmp_path).listed(RUNS)) == len(nights) - 1
+    assert len(listed(opened(tmp_path), RUNS)) == len(nights) - 1
     assert forget(opened(tmp_path), "default", name(FIRST)).runs == ()
     assert [c.name for c in captures(opened(tmp_path))] == [name(night) for night in nights[1:]]
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.acceptance.captures import CASES
-from tests.table_rows import committed
+from tests.table_rows import committed, listed
 from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
@@ -53,7 +53,7 @@ def inputs(spark: SparkSession, warehouse: str) -> dict[str, str]:
         if (version, file.name) not in {("2.1.1", "orders-0.deep.txt"), ("2.1.1", "orders-0.payload.txt")}
     ]
     pipeline.ingest(spark, [str(file) for file in files], Settings(warehouse=warehouse, cluster="grammar"))
-    rows = open_warehouse(spark, warehouse).listed(INPUTS, "path", "input_id", cluster=["grammar"])
+    rows = listed(open_warehouse(spark, warehouse), INPUTS, "path", "input_id", cluster=["grammar"])
     by_content = {Path(row["path"]).read_bytes(): row["input_id"] for row in rows}
     return {f"{file.parent.name}/{file.name}": by_content[file.read_bytes()] for file in files}
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tests.acceptance.captures import PARAMETERS, VARIANTS, run_audit
 from tests.oracle.dump_writer import Tool, log_files
 from tests.oracle.model import Batch, History, Segment
+from tests.table_rows import listed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
@@ -91,7 +92,7 @@ def test_todays_files_are_compared_with_yesterdays(spark: SparkSession, warehous
     assert found["longer"].witnesses == ("copies agree up to offset 4",)
     (reason,) = problems(found["contradicting"])
     assert reason.startswith("copies differ from offset 1 on: ")
-    inputs = open_warehouse(spark, warehouse).listed(INPUTS, "capture", "path", cluster=[tmp_path.name])
+    inputs = listed(open_warehouse(spark, warehouse), INPUTS, "capture", "path", cluster=[tmp_path.name])
     paths = {row["capture"]: row["path"] for row in inputs if "contradicting" in row["path"]}
     assert reason.endswith(f"{paths['today']} and {paths['yesterday']}")
 

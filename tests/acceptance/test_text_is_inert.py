@@ -6,7 +6,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from tests.acceptance.captures import CASES, VARIANTS, Variant, rows_of, run_audit
-from tests.table_rows import committed
+from tests.table_rows import committed, listed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
@@ -26,7 +26,7 @@ FORGED_PRODUCER = 666  # exists only in keys and values that imitate dump lines
 def test_lines_forged_in_payloads_are_payload(spark: SparkSession, warehouse: str) -> None:
     folder = str(CASES / "forged-payload")
     ingested = pipeline.ingest(spark, [folder], Settings(warehouse=warehouse, cluster="forged"))
-    ids = [row["input_id"] for row in open_warehouse(spark, warehouse).listed(INPUTS, "input_id", cluster=["forged"])]
+    ids = [row["input_id"] for row in listed(open_warehouse(spark, warehouse), INPUTS, "input_id", cluster=["forged"])]
     batches = committed(open_warehouse(spark, warehouse), LOG_BATCHES).where(f"input_id IN ('{ids[0]}', '{ids[1]}')")
     rows = batches.select("input_id", "producer_id", "is_contested").collect()
     assert ingested.rejected_bytes == 0

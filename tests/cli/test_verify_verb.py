@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Done
 
 (PLANNED,) = abort_plan([rows.finding(transactional_id="a\nb")], Settings(), rows.AS_OF_MS)
-RECORD = Recommended.of(PLANNED.model_dump())
+RECORD = Recommended(**PLANNED.model_dump(include=set(Recommended._fields)))
 
 
 @pytest.fixture

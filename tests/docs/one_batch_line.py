@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.table_rows import listed
 from txn_analysis.plan.script import commands
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, LOG_BATCHES, LOG_PIECES, TRANSACTIONS, AbortRecord
 
@@ -33,13 +34,13 @@ def walk(tables: RunTables) -> str:
     ingests = tables.finished().evidence.ingests
     here: dict[str, Any] = {"topic": [TOPIC], "partition": [PARTITION]}
     batch = next(
-        r for r in tables.warehouse.listed(LOG_BATCHES, **here, ingest_id=ingests) if r["base_offset"] == OFFSET
+        r for r in listed(tables.warehouse, LOG_BATCHES, **here, ingest_id=ingests) if r["base_offset"] == OFFSET
     )
-    piece = next(iter(tables.warehouse.listed(LOG_PIECES, **here, ingest_id=ingests)))
+    piece = next(iter(listed(tables.warehouse, LOG_PIECES, **here, ingest_id=ingests)))
     (fragment,) = (p["lead"] for p in piece["producers"] if p["producer_id"] == PRODUCER_ID)
-    (opened,) = tables.listed(TRANSACTIONS, **here, outcome=["open"])
-    (finding,) = tables.listed(FINDINGS, **here)
-    (record,) = tables.listed(ABORT_PLAN, **here)
+    (opened,) = listed(tables, TRANSACTIONS, **here, outcome=["open"])
+    (finding,) = listed(tables, FINDINGS, **here)
+    (record,) = listed(tables, ABORT_PLAN, **here)
     stations = (
         ("a line of the file", _folded(_line())),
         ("log_batches", _values(batch, _OF_BATCH)),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tests.table_rows import committed
+from tests.table_rows import committed, listed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
 from txn_analysis.spark.session import session
@@ -54,7 +54,7 @@ def tables(spark: SparkSession, warehouse: Path) -> Tables:
     Delta's log says which files they are in, and Arrow reads them: a tenth of what Spark takes for so little.
     """
     local = open_warehouse(spark, str(warehouse))
-    inputs, runs = (local.listed(table) for table in (INPUTS, RUNS))
+    inputs, runs = (listed(local, table) for table in (INPUTS, RUNS))
     found = {INPUTS.name: inputs, RUNS.name: runs}
     read, run_ids = {(row["ingest_id"], row["input_id"]) for row in inputs}, {row["run_id"] for row in runs}
     for table in ALL_TABLES:
@@ -70,7 +70,7 @@ def tables(spark: SparkSession, warehouse: Path) -> Tables:
 
 def _rows(local: Warehouse, table: Table, slices: set[str]) -> list[Row]:
     (column,) = table.partition_by
-    return local.listed(table, **{column: slices})
+    return listed(local, table, **{column: slices})
 
 
 def _as_text(table: Table) -> Callable[[Row], str]:

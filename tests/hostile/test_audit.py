@@ -11,7 +11,7 @@ from tests.acceptance.captures import rows_of, run_audit
 from tests.hostile.numbers import out_of_range
 from tests.hostile.scenes import SETTINGS, TOOLS, honest, key_of
 from tests.hostile.texts import bad_json, odd_payloads, slow_lines
-from tests.table_rows import committed
+from tests.table_rows import committed, listed
 from txn_analysis.errors import InputError
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS, REJECTS
@@ -50,7 +50,7 @@ def test_files_of_all_kinds_of_hostility_are_read_or_named(spark: SparkSession, 
     hanging = {key_of(row) for row in rows if row["verdict"] == "hanging" and row["topic"] in {"clicks", "payments-eu"}}
     assert hanging == set()
     stored = open_warehouse(spark, warehouse)
-    inputs = {row["input_id"]: row for row in stored.listed(INPUTS, cluster=["odd"])}
+    inputs = {row["input_id"]: row for row in listed(stored, INPUTS, cluster=["odd"])}
     rejected = dict.fromkeys(inputs, 0)
     for row in committed(stored, REJECTS).where(F.col("input_id").isin([*inputs])).collect():
         rejected[row["input_id"]] += row["length_bytes"]

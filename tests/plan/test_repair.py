@@ -27,7 +27,7 @@ HOUR_MS = rows.HOUR_MS
 (PLANNED,) = abort_plan(
     [rows.finding(coordinator_epoch=4, coordinator_epoch_basis="marker")], Settings(), rows.AS_OF_MS
 )
-RECORD = Recommended.of(PLANNED.model_dump())
+RECORD = Recommended(**PLANNED.model_dump(include=set(Recommended._fields)))
 BEFORE = Before(RECORD, last_offset=156, last_stable_offset=155, as_of_ms=rows.AS_OF_MS)
 MARKER_MS = rows.AS_OF_MS + HOUR_MS
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 
+from tests.table_rows import plain_rows
 from txn_analysis.storage.data_files import check_rows
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.warehouse import (
     BatchesByName,
     Warehouse,
     no_warehouse,
-    plain_rows,
     rows_without_match,
     schema_of,
     tables_of,
@@ -54,6 +54,9 @@ class MemoryWarehouse(Warehouse):
         return iter([pa.RecordBatch.from_pylist(rows, schema_of(table, names))])
 
     def frame(self, table: Table) -> DataFrame:
+        raise AssertionError(f"Spark was asked for {table.name}")
+
+    def read_in_tasks(self, table: Table, *names: str, **one_of: Collection[Any]) -> NoReturn:  # noqa: ARG002
         raise AssertionError(f"Spark was asked for {table.name}")
 
     def replace(self, rows: Sequence[pa.RecordBatch], table: Table, **slice_of: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tests.table_rows import VIOLATIONS, replace_rows, replace_slice, row_of
+from tests.table_rows import VIOLATIONS, batch, listed, replace_rows, replace_slice, row_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.data_files import write_data_files
 from txn_analysis.storage.errors import storage_error
@@ -115,7 +115,7 @@ def test_a_warehouse_names_the_constraint_on_one_line(warehouse: Warehouse, tabl
 
 
 def test_a_missing_value_is_refused_by_name(warehouse: Warehouse) -> None:
-    rows = frame_of(warehouse.spark, [row_of(REJECTS)], REJECTS).selectExpr(
+    rows = frame_of(warehouse.spark, [batch(REJECTS, row_of(REJECTS))], REJECTS).selectExpr(
         "* EXCEPT (reason)", "CAST(NULL AS STRING) AS reason"
     )
     with pytest.raises(WarehouseError, match="a row breaks NOT NULL of column reason"):
@@ -126,4 +126,4 @@ def test_a_row_of_each_table_is_taken(warehouse: Warehouse) -> None:
     for table in ALL_TABLES:
         row, column = row_of(table), (table.partition_by or table.key)[0]
         replace_rows(warehouse, [row], table, **{column: row[column]})
-        assert [found[column] for found in warehouse.listed(table, column, **{column: [row[column]]})] == [row[column]]
+        assert [found[column] for found in listed(warehouse, table, column, **{column: [row[column]]})] == [row[column]]

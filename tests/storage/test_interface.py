@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.storage.in_memory import MemoryWarehouse
-from tests.table_rows import batch, replace_rows, row_of
+from tests.table_rows import batch, listed, replace_rows, row_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.local_warehouse import LocalWarehouse
 from txn_analysis.storage.spark_warehouse import SparkWarehouse
@@ -40,7 +40,7 @@ def warehouse(request: pytest.FixtureRequest, tmp_path: Path) -> Warehouse:
 
 
 def runs_of(warehouse: Warehouse) -> list[str]:
-    return sorted(row["run_id"] for row in warehouse.listed(FINDINGS, "run_id"))
+    return sorted(row["run_id"] for row in listed(warehouse, FINDINGS, "run_id"))
 
 
 def test_a_slice_is_replaced_as_a_whole(warehouse: Warehouse) -> None:
@@ -51,7 +51,7 @@ def test_a_slice_is_replaced_as_a_whole(warehouse: Warehouse) -> None:
     replace_rows(warehouse, [row_of(FINDINGS, run_id="a", partition=7)], FINDINGS, run_id="a")
     assert runs_of(warehouse) == ["a", "b", "b"]
     replace_rows(warehouse, [], FINDINGS, run_id="b")
-    assert [row["partition"] for row in warehouse.listed(FINDINGS, "partition")] == [7]
+    assert [row["partition"] for row in listed(warehouse, FINDINGS, "partition")] == [7]
 
 
 def test_what_another_audit_commits_is_seen_at_the_next_look(
@@ -69,7 +69,7 @@ def test_of_a_table_without_partitions_the_slice_is_its_rows_with_that_value(war
     for run_id, cluster in (("a", "east"), ("b", "east"), ("a", "west")):
         row = row_of(RUNS, run_id=run_id, cluster=cluster, table_versions={"inputs": 3})
         replace_rows(warehouse, [row], RUNS, run_id=run_id)
-    found = warehouse.listed(RUNS, "run_id", "cluster", "table_versions")
+    found = listed(warehouse, RUNS, "run_id", "cluster", "table_versions")
     assert {row["run_id"]: row["cluster"] for row in found} == {"a": "west", "b": "east"}
     assert [row["table_versions"] for row in found] == [{"inputs": 3}, {"inputs": 3}]
 
@@ -87,9 +87,9 @@ def test_of_a_table_without_partitions_all_rows_can_be_taken_away(warehouse: War
     rows = [row_of(INPUTS, cluster="east", input_id=n) for n in ("1", "2")]
     warehouse.insert(batch(INPUTS, *rows), INPUTS, ())
     replace_rows(warehouse, [], INPUTS, cluster="west", capture="c")
-    assert len(warehouse.listed(INPUTS)) == 2
+    assert len(listed(warehouse, INPUTS)) == 2
     replace_rows(warehouse, [], INPUTS, cluster="east")
-    assert warehouse.listed(INPUTS) == []
+    assert listed(warehouse, INPUTS) == []
 
 
 def test_of_rows_that_are_alike_only_the_first_is_inserted(warehouse: Warehouse) -> None:
@@ -97,7 +97,7 @@ def test_of_rows_that_are_alike_only_the_first_is_inserted(warehouse: Warehouse)
     first, other = row_of(INPUTS, input_id="1", path="first"), row_of(INPUTS, input_id="2")
     assert warehouse.insert(batch(INPUTS, first), INPUTS, same) == 1
     assert warehouse.insert(batch(INPUTS, first | {"path": "again"}, other), INPUTS, same) == 1
-    assert {row["input_id"]: row["path"] for row in warehouse.listed(INPUTS)} == {"1": "first", "2": other["path"]}
+    assert {row["input_id"]: row["path"] for row in listed(warehouse, INPUTS)} == {"1": "first", "2": other["path"]}
 
 
 def test_a_row_that_a_table_may_not_have_is_refused_and_nothing_is_written(warehouse: Warehouse) -> None:
@@ -106,7 +106,7 @@ def test_a_row_that_a_table_may_not_have_is_refused_and_nothing_is_written(wareh
     with pytest.raises(WarehouseError, match="/rejects: a row breaks CHECK span_not_empty: ") as refused:
         replace_rows(warehouse, [bad], REJECTS, ingest_id="x")
     assert "\n" not in str(refused.value)
-    assert [row["input_id"] for row in warehouse.listed(REJECTS)] == [row_of(REJECTS)["input_id"]]
+    assert [row["input_id"] for row in listed(warehouse, REJECTS)] == [row_of(REJECTS)["input_id"]]
 
 
 def test_tasks_fill_several_tables_and_tell_the_rest(warehouse: Warehouse) -> None:
@@ -118,7 +118,7 @@ def test_tasks_fill_several_tables_and_tell_the_rest(warehouse: Warehouse) -> No
 
     tasks = RowTasks(2, (FINDINGS,), lambda n: [named for named in rows_of(n) if named[0] != REJECTS.name], 10)
     told = warehouse.fill(tasks, run_id="x")
-    assert sorted(row["partition"] for row in warehouse.listed(FINDINGS, run_id=["x"])) == [0, 1]
+    assert sorted(row["partition"] for row in listed(warehouse, FINDINGS, run_id=["x"])) == [0, 1]
     assert sorted(told["done"]["number"].to_pylist()) == [0, 1]
 
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.records import record_of
-from tests.table_rows import batch, collected, committed, replace_rows
+from tests.table_rows import batch, collected, committed, listed, replace_rows
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.runs.run_tables import latest_run
@@ -76,12 +76,12 @@ def nightly(spark: SparkSession, empty_warehouse: Path, tmp_path_factory: pytest
 def test_rows_are_those_that_spark_reads(nightly: Warehouse) -> None:
     for table in (INPUTS, RUNS):
         expected = collected(committed(nightly, table))
-        assert sorted(nightly.listed(table), key=str) == sorted(expected, key=str)
+        assert sorted(listed(nightly, table), key=str) == sorted(expected, key=str)
         assert len(expected) == NIGHTS
 
 
 def test_only_some_rows_and_columns(nightly: Warehouse) -> None:
-    found = nightly.listed(INPUTS, "input_id", "ingest_id", cluster=["east's"], capture=["night 0", "night 7", "none"])
+    found = listed(nightly, INPUTS, "input_id", "ingest_id", cluster=["east's"], capture=["night 0", "night 7", "none"])
     assert sorted(found, key=str) == [
         {"input_id": "input 0", "ingest_id": "anew"},
         {"input_id": "input 7", "ingest_id": "ingest 7"},
@@ -103,16 +103,16 @@ def test_a_log_without_some_commits_is_damaged(
             path.unlink()
     shutil.rmtree(log / "_sidecars", ignore_errors=True)
     copy = open_warehouse(spark, str(tmp_path / "copy"))
-    assert len(copy.listed(INPUTS)) == 2
+    assert len(listed(copy, INPUTS)) == 2
     for name in gone:
         (log / f"{name}.json").unlink()
     with pytest.raises(WarehouseError, match="the warehouse is damaged here"):
-        copy.listed(INPUTS)
+        listed(copy, INPUTS)
 
 
 def test_a_warehouse_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(WarehouseError, match=r"no warehouse here \(inputs is missing\)"):
-        open_warehouse(spark, str(tmp_path)).listed(INPUTS)
+        listed(open_warehouse(spark, str(tmp_path)), INPUTS)
 
 
 def test_rows_of_some_slices_are_those_that_spark_reads(nightly: Warehouse) -> None:
@@ -120,11 +120,11 @@ def test_rows_of_some_slices_are_those_that_spark_reads(nightly: Warehouse) -> N
         spans = [{"input_id": i, "section_index": 0, "offset_bytes": 0, "length_bytes": 9} for i in ("x", "y")]
         replace_rows(nightly, [span | {"ingest_id": name, "reason": name} for span in spans], REJECTS, ingest_id=name)
     expected = collected(nightly.frame(REJECTS).where("ingest_id != 'c' AND input_id = 'x'"))
-    found = nightly.listed(REJECTS, ingest_id=["b'2", "a 1", "never written"], input_id=["x"])
+    found = listed(nightly, REJECTS, ingest_id=["b'2", "a 1", "never written"], input_id=["x"])
     assert sorted(found, key=str) == sorted(expected, key=str)
     assert len(found) == 2
-    assert nightly.listed(REJECTS, "reason", ingest_id=["c"], input_id=["y"]) == [{"reason": "c"}]
-    assert nightly.listed(REJECTS, ingest_id=["never written"]) == []
+    assert listed(nightly, REJECTS, "reason", ingest_id=["c"], input_id=["y"]) == [{"reason": "c"}]
+    assert listed(nightly, REJECTS, ingest_id=["never written"]) == []
 
 
 def test_a_table_that_only_delta_can_read_now(nightly: Warehouse, tmp_path: Path) -> None:
@@ -139,10 +139,10 @@ def test_a_table_that_only_delta_can_read_now(nightly: Warehouse, tmp_path: Path
     for change in changes:
         copy.spark.sql(f"ALTER TABLE delta.`{copy.path(RUNS)}` {change}")
     with pytest.raises(WarehouseError, match=r"only Spark can read\. Run the same command again"):
-        copy.listed(RUNS)
+        listed(copy, RUNS)
     copy = open_warehouse(nightly.spark, copy.root)
     commit_run(copy, record_of(RunRecord, audited(NIGHTS)[1]))
-    found = {row["run_id"]: row["earlier_captures"] for row in copy.listed(RUNS)}
+    found = {row["run_id"]: row["earlier_captures"] for row in listed(copy, RUNS)}
     assert found == {f"run {night}": None for night in range(NIGHTS)} | {f"run {NIGHTS}": ["before"]}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.by_spark import only_by_spark
 from tests.records import record_of
-from tests.table_rows import batch, committed, give_format, replace_slice, row_of
+from tests.table_rows import batch, committed, give_format, listed, replace_slice, row_of
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.commits import commit_inputs, commit_run
@@ -123,7 +123,7 @@ def test_a_warehouse_of_another_version_is_neither_read_nor_written(
     with pytest.raises(WarehouseError, match=refused):
         open_warehouse(warehouse.spark, warehouse.root).create()
     with pytest.raises(WarehouseError, match=refused):
-        open_warehouse(warehouse.spark, warehouse.root).listed(RUNS)
+        listed(open_warehouse(warehouse.spark, warehouse.root), RUNS)
     with pytest.raises(WarehouseError, match=refused):
         open_warehouse(warehouse.spark, warehouse.root).frame(FINDINGS)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before

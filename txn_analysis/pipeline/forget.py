@@ -8,11 +8,13 @@ go on to name it.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.runs.run_tables import captures
 from txn_analysis.tables import ABORT_PLAN, INPUTS, RUNS
+from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.text.escape import escape, shell_option
 from txn_analysis.text.words import listed
 
@@ -48,9 +50,9 @@ def forget(warehouse: Warehouse, cluster: str, capture: str) -> Forgotten:
     found = {each.name: each for each in captures(warehouse, cluster)}
     if capture not in found:
         raise _no_such(warehouse, cluster, capture, [*found])
-    runs = sorted(warehouse.listed(RUNS, cluster=[cluster]), key=lambda row: int(row["run_number"]))
-    judged = tuple(str(row["run_id"]) for row in runs if row["capture"] == capture)
-    aborts = warehouse.listed(ABORT_PLAN, "finding_id", run_id=judged) if judged else []
+    runs = sorted(warehouse.records(RunRecord, RUNS, cluster=[cluster]), key=attrgetter("run_number"))
+    judged = tuple(run.run_id for run in runs if run.capture == capture)
+    abort_count = len(warehouse.held(ABORT_PLAN, "finding_id", run_id=judged)["finding_id"].unique()) if judged else 0
     warehouse.replace([], RUNS, cluster=cluster, capture=capture)
     warehouse.replace([], INPUTS, cluster=cluster, capture=capture)
     return Forgotten(
@@ -58,8 +60,8 @@ def forget(warehouse: Warehouse, cluster: str, capture: str) -> Forgotten:
         capture,
         found[capture].input_count,
         judged,
-        len({row["finding_id"] for row in aborts}),
-        tuple(str(row["run_id"]) for row in runs if capture in (row["earlier_captures"] or ())),
+        abort_count,
+        tuple(run.run_id for run in runs if capture in (run.earlier_captures or ())),
     )
 
 

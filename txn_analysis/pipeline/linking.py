@@ -271,7 +271,7 @@ class WrittenLogs:
     @cached_property
     def opened(self) -> Mapping[int, list[Transaction]]:
         """As of `Logs`."""
-        return {ONLY: records_of(Transaction, self.run.held(TRANSACTIONS, outcome=[OPEN]))}
+        return {ONLY: self.run.records(Transaction, TRANSACTIONS, outcome=[OPEN])}
 
     @cached_property
     def health(self) -> Mapping[int, list[PartitionHealth]]:

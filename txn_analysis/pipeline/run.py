@@ -76,7 +76,7 @@ def start_run(warehouse: Warehouse, settings: Settings) -> Run:
     """
     known = Evidence.of_capture(warehouse, settings.cluster, settings.capture)
     as_of_ms = settings.as_of_ms if settings.as_of_ms is not None else known.newest_moment_ms
-    return Run(_run_id(known, settings), known, settings, as_of_ms)
+    return Run(warehouse, _run_id(known, settings), known, settings, as_of_ms)
 
 
 def _run_id(known: Evidence, settings: Settings) -> str:

@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
-from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline.ingest import Ingested
 from txn_analysis.pipeline.ingest import ingest as read_inputs
@@ -100,9 +99,9 @@ def plan_aborts(spark: Spark, settings: Settings) -> Run:
         WarehouseError: the capture was not judged with these settings.
     """
     run = _run_to_write(spark, settings)
-    if not run.warehouse.listed(RUNS, "run_id", run_id=[run.run_id]):
+    if not len(run.held(RUNS, "run_id")):
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/find_hanging.py first.")
-    hanging = records_of(Finding, run.held(FINDINGS, verdict=[Verdict.HANGING.value]))
+    hanging = run.records(Finding, FINDINGS, verdict=[Verdict.HANGING.value])
     plan = abort_plan(hanging, run.settings, run.as_of_ms)
     run.replace([plan_rows(plan)], ABORT_PLAN)
     return run

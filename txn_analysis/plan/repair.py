@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.transactions import PREPARED, StateRecord, TopicPartition
 from txn_analysis.text.words import iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from txn_analysis.tables import Finding
 
@@ -35,8 +35,7 @@ class Repair(StrEnum):
         return self in {Repair.REPAIRED, Repair.ENDED_BY_COORDINATOR}
 
 
-@dataclass(frozen=True)
-class Recommended:
+class Recommended(NamedTuple):
     """A recommended abort, as far as later captures are compared with it."""
 
     run_id: str
@@ -49,11 +48,6 @@ class Recommended:
     txn_start_offset: int
     rule: str
     transactional_id: str | None
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Recommended:
-        """What a row of `abort_plan` says."""
-        return cls(**{field.name: row[field.name] for field in fields(cls)})
 
     @property
     def topic_partition(self) -> str:

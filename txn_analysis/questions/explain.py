@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import pyarrow.compute as pc
 
-from txn_analysis.columns.records import records_of
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.timeline import Event, LoggedBatch, timeline
 from txn_analysis.report.model import CauseItem, InJson, Item
@@ -84,13 +83,13 @@ def explain(run: PastRun, filters: Filters, start_offset: int | None = None) -> 
         ConfigError: none fits, or too many to read.
     """
     wanted: dict[str, Any] = {} if start_offset is None else {"txn_start_offset": [start_offset]}
-    findings = records_of(Finding, run.held(FINDINGS, **filters.rows, **wanted))
+    findings = run.records(Finding, FINDINGS, **filters.rows, **wanted)
     if not findings:
         raise ConfigError("no open transaction of this run fits; the verb `report` lists them")
     if len(findings) > MOST_EXPLAINED:
         raise ConfigError(f"more than {MOST_EXPLAINED} open transactions fit; say more with --topic, --partition, ...")
-    rows = run.held(TRANSACTIONS, outcome=[OPEN], **filters.rows, **wanted)
-    opened = {_key(transaction): transaction for transaction in records_of(Transaction, rows)}
+    rows = run.records(Transaction, TRANSACTIONS, outcome=[OPEN], **filters.rows, **wanted)
+    opened = {_key(transaction): transaction for transaction in rows}
     batches = _batches_around(run.evidence, [opened[_key(finding)] for finding in findings])
     histories = of_ids(run, {f.transactional_id for f in findings if f.transactional_id is not None})
     explained = [

@@ -93,13 +93,13 @@ class Filters:
 
     @property
     def places(self) -> dict[str, tuple[Any, ...]]:
-        """The wanted topics and partitions, as `Warehouse.listed` takes them."""
+        """The wanted topics and partitions, as `Warehouse.batches` takes them."""
         asked = {"topic": self.topics, "partition": self.partitions}
         return {name: wanted for name, wanted in asked.items() if wanted}
 
     @property
     def rows(self) -> dict[str, tuple[Any, ...]]:
-        """The wanted topics, partitions and producer ids, as `Warehouse.listed` takes them."""
+        """The wanted topics, partitions and producer ids, as `Warehouse.batches` takes them."""
         return self.places | ({"producer_id": self.producer_ids} if self.producer_ids else {})
 
     def has_one_of(self, places: Iterable[tuple[str, int]]) -> bool:
@@ -141,7 +141,7 @@ def check_ids_seen(tables: RunTables, transactional_ids: Collection[str]) -> Non
         return
     unseen = set(transactional_ids)
     asked = {"transactional_id": sorted(unseen)}
-    unseen -= {row["transactional_id"] for row in tables.listed(FINDINGS, "transactional_id", **asked)}
+    unseen -= set(tables.held(FINDINGS, "transactional_id", **asked)["transactional_id"].to_pylist())
     for batch in tables.finished().evidence.batches(TRANSACTION_STATES, "transactional_id", **asked):
         unseen -= set(batch["transactional_id"].to_pylist())
     if unseen:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.records import records_of
 from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, LOG_APPEND_TIME, is_brokers_time
 from txn_analysis.kafka.transactions import TOMBSTONE
 from txn_analysis.questions.filters import Filters, check_seen
@@ -32,7 +31,7 @@ from txn_analysis.runs.asked_states import of_ids
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.tables import FINDINGS, INPUTS, LOG_BATCHES, PARTITION_HEALTH, RUNS, TRANSACTIONS, Finding
-from txn_analysis.tables.inputs import ReadInput
+from txn_analysis.tables.inputs import ReadInput, RunRecord
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -72,8 +71,8 @@ def load_report(
     tables = run_tables(warehouse, settings.cluster, run_id)
     run = tables.run
     check_seen(tables, Filters(topics))
-    own = records_of(ReadInput, warehouse.held(INPUTS, cluster=[run.cluster], capture=[run.capture]))
-    findings = records_of(Finding, tables.held(FINDINGS))
+    own = warehouse.records(ReadInput, INPUTS, cluster=[run.cluster], capture=[run.capture])
+    findings = tables.records(Finding, FINDINGS)
     return build_report(run, own, tables.health(), findings, topics, tables.forgotten_captures)
 
 
@@ -140,33 +139,31 @@ def _of(places: Mapping[Place, Shown]) -> dict[str, list[Any]]:
     return {name: sorted({place[at] for place in places}) for at, name in enumerate(_PLACE)}
 
 
-class _Judged(NamedTuple):
-    """A run of the cluster, as far as it is a point of a picture."""
+class _Hidden(NamedTuple):
+    """How much of a partition is hidden, as a run saw it."""
 
     run_id: str
-    run_number: int
-    as_of_ms: int | None
-    capture: str
+    open_transaction_count: int
+    hidden_record_count: int | None
 
 
 def run_points(tables: RunTables) -> tuple[RunPoint, ...]:
     """One point per capture of the cluster up to this run: what its last run found hidden, and how many hung."""
     shown = _shown_runs(tables)
     warehouse, ids = tables.warehouse, [run.run_id for run in shown]
-    health = warehouse.listed(PARTITION_HEALTH, "run_id", "open_transaction_count", "hidden_record_count", run_id=ids)
-    blocked = [(row["run_id"], row["hidden_record_count"]) for row in health if row["open_transaction_count"] > 0]
-    hidden, unknown = Counter[str](), Counter(run_id for run_id, count in blocked if count is None)
-    for run_id, count in blocked:
-        hidden[run_id] += count or 0
-    found = warehouse.listed(FINDINGS, "run_id", run_id=ids, verdict=[Verdict.HANGING.value])
-    hanging = Counter(row["run_id"] for row in found)
+    health = warehouse.records(_Hidden, PARTITION_HEALTH, run_id=ids)
+    blocked = [seen for seen in health if seen.open_transaction_count > 0]
+    hidden, unknown = Counter[str](), Counter(seen.run_id for seen in blocked if seen.hidden_record_count is None)
+    for seen in blocked:
+        hidden[seen.run_id] += seen.hidden_record_count or 0
+    found = warehouse.held(FINDINGS, "run_id", run_id=ids, verdict=[Verdict.HANGING.value])
+    hanging = Counter(found["run_id"].to_pylist())
     return tuple(RunPoint(r.run_id, r.as_of_ms, hidden[r.run_id], unknown[r.run_id], hanging[r.run_id]) for r in shown)
 
 
-def _shown_runs(tables: RunTables) -> list[_Judged]:
+def _shown_runs(tables: RunTables) -> list[RunRecord]:
     """The newest captures' last runs up to this one, oldest first; those without a moment of the copy before all."""
-    rows = tables.warehouse.listed(RUNS, *_Judged._fields, cluster=[tables.run.cluster])
-    every = (_Judged(**row) for row in rows)
+    every = tables.warehouse.records(RunRecord, RUNS, cluster=[tables.run.cluster])
     upto = sorted((run for run in every if run.run_number <= tables.run.run_number), key=attrgetter("run_number"))
     last = {run.capture: run for run in upto}.values()
     newest = sorted(last, key=lambda run: (run.as_of_ms is not None, run.as_of_ms, run.run_number), reverse=True)

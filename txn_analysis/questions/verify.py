@@ -16,7 +16,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.kafka.transactions import PREPARED
 from txn_analysis.plan.repair import After, Before, Outcome, Recommended, SeenEnded, SeenPartition, outcome_of
 from txn_analysis.runs.asked_states import states_naming
-from txn_analysis.runs.past_run import ended_listed, finished_run
+from txn_analysis.runs.past_run import ended_batches, finished_run
 from txn_analysis.runs.run_tables import forgotten, run_tables
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, Finding
 from txn_analysis.tables.findings import SINGLE_VALUES
@@ -25,12 +25,11 @@ from txn_analysis.text.escape import escape
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.runs.past_run import PastRun
     from txn_analysis.storage.warehouse import Warehouse
-    from txn_analysis.tables import Table
 
 _PRODUCER = ("topic", "partition", "producer_id")
 _WHY = ("missing_evidence", "cause")
@@ -68,25 +67,21 @@ class Nights:
         """The place of each run, by its id."""
         return {run.run_id: number for number, run in enumerate(self.runs)}
 
-    def _rows(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterable[Mapping[str, Any]]:
-        """The rows of all these runs in a result table, see `Warehouse.listed`."""
-        return self.warehouse.listed(table, *names, run_id=[*self.order], **one_of)
-
     @cached_property
     def hanging(self) -> list[Finding]:
         """Every finding, in any of the runs, of a producer and partition that one of them calls hanging."""
-        rows = self._rows(FINDINGS, *_PRODUCER, verdict=[Verdict.HANGING.value])
-        ever = {(row["topic"], row["partition"], row["producer_id"]) for row in rows}
-        names, producer_ids = (*SINGLE_VALUES, *_WHY), sorted({place[-1] for place in ever})
-        found = self.warehouse.held(FINDINGS, *names, run_id=[*self.order], producer_id=producer_ids)
+        runs, names = [*self.order], (*SINGLE_VALUES, *_WHY)
+        hung = self.warehouse.held(FINDINGS, *_PRODUCER, run_id=runs, verdict=[Verdict.HANGING.value])
+        ever = set(zip(*(column.to_pylist() for column in hung.columns), strict=True))
+        found = self.warehouse.held(FINDINGS, *names, run_id=runs, producer_id=sorted({place[-1] for place in ever}))
         return [finding for finding in records_of(Finding, found) if finding.producer_place in ever]
 
     @cached_property
     def health(self) -> dict[tuple[str, str, int], SeenPartition]:
         """The health of the partitions of these findings, by run, topic and partition."""
         wanted = {(finding.topic, finding.partition) for finding in self.hanging}
-        rows = self._rows(PARTITION_HEALTH, *SeenPartition._fields, topic=sorted({topic for topic, _ in wanted}))
-        known = [SeenPartition(**row) for row in rows]
+        topics = sorted({topic for topic, _ in wanted})
+        known = self.warehouse.records(SeenPartition, PARTITION_HEALTH, run_id=[*self.order], topic=topics)
         return {(p.run_id, p.topic, p.partition): p for p in known if (p.topic, p.partition) in wanted}
 
 
@@ -97,7 +92,7 @@ def nights(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> Nig
         WarehouseError: there is no such run.
     """
     last = run_tables(warehouse, cluster, run_id).run
-    runs = records_of(RunRecord, warehouse.held(RUNS, cluster=[last.cluster]))
+    runs = warehouse.records(RunRecord, RUNS, cluster=[last.cluster])
     newest = {run.capture: run for run in sorted(runs, key=lambda run: run.run_number)}
     return Nights(warehouse, (*_behind(newest.values(), last), last))
 
@@ -164,9 +159,10 @@ def unverified(known: Nights, outcomes: Iterable[Outcome], since: str | None = N
     last = known.last.run_id
     if since not in {None, last}:
         return None
-    runs = [last] if is_dated else [run["run_id"] for run in known.warehouse.listed(RUNS, cluster=[known.last.cluster])]
-    plan = {row["finding_id"] for row in known.warehouse.listed(ABORT_PLAN, "finding_id", run_id=runs)}
-    number = len(plan - {outcome.record.finding_id for outcome in outcomes})
+    every = known.warehouse.records(RunRecord, RUNS, cluster=[known.last.cluster])
+    runs = [last] if is_dated else [run.run_id for run in every]
+    plan = known.warehouse.held(ABORT_PLAN, "finding_id", run_id=runs)["finding_id"].to_pylist()
+    number = len({*plan} - {outcome.record.finding_id for outcome in outcomes})
     return Unverified(last, number, is_dated) if number else None
 
 
@@ -227,9 +223,8 @@ def _ended_in(outcome: Outcome, findings: Sequence[Finding], known: Nights) -> s
 def _outcomes(known: Nights, plans: Sequence[RunRecord]) -> list[Outcome]:
     """What became of what some runs recommended; where several recommended the same, the last of them counts."""
     order = {run.run_id: number for number, run in enumerate(plans)}
-    rows = known.warehouse.listed(ABORT_PLAN, run_id=[*order]) if order else []
-    newest = {row["finding_id"]: row for row in sorted(rows, key=lambda row: order[row["run_id"]])}
-    records = [Recommended.of(row) for row in newest.values()]
+    every = known.warehouse.records(Recommended, ABORT_PLAN, run_id=[*order]) if order else []
+    records = {one.finding_id: one for one in sorted(every, key=lambda one: order[one.run_id])}.values()
     if not records:
         return []
     ended = _ended(known, records)
@@ -243,9 +238,9 @@ def _outcomes(known: Nights, plans: Sequence[RunRecord]) -> list[Outcome]:
 
 def _ended(known: Nights, records: Iterable[Recommended]) -> list[SeenEnded]:
     places = {record.place for record in records}
-    wanted = {name: sorted({place[at] for place in places}) for at, name in enumerate(_PRODUCER)}
-    rows = ended_listed(known.last_run, *SeenEnded._fields, **wanted)
-    return [ended for ended in (SeenEnded(**row) for row in rows) if ended.place in places]
+    wanted: dict[str, list[Any]] = {n: sorted({place[at] for place in places}) for at, n in enumerate(_PRODUCER)}
+    batches = ended_batches(known.last_run, *SeenEnded._fields, **wanted)
+    return [ended for batch in batches for ended in records_of(SeenEnded, batch) if ended.place in places]
 
 
 def _before(record: Recommended, known: Nights) -> Before:

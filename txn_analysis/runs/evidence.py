@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.kafka.names import BINARY_GRAMMARS
 from txn_analysis.tables import INPUTS
@@ -143,7 +142,7 @@ class Evidence:
 
 
 def _inputs_of(warehouse: Warehouse, cluster: str) -> list[ReadInput]:
-    return records_of(ReadInput, warehouse.held(INPUTS, cluster=[cluster]))
+    return warehouse.records(ReadInput, INPUTS, cluster=[cluster])
 
 
 def sections_of(item: ReadInput) -> list[InputSection]:

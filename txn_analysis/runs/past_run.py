@@ -36,6 +36,7 @@ from txn_analysis.tables.transactions import ENDED_OUTCOMES
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
+    from txn_analysis.columns.records import Record
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
     from txn_analysis.tables.inputs import RunRecord
@@ -47,27 +48,15 @@ JUDGED_BY = tuple(name for name in PARTITION_HEALTH.names if name not in _MANY)
 
 
 @dataclass(frozen=True)
-class PastRun:
-    """One judgement of one capture; `run_id` digests its evidence and parameters, so a repeat is the same run."""
+class RunRows:
+    """The rows of one run in the result tables of its warehouse."""
 
+    warehouse: Warehouse
     run_id: str
-    evidence: Evidence
-    settings: Settings
-    as_of_ms: int | None
 
-    @property
-    def moments(self) -> Moments:
-        """When its files were copied."""
-        return Moments(self.as_of_ms, self.evidence.newest_moment_ms)
-
-    @property
-    def warehouse(self) -> Warehouse:
-        """Where its rows are."""
-        return self.evidence.warehouse
-
-    def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[dict[str, Any]]:
-        """The run's own rows of a result table as plain data, where there are few; see `Warehouse.listed`."""
-        return self.warehouse.listed(table, *names, run_id=[self.run_id], **one_of)
+    def records(self, kind: type[Record], table: Table, **one_of: Collection[Any]) -> list[Record]:
+        """The run's own rows of a result table as records, where there are few; see `Warehouse.records`."""
+        return self.warehouse.records(kind, table, run_id=[self.run_id], **one_of)
 
     def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
         """The run's own rows of a result table as Arrow, where there are few; see `Warehouse.held`."""
@@ -80,6 +69,20 @@ class PastRun:
     def health(self) -> list[PartitionHealth]:
         """What is known of each partition, without its producers, to judge by."""
         return records_of(PartitionHealth, self.held(PARTITION_HEALTH, *JUDGED_BY))
+
+
+@dataclass(frozen=True)
+class PastRun(RunRows):
+    """One judgement of one capture; `run_id` digests its evidence and parameters, so a repeat is the same run."""
+
+    evidence: Evidence
+    settings: Settings
+    as_of_ms: int | None
+
+    @property
+    def moments(self) -> Moments:
+        """When its files were copied."""
+        return Moments(self.as_of_ms, self.evidence.newest_moment_ms)
 
     @cached_property
     def linked_pieces(self) -> frozenset[UsedBatchRange]:
@@ -131,7 +134,8 @@ def finished_run(warehouse: Warehouse, run: RunRecord) -> PastRun:
     """A run that was completed before, with the settings and the evidence that it had."""
     said = {name: value for name, value in json.loads(run.parameters).items() if name in Settings.model_fields}
     place = {"warehouse": str(warehouse.root), "cluster": run.cluster, "capture": run.capture}
-    return PastRun(run.run_id, Evidence.of_run(warehouse, run), Settings.model_validate(said | place), run.as_of_ms)
+    evidence, settings = Evidence.of_run(warehouse, run), Settings.model_validate(said | place)
+    return PastRun(warehouse, run.run_id, evidence, settings, run.as_of_ms)
 
 
 LINKED_PIECE_KEY = UsedBatchRange._fields
@@ -177,8 +181,3 @@ def ended_filter(run: PastRun) -> Callable[[Iterator[pa.RecordBatch]], Iterator[
             yield batch.filter(pc.or_(pc.equal(batch["ingest_id"], run_id), of_piece))
 
     return own
-
-
-def ended_listed(run: PastRun, *names: str, **one_of: Collection[Any]) -> list[dict[str, Any]]:
-    """The ended transactions of a run as plain data, where there are few; arguments as of `ended_batches`."""
-    return [row for batch in ended_batches(run, *names, **one_of) for row in batch.to_pylist()]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.outcome import Sight
 from txn_analysis.runs.asked_states import current_states, placed
-from txn_analysis.runs.past_run import JUDGED_BY, finished_run
+from txn_analysis.runs.past_run import RunRows, finished_run
 from txn_analysis.tables import (
     ABORT_PLAN,
     FINDINGS,
@@ -21,21 +21,19 @@ from txn_analysis.tables import (
     RUNS,
     AbortRecord,
     Finding,
-    PartitionHealth,
 )
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.text.escape import clip, escape, shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.runs.past_run import PastRun
     from txn_analysis.storage.warehouse import Warehouse
-    from txn_analysis.tables import Table
 
 
 class Capture(NamedTuple):
@@ -53,6 +51,13 @@ class Capture(NamedTuple):
     runs: tuple[str, ...]
 
 
+class _CapturedFile(NamedTuple):
+    cluster: str
+    capture: str
+    newest_moment_ms: int | None
+    size_bytes: int
+
+
 def captures(warehouse: Warehouse, cluster: str | None = None) -> list[Capture]:
     """The captures of a cluster, or of all; by cluster, oldest first as runs order them.
 
@@ -61,18 +66,18 @@ def captures(warehouse: Warehouse, cluster: str | None = None) -> list[Capture]:
     """
     of_cluster = {} if cluster is None else {"cluster": [cluster]}
     inputs = defaultdict(list)
-    for row in warehouse.listed(INPUTS, "cluster", "capture", "newest_moment_ms", "size_bytes", **of_cluster):
-        inputs[row["cluster"], row["capture"]].append(row)
+    for row in warehouse.records(_CapturedFile, INPUTS, **of_cluster):
+        inputs[row.cluster, row.capture].append(row)
     runs = defaultdict(list)
-    for row in warehouse.listed(RUNS, "cluster", "capture", "run_number", "run_id", **of_cluster):
-        runs[row["cluster"], row["capture"]].append((int(row["run_number"]), str(row["run_id"])))
+    for run in sorted(warehouse.records(RunRecord, RUNS, **of_cluster), key=attrgetter("run_number")):
+        runs[run.cluster, run.capture].append(run.run_id)
     found = [
         Capture(
             *place,
-            max((row["newest_moment_ms"] for row in rows if row["newest_moment_ms"] is not None), default=None),
+            max((row.newest_moment_ms for row in rows if row.newest_moment_ms is not None), default=None),
             len(rows),
-            sum(row["size_bytes"] for row in rows),
-            tuple(run_id for _, run_id in sorted(runs[place])),
+            sum(row.size_bytes for row in rows),
+            tuple(runs[place]),
         )
         for place, rows in inputs.items()
     ]
@@ -88,7 +93,7 @@ def forgotten(warehouse: Warehouse, cluster: str, earlier_captures: Sequence[str
     """Of the captures that lay behind a run those that the warehouse does not hold any more, oldest first."""
     if not earlier_captures:
         return ()
-    held = {row["capture"] for row in warehouse.listed(INPUTS, "capture", cluster=[cluster])}
+    held = set(warehouse.held(INPUTS, "capture", cluster=[cluster])["capture"].to_pylist())
     return tuple(name for name in earlier_captures if name not in held)
 
 
@@ -104,10 +109,10 @@ def wanted_run(warehouse: Warehouse, cluster: str, run_id: str | None = None) ->
         WarehouseError: there is no such run; it names the last ones that there are.
     """
     wanted = latest_run(warehouse, cluster) if run_id is None else run_id
-    for run in records_of(RunRecord, warehouse.held(RUNS, run_id=[wanted])):
+    for run in warehouse.records(RunRecord, RUNS, run_id=[wanted]):
         return run
-    every = sorted(warehouse.listed(RUNS, "run_id", "run_number", "cluster"), key=lambda run: int(run["run_number"]))
-    last = [f"{escape(run['run_id'])} of cluster {escape(run['cluster'])}" for run in every[: -_MOST_NAMED - 1 : -1]]
+    newest_first = sorted(warehouse.records(RunRecord, RUNS), key=attrgetter("run_number"), reverse=True)
+    last = [f"{escape(run.run_id)} of cluster {escape(run.cluster)}" for run in newest_first[:_MOST_NAMED]]
     there = f"the last ones are {', '.join(last)}" if last else "audit first"
     raise WarehouseError(f"{warehouse.root}: no run {clip(wanted, _WIDTH) or _NOTHING} here: {there}")
 
@@ -118,12 +123,12 @@ def latest_run(warehouse: Warehouse, cluster: str) -> str:
     Raises:
         WarehouseError: nothing was run for this cluster yet.
     """
-    runs = warehouse.listed(RUNS, "run_id", "run_number", cluster=[cluster])
+    runs = warehouse.records(RunRecord, RUNS, cluster=[cluster])
     if not runs:
-        others = sorted({str(run["cluster"]) for run in warehouse.listed(RUNS, "cluster")})
+        others = sorted({run.cluster for run in warehouse.records(RunRecord, RUNS)})
         there = f"give --cluster {' or '.join(map(shell_word, others))}" if others else "audit its files first"
         raise WarehouseError(f"{warehouse.root}: no run of cluster {cluster} yet: {there}")
-    return str(max(runs, key=lambda run: int(run["run_number"]))["run_id"])
+    return max(runs, key=attrgetter("run_number")).run_id
 
 
 class ProducerState(NamedTuple):
@@ -138,10 +143,9 @@ class ProducerState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RunTables:
+class RunTables(RunRows):
     """The tables as one finished run left them."""
 
-    warehouse: Warehouse
     run: RunRecord
 
     @property
@@ -175,30 +179,14 @@ class RunTables:
     def _finished(self) -> PastRun:
         return finished_run(self.warehouse, self.run)
 
-    def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[dict[str, Any]]:
-        """The run's rows of a result table as plain data, where there are few; see `Warehouse.listed`."""
-        return self.warehouse.listed(table, *names, run_id=[self.run.run_id], **one_of)
-
-    def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
-        """The run's rows of a result table as Arrow, where there are few; see `Warehouse.held`."""
-        return self.warehouse.held(table, *names, run_id=[self.run.run_id], **one_of)
-
-    def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
-        """The run's rows of a result table of any size, one batch after another; see `Warehouse.batches`."""
-        return self.warehouse.batches(table, *names, run_id=[self.run.run_id], **one_of)
-
-    def health(self) -> list[PartitionHealth]:
-        """What is known of each partition, without its producers."""
-        return records_of(PartitionHealth, self.held(PARTITION_HEALTH, *JUDGED_BY))
-
     def findings(self) -> list[Finding]:
         """The run's findings, without their sentences and causes."""
         return records_of(Finding, self.held(FINDINGS, *SINGLE_VALUES))
 
     def producers(self, topic: str, partition: int) -> list[ProducerState] | None:
         """The producers of one partition; None where the run saw nothing of it."""
-        rows = self.listed(PARTITION_HEALTH, "producers", topic=[topic], partition=[partition])
-        return [ProducerState(**found) for found in rows[0]["producers"] or ()] if rows else None
+        rows = self.held(PARTITION_HEALTH, "producers", topic=[topic], partition=[partition])
+        return records_of(ProducerState, rows["producers"].combine_chunks().flatten()) if len(rows) else None
 
     @cached_property
     def forgotten_captures(self) -> tuple[str, ...]:
@@ -207,15 +195,16 @@ class RunTables:
 
     def places(self, *, of_coordinator: bool = False) -> set[tuple[str, int]]:
         """The partitions that the run saw; with those that the coordinator's transactions list, if they are wanted."""
-        seen = {(row["topic"], row["partition"]) for row in self.listed(PARTITION_HEALTH, "topic", "partition")}
+        held = self.held(PARTITION_HEALTH, "topic", "partition")
+        seen = set(zip(held["topic"].to_pylist(), held["partition"].to_pylist(), strict=True))
         if of_coordinator:
             seen.update(place for record in self.current_states() for place in record.topic_partitions)
         return seen
 
     def abort_plan(self) -> list[AbortRecord]:
         """The run's abort plan, in its order."""
-        order = itemgetter("topic", "partition", "producer_id", "txn_start_offset")
-        return [AbortRecord.model_validate(row) for row in sorted(self.listed(ABORT_PLAN), key=order)]
+        records = map(AbortRecord.model_validate, self.held(ABORT_PLAN).to_pylist())
+        return sorted(records, key=attrgetter("topic", "partition", "producer_id", "txn_start_offset"))
 
     def current_states(self, *transactional_ids: str) -> Iterator[StateRecord]:
         """The last record of some transactional ids, or of every one, as far as the run could see."""
@@ -234,4 +223,5 @@ def run_tables(warehouse: Warehouse, cluster: str, run_id: str | None = None) ->
     Raises:
         WarehouseError: there is no such run.
     """
-    return RunTables(warehouse, wanted_run(warehouse, cluster, run_id))
+    run = wanted_run(warehouse, cluster, run_id)
+    return RunTables(warehouse, run.run_id, run)

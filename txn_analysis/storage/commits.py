@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from txn_analysis.columns.records import batch_of, records_of
+from txn_analysis.columns.records import batch_of
 from txn_analysis.storage.warehouse import MOST_ATTEMPTS, MatchKey, too_busy
 from txn_analysis.tables import INPUTS, RUNS
 from txn_analysis.tables.inputs import ReadInput, RunRecord
@@ -29,7 +29,7 @@ _SAME_RUN, _SAME_NUMBER = MatchKey(("run_id",)), MatchKey(("run_number",))
 
 def held_inputs(warehouse: Warehouse, input_ids: Iterable[str]) -> list[ReadInput]:
     """Rows of `inputs` that list any of these contents, of whatever cluster and capture."""
-    return records_of(ReadInput, warehouse.held(INPUTS, input_id=[*input_ids]))
+    return warehouse.records(ReadInput, INPUTS, input_id=[*input_ids])
 
 
 def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], held: Sequence[ReadInput]) -> None:
@@ -66,8 +66,7 @@ def commit_run(warehouse: Warehouse, run: RunRecord) -> None:
         WarehouseError: it cannot be written, or other audits were faster every time.
     """
     for _ in range(MOST_ATTEMPTS):
-        known = warehouse.listed(RUNS, "run_id", "run_number")
-        numbers = {row["run_id"]: int(row["run_number"]) for row in known}
+        numbers = {known.run_id: known.run_number for known in warehouse.records(RunRecord, RUNS)}
         if run.run_id in numbers:
             numbered = run._replace(run_number=numbers[run.run_id])
             return warehouse.replace([_row_of(numbered)], RUNS, run_id=run.run_id)

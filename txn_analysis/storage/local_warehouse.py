@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.spark.lazy_session import Spark
     from txn_analysis.storage.data_files import DataFile
-    from txn_analysis.storage.warehouse import BatchesByName, MatchKey, RowMaker, RowTasks
+    from txn_analysis.storage.warehouse import BatchesByName, MatchKey, RowTasks
     from txn_analysis.tables import Table
 
 
@@ -83,7 +84,7 @@ class LocalWarehouse(Warehouse):
         with said_in_words(self.path(table)):
             yield from read_files(table, self._folder, stored.files_of(table, one_of), names, one_of)
 
-    def read_in_tasks(self, table: Table, *names: str, **one_of: Collection[Any]) -> tuple[DataFrame, RowMaker]:
+    def read_in_tasks(self, table: Table, *names: str, **one_of: Collection[Any]) -> tuple[DataFrame, BatchFunction]:
         """As of `Warehouse`; the tasks read the files, and Java none of their rows."""
         from txn_analysis.storage.spark_tasks import in_shares
 
@@ -111,7 +112,7 @@ class LocalWarehouse(Warehouse):
                 kept = kept.filter(pc.invert(pc.fill_null(reduce(pc.and_, is_replaced), fill_value=False)))
             stored.replace(self._written([*(kept.to_batches() if is_replaced else ()), *rows], table, {}), {})
 
-    def replace_by(self, frame: DataFrame, rows_of: RowMaker, table: Table, **slice_of: str) -> None:
+    def replace_by(self, frame: DataFrame, rows_of: BatchFunction, table: Table, **slice_of: str) -> None:
         """As of `Warehouse`; the tasks write the files, and only their names come here."""
         from txn_analysis.storage.spark_tasks import write_frame
 

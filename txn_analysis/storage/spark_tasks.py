@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.storage.delta_folder import StoredFile
-    from txn_analysis.storage.warehouse import BatchesByName, RowMaker, RowTasks
+    from txn_analysis.storage.warehouse import BatchesByName, RowTasks
     from txn_analysis.tables import Table
 
     Results = tuple[list[DataFile], dict[str, pa.Table]]
@@ -52,7 +53,7 @@ def in_shares(
     spark: SparkSession,
     files: Iterable[StoredFile],
     rows_of: Callable[[Sequence[StoredFile]], Iterator[pa.RecordBatch]],
-) -> tuple[DataFrame, RowMaker]:
+) -> tuple[DataFrame, BatchFunction]:
     """A frame of one row for each share of some files, and the function that reads the files of its batches."""
     shares: list[list[StoredFile]] = [[]]
     room = _SHARE_BYTES
@@ -70,10 +71,10 @@ def in_shares(
     return _numbered(spark, len(shares)), run
 
 
-def frame_of(spark: SparkSession, rows: Iterable[Mapping[str, Any]], table: Table) -> DataFrame:
-    """Rows made on the driver as a frame of the table's schema; absent columns are NULL."""
-    names = table.names
-    return spark.createDataFrame([tuple(row.get(n) for n in names) for row in rows], spark_schema(table))
+def frame_of(spark: SparkSession, rows: Sequence[pa.RecordBatch], table: Table) -> DataFrame:
+    """Rows made on the driver as a frame of the table's schema."""
+    alike = [batch.cast(table.arrow_schema) for batch in rows]
+    return spark.createDataFrame(pa.Table.from_batches(alike, table.arrow_schema), spark_schema(table))
 
 
 def spark_schema(table: Table) -> StructType:
@@ -97,7 +98,7 @@ def write_in_tasks(spark: SparkSession, tasks: RowTasks, root: Path, slice_of: M
 
 
 def write_frame(
-    frame: DataFrame, rows_of: RowMaker, table: Table, root: Path, slice_of: Mapping[str, str]
+    frame: DataFrame, rows_of: BatchFunction, table: Table, root: Path, slice_of: Mapping[str, str]
 ) -> list[DataFile]:
     """Let each task of a frame write one file of what `rows_of` makes of its rows; see `write_data_files`."""
 

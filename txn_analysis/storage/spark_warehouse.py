@@ -20,7 +20,7 @@ from txn_analysis.storage.local_warehouse import one_writer
 from txn_analysis.storage.new_tables import check_format, description, properties
 from txn_analysis.storage.opening import OWNER_ONLY, check_writable, make_private
 from txn_analysis.storage.spark_tasks import frame_of, named_rows, rows_named, spark_schema, told_rows
-from txn_analysis.storage.warehouse import MOST_ATTEMPTS, Warehouse, no_warehouse, plain_rows, schema_of, too_busy
+from txn_analysis.storage.warehouse import MOST_ATTEMPTS, Warehouse, no_warehouse, schema_of, too_busy
 from txn_analysis.tables import ALL_TABLES
 
 if TYPE_CHECKING:
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.spark.lazy_session import Spark
-    from txn_analysis.storage.warehouse import MatchKey, RowMaker, RowTasks
+    from txn_analysis.storage.warehouse import MatchKey, RowTasks
     from txn_analysis.tables import Table
 
 _Result = TypeVar("_Result")
@@ -96,11 +97,19 @@ class SparkWarehouse(Warehouse):
         self._has(table)
         return table_frame(self.spark, self.root, table)
 
+    def read_in_tasks(self, table: Table, *names: str, **one_of: Collection[Any]) -> tuple[DataFrame, BatchFunction]:
+        """As of `Warehouse`."""
+        frame = self.frame(table)
+        for name, values in one_of.items():
+            frame = frame.where(frame[name].isin([*values]))
+        schema = schema_of(table, names)
+        return frame.select(*schema.names), lambda batches: (batch.cast(schema) for batch in batches)
+
     def replace(self, rows: Sequence[pa.RecordBatch], table: Table, **slice_of: str) -> None:
         """As of `Warehouse`."""
-        self._replace(frame_of(self.spark, plain_rows(rows), table), table, slice_of)
+        self._replace(frame_of(self.spark, rows, table), table, slice_of)
 
-    def replace_by(self, frame: DataFrame, rows_of: RowMaker, table: Table, **slice_of: str) -> None:
+    def replace_by(self, frame: DataFrame, rows_of: BatchFunction, table: Table, **slice_of: str) -> None:
         """As of `Warehouse`."""
         self._replace(frame.mapInArrow(rows_of, spark_schema(table)), table, slice_of)
 
@@ -125,7 +134,7 @@ class SparkWarehouse(Warehouse):
 
         def merge() -> int:
             target = DeltaTable.forPath(self.spark, self.path(table)).alias("t")
-            merged = target.merge(frame_of(self.spark, plain_rows([rows]), table).alias("s"), condition)
+            merged = target.merge(frame_of(self.spark, [rows], table).alias("s"), condition)
             return int(merged.whenNotMatchedInsertAll().execute().collect()[0]["num_inserted_rows"])
 
         return self._write(table, merge)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from txn_analysis.columns.records import fields_of, records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.spark.lazy_session import running
 from txn_analysis.storage.opening import fits_in_memory
@@ -23,12 +24,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from txn_analysis.columns.records import Record
+    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.spark.lazy_session import Spark
     from txn_analysis.tables import Table
-
-    Row = dict[str, Any]
-    RowMaker = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-    from collections.abc import Callable, Iterator
 
 
 MOST_ATTEMPTS = 8
@@ -130,24 +129,21 @@ class Warehouse(ABC):
         """Rows in memory, as Arrow; arguments as of `batches`."""
         return pa.Table.from_batches(self.batches(table, *names, **one_of), schema_of(table, names))
 
-    def listed(self, table: Table, *names: str, **one_of: Collection[Any]) -> list[Row]:
-        """Rows as plain data, where there are few; structs and maps are dictionaries. Arguments as of `batches`."""
-        return plain_rows(self.batches(table, *names, **one_of))
+    def records(self, kind: type[Record], table: Table, **one_of: Collection[Any]) -> list[Record]:
+        """Rows as records of a kind, which are made of the columns of its fields' names; see `batches`."""
+        names = [name for name in fields_of(kind) if name in table.names]
+        return records_of(kind, self.held(table, *names, **one_of))
 
     @abstractmethod
     def frame(self, table: Table) -> DataFrame:
         """All rows of the table as it is now, committed or not, for Spark."""
 
-    def read_in_tasks(self, table: Table, *names: str, **one_of: Collection[Any]) -> tuple[DataFrame, RowMaker]:
+    @abstractmethod
+    def read_in_tasks(self, table: Table, *names: str, **one_of: Collection[Any]) -> tuple[DataFrame, BatchFunction]:
         """Rows of a table for Spark's tasks: a frame, and the function that makes the rows of its batches.
 
         Arguments are those of `batches`.
         """
-        frame = self.frame(table)
-        for name, values in one_of.items():
-            frame = frame.where(frame[name].isin([*values]))
-        schema = schema_of(table, names)
-        return frame.select(*schema.names), lambda batches: (batch.cast(schema) for batch in batches)
 
     @abstractmethod
     def replace(self, rows: Sequence[pa.RecordBatch], table: Table, **slice_of: str) -> None:
@@ -157,7 +153,7 @@ class Warehouse(ABC):
         """
 
     @abstractmethod
-    def replace_by(self, frame: DataFrame, rows_of: RowMaker, table: Table, **slice_of: str) -> None:
+    def replace_by(self, frame: DataFrame, rows_of: BatchFunction, table: Table, **slice_of: str) -> None:
         """Make what `rows_of`, run in Spark's workers, makes of the batches of a frame the whole content of a slice."""
 
     @abstractmethod
@@ -194,11 +190,6 @@ BatchesByName = dict[str, list[pa.RecordBatch]]
 def schema_of(table: Table, names: Sequence[str]) -> pa.Schema:
     """Some columns of a table, in the order of their names; all where none is named."""
     return pa.schema([table.arrow_schema.field(name) for name in names or table.arrow_schema.names])
-
-
-def plain_rows(batches: Iterable[pa.RecordBatch]) -> list[Row]:
-    """All rows as dictionaries."""
-    return [row for batch in batches for row in batch.to_pylist(maps_as_pydicts="strict")]
 
 
 @dataclass(frozen=True)
