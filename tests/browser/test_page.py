@@ -7,8 +7,8 @@ import pytest
 
 from tests.report import rows
 from txn_analysis.report.build import build_report
-from txn_analysis.report.figures import Reader
-from txn_analysis.report.html.page import MOST_FINDINGS, html_report
+from txn_analysis.report.figures import MOST_FINDINGS, Reader
+from txn_analysis.report.html.page import html_report
 from txn_analysis.report.model import AuditReport, ClusterImpact, WarningItem
 from txn_analysis.report.pictures import (
     IdTimeline,

@@ -11,8 +11,7 @@ from tests.report import rows
 from txn_analysis.errors import AuditError, InputError, WarehouseError
 from txn_analysis.pipeline.ingest import Ingested
 from txn_analysis.report.build import build_report
-from txn_analysis.report.figures import Reader
-from txn_analysis.report.html.page import MOST_FINDINGS
+from txn_analysis.report.figures import MOST_FINDINGS, Reader
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.text_report import text_report
 from txn_analysis.spark.interrupts import Interrupted
@@ -335,6 +334,22 @@ def test_page_that_cannot_hold_all_links_a_table_of_all(
     command("report", "--format", "html", "-o", str(tmp_path / "tonight.html"))
     assert 'href="tonight.findings.csv"' in (tmp_path / "tonight.html").read_text()
     assert len((tmp_path / "tonight.findings.csv").read_text().splitlines()) == MOST_FINDINGS + 2
+
+
+def test_a_text_that_cannot_hold_all_says_how_many_more_there_are_and_where(
+    command: Callable[..., Done], library: Library
+) -> None:
+    library.returns("load_report", report_with(*["hanging"] * (MOST_FINDINGS + 30)))
+    said = " ".join(command("report", "--warehouse", "/data/audit").out.split())
+    assert "10 more open transactions not shown: 10 hanging; 10 of orders." in said
+    assert "txn-analysis report --run run-1 --warehouse /data/audit --format ndjson" in said
+
+
+def test_findings_are_printed_one_a_line(command: Callable[..., Done], library: Library) -> None:
+    library.returns("load_report", report_with("hanging", "suspect"))
+    lines = [json.loads(line) for line in command("report", "--format", "ndjson").out.splitlines()]
+    whole = json.loads(command("report", "--format", "json").out)
+    assert lines == whole["findings"]
 
 
 def test_page_that_cannot_be_written_stops_the_audit_before_it_begins(

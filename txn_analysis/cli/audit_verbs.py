@@ -246,7 +246,7 @@ def _deliver(
     reader: Reader,
 ) -> int:
     # Not needed for --help.
-    from txn_analysis.report.formats import json_report
+    from txn_analysis.report.formats import findings_ndjson, json_report
     from txn_analysis.report.terminal import print_styled
     from txn_analysis.report.text_report import WIDTH, report_lines, text_report
 
@@ -256,6 +256,8 @@ def _deliver(
         emit_page(report, pictures, reader, request.output)
     elif form == "json":
         emit(json_report(report), request.output)
+    elif form == "ndjson":
+        emit(findings_ndjson(report), request.output)
     elif is_terminal(request.output):
         columns = width or min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
         lines = report_lines(report, columns, reader)

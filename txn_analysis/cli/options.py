@@ -62,8 +62,11 @@ RowFormat = Annotated[
     Literal["text", "json", "ndjson", "csv"], output_option("--format", help="How to print the rows.")
 ]
 ReportFormat = Annotated[
-    Literal["text", "json", "html"],
-    output_option("--format", help="How to print it; html is one page that needs nothing else."),
+    Literal["text", "json", "ndjson", "html"],
+    output_option(
+        "--format",
+        help="How to print it; ndjson is the findings alone, one a line; html is one page that needs nothing else.",
+    ),
 ]
 Width = Annotated[
     int | None,

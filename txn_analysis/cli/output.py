@@ -146,8 +146,9 @@ def emit_page(
         AuditError: a file cannot be written.
     """
     # Not needed for --help.
+    from txn_analysis.report.figures import MOST_FINDINGS
     from txn_analysis.report.formats import findings_csv
-    from txn_analysis.report.html.page import MOST_FINDINGS, html_report
+    from txn_analysis.report.html.page import html_report
 
     table = None
     if output is not None and len(report.findings) > MOST_FINDINGS:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _ID_WIDTH = 80
 _MOST_GROUPS = 5
+MOST_FINDINGS = 500
+"""Of one report in text or on the page; it says how many more there are, and where."""
 
 
 class Reader(NamedTuple):

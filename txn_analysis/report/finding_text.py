@@ -153,6 +153,11 @@ def explain_command(report: AuditReport, finding: Finding, options: str) -> str:
     return f"txn-analysis explain {found}{run_option(report)}{options}"
 
 
+def report_command(report: AuditReport, reader: Reader) -> str:
+    """How the same report is asked for again."""
+    return f"txn-analysis report{run_option(report)}{topic_options(report)}{reader.options}"
+
+
 def run_option(report: AuditReport) -> str:
     """The option that names the run of a report."""
     return f" --run {shell_word(report.run.run_id)}"

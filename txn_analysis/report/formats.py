@@ -153,6 +153,12 @@ def json_report(report: AuditReport) -> str:
     return json.dumps(report.model_dump(mode="json"), indent=2, ensure_ascii=True) + "\n"
 
 
+def findings_ndjson(report: AuditReport) -> str:
+    """One line a finding, worst first, as `findings` of `json_report` holds it; nothing where nothing is open."""
+    findings = report.model_dump(mode="json", include={"findings"})["findings"]
+    return "".join(json.dumps(finding, ensure_ascii=True) + "\n" for finding in findings)
+
+
 MOST_PARTITIONS = 200
 _MS_PER_S = 1000
 _OF_PARTITION = ("topic", "partition")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report import figures, headline
-from txn_analysis.report.finding_text import block_lines, why_line
+from txn_analysis.report.finding_text import block_lines, report_command, why_line
 from txn_analysis.report.terminal import Line, labelled, paragraph, rule_line
 from txn_analysis.settings import EngineName
 from txn_analysis.text.escape import clip, escape
@@ -26,6 +27,7 @@ WIDTH = 110
 _NARROW = 100
 _MOST_BLOCKS = 20
 _ID_WIDTH = 200
+_MOST_TOPICS = 5
 _VERDICT_STYLES = {
     Verdict.HANGING: "bold red",
     Verdict.SUSPECT: "yellow",
@@ -59,6 +61,7 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
         yield Line("")
         yield from block_lines(report, finding, number, width, reader)
     yield from _table(report, [*hanging[_MOST_BLOCKS:], *others], width)
+    yield from _left_out(report, [*hanging[_MOST_BLOCKS:], *others][figures.MOST_FINDINGS :], width, reader)
     yield from _warnings(report, width)
     yield Line("")
     yield from _coverage(report, width, reader.now_ms)
@@ -104,6 +107,7 @@ class _Column:
 
 def _table(report: AuditReport, rows: Sequence[Finding], width: int) -> Iterator[Line]:
     """Two lines each: the columns of the transaction, and why it has its verdict or what is missing."""
+    rows = rows[: figures.MOST_FINDINGS]
     if not rows:
         return
     yield Line("")
@@ -112,6 +116,21 @@ def _table(report: AuditReport, rows: Sequence[Finding], width: int) -> Iterator
     is_wide = sum(column.width for column in columns) + 2 * (len(columns) - 1) <= width
     is_stacked = width < _NARROW and not is_wide
     yield from _stacked(report, rows, width) if is_stacked else _aligned(report, rows, columns, width)
+
+
+def _left_out(report: AuditReport, rows: Sequence[Finding], width: int, reader: Reader) -> Iterator[Line]:
+    """How many findings are not shown, of which topics, and where they are."""
+    if not rows:
+        return
+    verdicts = Counter(finding.verdict for finding in rows)
+    topics = Counter(finding.topic for finding in rows).most_common()
+    named = [f"{number} of {clip(topic, 40)}" for topic, number in topics[:_MOST_TOPICS]]
+    if rest := len(topics) - len(named):
+        named.append(f"the rest of {count(rest, 'other topic')}")
+    said = ", ".join(f"{number} {verdict.value}" for verdict, number in verdicts.most_common())
+    yield Line("")
+    yield from paragraph(f"{count(len(rows), 'more open transaction')} not shown: {said}; {', '.join(named)}.", width)
+    yield Line(f"   {report_command(report, reader)} --format ndjson", "bold")
 
 
 def _aligned(report: AuditReport, rows: Sequence[Finding], columns: Sequence[_Column], width: int) -> Iterator[Line]:

@@ -19,7 +19,7 @@ from markupsafe import Markup
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.report import figures, headline
-from txn_analysis.report.finding_text import paragraphs, run_option, topic_options, what
+from txn_analysis.report.finding_text import paragraphs, report_command, what
 from txn_analysis.report.html.drawings import ages_drawing, id_drawing, partition_drawing, runs_drawing
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.text_report import statements
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
     from txn_analysis.tables import Finding, PartitionHealth
 
-MOST_FINDINGS = 500
 _MOST_PARTITIONS = 300
 _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z")
 _FOLDED = frozenset({"where", "since", "cause", "look"})  # of a finding, beside its evidence: not needed to act
@@ -72,7 +71,7 @@ def html_report(
         report: what was found.
         pictures: series over time; without them the page has only the pictures that the report itself can give.
         reader: who reads it.
-        table_file: where all findings are, relative to the page; for reports with more than MOST_FINDINGS.
+        table_file: where all findings are, relative to the page; for reports with more than `figures.MOST_FINDINGS`.
     """
     shown = pictures or Pictures()
     logs = _log_drawings(report, shown)
@@ -87,7 +86,7 @@ def html_report(
         "doubts": list(headline.doubts(report)),
         "findings": _finding_views(report, reader, logs),
         "table_file": table_file,
-        "all_command": f"txn-analysis report{run_option(report)}{topic_options(report)}{reader.options} --format json",
+        "all_command": f"{report_command(report, reader)} --format json",
         "blocked": _blocked(report),
         "blocked_note": _what_is_counted(report),
         "clocks": figures.clock_sentence(report),
@@ -129,7 +128,7 @@ def _finding_views(report: AuditReport, reader: Reader, logs: Sequence[Partition
             _reason(finding),
             anchors.get(escape(finding.topic_partition)),
         )
-        for finding in figures.by_damage(report, report.findings)[:MOST_FINDINGS]
+        for finding in figures.by_damage(report, report.findings)[: figures.MOST_FINDINGS]
     ]
 
 
@@ -188,7 +187,7 @@ def _environment() -> Environment:
         warning_subject=figures.warning_subject,
         most_places=headline.MOST_PLACES,
         how_sure=headline.how_sure,
-        most_findings=MOST_FINDINGS,
+        most_findings=figures.MOST_FINDINGS,
         verdicts=tuple(reversed(Verdict)),
     )
     return environment
