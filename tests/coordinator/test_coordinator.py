@@ -87,7 +87,7 @@ def test_decisions_are_held_against_the_markers_of_their_producer() -> None:
 def known(transactional_id: str, **changes: Any) -> CoordinatorView:
     """An id that had the producer id once, and last changed at 10."""
     past = {"is_listed": False, "runs_under_producer_id": False, "changed_ms": 10}
-    return replace(KNOWN, transactional_id=transactional_id, **past | changes)
+    return KNOWN._replace(transactional_id=transactional_id, **past | changes)
 
 
 @pytest.mark.parametrize(

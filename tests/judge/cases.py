@@ -129,7 +129,7 @@ class Case:
 
     def judged(self) -> Judgement:
         """The rule that fires, and the facts of the case."""
-        known = None if self.known is None else replace(KNOWN, **self.known)
+        known = None if self.known is None else KNOWN._replace(**self.known)
         state = StateEvidence(list(self.partitions), FOUR, self.fit)
         opened, health = OPEN._replace(**self.open), HEALTH._replace(**self.health)
         moments = Moments(self.as_of_ms, self.newest_ms)

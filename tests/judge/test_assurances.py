@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -64,7 +63,7 @@ def rules(found: Judgements) -> list[str]:
 
 GONE = with_partition(HOLDER, gap_end_ms=NOW_MS)
 ENDS_BEFORE = with_partition(HOLDER, last_moment_ms=1)
-LOST = {OPEN.key: replace(KNOWN, **left("COMMIT", AFTER_MS))}
+LOST = {OPEN.key: KNOWN._replace(**left("COMMIT", AFTER_MS))}
 
 
 def test_a_word_that_nothing_disproves_counts() -> None:

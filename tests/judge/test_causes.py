@@ -215,14 +215,14 @@ def test_cause_of_data_that_nothing_lists(
     ],
 )
 def test_cause_of_data_in_a_running_transaction(coordinator: Row, changes: Row, name: str, confidence: str) -> None:
-    found = judged(OPEN._replace(**changes), replace(KNOWN, **listed("Ongoing", **coordinator)))
+    found = judged(OPEN._replace(**changes), KNOWN._replace(**listed("Ongoing", **coordinator)))
     assert (found.name, found.confidence.value) == (name, confidence)
 
 
 @pytest.mark.parametrize(("epoch", "is_said"), [(32_765, False), (32_766, True), (32_767, True)])
 def test_an_overdue_transaction_at_the_last_epoch_is_told_of_as_such(epoch: int, is_said: bool) -> None:
     overdue = listed("Ongoing", start_ms=WRITTEN_MS - 40_000_000, timeout_ms=MINUTE_MS)
-    found = judged(OPEN, replace(KNOWN, **overdue | {"producer_epoch": epoch, "state_epoch": epoch}))
+    found = judged(OPEN, KNOWN._replace(**overdue | {"producer_epoch": epoch, "state_epoch": epoch}))
     assert found.name == "coordinator_overdue"
     assert any("KAFKA-20090" in line for line in found.evidence_for) is is_said
 

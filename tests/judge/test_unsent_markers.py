@@ -61,8 +61,7 @@ def judged(
     """One open transaction in each of orders-0, orders-1, ..., which two partitions of the state have decided so."""
     opened = [OPEN._replace(partition=n, producer_id=7 + n) for n in range(len(states))]
     views = {
-        o.key: replace(
-            KNOWN,
+        o.key: KNOWN._replace(
             transactional_id=f"billing-{n if ids is None else n % ids}",
             state_partition=n % 2,
             **listed(state, update_ms=decided_ms) | changes,

@@ -9,7 +9,6 @@ producer.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -93,8 +92,7 @@ class Decision(NamedTuple):
         return is_kind and any(m.at_ms is None or first_ms <= m.at_ms <= last_ms for m in run.markers)
 
 
-@dataclass(frozen=True, slots=True)
-class WithoutMarker:
+class WithoutMarker(NamedTuple):
     """The decisions without their marker that can have been made about one open transaction.
 
     Attributes:

@@ -7,7 +7,6 @@ Pure Python over the records of one id, in the order of its partition of `__tran
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.transactions import LIVE, PREPARED
@@ -48,8 +47,7 @@ class _Rotated(NamedTuple):
     is_recorded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Origins:
+class Origins(NamedTuple):
     """What happened to the id around the open data; moments in epoch milliseconds, None where it did not happen.
 
     Attributes:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.coordinator.history import (
     WithoutMarker,
@@ -36,8 +35,7 @@ Views = dict[tuple["TopicPartition", int], "CoordinatorView"]
 _LISTED: tuple[Truth, ...] = (False, None, True)
 
 
-@dataclass(frozen=True, slots=True)
-class CoordinatorView:
+class CoordinatorView(NamedTuple):
     """The transactional id that has, or had, the producer id of an open transaction; moments in epoch milliseconds.
 
     Attributes:
@@ -90,7 +88,7 @@ class CoordinatorView:
 
     def as_hidden(self) -> CoordinatorView:
         """The same, where a later record of it could not be decoded: what is known of it proves nothing of now."""
-        return replace(self, is_listed=None, state_epoch=None, is_newest_hidden=True)
+        return self._replace(is_listed=None, state_epoch=None, is_newest_hidden=True)
 
 
 def view_of(
