@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
 from txn_analysis.read.inputs.find_files import place_of
-from txn_analysis.read.inputs.planned_input import FileSurvey, PlannedInput, plan_text
+from txn_analysis.read.inputs.planned_input import FileSurvey, PlannedInput, Section, plan_text
 from txn_analysis.read.inputs.recognise import Refusal
 from txn_analysis.read.inputs.survey import CHUNK_BYTES, ChunkFacts, ReadFailure, survey_chunk
 from txn_analysis.read.inputs.text import (
@@ -22,7 +22,7 @@ from txn_analysis.read.inputs.text import (
     detect_compression,
     may_unpack_to,
 )
-from txn_analysis.read.log_dir.files import BrokerFile, PassedOver, sort_out
+from txn_analysis.read.log_dir.files import PassedOver, sort_out
 from txn_analysis.read.log_dir.survey import survey_broker_file
 from txn_analysis.spark.lazy_session import running
 from txn_analysis.storage.opening import fits_in_memory
@@ -64,7 +64,7 @@ class _Piece(NamedTuple):
     compression: str | None
     start: int
     end: int | None
-    broker: BrokerFile | None = None
+    broker: Section | None = None
     is_verified: bool = False
     weight_bytes: int = 0
 
@@ -167,7 +167,7 @@ def _pieces(
     number: int, file: SourceFile, head: bytes | ReadFailure, broker: Sorted, *, is_verified: bool
 ) -> list[_Piece]:
     """One file's work; nothing of a file that cannot be read, or is refused."""
-    if isinstance(broker, BrokerFile):
+    if isinstance(broker, Section):
         weight = max(file.size_bytes, _SMALL_FILE_WEIGHT_BYTES)
         return [_Piece(number, place_of(file.path), None, 0, file.size_bytes, broker, is_verified, weight)]
     if broker is not None or isinstance(head, ReadFailure):
@@ -217,7 +217,7 @@ def _facts(piece: _Piece) -> Iterator[tuple[int, Facts]]:
         yield from survey_piece(piece)
         return
     try:
-        yield 0, survey_broker_file(piece.broker, piece.path, piece.end or 0, is_verified=piece.is_verified)
+        yield 0, survey_broker_file(piece.broker, piece.path, is_verified=piece.is_verified)
     except OSError as error:
         yield 0, _unreadable(error)
 
