@@ -15,7 +15,7 @@ from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import BINARY_GRAMMARS, BROKER_WRITTEN_TOPICS, LOG, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
 from txn_analysis.read.inputs.recognise import CONSOLE_JSON, CONSOLE_TEXT, Refusal, recognise
 from txn_analysis.read.inputs.sections import Body
-from txn_analysis.read.inputs.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED
+from txn_analysis.read.inputs.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED, ChunkFacts, ReadFailure
 from txn_analysis.tables.batches import BatchPlace
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.read.inputs.find_files import SourceFile
     from txn_analysis.read.inputs.recognise import Recognition
-    from txn_analysis.read.inputs.survey import ChunkFacts, ReadFailure, SectionMark, TrailerMark
+    from txn_analysis.read.inputs.survey import SectionMark, TrailerMark
 
 KIND_NAMES = {
     LOG: "log_dump",
@@ -95,16 +95,6 @@ class PlannedInput:
 
 
 @dataclass(frozen=True)
-class FileSurvey:
-    """What was read of one file's text, in the order of the text, and what ended the reading before its end."""
-
-    source: SourceFile
-    compression: str | None
-    chunks: tuple[ChunkFacts, ...]
-    failure: ReadFailure | None
-
-
-@dataclass(frozen=True)
 class ScanRange:
     """Bytes [start, end) of one section's body, for one task to parse."""
 
@@ -140,9 +130,10 @@ def _the_same(plan: PlannedInput) -> str:
     return f" (the same: {', '.join(names)})" if names else ""
 
 
-def plan_text(survey: FileSurvey) -> PlannedInput:
-    """The plan of one input from what its chunks say; nothing is read here."""
-    chunks, failure = survey.chunks, survey.failure
+def plan_text(source: SourceFile, compression: str | None, facts: Sequence[ChunkFacts | ReadFailure]) -> PlannedInput:
+    """The plan of one input from what its chunks say, and what kept the rest of it from being read; reads nothing."""
+    chunks = [fact for fact in facts if isinstance(fact, ChunkFacts)]
+    failure = next((fact for fact in facts if isinstance(fact, ReadFailure)), None)
     recognition = chunks[0].recognition if chunks else recognise(b"", 0)
     text_bytes = chunks[-1].end if chunks else 0
     sections: list[Section] = []
@@ -162,26 +153,26 @@ def plan_text(survey: FileSurvey) -> PlannedInput:
         if torn_at is not None:
             problems.append((torn_at, f"the text ends inside this line. {_COPY_AGAIN}"))
     return PlannedInput(
-        path=survey.source.path,
-        input_id=_input_id(survey),
+        path=source.path,
+        input_id=_input_id(chunks, None if failure is None else source.path),
         kind="+".join(dict.fromkeys(KIND_NAMES[section.kind] for section in sections)) or None,
         grammar="+".join(dict.fromkeys(section.grammar for section in sections)) or None,
-        compression=survey.compression,
-        size_bytes=survey.source.size_bytes,
+        compression=compression,
+        size_bytes=source.size_bytes,
         text_bytes=text_bytes,
         problem=_joined(problems),
         sections=tuple(sections),
     )
 
 
-def _input_id(survey: FileSurvey) -> str:
+def _input_id(chunks: Sequence[ChunkFacts], unread_path: str | None) -> str:
     """A fingerprint of the text alone: the same text under another name, or compressed, is the same input.
 
     What could not be read to its end is no other file's equal, so its name takes the place of the rest of its text.
     """
-    digest = blake2b(b"".join(chunk.digest for chunk in survey.chunks), digest_size=DIGEST_BYTES)
-    if survey.failure is not None:
-        digest.update(survey.source.path.encode(errors="surrogateescape"))
+    digest = blake2b(b"".join(chunk.digest for chunk in chunks), digest_size=DIGEST_BYTES)
+    if unread_path is not None:
+        digest.update(unread_path.encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 
