@@ -223,13 +223,13 @@ def _offsets(whole: Section, data: bytes) -> list[Section] | None:
 
 def _newest_epoch(whole: Section, data: bytes) -> list[Section] | None:
     entries = _lines(data)
-    matched = [_EPOCH_LINE.fullmatch(line) for line in entries[1]] if entries else []
-    if entries is None or None in matched:
+    if entries is None:
         return None
-    newest = max(((int(m[1]), int(m[2])) for m in matched if m), default=None)
-    if newest is None:
-        return []
-    epoch, offset = newest
+    lines = entries[1]
+    epochs = [(int(said[1]), int(said[2])) for line in lines if (said := _EPOCH_LINE.fullmatch(line))]
+    if not epochs or len(epochs) < len(lines):
+        return None if lines else []
+    epoch, offset = max(epochs)
     if epoch > INT32_MAX or offset > OFFSET_MAX:
         return None
     return [replace(whole, file_base_offset=offset, stated=str(epoch))]
