@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from txn_analysis.kafka.names import CONTROL_KEY_BYTES, END_MARKERS, MARKER_VALUE_BYTES
+from txn_analysis.kafka.names import CONTROL_KEY_BYTES, END_MARKERS, INT32_MAX, MARKER_VALUE_BYTES
 from txn_analysis.read.dump.field_reader import read_alike
 from txn_analysis.read.dump.forms import BARE_RECORD_FORMS, END_MARKER, MARKER_FORMS, OTHER_CONTROL
 from txn_analysis.read.dump.line_form import either
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from txn_analysis.read.dump.records import Walk
 
 NOT_PRINTED = -1
-_INT32_MAX = 2**31 - 1
 _MARKER = re.compile(
     RECORD_HEAD.pattern
     + rb"\]"
@@ -99,7 +98,7 @@ def _read_marker(line: bytes, offset: int) -> tuple[str, int] | None:
     if found["marker"] is None:
         return found["control_type"].decode(), NOT_PRINTED
     epoch = int(found["coordinator_epoch"])
-    return (found["marker"].decode(), epoch) if sizes[1] == MARKER_VALUE_BYTES and epoch <= _INT32_MAX else None
+    return (found["marker"].decode(), epoch) if sizes[1] == MARKER_VALUE_BYTES and epoch <= INT32_MAX else None
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,7 @@ from txn_analysis.read.inputs.recognise import HEAD_BYTES, Recognition, Refusal,
 from txn_analysis.read.inputs.sections import Body, DumpedFile, describe_body, parse_dump_path, read_header
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Read = Callable[[int, int], bytes]
+    from txn_analysis.kafka.batch_headers import Read
 
 CHUNK_BYTES = 8 << 20  # part of what an `input_id` means: never to be changed
 DIGEST_BYTES = 16
