@@ -10,7 +10,8 @@ from tests.log_dir.reading import plans, rows_of, scans_of, sorted_files
 from tests.torture.harness import Item, history_of
 from tests.torture.inputs import ReadInput
 from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT, STATE
-from txn_analysis.read.log_dir.files import BrokerFile, PassedOver
+from txn_analysis.read.inputs.planned_input import Section
+from txn_analysis.read.log_dir.files import PassedOver
 from txn_analysis.tables import PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def inputs_of(folder: Path, kept: Kept | None = None) -> list[ReadInput]:
 
 
 def _is_known(what: object) -> bool:
-    return isinstance(what, BrokerFile | PassedOver)
+    return isinstance(what, Section | PassedOver)
 
 
 def _read(plan: PlannedInput, kept: Kept) -> ReadInput:

@@ -14,11 +14,11 @@ from tests.read.bodies import plain_rows
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
 from txn_analysis.kafka.names import LOG, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
 from txn_analysis.read.inputs.find_files import SourceFile, find_files
-from txn_analysis.read.inputs.planned_input import ScanRange
+from txn_analysis.read.inputs.planned_input import ScanRange, Section
 from txn_analysis.read.inputs.planning import split_ranges
 from txn_analysis.read.inputs.text import Text
 from txn_analysis.read.inputs.window import Reject
-from txn_analysis.read.log_dir.files import BrokerFile, sort_out
+from txn_analysis.read.log_dir.files import sort_out, whole_file
 from txn_analysis.read.log_dir.producer_files import read_snapshot_file, read_txnindex_file
 from txn_analysis.read.log_dir.segment import headers_of, scan_segment
 from txn_analysis.read.log_dir.survey import survey_broker_file, survey_content
@@ -26,7 +26,7 @@ from txn_analysis.read.state.segment import StateSegmentReader
 from txn_analysis.tables import LOG_BATCHES
 
 if TYPE_CHECKING:
-    from txn_analysis.read.inputs.planned_input import PlannedInput, Section
+    from txn_analysis.read.inputs.planned_input import PlannedInput
     from txn_analysis.read.log_dir.files import Sorted
     from txn_analysis.tables.batches import Batches
 
@@ -68,8 +68,8 @@ def plans(*paths: Path, is_verified: bool = False) -> list[PlannedInput]:
     """The plans of brokers' own files; what is none, or is never evidence, is left out."""
     found = []
     for file, what in sorted_files(*paths).items():
-        if isinstance(what, BrokerFile):
-            plan = survey_broker_file(what, file.path, file.size_bytes, is_verified=is_verified)
+        if isinstance(what, Section):
+            plan = survey_broker_file(what, file.path, is_verified=is_verified)
             found.append(replace(plan, path=file.path))
     return found
 
@@ -100,8 +100,8 @@ class Segment:
     def of(cls, data: bytes, *, base_offset: int = 0, kind: str = LOG, is_verified: bool = False) -> Segment:
         text = CountedText(data)
         topic = "__transaction_state" if kind == STATE else "orders"
-        file = BrokerFile(kind, f"{topic}-0/{base_offset:020}.log", topic, 0, base_offset)
-        return cls(text, survey_content(file, text.read, len(data), is_verified=is_verified))
+        file = whole_file(kind, f"{topic}-0/{base_offset:020}.log", len(data), topic, 0, base_offset)
+        return cls(text, survey_content(file, text.read, is_verified=is_verified))
 
     def batches(self) -> list[Row]:
         """Rows of `log_batches`."""

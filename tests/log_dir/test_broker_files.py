@@ -9,8 +9,9 @@ import pytest
 from tests.log_dir.encoder import encoded, snapshot_bytes
 from tests.log_dir.reading import CASES, plans, sorted_files
 from tests.log_dir.test_segments import data
+from txn_analysis.read.inputs.planned_input import Section
 from txn_analysis.read.inputs.recognise import Refusal
-from txn_analysis.read.log_dir.files import BrokerFile, PassedOver
+from txn_analysis.read.log_dir.files import PassedOver, whole_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,7 @@ def found(root: Path, files: dict[str, bytes]) -> dict[str, Sorted]:
 def test_every_file_of_the_real_log_directories_is_known() -> None:
     for capture in ("kafka-4.2/capture-1", "kafka-4.2-edge/capture-1", "kafka-4.2-edge/capture-2"):
         what = sorted_files(CASES / capture / "log-dirs")
-        assert [file.path for file, kind in what.items() if not isinstance(kind, BrokerFile | PassedOver)] == []
+        assert [file.path for file, kind in what.items() if not isinstance(kind, Section | PassedOver)] == []
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_every_file_of_the_real_log_directories_is_known() -> None:
 def test_segments_are_known_by_what_they_begin_with(tmp_path: Path, name: str, content: bytes, kind: str) -> None:
     (what,) = found(tmp_path, {name: content}).values()
     topic = name.partition("-12/")[0]
-    assert what == BrokerFile(kind, name, topic, 12, 17)
+    assert what == whole_file(kind, name, len(content), topic, 12, 17)
 
 
 def test_what_lies_beside_segments_is_known_by_its_name(tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ def test_what_lies_beside_segments_is_known_by_its_name(tmp_path: Path) -> None:
             "meta.properties": b"cluster.id=x\n",
         },
     )
-    kinds = {name.rpartition("/")[2]: kind.kind for name, kind in what.items() if isinstance(kind, BrokerFile)}
+    kinds = {name.rpartition("/")[2]: kind.kind for name, kind in what.items() if isinstance(kind, Section)}
     assert kinds == {
         NAME: "log",
         "00000000000000000017.snapshot": "snapshot",
@@ -105,8 +106,8 @@ def test_what_is_never_evidence_is_passed_over_beside_a_log_and_only_there(tmp_p
     alone = found(tmp_path / "alone", {name: SEGMENT})[name]
     beside = found(tmp_path / "beside", {name: SEGMENT, f"orders-0/{NAME}": SEGMENT})
     assert isinstance(beside[name], PassedOver)
-    assert isinstance(beside[f"orders-0/{NAME}"], BrokerFile)
-    assert name.startswith("__cluster_metadata") or not isinstance(alone, PassedOver | BrokerFile)
+    assert isinstance(beside[f"orders-0/{NAME}"], Section)
+    assert name.startswith("__cluster_metadata") or not isinstance(alone, PassedOver | Section)
 
 
 @pytest.mark.parametrize("name", ["leader-epoch-checkpoint", "partition.metadata"])

@@ -54,7 +54,7 @@ def test_the_state_is_listed_last(log_dir: Path, monkeypatch: pytest.MonkeyPatch
     looked_at: list[str] = []
     known = sources._regular_file
 
-    def regular_file(path: str) -> sources.SourceFile:
+    def regular_file(path: str) -> sources.SourceFile | None:
         looked_at.append(path)
         return known(path)
 

@@ -14,7 +14,7 @@ from tests.log_dir.test_segments import data, file_of, marker
 from tests.oracle.model import History
 from tests.oracle.model import Segment as OracleSegment
 from txn_analysis.coordinator.fit import MarkerSums, fit_of
-from txn_analysis.read.log_dir.files import BrokerFile
+from txn_analysis.read.inputs.planned_input import Section
 from txn_analysis.read.log_dir.survey import survey_broker_file
 
 if TYPE_CHECKING:
@@ -81,10 +81,10 @@ def test_a_checkpoint_that_was_replaced_since_it_was_listed_is_read_whole(tmp_pa
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
     ((file, what),) = [(f, w) for f, w in sorted_files(tmp_path).items() if f.path.endswith("checkpoint")]
-    assert isinstance(what, BrokerFile)
+    assert isinstance(what, Section)
     replacement = b"0\n1\norders 0 1234\n"
     (tmp_path / "replication-offset-checkpoint").write_bytes(replacement)
-    plan = survey_broker_file(what, file.path, file.size_bytes, is_verified=False)
+    plan = survey_broker_file(what, file.path, is_verified=False)
     assert stated([plan]) == [("high_watermark", "orders", 0, 1234, None)]
     assert (plan.problem, plan.text_bytes) == (None, len(replacement))
 

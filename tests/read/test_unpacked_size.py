@@ -11,8 +11,8 @@ import pytest
 from txn_analysis.errors import InputError
 from txn_analysis.read.inputs import text as texts
 from txn_analysis.read.inputs.find_files import SourceFile
-from txn_analysis.read.inputs.planned_input import FileSurvey, check_inputs, plan_text
-from txn_analysis.read.inputs.survey import CHUNK_BYTES, ChunkFacts, ReadFailure
+from txn_analysis.read.inputs.planned_input import check_inputs, plan_text
+from txn_analysis.read.inputs.survey import CHUNK_BYTES
 from txn_analysis.read.inputs.survey_job import _Piece, survey_piece
 from txn_analysis.read.inputs.text import GZIP, ZSTD
 
@@ -40,9 +40,7 @@ def packed(text: bytes, compression: str) -> bytes:
 
 def planned(file: Path, compression: str) -> PlannedInput:
     found = [facts for _, facts in survey_piece(_Piece(0, str(file), compression, 0, None))]
-    chunks = tuple(facts for facts in found if isinstance(facts, ChunkFacts))
-    failure = next((facts for facts in found if isinstance(facts, ReadFailure)), None)
-    return plan_text(FileSurvey(SourceFile(str(file), file.stat().st_size), compression, chunks, failure))
+    return plan_text(SourceFile(str(file), file.stat().st_size), compression, found)
 
 
 def deep_dump_without_keys(payload: str = "") -> bytes:

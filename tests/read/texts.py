@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 from txn_analysis.read.inputs.find_files import SourceFile
-from txn_analysis.read.inputs.planned_input import FileSurvey, PlannedInput, plan_text
+from txn_analysis.read.inputs.planned_input import PlannedInput, plan_text
 from txn_analysis.read.inputs.survey import CHUNK_BYTES, survey_chunk
 
 BATCH_SIZE = 100
@@ -18,8 +18,7 @@ def plan(text: bytes, chunk_bytes: int = CHUNK_BYTES) -> PlannedInput:
         return text[max(0, start) : end]
 
     chunks = [survey_chunk(read, at, at + chunk_bytes) for at in range(0, len(text), chunk_bytes)]
-    found = tuple(chunk for chunk in chunks if chunk is not None)
-    return plan_text(FileSurvey(SourceFile("dump.txt", len(text)), None, found, None))
+    return plan_text(SourceFile("dump.txt", len(text)), None, [chunk for chunk in chunks if chunk is not None])
 
 
 def dumping(folder: str, offset: int = 0, suffix: str = "log") -> bytes:

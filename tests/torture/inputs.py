@@ -23,10 +23,10 @@ from txn_analysis.log.summarize import summarize_batches
 from txn_analysis.read.dump.scan import scan_range
 from txn_analysis.read.inputs.accounting import ReadPiece, TextGap, rejected_in_log, rejected_outside
 from txn_analysis.read.inputs.find_files import SourceFile
-from txn_analysis.read.inputs.planned_input import FileSurvey, PlannedInput, Section, plan_text
+from txn_analysis.read.inputs.planned_input import PlannedInput, Section, plan_text
 from txn_analysis.read.inputs.planning import split_ranges
 from txn_analysis.read.inputs.survey import ReadFailure
-from txn_analysis.read.inputs.survey_job import _compression, _head, _Piece, _text_survey, survey_piece
+from txn_analysis.read.inputs.survey_job import _compression, _head, _Piece, survey_piece
 from txn_analysis.read.inputs.text import Text
 from txn_analysis.read.inputs.window import Reject
 from txn_analysis.read.log_dir.producer_files import read_snapshot_section, read_txnindex_section
@@ -135,7 +135,7 @@ class InputReader:
 
 
 def _read(file: SourceFile, range_bytes: int) -> ReadInput:
-    planned = plan_text(_survey(file))
+    planned = _plan(file)
     batches: list[Batches] = []
     records: list[Row] = []
     rejects = rejected_outside(planned)
@@ -154,12 +154,12 @@ def _read(file: SourceFile, range_bytes: int) -> ReadInput:
     return found
 
 
-def _survey(file: SourceFile) -> FileSurvey:
+def _plan(file: SourceFile) -> PlannedInput:
     head = _head(file)
     compression = _compression(head)
     piece = _Piece(0, file.path, compression, 0, None if compression else file.size_bytes)
-    facts = [] if isinstance(head, ReadFailure) else [facts for _, facts in survey_piece(piece)]
-    return _text_survey(file, head, facts)
+    facts = [head] if isinstance(head, ReadFailure) else [facts for _, facts in survey_piece(piece)]
+    return plan_text(file, compression, facts)
 
 
 def _records(text: Text, input_id: str, section: Section, range_bytes: int) -> list[Row | RejectedSpan]:

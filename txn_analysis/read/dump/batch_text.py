@@ -12,21 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from txn_analysis.kafka.names import CONTROL_KEY_BYTES, END_MARKERS, MARKER_VALUE_BYTES
+from txn_analysis.kafka.names import CONTROL_KEY_BYTES, END_MARKERS, INT32_MAX, MARKER_VALUE_BYTES
 from txn_analysis.read.dump.field_reader import read_alike
 from txn_analysis.read.dump.forms import BARE_RECORD_FORMS, END_MARKER, MARKER_FORMS, OTHER_CONTROL
 from txn_analysis.read.dump.line_form import either
 from txn_analysis.read.dump.records import RECORD_HEAD, BatchRange, walk_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from txn_analysis.columns.arrays import Array
     from txn_analysis.read.dump.batch_lines import Candidates, Lines
     from txn_analysis.read.dump.records import Walk
 
 NOT_PRINTED = -1
-_INT32_MAX = 2**31 - 1
 _MARKER = re.compile(
     RECORD_HEAD.pattern
     + rb"\]"
@@ -101,7 +98,7 @@ def _read_marker(line: bytes, offset: int) -> tuple[str, int] | None:
     if found["marker"] is None:
         return found["control_type"].decode(), NOT_PRINTED
     epoch = int(found["coordinator_epoch"])
-    return (found["marker"].decode(), epoch) if sizes[1] == MARKER_VALUE_BYTES and epoch <= _INT32_MAX else None
+    return (found["marker"].decode(), epoch) if sizes[1] == MARKER_VALUE_BYTES and epoch <= INT32_MAX else None
 
 
 @dataclass(frozen=True)
@@ -191,9 +188,11 @@ def read_batch_text(
             is_inside[k] = True
         is_proven = is_proven and len(walk.records) == of_batch[-1]
     reach, has_more = end.copy(), np.zeros(len(found), bool)
-    is_lenient = _are_decoded(walks.values())
+    # Where most records do not fill their sizes a decoder printed them, and sizes say nothing of the others either.
+    is_filled = [record.is_filled for walk in walks.values() for record in walk.records]
+    is_decoded = sum(is_filled) * 2 < len(is_filled)
     for k, walk in walks.items():
-        records = walk.records if is_lenient else walk.records[: walk.filled_count]
+        records = walk.records if is_decoded else walk.records[: walk.filled_count]
         end[k], record_count[k] = records[-1].end if records else start[k], len(records)
         reach[k], has_more[k] = walk.reach, walk.has_more
     kept = np.flatnonzero(is_kept)
@@ -231,9 +230,3 @@ def _are_bare(lines: Lines, found: Candidates, regions: Regions) -> Array:
     is_own = fits & (read["offset"] > before) & (read["offset"] <= found.columns["last_offset"][batch])
     is_bare[batch[~is_own]] = False
     return is_bare
-
-
-def _are_decoded(walks: Iterable[Walk]) -> bool:
-    """Most records do not fill their sizes: a decoder printed them, and sizes say nothing of the others either."""
-    is_filled = [record.is_filled for walk in walks for record in walk.records]
-    return sum(is_filled) * 2 < len(is_filled)

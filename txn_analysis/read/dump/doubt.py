@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from txn_analysis.kafka.batch_headers import HEADER_BYTES
 from txn_analysis.kafka.names import CODECS
 from txn_analysis.read.dump.records import (
-    BATCH_HEADER_BYTES,
     KEY,
     PAYLOAD,
     REPLACED,
@@ -123,7 +123,7 @@ def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, o
     """
     batches = own.batches.take(rows)
     begin, stop = lines.stops[batches.line], np.append(lines.starts[batches.line[1:]], len(lines.data))
-    room = batches.columns["size"] - BATCH_HEADER_BYTES
+    room = batches.columns["size"] - HEADER_BYTES
     is_plain = batches.columns["codec"] == _PLAIN
     may_hide = ~np.asarray(batches.columns["is_control"], bool) & (stop > begin)
     doubtful = np.zeros(len(batches), bool)

@@ -11,7 +11,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS
+from txn_analysis.kafka.batch_headers import HEADER_BYTES
+from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, INT64_MAX
 from txn_analysis.read.dump.forms import (
     ABORTED_TRANSACTION,
     BATCH,
@@ -31,7 +32,6 @@ from txn_analysis.read.dump.forms import (
 )
 from txn_analysis.read.dump.line_form import NEWEST, REST_OF_LINE, any_text, either
 from txn_analysis.read.dump.records import (
-    BATCH_HEADER_BYTES,
     KEY,
     PAYLOAD,
     REPLACED,
@@ -45,12 +45,11 @@ from txn_analysis.read.inputs.sections import DumpedFile, parse_dump_path
 from txn_analysis.read.state.forms import ANY_DECODER_ERROR, ANY_TEXT_PAYLOAD, JSON_KEY, JSON_PAYLOAD, TEXT_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from txn_analysis.kafka.batch_headers import Read
 
 LOOK_BACK_BYTES = 1 << 20
 _RECORD_HEAD_BYTES = 1 << 16
 _STUCK = 0
-_MAX_OFFSET = 2**63 - 1
 _LEAST_SECTION_BYTES = len("]\nDumping a-0/00000000000000000000.log\n")
 
 # Every repetition has a bound that no line of the tool reaches; a client's text could keep another one busy for hours.
@@ -127,7 +126,7 @@ class StartProver:
         is_decoded: how to read the records before the first `Dumping …` line that the walk meets.
     """
 
-    def __init__(self, read: Callable[[int, int], bytes], *, is_decoded: bool) -> None:
+    def __init__(self, read: Read, *, is_decoded: bool) -> None:
         self._read = read
         self._is_decoded = is_decoded
         self._walk: _Walk | None = None
@@ -164,8 +163,8 @@ class StartProver:
         if batch is None or not batch.is_plain:
             return False
         text = self._read(batch.start, end)
-        walk = walk_records(text, 0, len(text), BatchRange(0, _MAX_OFFSET, batch.record_count))
-        room = batch.size_bytes - BATCH_HEADER_BYTES - least_bytes(walk.records)
+        walk = walk_records(text, 0, len(text), BatchRange(0, INT64_MAX, batch.record_count))
+        room = batch.size_bytes - HEADER_BYTES - least_bytes(walk.records)
         return walk.end == len(text) and room < _LEAST_SECTION_BYTES
 
     def _begin(self, window_start: int, start: int) -> None:

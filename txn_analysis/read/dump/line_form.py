@@ -16,7 +16,7 @@ import numpy as np
 from txn_analysis.columns.arrays import ABSENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from txn_analysis.columns.arrays import Array
 
@@ -278,25 +278,20 @@ class LineForm:
 
     @cached_property
     def tables(self) -> Tables:
-        """The form as the compiled reader takes it."""
-        return tables_of(self.fields)
-
-
-def tables_of(fields: Iterable[Field]) -> Tables:
-    """The fields of a line, each spelled in one way, and always printed."""
-    rows: list[tuple[int, ...]] = []
-    choices: list[tuple[int, ...]] = []
-    texts = _Texts()
-    for field in fields:
-        value, first = field.value, len(choices)
-        choices += [(*texts.add(w.encode()), len(w)) for w in value.words]
-        before = (len(field.before), *texts.add(field.before))
-        rows.append((value.kind, value.low, value.high, value.digits, *before, first, len(choices)))
-    return Tables(
-        np.array(rows, np.int64),
-        np.array(choices, np.int64).reshape(-1, 3),
-        np.array(texts.masked_words, np.uint64),
-    )
+        """The form as the compiled reader takes it, whose fields are spelled in one way, and always printed."""
+        rows: list[tuple[int, ...]] = []
+        choices: list[tuple[int, ...]] = []
+        texts = _Texts()
+        for field in self.fields:
+            value, first = field.value, len(choices)
+            choices += [(*texts.add(w.encode()), len(w)) for w in value.words]
+            before = (len(field.before), *texts.add(field.before))
+            rows.append((value.kind, value.low, value.high, value.digits, *before, first, len(choices)))
+        return Tables(
+            np.array(rows, np.int64),
+            np.array(choices, np.int64).reshape(-1, 3),
+            np.array(texts.masked_words, np.uint64),
+        )
 
 
 class _Texts:

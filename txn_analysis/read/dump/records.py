@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 KEY, PAYLOAD = b" key: ", b" payload: "
 REPLACED = "\ufffd".encode()
-BATCH_HEADER_BYTES = 61
 
 _HEADER_KEYS_BYTES = 1 << 16
 _MOST_HEADER_ENDS = 256  # how many `]` of a record's header keys are tried as their end

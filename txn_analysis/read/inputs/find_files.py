@@ -37,10 +37,6 @@ class _UnusableError(Exception):
     """One path that cannot be read, with the remedy."""
 
 
-class _GoneError(Exception):
-    """A file that was deleted after its folder was listed."""
-
-
 def find_files(paths: Sequence[str]) -> list[SourceFile]:
     """The files under `paths` (files, folders, globs, `file://` URIs), each once, sorted by path.
 
@@ -58,12 +54,14 @@ def find_files(paths: Sequence[str]) -> list[SourceFile]:
     def look_at(candidates: Iterable[str], given: str | None = None) -> None:
         for candidate in candidates:
             try:
-                found.setdefault(candidate, _regular_file(candidate))
+                file = _regular_file(candidate)
             except _UnusableError as error:
                 problems.append(f"{candidate}: {error}")
-            except _GoneError:  # brokers that run delete segments; the folder is as if it were listed a moment later
-                if candidate == given:
-                    problems.append(f"{candidate}: it was deleted while it was looked at. Copy it again")
+                continue
+            if file is not None:
+                found.setdefault(candidate, file)
+            elif candidate == given:
+                problems.append(f"{candidate}: it was deleted while it was looked at. Copy it again")
 
     for path in paths:
         look_at(list(_expand(path, problems, state_folders)), path)
@@ -138,12 +136,13 @@ def _folder_files(folder: str, problems: list[str], state_folders: list[str]) ->
                 yield str(path)
 
 
-def _regular_file(path: str) -> SourceFile:
+def _regular_file(path: str) -> SourceFile | None:
+    """None for a file that is gone: brokers that run delete segments, and its folder could be listed a moment later."""
     try:
         status = os.stat(path)  # noqa: PTH116 - one call for kind and size
     except OSError as error:
         if not os.path.lexists(path):
-            raise _GoneError from error
+            return None
         msg = f"cannot be read ({error.strerror}). Copy the file again"
         raise _UnusableError(msg) from error
     if not stat.S_ISREG(status.st_mode):

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import BINARY_GRAMMARS, BROKER_WRITTEN_TOPICS, LOG, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
 from txn_analysis.read.inputs.recognise import CONSOLE_JSON, CONSOLE_TEXT, Refusal, recognise
-from txn_analysis.read.inputs.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED
+from txn_analysis.read.inputs.sections import Body
+from txn_analysis.read.inputs.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED, ChunkFacts, ReadFailure
 from txn_analysis.tables.batches import BatchPlace
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.read.inputs.find_files import SourceFile
     from txn_analysis.read.inputs.recognise import Recognition
-    from txn_analysis.read.inputs.survey import ChunkFacts, ReadFailure, SectionMark, TrailerMark
+    from txn_analysis.read.inputs.survey import SectionMark, TrailerMark
 
 KIND_NAMES = {
     LOG: "log_dump",
@@ -94,16 +95,6 @@ class PlannedInput:
 
 
 @dataclass(frozen=True)
-class FileSurvey:
-    """What was read of one file's text, in the order of the text, and what ended the reading before its end."""
-
-    source: SourceFile
-    compression: str | None
-    chunks: tuple[ChunkFacts, ...]
-    failure: ReadFailure | None
-
-
-@dataclass(frozen=True)
 class ScanRange:
     """Bytes [start, end) of one section's body, for one task to parse."""
 
@@ -139,9 +130,10 @@ def _the_same(plan: PlannedInput) -> str:
     return f" (the same: {', '.join(names)})" if names else ""
 
 
-def plan_text(survey: FileSurvey) -> PlannedInput:
-    """The plan of one input from what its chunks say; nothing is read here."""
-    chunks, failure = survey.chunks, survey.failure
+def plan_text(source: SourceFile, compression: str | None, facts: Sequence[ChunkFacts | ReadFailure]) -> PlannedInput:
+    """The plan of one input from what its chunks say, and what kept the rest of it from being read; reads nothing."""
+    chunks = [fact for fact in facts if isinstance(fact, ChunkFacts)]
+    failure = next((fact for fact in facts if isinstance(fact, ReadFailure)), None)
     recognition = chunks[0].recognition if chunks else recognise(b"", 0)
     text_bytes = chunks[-1].end if chunks else 0
     sections: list[Section] = []
@@ -150,31 +142,37 @@ def plan_text(survey: FileSurvey) -> PlannedInput:
         problems.append((failure.offset, f"{failure.reason}. {failure.remedy or _COPY_AGAIN}"))
     elif recognition is None or isinstance(recognition, Refusal):
         problems.append((0, str(recognition)))
-    elif recognition.kind in {CONSOLE_TEXT, CONSOLE_JSON}:
-        sections, problems = _console_sections(recognition, chunks, text_bytes)
     else:
-        sections, problems = _dump_sections(recognition, chunks, text_bytes)
+        # The JSON formatter writes no newline after an object, so only the object itself tells whether it is whole.
+        torn_at = chunks[-1].cut_object if recognition.kind == CONSOLE_JSON else _torn_at(chunks, text_bytes)
+        text_end = text_bytes if torn_at is None else torn_at
+        if recognition.kind in {CONSOLE_TEXT, CONSOLE_JSON}:
+            sections = [_console_section(recognition, text_end)]
+        else:
+            sections, problems = _dump_sections(recognition, chunks, text_end)
+        if torn_at is not None:
+            problems.append((torn_at, f"the text ends inside this line. {_COPY_AGAIN}"))
     return PlannedInput(
-        path=survey.source.path,
-        input_id=_input_id(survey),
+        path=source.path,
+        input_id=_input_id(chunks, None if failure is None else source.path),
         kind="+".join(dict.fromkeys(KIND_NAMES[section.kind] for section in sections)) or None,
         grammar="+".join(dict.fromkeys(section.grammar for section in sections)) or None,
-        compression=survey.compression,
-        size_bytes=survey.source.size_bytes,
+        compression=compression,
+        size_bytes=source.size_bytes,
         text_bytes=text_bytes,
         problem=_joined(problems),
         sections=tuple(sections),
     )
 
 
-def _input_id(survey: FileSurvey) -> str:
+def _input_id(chunks: Sequence[ChunkFacts], unread_path: str | None) -> str:
     """A fingerprint of the text alone: the same text under another name, or compressed, is the same input.
 
     What could not be read to its end is no other file's equal, so its name takes the place of the rest of its text.
     """
-    digest = blake2b(b"".join(chunk.digest for chunk in survey.chunks), digest_size=DIGEST_BYTES)
-    if survey.failure is not None:
-        digest.update(survey.source.path.encode(errors="surrogateescape"))
+    digest = blake2b(b"".join(chunk.digest for chunk in chunks), digest_size=DIGEST_BYTES)
+    if unread_path is not None:
+        digest.update(unread_path.encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 
@@ -191,16 +189,8 @@ def _torn_at(chunks: Sequence[ChunkFacts], text_bytes: int) -> int | None:
     return last_newline + 1 if last_newline + 1 < text_bytes else None
 
 
-def _torn_problem(at: int) -> tuple[int, str]:
-    return at, f"the text ends inside this line. {_COPY_AGAIN}"
-
-
-def _console_sections(
-    recognition: Recognition, chunks: Sequence[ChunkFacts], text_bytes: int
-) -> tuple[list[Section], list[tuple[int, str]]]:
-    # The JSON formatter writes no newline after an object, so only the object itself tells whether it is whole.
-    torn_at = chunks[-1].cut_object if recognition.kind == CONSOLE_JSON else _torn_at(chunks, text_bytes)
-    section = Section(
+def _console_section(recognition: Recognition, text_end: int) -> Section:
+    return Section(
         index=0,
         kind=recognition.kind,
         dump_path="",
@@ -208,20 +198,17 @@ def _console_sections(
         partition=NO_PARTITION,
         file_base_offset=0,
         text_start_bytes=0,
-        text_end_bytes=text_bytes if torn_at is None else torn_at,
+        text_end_bytes=text_end,
         torn_bytes=0,
         is_start_proven=True,
         grammar=recognition.grammar or "",
     )
-    return [section], [] if torn_at is None else [_torn_problem(torn_at)]
 
 
 def _dump_sections(
-    recognition: Recognition, chunks: Sequence[ChunkFacts], text_bytes: int
+    recognition: Recognition, chunks: Sequence[ChunkFacts], text_end: int
 ) -> tuple[list[Section], list[tuple[int, str]]]:
-    torn_at = _torn_at(chunks, text_bytes)
-    text_end = text_bytes if torn_at is None else torn_at
-    problems = [] if torn_at is None else [_torn_problem(torn_at)]
+    problems: list[tuple[int, str]] = []
     marks = _believed_marks(recognition.start, chunks)
     if not marks or marks[0][0].start != recognition.start:
         what = "this `Dumping` line names no file that kafka-dump-log dumps, or its header line is missing"
@@ -230,8 +217,8 @@ def _dump_sections(
     sections: list[Section] = []
     ends = [*(mark.start for mark, _ in marks[1:]), text_end][: len(marks)]
     for (mark, is_proven), end in zip(marks, ends, strict=True):
-        if mark.refusal is not None:
-            problems.append((mark.start, str(mark.refusal)))
+        if isinstance(mark.body, Refusal):
+            problems.append((mark.start, str(mark.body)))
         elif mark.body is None:
             problems.append((mark.start, f"the dump ends before this section's header line. {_COPY_AGAIN}"))
         else:
@@ -252,7 +239,7 @@ def _believed_marks(first: int, chunks: Sequence[ChunkFacts]) -> list[tuple[Sect
             follows_decoded = bool(believed) and believed[-1][1] and _is_decoded(believed[-1][0])
             is_proven = mark.proof == PROVEN or (mark.proof == PROVEN_IF_DECODED and follows_decoded)
             is_proven = mark.start == first or (is_proven and not is_hidden)
-            if is_proven or (mark.body is not None and mark.start > first):
+            if is_proven or (isinstance(mark.body, Body) and mark.start > first):
                 believed.append((mark, is_proven))
         reach_before = max(reach_before, chunk.reach)
     return believed
@@ -264,7 +251,7 @@ def _is_decoded(mark: SectionMark) -> bool:
 
 def _section(index: int, mark: SectionMark, end: int, trailer: TrailerMark | None, *, is_proven: bool) -> Section:
     assert mark.file is not None
-    assert mark.body is not None
+    assert isinstance(mark.body, Body)
     name = re.split(r"[/\\]", mark.dump_path)[-1]
     has_trailer = trailer is not None and trailer.start >= mark.body_start and trailer.file_name == name
     body_end = trailer.start if trailer is not None and has_trailer else max(end, mark.body_start)

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.kafka.names import BINARY_GRAMMARS, LOG_KINDS, STATE
 from txn_analysis.read.inputs.find_files import place_of
-from txn_analysis.read.inputs.planned_input import PlannedInput, ScanRange, check_inputs, plan_text
-from txn_analysis.read.inputs.recognise import HEAD_BYTES, Refusal
+from txn_analysis.read.inputs.planned_input import PlannedInput, ScanRange, check_inputs
+from txn_analysis.read.inputs.recognise import HEAD_BYTES
 from txn_analysis.read.inputs.survey import DIGEST_BYTES
-from txn_analysis.read.inputs.survey_job import group_count, pack, survey_files, survey_texts
+from txn_analysis.read.inputs.survey_job import certain_plans, group_count, pack, survey_files
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from txn_analysis.read.inputs.find_files import SourceFile
-    from txn_analysis.read.inputs.planned_input import FileSurvey, Section
+    from txn_analysis.read.inputs.planned_input import Section
     from txn_analysis.spark.lazy_session import Spark
 
 _READ_WHOLE_BYTES = 16 << 20  # of all files together: a tenth of a second
@@ -39,13 +39,7 @@ def check_at_first_sight(files: Sequence[SourceFile]) -> None:
         InputError: one line for each such text, as `check_inputs` says it.
     """
     is_small = sum(file.size_bytes for file in files) <= _READ_WHOLE_BYTES
-    looked_at = survey_texts(files, None if is_small else HEAD_BYTES)
-    certain = (found for found, is_whole in looked_at if is_whole or _is_refused(found))
-    check_inputs([plan_text(found) for found in certain], skip_unrecognised=False)
-
-
-def _is_refused(found: FileSurvey) -> bool:
-    return found.failure is not None or any(isinstance(chunk.recognition, Refusal) for chunk in found.chunks)
+    check_inputs([*certain_plans(files, None if is_small else HEAD_BYTES)], skip_unrecognised=False)
 
 
 GONE = "the file disappeared, or became shorter, while it was read"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from txn_analysis.kafka.names import LOG, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
+from txn_analysis.kafka.names import INT32_MAX, LOG, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
 from txn_analysis.read.dump.batch_lines import LEGACY_LINE
 from txn_analysis.read.dump.forms import (
     ABORTED_TRANSACTION,
@@ -27,7 +27,6 @@ from txn_analysis.read.inputs.recognise import NOISE_LINE, Refusal
 
 EMPTY = "empty"
 OLD_DEEP = "2.1-deep"
-PARTITION_MAX = 2**31 - 1
 OFFSET_MAX = 2**63 - 2  # the offset after it must be a number too
 
 DUMP_TOOL_REMEDY = "Dump it again with kafka-dump-log 2.2 or newer (a newer tool reads the files of older brokers)"
@@ -91,7 +90,7 @@ def parse_dump_path(path: str) -> DumpedFile | Refusal | None:
 def is_partition_folder(folder: str) -> bool:
     """Whether a broker gives such a name, `<topic>-<partition>`, to the folder of a partition's log."""
     named = _FOLDER.fullmatch(folder)
-    return named is not None and named[1] not in {".", ".."} and int(named[2]) <= PARTITION_MAX
+    return named is not None and named[1] not in {".", ".."} and int(named[2]) <= INT32_MAX
 
 
 def set_aside(folder: str) -> Refusal | None:

@@ -18,9 +18,7 @@ from txn_analysis.read.inputs.recognise import HEAD_BYTES, Recognition, Refusal,
 from txn_analysis.read.inputs.sections import Body, DumpedFile, describe_body, parse_dump_path, read_header
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Read = Callable[[int, int], bytes]
+    from txn_analysis.kafka.batch_headers import Read
 
 CHUNK_BYTES = 8 << 20  # part of what an `input_id` means: never to be changed
 DIGEST_BYTES = 16
@@ -41,7 +39,7 @@ PROVEN, PROVEN_IF_DECODED, UNPROVEN = "proven", "proven_if_decoded", "unproven"
 class SectionMark:
     """One `Dumping …` line.
 
-    `file` and `body` are None where the section is refused, or where the text ends before its header line. `proof`
+    `body` is None where the text ends before the section's header line, and `file` where its path is refused. `proof`
     says whether the line can stand inside a record, by a look back that began at byte `anchor`.
     """
 
@@ -49,8 +47,7 @@ class SectionMark:
     body_start: int
     dump_path: str
     file: DumpedFile | None
-    body: Body | None
-    refusal: Refusal | None
+    body: Body | Refusal | None
     proof: str
     anchor: int
 
@@ -177,11 +174,10 @@ def _mark(read: Read, at: int, provers: tuple[StartProver, StartProver]) -> Sect
         return None
     proof, anchor = _proof(at, provers)
     if isinstance(file, Refusal):
-        return SectionMark(at, at + header_at, path, None, None, file, proof, anchor)
+        return SectionMark(at, at + header_at, path, None, file, proof, anchor)
     body = None if body_at is None else describe_body(file, _body_head(text, body_at))
-    refusal = body if isinstance(body, Refusal) else None
     body_start = at + (header_at if body_at is None else body_at)
-    return SectionMark(at, body_start, path, file, body if isinstance(body, Body) else None, refusal, proof, anchor)
+    return SectionMark(at, body_start, path, file, body, proof, anchor)
 
 
 def _proof(at: int, provers: tuple[StartProver, StartProver]) -> tuple[str, int]:

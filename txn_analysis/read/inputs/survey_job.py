@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
 from txn_analysis.read.inputs.find_files import place_of
-from txn_analysis.read.inputs.planned_input import FileSurvey, PlannedInput, plan_text
+from txn_analysis.read.inputs.planned_input import PlannedInput, Section, plan_text
 from txn_analysis.read.inputs.recognise import Refusal
 from txn_analysis.read.inputs.survey import CHUNK_BYTES, ChunkFacts, ReadFailure, survey_chunk
 from txn_analysis.read.inputs.text import (
@@ -22,7 +22,7 @@ from txn_analysis.read.inputs.text import (
     detect_compression,
     may_unpack_to,
 )
-from txn_analysis.read.log_dir.files import BrokerFile, PassedOver, sort_out
+from txn_analysis.read.log_dir.files import PassedOver, sort_out
 from txn_analysis.read.log_dir.survey import survey_broker_file
 from txn_analysis.spark.lazy_session import running
 from txn_analysis.storage.opening import fits_in_memory
@@ -64,7 +64,7 @@ class _Piece(NamedTuple):
     compression: str | None
     start: int
     end: int | None
-    broker: BrokerFile | None = None
+    broker: Section | None = None
     is_verified: bool = False
     weight_bytes: int = 0
 
@@ -84,15 +84,21 @@ def survey_files(
     return plans, Counter(what.what for what in found if isinstance(what, PassedOver))
 
 
-def survey_texts(files: Sequence[SourceFile], most_bytes: int | None) -> Iterator[tuple[FileSurvey, bool]]:
-    """The first chunk of each text among `files`, or its first `most_bytes`, without Spark; and whether that is all."""
+def certain_plans(files: Sequence[SourceFile], most_bytes: int | None) -> Iterator[PlannedInput]:
+    """The plans of the texts among `files` that are refused at once, or that end within what is looked at; no Spark.
+
+    That is the first chunk of each text, or its first `most_bytes`.
+    """
     for file, head, what in zip(files, *_looked_at(files), strict=True):
-        if what is None:
-            compression = _compression(head)
-            end = min(file.size_bytes, most_bytes or CHUNK_BYTES)
-            piece = _Piece(0, place_of(file.path), compression, 0, None if compression else end)
-            facts = [] if isinstance(head, ReadFailure) else [fact for _, fact in islice(survey_piece(piece), 1)]
-            yield _text_survey(file, head, facts), compression is None and end == file.size_bytes
+        if what is not None:
+            continue
+        compression = _compression(head)
+        end = min(file.size_bytes, most_bytes or CHUNK_BYTES)
+        piece = _Piece(0, place_of(file.path), compression, 0, None if compression else end)
+        facts = [head] if isinstance(head, ReadFailure) else [fact for _, fact in islice(survey_piece(piece), 1)]
+        is_refused = any(isinstance(f, ReadFailure) or isinstance(f.recognition, Refusal) for f in facts)
+        if is_refused or (compression is None and end == file.size_bytes):
+            yield plan_text(file, compression, facts)
 
 
 def _looked_at(files: Sequence[SourceFile]) -> tuple[list[bytes | ReadFailure], list[Sorted]]:
@@ -102,16 +108,13 @@ def _looked_at(files: Sequence[SourceFile]) -> tuple[list[bytes | ReadFailure], 
 
 
 def _plan(file: SourceFile, head: bytes | ReadFailure, what: Sorted, facts: Sequence[Facts]) -> PlannedInput:
+    if what is None and isinstance(head, ReadFailure):
+        return plan_text(file, None, [head])
     if facts and isinstance(facts[0], PlannedInput):
         return replace(facts[0], path=file.path)
-    plan = plan_text(_text_survey(file, head if what is None else b"", facts))
+    of_text = [fact for fact in facts if not isinstance(fact, PlannedInput)]
+    plan = plan_text(file, _compression(head) if what is None else None, of_text)
     return replace(plan, problem=f"byte 0: {what}") if isinstance(what, Refusal) else plan
-
-
-def _text_survey(file: SourceFile, head: bytes | ReadFailure, facts: Sequence[Facts]) -> FileSurvey:
-    chunks = tuple(fact for fact in facts if isinstance(fact, ChunkFacts))
-    failure = next((fact for fact in (head, *facts) if isinstance(fact, ReadFailure)), None)
-    return FileSurvey(file, _compression(head), chunks, failure)
 
 
 def _read(spark: Spark, pieces: list[_Piece]) -> dict[int, list[Facts]]:
@@ -167,7 +170,7 @@ def _pieces(
     number: int, file: SourceFile, head: bytes | ReadFailure, broker: Sorted, *, is_verified: bool
 ) -> list[_Piece]:
     """One file's work; nothing of a file that cannot be read, or is refused."""
-    if isinstance(broker, BrokerFile):
+    if isinstance(broker, Section):
         weight = max(file.size_bytes, _SMALL_FILE_WEIGHT_BYTES)
         return [_Piece(number, place_of(file.path), None, 0, file.size_bytes, broker, is_verified, weight)]
     if broker is not None or isinstance(head, ReadFailure):
@@ -217,7 +220,7 @@ def _facts(piece: _Piece) -> Iterator[tuple[int, Facts]]:
         yield from survey_piece(piece)
         return
     try:
-        yield 0, survey_broker_file(piece.broker, piece.path, piece.end or 0, is_verified=piece.is_verified)
+        yield 0, survey_broker_file(piece.broker, piece.path, is_verified=piece.is_verified)
     except OSError as error:
         yield 0, _unreadable(error)
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from txn_analysis.kafka.batch_headers import HEADER_BYTES, PEEK_BYTES, UP_TO_MAGIC_BYTES, Headers, is_plausible
 from txn_analysis.kafka.names import (
+    BINARY,
     CLUSTER_ID,
     HIGH_WATERMARK,
     INT32_MAX,
@@ -30,6 +31,7 @@ from txn_analysis.kafka.names import (
     STATE_TOPIC,
     TOPIC_ID,
 )
+from txn_analysis.read.inputs.planned_input import NO_PARTITION, Section
 from txn_analysis.read.inputs.recognise import Refusal
 from txn_analysis.read.inputs.sections import OFFSET_MAX, DumpedFile, is_partition_folder, parse_dump_path, set_aside
 
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from txn_analysis.read.inputs.find_files import SourceFile
-    from txn_analysis.read.inputs.planned_input import Section
 
 _METADATA_TOPIC = "__cluster_metadata"
 
@@ -59,29 +60,23 @@ _BINARY_STARTS = {b"\0", b""}  # offsets and versions begin with it, no text doe
 
 
 @dataclass(frozen=True)
-class BrokerFile:
-    """A file of a log directory that is read. `place` is its folder and name; `base_offset` is from its name.
-
-    `kind` is that of the section that it becomes. Files of a whole log directory have no topic. `word` stands beside
-    what it states.
-    """
-
-    kind: str
-    place: str
-    topic: str = ""
-    partition: int = -1
-    base_offset: int = 0
-    word: str | None = None
-
-
-@dataclass(frozen=True)
 class PassedOver:
     """A file of a log directory that is never evidence; `what` says in the plural which kind of file."""
 
     what: str
 
 
-Sorted = BrokerFile | PassedOver | Refusal | None
+Sorted = Section | PassedOver | Refusal | None
+"""What a file is: the section that all of it becomes, or nothing that is read."""
+
+
+def whole_file(
+    kind: str, place: str, size_bytes: int, topic: str = "", partition: int = NO_PARTITION, base_offset: int = 0
+) -> Section:
+    """A file as one section; `place` is its folder and name. Files of a whole log directory have no topic."""
+    return Section(
+        0, kind, place, topic, partition, base_offset, 0, size_bytes, torn_bytes=0, is_start_proven=True, grammar=BINARY
+    )
 
 
 def sort_out(files: Sequence[SourceFile], heads: Sequence[bytes]) -> list[Sorted]:
@@ -134,7 +129,7 @@ def _in_partition(path: PurePath, size_bytes: int, head: bytes, partition: Dumpe
         return PassedOver(f"{path.suffix} files")
     place = f"{path.parent.name}/{path.name}"
     if path.name in _OF_PARTITION:
-        said = BrokerFile(_OF_PARTITION[path.name], place, partition.topic, partition.partition)
+        said = whole_file(_OF_PARTITION[path.name], place, size_bytes, partition.topic, partition.partition)
         return said if size_bytes else PassedOver("checkpoints without evidence")  # made, and not written yet
     file = _dumped(path)
     is_log = isinstance(file, DumpedFile) and file.kind == LOG
@@ -147,7 +142,7 @@ def _in_partition(path: PurePath, size_bytes: int, head: bytes, partition: Dumpe
     if file.kind == SNAPSHOT and not size_bytes:
         return PassedOver("empty .snapshot files")
     kind = STATE if is_log and file.topic == STATE_TOPIC else file.kind
-    return BrokerFile(kind, place, file.topic, file.partition, file.base_offset)
+    return whole_file(kind, place, size_bytes, file.topic, file.partition, file.base_offset)
 
 
 def _outside(path: PurePath, size_bytes: int, head: bytes, log_dirs: set[PurePath]) -> Sorted:
@@ -168,7 +163,7 @@ def _outside(path: PurePath, size_bytes: int, head: bytes, log_dirs: set[PurePat
 
 def _in_log_dir(path: PurePath, size_bytes: int) -> Sorted:
     if path.name in _OF_LOG_DIR and size_bytes:
-        return BrokerFile(_OF_LOG_DIR[path.name], path.name)
+        return whole_file(_OF_LOG_DIR[path.name], path.name, size_bytes)
     is_known = path.name in _OF_LOG_DIR or _NO_EVIDENCE.fullmatch(path.name)
     return PassedOver("checkpoints without evidence") if is_known else None
 
@@ -228,13 +223,13 @@ def _offsets(whole: Section, data: bytes) -> list[Section] | None:
 
 def _newest_epoch(whole: Section, data: bytes) -> list[Section] | None:
     entries = _lines(data)
-    matched = [_EPOCH_LINE.fullmatch(line) for line in entries[1]] if entries else []
-    if entries is None or None in matched:
+    if entries is None:
         return None
-    newest = max(((int(m[1]), int(m[2])) for m in matched if m), default=None)
-    if newest is None:
-        return []
-    epoch, offset = newest
+    lines = entries[1]
+    epochs = [(int(said[1]), int(said[2])) for line in lines if (said := _EPOCH_LINE.fullmatch(line))]
+    if not epochs or len(epochs) < len(lines):
+        return None if lines else []
+    epoch, offset = max(epochs)
     if epoch > INT32_MAX or offset > OFFSET_MAX:
         return None
     return [replace(whole, file_base_offset=offset, stated=str(epoch))]

@@ -92,14 +92,11 @@ def scan_headers(text: Text, part: ScanRange, found: Headers, ingest_id: str, is
     says it of all, where it is known.
     """
     section = part.section
-    are_all_checked = section.grammar == BINARY_VERIFIED or section.kind == STATE
     nothing = np.zeros(len(found), bool)
     if is_right is None:
-        rows = (
-            np.arange(len(found))
-            if are_all_checked
-            else deciding(found, are_times_brokers=is_brokers_topic(section.topic))
-        )
+        rows = np.arange(len(found))
+        if section.grammar != BINARY_VERIFIED and section.kind != STATE:
+            rows = deciding(found, are_times_brokers=is_brokers_topic(section.topic))
         is_valid = np.full(len(found), ABSENT, np.int8)
         is_valid[rows] = checked(text.read, found, rows)
     else:

@@ -32,7 +32,7 @@ from txn_analysis.kafka.names import (
     TXNINDEX,
 )
 from txn_analysis.kafka.record_batch import crcs, is_right
-from txn_analysis.read.inputs.planned_input import PlannedInput, Section
+from txn_analysis.read.inputs.planned_input import PlannedInput
 from txn_analysis.read.inputs.recognise import UNKNOWN_TEXT_REMEDY, Refusal
 from txn_analysis.read.inputs.survey import DIGEST_BYTES
 from txn_analysis.read.inputs.text import Text
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txn_analysis.kafka.batch_headers import Read
-    from txn_analysis.read.log_dir.files import BrokerFile
+    from txn_analysis.read.inputs.planned_input import Section
 
     Rejects = tuple[tuple[int, int, str], ...]
 
@@ -60,58 +60,59 @@ _REASONS = {
 }
 
 
-def survey_broker_file(file: BrokerFile, path: str, size_bytes: int, *, is_verified: bool) -> PlannedInput:
-    """The plan of a file of `size_bytes` when it was listed; what was appended since is not looked at.
+def survey_broker_file(file: Section, path: str, *, is_verified: bool) -> PlannedInput:
+    """The plan of a file as large as it was when it was listed; what was appended since is not looked at.
 
     A checkpoint is read as it is now, to its end: brokers replace it, every few seconds, by one of any length.
 
     Raises:
         OSError: it is there, but cannot be read.
     """
+    size_bytes = file.text_end_bytes
     if file.kind == HIGH_WATERMARK and (Path(path).parent / _CLEANLY_STOPPED).exists():
-        file = replace(file, word=CLEAN_SHUTDOWN)
+        file = replace(file, stated=CLEAN_SHUTDOWN)
     try:
         with Text(path, None) as text:
             if file.kind not in _OF_RECORDS:
                 data = _read_to_end(text.read)
-                return survey_content(file, lambda start, end: data[start:end], len(data), is_verified=is_verified)
+                file = replace(file, text_end_bytes=len(data))
+                return survey_content(file, lambda start, end: data[start:end], is_verified=is_verified)
             # A file that became shorter is another one, of which only the beginning was seen.
             if size_bytes == 0 or text.read(size_bytes - 1, size_bytes):
-                return survey_content(file, text.read, size_bytes, is_verified=is_verified)
+                return survey_content(file, text.read, is_verified=is_verified)
     except FileNotFoundError:
         pass
     # The path makes it no other file's equal, as nobody knows what was in it.
     digest = blake2b(os.fsencode(path), digest_size=DIGEST_BYTES)
-    whole = _section(file, size_bytes, is_verified=is_verified)
-    return replace(_plan(file, digest, size_bytes, (whole,)), is_gone=True)
+    return replace(_plan(file, digest, (_verified(file, is_verified=is_verified),)), is_gone=True)
 
 
-def survey_content(file: BrokerFile, read: Read, size_bytes: int, *, is_verified: bool) -> PlannedInput:
+def survey_content(file: Section, read: Read, *, is_verified: bool) -> PlannedInput:
     """The plan of a file's content.
 
     The fingerprint is over the place (a segment does not say which partition it is of) and the content: of the segments
     of user topics over the size and all batch headers, each of which holds the checksum and the length of its records;
     of all other files, and of small ones, over every byte. That the checksums are looked at makes another input.
     """
-    place = (file.kind, file.topic, file.partition, file.base_offset, file.word, is_verified, size_bytes)
+    size_bytes = file.text_end_bytes
+    place = (file.kind, file.topic, file.partition, file.file_base_offset, file.stated, is_verified, size_bytes)
     digest = blake2b(repr(place).encode(), digest_size=DIGEST_BYTES)
-    whole = _section(file, size_bytes, is_verified=is_verified)
     if file.kind in LOG_KINDS:
-        return _plan_segment(file, whole, read, digest)
+        return _plan_segment(_verified(file, is_verified=is_verified), read, digest)
     data = read(0, size_bytes)
     digest.update(data)
     if file.kind == SNAPSHOT:
         problem = snapshot_problem(data)
-        rejects = () if problem is None else ((0, size_bytes, problem),)
-        return _plan(file, digest, size_bytes, () if rejects else (whole,), rejects)
+        return _plan(file, digest, (), ((0, size_bytes, problem),)) if problem else _plan(file, digest, (file,))
     if file.kind == TXNINDEX:
         end = size_bytes - size_bytes % TXNINDEX_ENTRY_BYTES
         rejects = ((end, size_bytes, "half an entry at the end"),) if end < size_bytes else ()
-        return _plan(file, digest, size_bytes, (replace(whole, text_end_bytes=end),), rejects)
-    stated = statements(whole, data) if data else []
-    plan = _plan(file, digest, size_bytes, stated or ())
-    refusal = Refusal(f"not what a broker writes into {file.place}", UNKNOWN_TEXT_REMEDY)
-    return plan if stated is not None else replace(plan, problem=f"byte 0: {refusal}")
+        return _plan(file, digest, (replace(file, text_end_bytes=end),), rejects)
+    stated = statements(file, data) if data else []
+    if stated is not None:
+        return _plan(file, digest, stated)
+    refusal = Refusal(f"not what a broker writes into {file.dump_path}", UNKNOWN_TEXT_REMEDY)
+    return replace(_plan(file, digest, ()), problem=f"byte 0: {refusal}")
 
 
 def _read_to_end(read: Read) -> bytes:
@@ -123,44 +124,28 @@ def _read_to_end(read: Read) -> bytes:
     return b"".join(pieces)
 
 
-def _section(file: BrokerFile, size_bytes: int, *, is_verified: bool) -> Section:
-    """The whole file as one section."""
-    return Section(
-        index=0,
-        kind=file.kind,
-        dump_path=file.place,
-        topic=file.topic,
-        partition=file.partition,
-        file_base_offset=file.base_offset,
-        text_start_bytes=0,
-        text_end_bytes=size_bytes,
-        torn_bytes=0,
-        is_start_proven=True,
-        grammar=BINARY_VERIFIED if is_verified and file.kind in LOG_KINDS else BINARY,
-        stated=file.word,
-    )
+def _verified(file: Section, *, is_verified: bool) -> Section:
+    return replace(file, grammar=BINARY_VERIFIED) if is_verified and file.kind in LOG_KINDS else file
 
 
-def _plan(
-    file: BrokerFile, digest: blake2b, size_bytes: int, sections: Sequence[Section], rejects: Rejects = ()
-) -> PlannedInput:
+def _plan(file: Section, digest: blake2b, sections: Sequence[Section], rejects: Rejects = ()) -> PlannedInput:
     return PlannedInput(
-        path=file.place,
+        path=file.dump_path,
         input_id=digest.hexdigest(),
         kind=LOG_DIR if sections else None,
         grammar=sections[0].grammar if sections else BINARY,
         compression=None,
-        size_bytes=size_bytes,
-        text_bytes=size_bytes,
+        size_bytes=file.text_end_bytes,
+        text_bytes=file.text_end_bytes,
         problem=None,
         sections=tuple(sections),
         rejects=rejects,
     )
 
 
-def _plan_segment(file: BrokerFile, whole: Section, read: Read, digest: blake2b) -> PlannedInput:
-    size_bytes = whole.text_end_bytes
-    walk = HeaderWalk(read, 0, size_bytes, file.base_offset)
+def _plan_segment(file: Section, read: Read, digest: blake2b) -> PlannedInput:
+    size_bytes = file.text_end_bytes
+    walk = HeaderWalk(read, 0, size_bytes, file.file_base_offset)
     is_hashed_whole = file.kind == STATE or size_bytes <= SMALL_FILE_BYTES
     cuts: list[int] = []
     count = 0
@@ -175,13 +160,13 @@ def _plan_segment(file: BrokerFile, whole: Section, read: Read, digest: blake2b)
     reason = stop.reason
     if reason == TORN and holds_batch(read, stop.position, size_bytes, stop.last_offset + 1):
         reason = FOREIGN
-    section = replace(whole, cuts=tuple(cuts))
+    section = replace(file, cuts=tuple(cuts))
     if (
         reason != FOREIGN
     ):  # what nobody understands stays in the body, so that it spoils the evidence; a torn end does not
         section = replace(section, text_end_bytes=stop.position, torn_bytes=size_bytes - stop.position)
     rejects = ((stop.position, size_bytes, _REASONS[reason]),) if reason else ()
-    return _plan(file, digest, size_bytes, (section,), rejects)
+    return _plan(file, digest, (section,), rejects)
 
 
 _MAGIC_AT, _MAGIC = 16, 2
