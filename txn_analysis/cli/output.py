@@ -16,7 +16,7 @@ from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings, parse_time
 from txn_analysis.text.escape import clip, shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import TextIO
 
     from txn_analysis.report.figures import Reader
@@ -59,12 +59,6 @@ def emit(text: str, output: str | None, flag: str = "-o") -> None:
     except OSError as error:
         why = error.strerror or error
         raise AuditError(f"{flag} {output}: cannot be written: {why}; mend that, or give another FILE") from error
-
-
-def emit_styled(show: Callable[[TextIO], None]) -> None:
-    """Lets `show` print on stdout, which is a terminal."""
-    with quiet_pipe(sys.stdout) as stream:
-        show(stream)
 
 
 def is_terminal(output: str | None) -> bool:

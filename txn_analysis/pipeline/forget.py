@@ -47,7 +47,11 @@ def forget(warehouse: Warehouse, cluster: str, capture: str) -> Forgotten:
     """
     found = {each.name: each for each in captures(warehouse, cluster)}
     if capture not in found:
-        raise _no_such(warehouse, cluster, capture, [*found])
+        there = listed([escape(name) for name in found], _MOST_NAMED) or "none"
+        raise WarehouseError(
+            f"{warehouse.root}: cluster {escape(cluster)} has no capture {escape(capture)}; it has {there}. "
+            f"`txn-analysis captures {shell_option('--warehouse', str(warehouse.root))}` lists those of all clusters"
+        )
     runs = sorted(warehouse.listed(RUNS, cluster=[cluster]), key=lambda row: int(row["run_number"]))
     judged = tuple(str(row["run_id"]) for row in runs if row["capture"] == capture)
     aborts = warehouse.listed(ABORT_PLAN, "finding_id", run_id=judged) if judged else []
@@ -60,12 +64,4 @@ def forget(warehouse: Warehouse, cluster: str, capture: str) -> Forgotten:
         judged,
         len({row["finding_id"] for row in aborts}),
         tuple(str(row["run_id"]) for row in runs if capture in (row["earlier_captures"] or ())),
-    )
-
-
-def _no_such(warehouse: Warehouse, cluster: str, capture: str, known: list[str]) -> WarehouseError:
-    there = listed([escape(name) for name in known], _MOST_NAMED) if known else "none"
-    return WarehouseError(
-        f"{warehouse.root}: cluster {escape(cluster)} has no capture {escape(capture)}; it has {there}. "
-        f"`txn-analysis captures {shell_option('--warehouse', str(warehouse.root))}` lists those of all clusters"
     )

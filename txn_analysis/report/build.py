@@ -30,7 +30,7 @@ from txn_analysis.text.words import listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from txn_analysis.settings import EngineName
     from txn_analysis.tables import Finding, PartitionHealth
@@ -101,7 +101,7 @@ def _outcome(findings: list[Finding], run: RunItem, coverage: Coverage, sight: S
     )
 
 
-def _places(findings: list[Finding]) -> tuple[str, ...]:
+def _places(findings: Iterable[Finding]) -> tuple[str, ...]:
     return tuple(sorted({finding.topic_partition for finding in findings}))
 
 
@@ -186,19 +186,10 @@ def _what_shows(sight: Sight) -> tuple[Remedy, ...]:
     return (Remedy(missing=sight.missing, text=text, transaction_count=0, partitions=sight.contested),)
 
 
-def _remedies(doubtful: Iterable[Finding], run: RunItem, state: Mapping[str, Any]) -> tuple[Remedy, ...]:
-    """What would settle them, the remedy of most transactions first.
-
-    Args:
-        doubtful: findings of which it could not be told whether they hang.
-        run: what was asked.
-        state: what was seen of `__transaction_state`, as the run recorded it.
-    """
+def _remedies(doubtful: Sequence[Finding], run: RunItem, state: Mapping[str, Any]) -> tuple[Remedy, ...]:
+    """What would settle the findings that are in doubt, the remedy of most transactions first."""
     if clusters := state.get("clusters"):
-        found_in = tuple(doubtful)
-        places = tuple(sorted({finding.topic_partition for finding in found_in}))
-        text = what_to_do(clusters, run)
-        return (Remedy(missing=looks_like(clusters), text=text, transaction_count=len(found_in), partitions=places),)
+        return (_remedy_of(doubtful, looks_like(clusters), what_to_do(clusters, run)),)
     of_rule: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in doubtful:
         of_rule[_kind(finding, state)].append(finding)
@@ -221,8 +212,11 @@ def _remedy(kind: str, doubtful: Doubtful) -> Remedy:
     missing, text = (
         _NO_STATE_GIVEN if kind == _NO_STATE else _OF_ANOTHER_VERSION if rule is None else rule.settling(doubtful)
     )
-    places = tuple(sorted({finding.topic_partition for finding in doubtful.findings}))
-    return Remedy(missing=missing, text=text, transaction_count=len(doubtful.findings), partitions=places)
+    return _remedy_of(doubtful.findings, missing, text)
+
+
+def _remedy_of(findings: Sequence[Finding], missing: str, text: str) -> Remedy:
+    return Remedy(missing=missing, text=text, transaction_count=len(findings), partitions=_places(findings))
 
 
 _NO_STATE = "no state"

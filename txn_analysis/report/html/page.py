@@ -126,16 +126,11 @@ def _finding_views(report: AuditReport, reader: Reader, logs: Sequence[Partition
             figures.judged_idle_ms(report, finding),
             figures.clock_line(report, finding) is not None,
             tuple(paragraphs(report, finding, reader)),
-            _reason(finding),
+            "" if (rule := rule_named(finding.rule)) is None else rule.reason,
             anchors.get(escape(finding.topic_partition)),
         )
         for finding in figures.by_damage(report, report.findings)[:MOST_FINDINGS]
     ]
-
-
-def _reason(finding: Finding) -> str:
-    rule = rule_named(finding.rule)
-    return "" if rule is None else rule.reason
 
 
 def _blocked(report: AuditReport) -> list[PartitionHealth]:
