@@ -81,7 +81,6 @@ def quiet_pipe(stream: TextIO) -> Iterator[TextIO]:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """Writes a file that appears whole or not at all."""
     data = text.encode("utf-8", "backslashreplace")
     if path.exists() and not path.is_file():  # a pipe or a device can only be written to, not replaced
         path.write_bytes(data)

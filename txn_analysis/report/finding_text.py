@@ -11,7 +11,7 @@ from txn_analysis.plan.script import fence_with_kafkas_tool
 from txn_analysis.report.figures import (
     ANYBODY,
     blocks_sentence,
-    cause_sentence,
+    cause_meaning,
     idle_by_brokers,
     is_contradicted,
     is_decided_by_clock,
@@ -70,7 +70,8 @@ def paragraphs(report: AuditReport, finding: Finding, reader: Reader) -> Iterato
         missing = tuple(escape(fact) for fact in finding.missing_evidence)
         yield Paragraph("missing", "what would allow an answer", missing)
     if finding.cause is not None:
-        yield Paragraph("cause", cause_sentence(finding.cause))
+        cause = finding.cause
+        yield Paragraph("cause", f"{cause_meaning(cause)} ({cause.name}, {cause.confidence})")
     partition = report.partitions_by_place.get((finding.topic, finding.partition))
     yield Paragraph("blocks", blocks_sentence(finding, partition))
     if finding.verdict is Verdict.HANGING:

@@ -113,23 +113,9 @@ def _csv_cell(value: Cell, separator: str) -> str | int | float:
 
 
 COLUMNS = (
-    "verdict",
-    "rule",
-    "topic",
-    "partition",
-    "producer_id",
-    "producer_epoch",
-    "txn_start_offset",
-    "last_offset",
-    "record_count",
-    "idle_ms",
-    "late_by_ms",
-    "transactional_id",
-    "coordinator_state",
-    "blocks_partition",
-    "evidence",
-    "missing_evidence",
-    "finding_id",
+    *("verdict", "rule", "topic", "partition", "producer_id", "producer_epoch", "txn_start_offset", "last_offset"),
+    *("record_count", "idle_ms", "late_by_ms", "transactional_id", "coordinator_state", "blocks_partition"),
+    *("evidence", "missing_evidence", "finding_id"),
 )
 
 

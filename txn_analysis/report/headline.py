@@ -124,7 +124,6 @@ def how_sure(report: AuditReport) -> str:
 
 
 def _settled(report: AuditReport) -> str:
-    """What would settle most of them."""
     if not report.outcome.settled_by:
         return ""
     first = report.outcome.settled_by[0]

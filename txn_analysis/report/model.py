@@ -143,24 +143,9 @@ class WarningItem(Item):
 
 
 _OF_PARTITIONS = (
-    "topic",
-    "partition",
-    "is_in_capture",
-    "first_offset",
-    "end_offset",
-    "last_stable_offset",
-    "open_transaction_count",
-    "hidden_record_count",
-    "hidden_bytes",
-    "log_bytes",
-    "last_moment_ms",
-    "first_leader_epoch",
-    "leader_epoch",
-    "snapshot_offset",
-    "problems",
-    "witnesses",
-    "remarks",
-    "impact",
+    *("topic", "partition", "is_in_capture", "first_offset", "end_offset", "last_stable_offset"),
+    *("open_transaction_count", "hidden_record_count", "hidden_bytes", "log_bytes", "last_moment_ms"),
+    *("first_leader_epoch", "leader_epoch", "snapshot_offset", "problems", "witnesses", "remarks", "impact"),
 )
 PartitionItem = Annotated[PartitionHealth, InJson("PartitionItem", _OF_PARTITIONS)]
 

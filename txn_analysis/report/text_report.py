@@ -128,8 +128,9 @@ def _reasons(report: AuditReport, finding: Finding) -> Iterator[str]:
     yield why_line(finding)
     if clocks := figures.clock_line(report, finding):
         yield f"clocks: {clocks}"
-    if finding.cause is not None and finding.cause.name != "transaction_in_progress":
-        yield f"cause: {figures.cause_line(finding.cause)}"
+    cause = finding.cause
+    if cause is not None and cause.name != "transaction_in_progress":
+        yield f"cause: {cause.name} ({cause.confidence}): {figures.cause_meaning(cause)}"
 
 
 _COLUMNS = ("VERDICT", "RULE", "PARTITION", "START", "PRODUCER ID", "IDLE", "TRANSACTIONAL ID")
