@@ -28,8 +28,8 @@ from txn_analysis.cli.output import (
     check_output,
     emit,
     emit_page,
-    emit_styled,
     is_terminal,
+    quiet_pipe,
     read_at,
     reader_of,
     write_metrics,
@@ -100,14 +100,9 @@ def ingest(request: Request, paths: Paths, format: Format = "text") -> int:  # n
         from txn_analysis.pipeline.steps import ingest as run_ingest
 
         ingested = run_ingest(spark, paths, settings, progress())
-    if format == "json":
-        emit(json.dumps(asdict(ingested), indent=2) + "\n", request.output)
-        return 0
-    emit(
-        f"capture {ingested.capture}: {count(ingested.input_count, 'input')}, {ingested.new_input_count} new to the "
-        f"warehouse; {ingested.account}\n",
-        request.output,
-    )
+    words = f"{count(ingested.input_count, 'input')}, {ingested.new_input_count} new to the warehouse"
+    text = f"capture {ingested.capture}: {words}; {ingested.account}"
+    emit((json.dumps(asdict(ingested), indent=2) if format == "json" else text) + "\n", request.output)
     return 0
 
 
@@ -261,7 +256,8 @@ def _deliver(
     elif is_terminal(request.output):
         columns = width or min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
         lines = report_lines(report, columns, reader)
-        emit_styled(lambda stream: print_styled(lines, stream))
+        with quiet_pipe(sys.stdout) as stream:
+            print_styled(lines, stream)
     else:
         emit(text_report(report, width or WIDTH, reader), request.output)
     return exit_code(report.outcome_at(settings.fail_on), settings)

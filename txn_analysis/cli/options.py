@@ -135,15 +135,15 @@ class Request:
 
 def shared_parameters() -> dict[str, inspect.Parameter]:
     """The options of `Request` by name, as typer reads them from the signature of a verb."""
-    offered = {name: (about, flag) for name, about in Settings.model_fields.items() for flag in _flags(about)}
-    options = {name: _parameter(name, None, _annotation(name, *both)) for name, both in offered.items()}
+    options = {
+        name: _parameter(name, None, _annotation(name, about, flag))
+        for name, about in Settings.model_fields.items()
+        for flag in about.metadata
+        if isinstance(flag, Flag)
+    }
     hints = get_type_hints(Request, include_extras=True)
     own = {field.name: field.default for field in fields(Request) if field.name != "flags"}
     return options | {name: _parameter(name, default, hints[name]) for name, default in own.items()}
-
-
-def _flags(about: FieldInfo) -> list[Flag]:
-    return [flag for flag in about.metadata if isinstance(flag, Flag)]
 
 
 def _parameter(name: str, default: object, annotation: Any) -> inspect.Parameter:

@@ -16,7 +16,7 @@ from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings, parse_time
 from txn_analysis.text.escape import clip, shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import TextIO
 
     from txn_analysis.report.figures import Reader
@@ -61,12 +61,6 @@ def emit(text: str, output: str | None, flag: str = "-o") -> None:
         raise AuditError(f"{flag} {output}: cannot be written: {why}; mend that, or give another FILE") from error
 
 
-def emit_styled(show: Callable[[TextIO], None]) -> None:
-    """Lets `show` print on stdout, which is a terminal."""
-    with quiet_pipe(sys.stdout) as stream:
-        show(stream)
-
-
 def is_terminal(output: str | None) -> bool:
     """Whether the output is a terminal that can show colours."""
     return output is None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
@@ -87,7 +81,6 @@ def quiet_pipe(stream: TextIO) -> Iterator[TextIO]:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """Writes a file that appears whole or not at all."""
     data = text.encode("utf-8", "backslashreplace")
     if path.exists() and not path.is_file():  # a pipe or a device can only be written to, not replaced
         path.write_bytes(data)

@@ -117,7 +117,7 @@ def find_hanging(
         findings, has_state, sight, run = tables.findings(), tables.has_state, tables.sight, tables.run
         answer = queries.find_hanging(findings, filters, known)
         opened = queries.asked_about(findings, filters, known, has_state=has_state)
-    _print(answer, request, format)
+    emit(as_printed(answer, format), request.output)
     more = f"txn-analysis report --run {shell_word(run.run_id)}{run_options(settings, run.cluster)}"
     _say_what_is_not_listed(opened, more, has_state=has_state, fail_on=settings.fail_on)
     if sight.missing is not None:
@@ -165,7 +165,7 @@ def list_(
     with asked_run(settings, run_id) as tables:
         asked.check_seen(tables, filters, of_coordinator=True)
         answer = queries.list_transactions(tables.current_states(), tables.as_of_ms, filters)
-    _print(answer, request, format)
+    emit(as_printed(answer, format), request.output)
     return 0
 
 
@@ -186,7 +186,7 @@ def describe(
 
     with asked_run(request.settings(), run_id) as tables:
         answer = queries.describe(tables.current_states(*transactional_id), tables.as_of_ms, *transactional_id)
-    _print(answer, request, format)
+    emit(as_printed(answer, format), request.output)
     return 0
 
 
@@ -214,7 +214,7 @@ def describe_producers(
     with asked_run(settings, run_id) as tables:
         asked.check_seen(tables, asked.Filters(tuple(topic), tuple(partition), producer_ids=wanted))
         answer = queries.describe_producers(tables.producers(topic[0], partition[0]), topic[0], partition[0], wanted)
-    _print(answer, request, format)
+    emit(as_printed(answer, format), request.output)
     return 0
 
 
@@ -273,14 +273,10 @@ def ended(
     with asked_run(settings, run_id) as tables:
         check_seen(tables, filters)
         answer, left_out_count = ended_answer(tables.finished(), filters, wanted)
-    _print(answer, request, format)
+    emit(as_printed(answer, format), request.output)
     if left_out_count:
         typer.echo(f"note: {left_out_count} older ones are not shown; raise --limit or say more", err=True)
     return 0
-
-
-def _print(answer: Answer, request: Request, form: RowFormat) -> None:
-    emit(as_printed(answer, form), request.output)
 
 
 def as_printed(answer: Answer, form: RowFormat) -> str:

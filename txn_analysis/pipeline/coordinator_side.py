@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,7 +92,12 @@ def coordinator_sides(given: Given, states: States, logs: Logs) -> dict[int, Coo
     """
     engine, files = given.engine, {n: own.state_files for n, own in given.audits.items()}
     chained = engine.grouped(["audit", "held_by"], chain_step(states.placings), VALUES, states=states.rows)
-    chains, sums = _chains(engine.collected(chained))
+    chains: defaultdict[int, dict[int, StateChain]] = defaultdict(dict)
+    sums: defaultdict[int, list[StateSums]] = defaultdict(list)
+    for of_some in values_in(engine.collected(chained)):
+        for audit, (own, of_files) in of_some.items():
+            chains[audit].update(own)
+            sums[audit].append(of_files)
     seen = {
         n: state_seen(
             states.placings.of[n],
@@ -108,16 +113,6 @@ def coordinator_sides(given: Given, states: States, logs: Logs) -> dict[int, Coo
     }
     said = _of_producers(given, states, logs, {n: own for n, own in at_hand.items() if own.chains})
     return {n: side_of(own, said.get(n, _NOTHING), files[n].cluster_ids) for n, own in seen.items()}
-
-
-def _chains(rows: pa.Table) -> tuple[dict[int, dict[int, StateChain]], dict[int, list[StateSums]]]:
-    chains: dict[int, dict[int, StateChain]] = {}
-    sums: dict[int, list[StateSums]] = {}
-    for of_some in values_in(rows):
-        for audit, (own, of_files) in of_some.items():
-            chains.setdefault(audit, {}).update(own)
-            sums.setdefault(audit, []).append(of_files)
-    return chains, sums
 
 
 def _of_producers(

@@ -49,7 +49,11 @@ def forget(warehouse: Warehouse, cluster: str, capture: str) -> Forgotten:
     """
     found = {each.name: each for each in captures(warehouse, cluster)}
     if capture not in found:
-        raise _no_such(warehouse, cluster, capture, [*found])
+        there = listed([escape(name) for name in found], _MOST_NAMED) or "none"
+        raise WarehouseError(
+            f"{warehouse.root}: cluster {escape(cluster)} has no capture {escape(capture)}; it has {there}. "
+            f"`txn-analysis captures {shell_option('--warehouse', str(warehouse.root))}` lists those of all clusters"
+        )
     runs = sorted(warehouse.records(RunRecord, RUNS, cluster=[cluster]), key=attrgetter("run_number"))
     judged = tuple(run.run_id for run in runs if run.capture == capture)
     abort_count = len(warehouse.held(ABORT_PLAN, "finding_id", run_id=judged)["finding_id"].unique()) if judged else 0
@@ -62,12 +66,4 @@ def forget(warehouse: Warehouse, cluster: str, capture: str) -> Forgotten:
         judged,
         abort_count,
         tuple(run.run_id for run in runs if capture in (run.earlier_captures or ())),
-    )
-
-
-def _no_such(warehouse: Warehouse, cluster: str, capture: str, known: list[str]) -> WarehouseError:
-    there = listed([escape(name) for name in known], _MOST_NAMED) if known else "none"
-    return WarehouseError(
-        f"{warehouse.root}: cluster {escape(cluster)} has no capture {escape(capture)}; it has {there}. "
-        f"`txn-analysis captures {shell_option('--warehouse', str(warehouse.root))}` lists those of all clusters"
     )

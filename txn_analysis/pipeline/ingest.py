@@ -24,7 +24,6 @@ from txn_analysis.tables.inputs import ReadInput, ReadSection, RejectedSpan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Self
 
     import pyarrow as pa
 
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
     from txn_analysis.report.terminal import Progress
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
-
-
-_COUNTED = ("text_bytes", "parsed_bytes", "rejected_bytes")
 
 
 @dataclass(frozen=True)
@@ -49,12 +45,6 @@ class Ingested:
     text_bytes: int
     parsed_bytes: int
     rejected_bytes: int
-
-    @classmethod
-    def of(cls, rows: Sequence[ReadInput], new_count: int) -> Self:
-        """What some rows of one capture come to."""
-        counted = (sum(getattr(row, name) for row in rows) for name in _COUNTED)
-        return cls(rows[0].capture, len(rows), new_count, *counted)
 
     @property
     def account(self) -> str:
@@ -77,12 +67,20 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     new = [p for p in planned if (p.input_id, p.kind) not in known]
     content = _read_content(warehouse, new, settings, progress) if new else Content(ingest_id="")
     settled = _settled(planned, content)
-    _write_rejects(warehouse, content)
+    if content.rejects:
+        rejects = batch_of(RejectedSpan, content.rejects, REJECTS.arrow_schema, ingest_id=content.ingest_id)
+        warehouse.replace([rejects], REJECTS, ingest_id=content.ingest_id)
     rows = _account(settled, content, known, settings)
-    ingested = Ingested.of(rows, len(new))
     with progress.stage("noting inputs"):
         commit_inputs(warehouse, rows, held)
-    return ingested
+    return Ingested(
+        capture=rows[0].capture,
+        input_count=len(rows),
+        new_input_count=len(new),
+        text_bytes=sum(row.text_bytes for row in rows),
+        parsed_bytes=sum(row.parsed_bytes for row in rows),
+        rejected_bytes=sum(row.rejected_bytes for row in rows),
+    )
 
 
 def _plan(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progress: Progress) -> Sequence[PlannedInput]:
@@ -129,7 +127,8 @@ def _read_content(warehouse: Warehouse, planned: list[PlannedInput], settings: S
     content = Content(_digest(p.input_id for p in planned), [r for p in planned for r in rejected_outside(p)])
     size = sum(p.text_bytes for p in planned)
     with progress.stage("reading", total_bytes=size) as tell, followed(tell):
-        _fill_tables(warehouse, planned, content, settings)
+        ranges = split_ranges(planned, READ_KINDS, settings.range_bytes, warehouse.parallelism(size))
+        content.learn(warehouse.fill(read_tasks(ranges, content.ingest_id), ingest_id=content.ingest_id))
     for p in planned:
         for s in p.sections:
             if s.kind == LOG or (s.kind in LOG_KINDS and p.is_broker_file):
@@ -149,19 +148,6 @@ def _settled(planned: Sequence[PlannedInput], content: Content) -> Sequence[Plan
         RejectedSpan(p.input_id, 0, start, end - start, why) for p in unread for start, end, why in p.rejects
     ]
     return kept
-
-
-def _write_rejects(warehouse: Warehouse, content: Content) -> None:
-    if content.rejects:
-        rows = batch_of(RejectedSpan, content.rejects, REJECTS.arrow_schema, ingest_id=content.ingest_id)
-        warehouse.replace([rows], REJECTS, ingest_id=content.ingest_id)
-
-
-def _fill_tables(warehouse: Warehouse, planned: list[PlannedInput], content: Content, settings: Settings) -> None:
-    """Fill all tables from one look at every text."""
-    parallelism = warehouse.parallelism(sum(p.text_bytes for p in planned))
-    ranges = split_ranges(planned, READ_KINDS, settings.range_bytes, parallelism)
-    content.learn(warehouse.fill(read_tasks(ranges, content.ingest_id), ingest_id=content.ingest_id))
 
 
 ContentKey = tuple[str, str | None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,8 @@ def _follow(tell: Tell, is_over: threading.Event) -> None:
 
 
 def _look(seen: dict[int, tuple[int, int]]) -> None:
-    context = _running_context()
+    pyspark = sys.modules.get("pyspark")
+    context = None if pyspark is None else pyspark.SparkContext._active_spark_context
     if context is None:
         return
     tracker = context.statusTracker()
@@ -61,8 +62,3 @@ def _look(seen: dict[int, tuple[int, int]]) -> None:
         if info is not None:
             done = info.numCompletedTasks if stage in active else info.numTasks
             seen[stage] = (done, info.numTasks)
-
-
-def _running_context() -> Any:
-    pyspark = sys.modules.get("pyspark")
-    return None if pyspark is None else pyspark.SparkContext._active_spark_context

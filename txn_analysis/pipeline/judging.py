@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -45,6 +45,8 @@ from txn_analysis.tables.inputs import RunRecord
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from pydantic import JsonValue
 
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.coordinator.coverage import StateEvidence
@@ -187,7 +189,7 @@ def _with_groups(run: Run, judged: list[Judgement], impacts: Mapping[Place, Impa
     }
 
 
-def _clusters(run: Run, health: Iterable[PartitionHealth]) -> dict[str, Any]:
+def _clusters(run: Run, health: Iterable[PartitionHealth]) -> dict[str, dict[str, JsonValue]]:
     """What looks like two clusters, where anything does."""
     found = {(one.topic, one.partition): one.two_logs for one in health}
     looks = two_clusters(found, run.evidence.sections, run.evidence.captures)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     import pyarrow as pa
+    from pydantic import JsonValue
 
     from txn_analysis.engine.engine import Engine
     from txn_analysis.judge.fact_finding import Moments
@@ -84,7 +85,7 @@ def _run_id(known: Evidence, settings: Settings) -> str:
     return "run-" + digest((settings.cluster, known.captures, inputs, parameters(settings)))
 
 
-def parameters(settings: Settings) -> dict[str, Any]:
+def parameters(settings: Settings) -> dict[str, JsonValue]:
     """The effective settings that a run depends on, as plain data; of a topic configuration its content counts."""
     judging = settings.model_dump(mode="json", include=set(deciding(Decides.VERDICTS)))
     said = settings.model_dump(mode="json", include=set(deciding(Decides.MORE)), exclude_defaults=True)
@@ -94,7 +95,7 @@ def parameters(settings: Settings) -> dict[str, Any]:
     return judging | said
 
 
-def digest(basis: Any) -> str:
+def digest(basis: object) -> str:
     """A short name for plain data; the same data has the same one."""
     return blake2b(json.dumps(basis, sort_keys=True).encode(), digest_size=8).hexdigest()
 

@@ -107,22 +107,28 @@ def _plan_order(record: AbortRecord) -> tuple[str, int, int, int]:
 
 
 def _record(finding: Finding, settings: Settings, as_of_ms: int | None) -> AbortRecord:
-    is_live, may_return = finding.is_producer_live, finding.producer_may_return
-    may_be_sent = _window(finding, settings, as_of_ms)
+    late_after_ms, valid_ms = settings.late_after_ms, settings.plan_valid_ms
+    found = window(finding.appended_before_ms, as_of_ms, late_after_ms=late_after_ms, plan_valid_ms=valid_ms)
+    if found is None:
+        raise AuditError(
+            f"{_name(finding)} has no broker's time at all, so no abort can be dated: give --as-of and run audit again"
+        )
+    # Kafka's own tool sends 0 where the partition has seen no marker; any leader epoch is at least that.
+    coordinator_epoch = 0 if finding.coordinator_epoch_basis == "none_seen" else finding.coordinator_epoch
     said = {name: getattr(finding, name) for name in _AS_FOUND}
     try:
         return AbortRecord.model_validate(
             said
             | {
                 "plan_fingerprint": "",
-                "coordinator_epoch": _epoch_to_send(finding),
+                "coordinator_epoch": coordinator_epoch,
                 "transaction_result": False,
                 "transaction_version": 0,
                 "evidence": list(finding.evidence),
-                **may_be_sent._asdict(),
-                "producer_is_live": is_live,
-                "producer_may_return": may_return,
-                "precondition": _precondition(finding, must_end_producer=is_live or may_return),
+                **found._asdict(),
+                "producer_is_live": finding.is_producer_live,
+                "producer_may_return": finding.producer_may_return,
+                "precondition": _precondition(finding),
             }
         )
     except ValidationError as error:
@@ -135,22 +141,7 @@ def _name(finding: Finding) -> str:
     return f"hanging transaction on {escape(where)} (producer id {finding.producer_id})"
 
 
-def _epoch_to_send(finding: Finding) -> int | None:
-    # Kafka's own tool sends 0 where the partition has seen no marker; any leader epoch is at least that.
-    return 0 if finding.coordinator_epoch_basis == "none_seen" else finding.coordinator_epoch
-
-
-def _window(finding: Finding, settings: Settings, as_of_ms: int | None) -> Window:
-    late_after_ms, valid_ms = settings.late_after_ms, settings.plan_valid_ms
-    found = window(finding.appended_before_ms, as_of_ms, late_after_ms=late_after_ms, plan_valid_ms=valid_ms)
-    if found is None:
-        raise AuditError(
-            f"{_name(finding)} has no broker's time at all, so no abort can be dated: give --as-of and run audit again"
-        )
-    return found
-
-
-def _precondition(finding: Finding, *, must_end_producer: bool) -> str:
+def _precondition(finding: Finding) -> str:
     topic, partition, epoch = finding.topic, finding.partition, finding.producer_epoch
     start, last_ms = finding.txn_start_offset, finding.last_timestamp_ms
     lookup = (
@@ -158,7 +149,7 @@ def _precondition(finding: Finding, *, must_end_producer: bool) -> str:
         f"must show producer id {finding.producer_id} with epoch {epoch} and CurrentTransactionStartOffset {start}"
         + ("" if last_ms is None else f", and no LastTimestamp after {last_ms}")
     )
-    if not must_end_producer or finding.transactional_id is None:
+    if not finding.must_end_producer or finding.transactional_id is None:
         return lookup
     describe = shell_option("--transactional-id", finding.transactional_id)
     return (

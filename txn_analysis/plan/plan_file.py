@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from txn_analysis.errors import AuditError
 from txn_analysis.kafka.names import TRANSACTIONS
@@ -277,13 +277,13 @@ def _marker_order(record: AbortRecord) -> tuple[tuple[int, int, int], str, int]:
     return _marker_key(record), record.topic, record.partition
 
 
-def _marker(records: list[AbortRecord], api_version: int) -> dict[str, Any]:
+def _marker(records: list[AbortRecord], api_version: int) -> dict[str, JsonValue]:
     first = records[0]
-    topics = [
-        {"name": topic, "partitionIndexes": sorted({record.partition for record in group})}
+    topics: list[JsonValue] = [
+        {"name": topic, "partitionIndexes": [*sorted({record.partition for record in group})]}
         for topic, group in groupby(records, key=lambda record: record.topic)
     ]
-    marker = {
+    marker: dict[str, JsonValue] = {
         "producerId": first.producer_id,
         "producerEpoch": first.producer_epoch,
         "transactionResult": first.transaction_result,

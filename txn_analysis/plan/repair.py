@@ -204,7 +204,8 @@ def _decision(before: Before, after: After, ended: SeenEnded) -> StateRecord | N
     Within the skew of two clocks, a decision from just before the data looks like one after the capture; the marker
     that it led to lies before the data.
     """
-    earlier_ms = _earlier_markers_ms(before, after)
+    earlier = (e.end_timestamp_ms for e in after.ended if e.end_offset < before.record.txn_start_offset)
+    earlier_ms = sorted(end_ms for end_ms in earlier if end_ms is not None)
     for state, at_ms in _decisions_between(before, after, ended):
         own_ms = next((end_ms for end_ms in earlier_ms if at_ms <= end_ms + after.max_clock_skew_ms), None)
         if own_ms is None:
@@ -227,12 +228,6 @@ def _decisions_between(before: Before, after: After, ended: SeenEnded) -> Iterat
         is_until = ended.end_timestamp_ms is None or at_ms <= ended.end_timestamp_ms + skew_ms
         if is_since and is_until:
             yield state, at_ms
-
-
-def _earlier_markers_ms(before: Before, after: After) -> list[int]:
-    """When the markers of this producer were written that lie before the recommended data."""
-    found = (e.end_timestamp_ms for e in after.ended if e.end_offset < before.record.txn_start_offset)
-    return sorted(end_ms for end_ms in found if end_ms is not None)
 
 
 def _outcome(before: Before, after: After, repair: Repair, why: str, ended: SeenEnded | None = None) -> Outcome:

@@ -30,8 +30,9 @@ from txn_analysis.text.words import listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from txn_analysis.log.two_logs import TwoClusters
     from txn_analysis.settings import EngineName
     from txn_analysis.tables import Finding, PartitionHealth
     from txn_analysis.tables.inputs import ReadInput, RunRecord
@@ -97,11 +98,11 @@ def _outcome(findings: list[Finding], run: RunItem, coverage: Coverage, sight: S
         partitions=_places(meant),
         doubtful_count=len(doubtful),
         doubtful_partitions=_places(doubtful),
-        settled_by=(*_remedies(doubtful, run, coverage.transaction_state), *of_sight),
+        settled_by=(*_remedies(doubtful, run, coverage), *of_sight),
     )
 
 
-def _places(findings: list[Finding]) -> tuple[str, ...]:
+def _places(findings: Iterable[Finding]) -> tuple[str, ...]:
     return tuple(sorted({finding.topic_partition for finding in findings}))
 
 
@@ -186,19 +187,11 @@ def _what_shows(sight: Sight) -> tuple[Remedy, ...]:
     return (Remedy(missing=sight.missing, text=text, transaction_count=0, partitions=sight.contested),)
 
 
-def _remedies(doubtful: Iterable[Finding], run: RunItem, state: Mapping[str, Any]) -> tuple[Remedy, ...]:
-    """What would settle them, the remedy of most transactions first.
-
-    Args:
-        doubtful: findings of which it could not be told whether they hang.
-        run: what was asked.
-        state: what was seen of `__transaction_state`, as the run recorded it.
-    """
-    if clusters := state.get("clusters"):
-        found_in = tuple(doubtful)
-        places = tuple(sorted({finding.topic_partition for finding in found_in}))
-        text = what_to_do(clusters, run)
-        return (Remedy(missing=looks_like(clusters), text=text, transaction_count=len(found_in), partitions=places),)
+def _remedies(doubtful: Sequence[Finding], run: RunItem, coverage: Coverage) -> tuple[Remedy, ...]:
+    """What would settle the findings that are in doubt, the remedy of most transactions first."""
+    if (clusters := coverage.clusters) is not None:
+        return (_remedy_of(doubtful, looks_like(clusters), what_to_do(clusters, run)),)
+    state = coverage.transaction_state
     of_rule: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in doubtful:
         of_rule[_kind(finding, state)].append(finding)
@@ -221,8 +214,11 @@ def _remedy(kind: str, doubtful: Doubtful) -> Remedy:
     missing, text = (
         _NO_STATE_GIVEN if kind == _NO_STATE else _OF_ANOTHER_VERSION if rule is None else rule.settling(doubtful)
     )
-    places = tuple(sorted({finding.topic_partition for finding in doubtful.findings}))
-    return Remedy(missing=missing, text=text, transaction_count=len(doubtful.findings), partitions=places)
+    return _remedy_of(doubtful.findings, missing, text)
+
+
+def _remedy_of(findings: Sequence[Finding], missing: str, text: str) -> Remedy:
+    return Remedy(missing=missing, text=text, transaction_count=len(findings), partitions=_places(findings))
 
 
 _NO_STATE = "no state"
@@ -234,41 +230,41 @@ _OF_ANOTHER_VERSION = ("evidence is missing", "see the missing evidence below")
 _MOST_FOLDERS = 4
 
 
-def looks_like(clusters: Mapping[str, Any]) -> str:
-    """What was seen, from a run's record of it; without a full stop, not escaped."""
-    if clusters["other_capture"] is not None:
-        own, other = [f" ({_named(side)})" for side in clusters["sides"]] or ("", "")
-        both = f"this capture{own} and capture {clusters['other_capture']}{other} in this warehouse"
+def looks_like(clusters: TwoClusters) -> str:
+    """What was seen; without a full stop, not escaped."""
+    if clusters.other_capture is not None:
+        own, other = [f" ({_named(side)})" for side in clusters.sides] or ("", "")
+        both = f"this capture{own} and capture {clusters.other_capture}{other} in this warehouse"
         what = f"{both} look like those of two clusters"
     else:
-        number = "two" if len(clusters["sides"]) <= 2 else str(len(clusters["sides"]))
-        what = f"these files look like those of {number} clusters: {' beside '.join(map(_named, clusters['sides']))}"
+        number = "two" if len(clusters.sides) <= 2 else str(len(clusters.sides))
+        what = f"these files look like those of {number} clusters: {' beside '.join(map(_named, clusters.sides))}"
     return f"{what} ({_why(clusters)})"
 
 
-def what_to_do(clusters: Mapping[str, Any], run: RunItem) -> str:
+def what_to_do(clusters: TwoClusters, run: RunItem) -> str:
     """What would settle it; not escaped."""
-    if clusters["other_capture"] is None:
-        are_few = all(len(side) <= _MOST_FOLDERS for side in clusters["sides"])
+    if clusters.other_capture is None:
+        are_few = all(len(side) <= _MOST_FOLDERS for side in clusters.sides)
         apart = "" if are_few else "put the files of each cluster into a folder of its own, and "
         return f"{apart}audit these folders apart, each with its own `--cluster` or `--warehouse`"
     forget = f"`txn-analysis forget {shell_option('--cluster', run.cluster)} --capture"
     return (
         f"take out the one that is another cluster's, {forget} {shell_word(run.capture)}` or {forget} "
-        f"{shell_word(clusters['other_capture'])}` (with the `--warehouse` of this audit), and audit its files with a "
+        f"{shell_word(clusters.other_capture)}` (with the `--warehouse` of this audit), and audit its files with a "
         "`--cluster` of their own"
     )
 
 
-def _named(folders: list[str]) -> str:
-    return listed(folders, _MOST_FOLDERS)
+def _named(folders: Sequence[str]) -> str:
+    return listed([*folders], _MOST_FOLDERS)
 
 
-def _why(clusters: Mapping[str, Any]) -> str:
+def _why(clusters: TwoClusters) -> str:
     reasons = []
-    if clusters["partition_count"]:
-        counted = f"{clusters['partition_count']} of the {clusters['shared_count']} partitions that both have"
+    if clusters.partition_count:
+        counted = f"{clusters.partition_count} of the {clusters.shared_count} partitions that both have"
         reasons.append(f"they share no batch in {counted}")
-    if clusters["cluster_ids"]:
-        reasons.append(f"cluster.id {' and '.join(clusters['cluster_ids'])}")
+    if clusters.cluster_ids:
+        reasons.append(f"cluster.id {' and '.join(clusters.cluster_ids)}")
     return "; ".join(reasons)

@@ -145,17 +145,8 @@ def age(report: AuditReport, now_ms: int | None) -> str | None:
     return f"{duration(now_ms - as_of_ms)} ago"
 
 
-def cause_sentence(cause: FoundCause) -> str:
-    """The cause in one sentence, with how sure it is."""
-    return f"{_meaning(cause)} ({cause.name}, {cause.confidence})"
-
-
-def cause_line(cause: FoundCause) -> str:
-    """The cause on a line that may be cut: what counts comes first."""
-    return f"{cause.name} ({cause.confidence}): {_meaning(cause)}"
-
-
-def _meaning(cause: FoundCause) -> str:
+def cause_meaning(cause: FoundCause) -> str:
+    """The cause in words; its bare name where this version does not know it."""
     known = cause_named(cause.name)
     return cause.name if known is None else known.meaning
 

@@ -11,7 +11,7 @@ from txn_analysis.plan.script import fence_with_kafkas_tool
 from txn_analysis.report.figures import (
     ANYBODY,
     blocks_sentence,
-    cause_sentence,
+    cause_meaning,
     idle_by_brokers,
     is_contradicted,
     is_decided_by_clock,
@@ -70,7 +70,8 @@ def paragraphs(report: AuditReport, finding: Finding, reader: Reader) -> Iterato
         missing = tuple(escape(fact) for fact in finding.missing_evidence)
         yield Paragraph("missing", "what would allow an answer", missing)
     if finding.cause is not None:
-        yield Paragraph("cause", cause_sentence(finding.cause))
+        cause = finding.cause
+        yield Paragraph("cause", f"{cause_meaning(cause)} ({cause.name}, {cause.confidence})")
     partition = report.partitions_by_place.get((finding.topic, finding.partition))
     yield Paragraph("blocks", blocks_sentence(finding, partition))
     if finding.verdict is Verdict.HANGING:
@@ -89,10 +90,18 @@ def _to_do(report: AuditReport, finding: Finding, now_ms: int | None) -> Iterato
     if has_expired(report, finding, now_ms):
         yield Paragraph("do", "copy the files and audit again: a plan from these files has expired")
         return
-    yield Paragraph("do", _advice(finding))
-    if _must_end_first(finding):
-        yield _fence(finding)
-        yield _check(finding)
+    name = finding.transactional_id
+    if finding.must_end_producer and name is not None:
+        why = "has a transaction in progress" if finding.is_producer_live else "may come back"
+        first = "FIRST stop its application, and fence its id"
+        yield Paragraph("do", f"{first}: it {why}, and what it writes would be aborted as well")
+        way = fence_with_kafkas_tool(name)
+        yield Paragraph("fence", f"{way.needs}; the script prints the lines for older ones", command=way.line)
+        must_show = f"an epoch above {finding.producer_epoch} and not list {escape(finding.topic_partition)}"
+        describe = f"{TRANSACTIONS} describe {shell_option('--transactional-id', name)}"
+        yield Paragraph("check", f"must show {must_show}; for brokers before 3.0 the script says how", command=describe)
+    else:
+        yield Paragraph("do", "abort it with the plan (see Next): no producer has to be ended first")
     yield Paragraph("send", send_sentence(report, finding))
 
 
@@ -205,28 +214,3 @@ def _since(report: AuditReport, finding: Finding) -> str:
     )
     last = f"last write {iso_utc(last_ms)}, idle {duration(finding.idle_ms)}{whose}{basis}"
     return f"{last}; by the brokers' clocks {bounds or 'unknown'}{theirs}"
-
-
-def _advice(finding: Finding) -> str:
-    if not _must_end_first(finding):
-        return "abort it with the plan (see Next): no producer has to be ended first"
-    why = "has a transaction in progress" if finding.is_producer_live else "may come back"
-    return f"FIRST stop its application, and fence its id: it {why}, and what it writes would be aborted as well"
-
-
-def _must_end_first(finding: Finding) -> bool:
-    return finding.must_end_producer and finding.transactional_id is not None
-
-
-def _fence(finding: Finding) -> Paragraph:
-    """How the producer is kept from coming back, once its application is stopped."""
-    way = fence_with_kafkas_tool(str(finding.transactional_id))
-    return Paragraph("fence", f"{way.needs}; the script prints the lines for older ones", command=way.line)
-
-
-def _check(finding: Finding) -> Paragraph:
-    """How one sees that the producer was ended."""
-    describe = shell_option("--transactional-id", str(finding.transactional_id))
-    must_show = f"an epoch above {finding.producer_epoch} and not list {escape(finding.topic_partition)}"
-    older = "; for brokers before 3.0 the script says how"
-    return Paragraph("check", f"must show {must_show}{older}", command=f"{TRANSACTIONS} describe {describe}")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.tables import PartitionHealth
 
+Cell = str | int | float | list[str] | tuple[str, ...] | None
 NONE = "None"
 MINUS_ONE = "-1"
 
@@ -45,7 +46,7 @@ class Answer:
     """
 
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Any, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]
     text_columns: int | None = None
 
     def text(self) -> str:
@@ -69,7 +70,7 @@ class Answer:
         """RFC 4180 under a header; unknown is an empty cell, and no spreadsheet takes a text for a formula."""
         return csv_table([column.name for column in self.columns], self.rows)
 
-    def _objects(self) -> list[dict[str, Any]]:
+    def _objects(self) -> list[dict[str, Cell]]:
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
 
@@ -80,13 +81,13 @@ def answer_of(columns: tuple[Column, ...], items: Iterable[Any], text_columns: i
     return Answer(columns, tuple(tuple(value(item) for value in values) for item in items), text_columns)
 
 
-def _text_cell(value: Any, column: Column) -> str:
+def _text_cell(value: Cell, column: Column) -> str:
     if value is None:
         return column.absent
     return escape(",".join(value) if isinstance(value, list) else str(value))
 
 
-def csv_table(names: Iterable[str], rows: Iterable[Iterable[Any]], separator: str = ",") -> str:
+def csv_table(names: Iterable[str], rows: Iterable[Iterable[Cell]], separator: str = ",") -> str:
     """RFC 4180 under a header; what is unknown is an empty cell, and no spreadsheet takes a text for a formula.
 
     Args:
@@ -101,7 +102,7 @@ def csv_table(names: Iterable[str], rows: Iterable[Iterable[Any]], separator: st
     return table.getvalue()
 
 
-def _csv_cell(value: Any, separator: str) -> str | int | float:
+def _csv_cell(value: Cell, separator: str) -> str | int | float:
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -112,23 +113,9 @@ def _csv_cell(value: Any, separator: str) -> str | int | float:
 
 
 COLUMNS = (
-    "verdict",
-    "rule",
-    "topic",
-    "partition",
-    "producer_id",
-    "producer_epoch",
-    "txn_start_offset",
-    "last_offset",
-    "record_count",
-    "idle_ms",
-    "late_by_ms",
-    "transactional_id",
-    "coordinator_state",
-    "blocks_partition",
-    "evidence",
-    "missing_evidence",
-    "finding_id",
+    *("verdict", "rule", "topic", "partition", "producer_id", "producer_epoch", "txn_start_offset", "last_offset"),
+    *("record_count", "idle_ms", "late_by_ms", "transactional_id", "coordinator_state", "blocks_partition"),
+    *("evidence", "missing_evidence", "finding_id"),
 )
 
 

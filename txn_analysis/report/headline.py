@@ -124,7 +124,6 @@ def how_sure(report: AuditReport) -> str:
 
 
 def _settled(report: AuditReport) -> str:
-    """What would settle most of them."""
     if not report.outcome.settled_by:
         return ""
     first = report.outcome.settled_by[0]
@@ -180,15 +179,13 @@ class Step(NamedTuple):
 
 def next_steps(report: AuditReport, reader: Reader = ANYBODY) -> list[Step]:
     """What to do now, in order."""
-    steps = [*_repair(report, reader), *_look(report), *_complete(report)]
+    steps = [*_repair(report, reader), *_look(report), *_complete(report)] or [Step(_nothing_to_do(report))]
     # How one sees that a repair is done, where no plan of this run comes first.
     has_no_plan = not report.hanging or expired_sentence(report, reader.now_ms) is not None
     if has_no_plan and report.run.earlier_captures:
         verify = f"txn-analysis verify{reader.options}"
-        verified = [Step("What became of the aborts that earlier runs recommended:", verify)]
-    else:
-        verified = []
-    return [*(steps or [Step(_nothing_to_do(report))]), *verified]
+        steps.append(Step("What became of the aborts that earlier runs recommended:", verify))
+    return steps
 
 
 def _look(report: AuditReport) -> Iterator[Step]:

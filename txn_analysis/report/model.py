@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, create_model
 from pydantic_core.core_schema import CoreSchema, no_info_wrap_validator_function, plain_serializer_function_ser_schema
 
 from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
+from txn_analysis.log.two_logs import TwoClusters
 from txn_analysis.settings import LATE_TRANSACTION_BUFFER_MS, EngineName, Settings
 from txn_analysis.tables import Finding, FoundCause, Impact, PartitionHealth, Problem
 from txn_analysis.tables.findings import SINGLE_VALUES, Confidence
@@ -142,24 +143,9 @@ class WarningItem(Item):
 
 
 _OF_PARTITIONS = (
-    "topic",
-    "partition",
-    "is_in_capture",
-    "first_offset",
-    "end_offset",
-    "last_stable_offset",
-    "open_transaction_count",
-    "hidden_record_count",
-    "hidden_bytes",
-    "log_bytes",
-    "last_moment_ms",
-    "first_leader_epoch",
-    "leader_epoch",
-    "snapshot_offset",
-    "problems",
-    "witnesses",
-    "remarks",
-    "impact",
+    *("topic", "partition", "is_in_capture", "first_offset", "end_offset", "last_stable_offset"),
+    *("open_transaction_count", "hidden_record_count", "hidden_bytes", "log_bytes", "last_moment_ms"),
+    *("first_leader_epoch", "leader_epoch", "snapshot_offset", "problems", "witnesses", "remarks", "impact"),
 )
 PartitionItem = Annotated[PartitionHealth, InJson("PartitionItem", _OF_PARTITIONS)]
 
@@ -193,9 +179,10 @@ class Coverage(Item):
         return self.transaction_state.get("disproved") or {}
 
     @property
-    def clusters(self) -> dict[str, Any] | None:
-        """What looks like two clusters, as `log.two_clusters.TwoClusters` was written; None where nothing does."""
-        return self.transaction_state.get("clusters")
+    def clusters(self) -> TwoClusters | None:
+        """What looks like two clusters; None where nothing does."""
+        written = self.transaction_state.get("clusters")
+        return None if written is None else TwoClusters(*(written[name] for name in TwoClusters._fields))
 
     @property
     def has_state(self) -> bool:

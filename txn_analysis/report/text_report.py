@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.outcome import Outcome
@@ -64,7 +62,9 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
     yield from _left_out(report, [*hanging[_MOST_BLOCKS:], *others][figures.MOST_FINDINGS :], width, reader)
     yield from _warnings(report, width)
     yield Line("")
-    yield from _coverage(report, width, reader.now_ms)
+    yield rule_line("What was read", width)
+    for label, text in statements(report, reader.now_ms):
+        yield from labelled(label, text, width, _TEXT_FROM)
     yield from _next(report, width, reader)
 
 
@@ -90,19 +90,11 @@ def _headline(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]
         yield from paragraph(too_old, width, style=_VERDICT_STYLES[Verdict.SUSPECT])
     if report.outcome.answer is Outcome.COULD_NOT_TELL:
         yield from paragraph(headline.what_settles(report), width)
-    yield from _cluster(report, width)
+    for sentence in (figures.cluster_sentence(report), figures.clock_sentence(report)):
+        if sentence is not None:
+            yield from paragraph(sentence, width)
     for doubt in headline.doubts(report):
         yield from paragraph(doubt.text, width, style=_VERDICT_STYLES[doubt.verdict])
-
-
-@dataclass(frozen=True)
-class _Column:
-    header: str
-    cells: list[str]
-
-    @cached_property
-    def width(self) -> int:
-        return max(len(cell) for cell in [self.header, *self.cells])
 
 
 def _table(report: AuditReport, rows: Sequence[Finding], width: int) -> Iterator[Line]:
@@ -112,10 +104,17 @@ def _table(report: AuditReport, rows: Sequence[Finding], width: int) -> Iterator
         return
     yield Line("")
     yield rule_line("Other open transactions" if report.hanging else "Open transactions", width)
-    columns = _columns(report, rows)
-    is_wide = sum(column.width for column in columns) + 2 * (len(columns) - 1) <= width
-    is_stacked = width < _NARROW and not is_wide
-    yield from _stacked(report, rows, width) if is_stacked else _aligned(report, rows, columns, width)
+    table = [_COLUMNS, *(_cells(report, finding) for finding in rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    if width < _NARROW and sum(widths) + 2 * (len(widths) - 1) > width:
+        yield from _stacked(report, rows, width)
+        return
+    header, *lines = ("  ".join(map(str.ljust, cells, widths)).rstrip() for cells in table)
+    yield Line(header, "bold")
+    for finding, line in zip(rows, lines, strict=True):
+        yield Line(line, _VERDICT_STYLES.get(finding.verdict, ""))
+        for reason in _reasons(report, finding):
+            yield from paragraph(reason, width, "    ", "      ", "dim")
 
 
 def _left_out(report: AuditReport, rows: Sequence[Finding], width: int, reader: Reader) -> Iterator[Line]:
@@ -133,15 +132,6 @@ def _left_out(report: AuditReport, rows: Sequence[Finding], width: int, reader: 
     yield Line(f"   {report_command(report, reader)} --format ndjson", "bold")
 
 
-def _aligned(report: AuditReport, rows: Sequence[Finding], columns: Sequence[_Column], width: int) -> Iterator[Line]:
-    yield Line("  ".join(c.header.ljust(c.width) for c in columns).rstrip(), "bold")
-    for index, finding in enumerate(rows):
-        cells = "  ".join(c.cells[index].ljust(c.width) for c in columns).rstrip()
-        yield Line(cells, _VERDICT_STYLES.get(finding.verdict, ""))
-        for reason in _reasons(report, finding):
-            yield from paragraph(reason, width, "    ", "      ", "dim")
-
-
 def _stacked(report: AuditReport, rows: Sequence[Finding], width: int) -> Iterator[Line]:
     """Findings one below the other, where the page is too narrow for columns, as in a mail."""
     for finding in rows:
@@ -157,28 +147,24 @@ def _reasons(report: AuditReport, finding: Finding) -> Iterator[str]:
     yield why_line(finding)
     if clocks := figures.clock_line(report, finding):
         yield f"clocks: {clocks}"
-    if finding.cause is not None and finding.cause.name != "transaction_in_progress":
-        yield f"cause: {figures.cause_line(finding.cause)}"
+    cause = finding.cause
+    if cause is not None and cause.name != "transaction_in_progress":
+        yield f"cause: {cause.name} ({cause.confidence}): {figures.cause_meaning(cause)}"
 
 
-def _columns(report: AuditReport, rows: Sequence[Finding]) -> list[_Column]:
-    ids = [f.transactional_id for f in rows]
-    return [
-        _Column("VERDICT", [f.verdict.value for f in rows]),
-        _Column("RULE", [clip(f.rule, 30) for f in rows]),
-        _Column("PARTITION", [clip(f.topic_partition, 24) for f in rows]),
-        _Column("START", [str(f.txn_start_offset) for f in rows]),
-        _Column("PRODUCER ID", [str(f.producer_id) for f in rows]),
-        _Column("IDLE", [duration(figures.judged_idle_ms(report, f)) for f in rows]),
-        _Column("TRANSACTIONAL ID", ["-" if i is None else clip(i, 24) for i in ids]),
-    ]
+_COLUMNS = ("VERDICT", "RULE", "PARTITION", "START", "PRODUCER ID", "IDLE", "TRANSACTIONAL ID")
 
 
-def _cluster(report: AuditReport, width: int) -> Iterator[Line]:
-    """What is blocked, and by whose clocks the times are, wrapped; nothing where there is nothing to say."""
-    for sentence in (figures.cluster_sentence(report), figures.clock_sentence(report)):
-        if sentence is not None:
-            yield from paragraph(sentence, width)
+def _cells(report: AuditReport, finding: Finding) -> tuple[str, ...]:
+    return (
+        finding.verdict.value,
+        clip(finding.rule, 30),
+        clip(finding.topic_partition, 24),
+        str(finding.txn_start_offset),
+        str(finding.producer_id),
+        duration(figures.judged_idle_ms(report, finding)),
+        "-" if finding.transactional_id is None else clip(finding.transactional_id, 24),
+    )
 
 
 def _warnings(report: AuditReport, width: int) -> Iterator[Line]:
@@ -190,13 +176,6 @@ def _warnings(report: AuditReport, width: int) -> Iterator[Line]:
     for item in report.warnings:
         text = f"{item.kind}: {figures.warning_subject(item)}: {escape(item.text)}"
         yield from paragraph(text, width, rest="    ")
-
-
-def _coverage(report: AuditReport, width: int, now_ms: int | None) -> Iterator[Line]:
-    """What the answer rests on."""
-    yield rule_line("What was read", width)
-    for label, text in statements(report, now_ms):
-        yield from labelled(label, text, width, _TEXT_FROM)
 
 
 def statements(report: AuditReport, now_ms: int | None = None) -> Iterator[tuple[str, str]]:

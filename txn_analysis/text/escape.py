@@ -77,7 +77,12 @@ def html_text(text: str) -> str:
 def _escaped(char: str) -> str:
     if char.isprintable():
         return char
-    return _NAMED.get(char) or _numeric(char)
+    if char in _NAMED:
+        return _NAMED[char]
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
 def _printed_word(text: str) -> str:
@@ -91,10 +96,3 @@ def _printf_escaped(char: str) -> str:
         return char
     # Octal escapes are the ones that POSIX has; three digits, so that no digit behind joins them.
     return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogatepass"))
-
-
-def _numeric(char: str) -> str:
-    code = ord(char)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -46,19 +46,12 @@ _MOST_OPEN = 12
 _LINE_HEIGHT = 14
 
 
-@dataclass(frozen=True)
-class OpenLine:
-    """One open transaction: a line at its start offset, from when it began to the moment of the copy."""
-
-    x: float
-    y: float
-    verdict: str
-    title: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class PartitionDrawing(Drawing):
-    """Offsets of one partition against time; `hidden` is the area between last stable offset and end of the log."""
+    """Offsets of one partition against time; `hidden` is the area between last stable offset and end of the log.
+
+    `opens` are where its open transactions begin: their lines go on to the moment of the copy.
+    """
 
     name: str
     log: str
@@ -66,7 +59,7 @@ class PartitionDrawing(Drawing):
     hidden: str
     held_by: str
     labels: list[Tick]
-    opens: list[OpenLine]
+    opens: list[Glyph]
     markers: list[Glyph]
     clock: str
 
@@ -144,10 +137,10 @@ def _log_in_words(item: PartitionHealth, start_ms: int, end_ms: int) -> str:
 
 def _open_lines(
     report: AuditReport, item: PartitionHealth, points: Sequence[LogPoint], x: Scale, y: Scale
-) -> list[OpenLine]:
+) -> list[Glyph]:
     here = [f for f in report.findings if (f.topic, f.partition) == (item.topic, item.partition)]
     return [
-        OpenLine(
+        Glyph(
             x(_time_at(points, finding.txn_start_offset)),
             y(finding.txn_start_offset),
             finding.verdict.value,

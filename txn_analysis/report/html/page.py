@@ -75,6 +75,8 @@ def html_report(
     """
     shown = pictures or Pictures()
     logs = _log_drawings(report, shown)
+    held = [item for item in report.partitions if item.open_transaction_count]
+    held.sort(key=lambda item: (-(item.hidden_record_count or 0), item.topic, item.partition))
     start_ms = min((t.points[0].time_ms for t in shown.partitions if t.points), default=None)
     context = {
         "report": report,
@@ -87,8 +89,8 @@ def html_report(
         "findings": _finding_views(report, reader, logs),
         "table_file": table_file,
         "all_command": f"{report_command(report, reader)} --format json",
-        "blocked": _blocked(report),
-        "blocked_note": _what_is_counted(report),
+        "blocked": held[:_MOST_PARTITIONS],
+        "blocked_note": _what_is_counted(held),
         "clocks": figures.clock_sentence(report),
         "logs": logs,
         "ids": [id_drawing(timeline, start_ms, report.run.as_of_ms) for timeline in shown.ids],
@@ -125,29 +127,15 @@ def _finding_views(report: AuditReport, reader: Reader, logs: Sequence[Partition
             figures.judged_idle_ms(report, finding),
             figures.clock_line(report, finding) is not None,
             tuple(paragraphs(report, finding, reader)),
-            _reason(finding),
+            "" if (rule := rule_named(finding.rule)) is None else rule.reason,
             anchors.get(escape(finding.topic_partition)),
         )
         for finding in figures.by_damage(report, report.findings)[: figures.MOST_FINDINGS]
     ]
 
 
-def _reason(finding: Finding) -> str:
-    rule = rule_named(finding.rule)
-    return "" if rule is None else rule.reason
-
-
-def _blocked(report: AuditReport) -> list[PartitionHealth]:
-    """Partitions with open transactions, those with most hidden records first."""
-    held = [item for item in report.partitions if item.open_transaction_count]
-    return sorted(held, key=lambda item: (-(item.hidden_record_count or 0), item.topic, item.partition))[
-        :_MOST_PARTITIONS
-    ]
-
-
-def _what_is_counted(report: AuditReport) -> str:
+def _what_is_counted(held: Sequence[PartitionHealth]) -> str:
     """What the table counts beside the first lines of the page."""
-    held = [item for item in report.partitions if item.open_transaction_count]
     records = count(sum(item.hidden_record_count or 0 for item in held), "record")
     unknown = sum(item.hidden_record_count is None for item in held)
     more = f", and an unknown number on {count(unknown, 'partition')}" if unknown else ""
