@@ -107,21 +107,8 @@ def _explanation(
     finding: Finding, opened: Transaction, batches: list[LoggedBatch], history: Sequence[StateRecord]
 ) -> Explanation:
     events = timeline(batches, _records_around(opened, history), opened.producer_id)
-    return Explanation(
-        run_id=finding.run_id,
-        topic=finding.topic,
-        partition=finding.partition,
-        producer_id=finding.producer_id,
-        txn_start_offset=finding.txn_start_offset,
-        transactional_id=finding.transactional_id,
-        verdict=finding.verdict,
-        rule=finding.rule,
-        cause=finding.cause,
-        events=tuple(events),
-        rules=finding.rules_asked,
-        would_change=finding.would_change,
-        are_batches_kept=bool(batches),
-    )
+    said = {name: getattr(finding, name) for name in Explanation.model_fields if name in Finding._fields}
+    return Explanation(**said, events=tuple(events), rules=finding.rules_asked, are_batches_kept=bool(batches))
 
 
 def _records_around(opened: Transaction, history: Sequence[StateRecord]) -> list[StateRecord]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.names import STATE_TOPIC
-from txn_analysis.runs.asked_states import names_producers
+from txn_analysis.runs.asked_states import record_counts
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
 from txn_analysis.text.escape import clip, escape
@@ -190,4 +190,4 @@ def _producers_seen(tables: RunTables, producer_ids: tuple[int, ...]) -> set[int
     opened = tables.batches(TRANSACTIONS, "producer_id", producer_id=producer_ids)
     for batch in chain(opened, ended_batches(tables.finished(), "producer_id", producer_id=producer_ids)):
         found.update(batch["producer_id"].unique().to_pylist())
-    return found if found == wanted else found | names_producers(tables.finished(), producer_ids)
+    return found if found == wanted else found | record_counts(tables.finished(), producer_ids).keys()

@@ -18,7 +18,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.kafka.names import BINARY_GRAMMARS
 from txn_analysis.tables import INPUTS
 from txn_analysis.tables.given import with_audit
-from txn_analysis.tables.inputs import InputSection, ReadInput, ReadSection, RunRecord
+from txn_analysis.tables.inputs import InputSection, ReadInput, ReadSection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
+    from txn_analysis.tables.inputs import RunRecord
 
 
 class InputRank(NamedTuple):
@@ -151,23 +152,10 @@ def sections_of(item: ReadInput) -> list[InputSection]:
     problems = [None] * (len(item.sections) - 1) + [item.problem]
     return [
         InputSection(
+            **{name: getattr(section, name) for name in InputSection._fields if name in ReadSection._fields},
             input_id=item.input_id,
-            section_index=section.section_index,
-            kind=section.kind,
-            topic=section.topic,
-            partition=section.partition,
             capture_rank=item.capture_rank,
-            file_base_offset=section.file_base_offset,
-            first_offset=section.first_offset,
-            end_offset=section.end_offset,
-            text_start_bytes=section.text_start_bytes,
-            text_end_bytes=section.text_end_bytes,
-            torn_bytes=section.torn_bytes,
-            is_start_proven=section.is_start_proven,
             is_end_proven=is_end_proven,
-            grammar=section.grammar,
-            stated=section.stated,
-            rival_positions=section.rival_positions,
             input_problem=problem,
             log_dir=_log_dir(item.path, section),
             path=item.path,

@@ -19,7 +19,7 @@ from txn_analysis.storage.errors import is_conflict, said_in_words
 from txn_analysis.storage.local_warehouse import one_writer
 from txn_analysis.storage.new_tables import check_format, description, properties
 from txn_analysis.storage.opening import OWNER_ONLY, check_writable, make_private
-from txn_analysis.storage.spark_tasks import frame_of, named_rows, rows_named, spark_schema, told_rows
+from txn_analysis.storage.spark_tasks import frame_of, named_rows, rows_of_table, spark_schema, told_rows
 from txn_analysis.storage.warehouse import MOST_ATTEMPTS, Warehouse, no_warehouse, schema_of, too_busy
 from txn_analysis.tables import ALL_TABLES
 
@@ -122,7 +122,7 @@ class SparkWarehouse(Warehouse):
         # Kept between the writes: a second look at the file of a broker that runs could differ from the first.
         named = named_rows(self.spark, tasks).persist()
         try:
-            in_parallel(*[partial(self._replace, rows_named(named, t), t, slice_of) for t in tasks.tables])
+            in_parallel(*[partial(self._replace, rows_of_table(named, t), t, slice_of) for t in tasks.tables])
             with said_in_words(self.root):
                 return told_rows(named, tasks)
         finally:
