@@ -21,10 +21,11 @@ from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import listed, ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.tables import Finding
+    from txn_analysis.tables.inputs import RunRecord
 
 _MOST_NAMED = 8
 _NAME_WIDTH = 80
@@ -124,7 +125,7 @@ def check_seen(tables: RunTables, filters: Filters, *, of_coordinator: bool = Fa
     if filters.topics:
         _check_places(filters, tables.places(of_coordinator=of_coordinator))
     if filters.state_partitions:
-        _check_state_partitions(filters, tables.run.coverage)
+        _check_state_partitions(filters, tables.run)
     if filters.producer_ids:
         unseen = sorted(set(filters.producer_ids) - _producers_seen(tables, filters.producer_ids))
         if unseen:
@@ -142,7 +143,7 @@ def check_ids_seen(tables: RunTables, transactional_ids: Collection[str]) -> Non
     unseen = set(transactional_ids)
     asked = {"transactional_id": sorted(unseen)}
     unseen -= set(tables.held(FINDINGS, "transactional_id", **asked)["transactional_id"].to_pylist())
-    for batch in tables.finished().evidence.batches(TRANSACTION_STATES, "transactional_id", **asked):
+    for batch in tables.finished.evidence.batches(TRANSACTION_STATES, "transactional_id", **asked):
         unseen -= set(batch["transactional_id"].to_pylist())
     if unseen:
         named = clip(min(unseen), _NAME_WIDTH)
@@ -172,8 +173,8 @@ def _names(names: list[str]) -> str:
     return listed([clip(name, _NAME_WIDTH) for name in names], _MOST_NAMED) or "none"
 
 
-def _check_state_partitions(filters: Filters, coverage: Mapping[str, Any]) -> None:
-    seen = [p["partition"] for p in coverage.get("partitions") or [] if p["is_seen"]]
+def _check_state_partitions(filters: Filters, run: RunRecord) -> None:
+    seen = [p["partition"] for p in run.coverage.get("partitions") or [] if p["is_seen"]]
     for number in filters.state_partitions:
         if number not in seen:
             there = f"it saw {ranges(seen)}" if seen else "it saw none"
@@ -188,6 +189,6 @@ def _producers_seen(tables: RunTables, producer_ids: tuple[int, ...]) -> set[int
             p["producer_id"] for of_one in batch["producers"].to_pylist() for p in of_one or ()
         )
     opened = tables.batches(TRANSACTIONS, "producer_id", producer_id=producer_ids)
-    for batch in chain(opened, ended_batches(tables.finished(), "producer_id", producer_id=producer_ids)):
+    for batch in chain(opened, ended_batches(tables.finished, "producer_id", producer_id=producer_ids)):
         found.update(batch["producer_id"].unique().to_pylist())
-    return found if found == wanted else found | record_counts(tables.finished(), producer_ids).keys()
+    return found if found == wanted else found | record_counts(tables.finished, producer_ids).keys()

@@ -81,7 +81,7 @@ def pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:
     tables = run_tables(warehouse, report.run.cluster, report.run.run_id)
     ids = _worst_ids(report)
     partitions = _partition_timelines(tables, worst_places(report), report.run.as_of_ms)
-    return Pictures(partitions, _id_timelines(of_ids(tables.finished(), ids), ids), run_points(tables))
+    return Pictures(partitions, _id_timelines(of_ids(tables.finished, ids), ids), run_points(tables))
 
 
 def worst_places(report: AuditReport) -> dict[Place, Shown]:
@@ -132,7 +132,7 @@ def _batches(evidence: Evidence, places: Mapping[Place, Shown]) -> Iterator[pa.R
 
 def _transactions(tables: RunTables, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
     yield from tables.batches(TRANSACTIONS, *_OF_TRANSACTIONS, outcome=["open"], **_of(places))
-    yield from ended_batches(tables.finished(), *_OF_TRANSACTIONS, **_of(places))
+    yield from ended_batches(tables.finished, *_OF_TRANSACTIONS, **_of(places))
 
 
 def _of(places: Mapping[Place, Shown]) -> dict[str, list[Any]]:
@@ -176,7 +176,7 @@ def _partition_timelines(
     if not places:
         return ()
     markers = marker_points(_transactions(tables, places), places)
-    appends = _batches(tables.finished().evidence, places)
+    appends = _batches(tables.finished.evidence, places)
     points = log_points(appends, _transactions(tables, places), places, as_of_ms)
     return tuple(_timeline(place, points[place], markers[place]) for place in places)
 

@@ -100,9 +100,14 @@ def record_counts(run: PastRun, producer_ids: Collection[int]) -> Counter[int]:
     wanted, found = pa.array(sorted(producer_ids), pa.int64()), Counter[int]()
     for batch in run.evidence.batches(TRANSACTION_STATES, *NAMED):
         for name in NAMED:
-            counts = batch[name].filter(pc.is_in(batch[name], wanted)).value_counts()
-            found.update(dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)))
+            found.update(counted(batch[name].filter(pc.is_in(batch[name], wanted))))
     return found
+
+
+def counted(values: pa.Array | pa.ChunkedArray) -> Counter[int]:
+    """How often each number occurs."""
+    counts = values.value_counts()
+    return Counter(dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)))
 
 
 def states_naming(run: PastRun, producer_ids: Collection[int], **one_of: Collection[Any]) -> list[StateRecord]:

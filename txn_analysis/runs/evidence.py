@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,15 +30,8 @@ if TYPE_CHECKING:
     from txn_analysis.tables.inputs import RunRecord
 
 
-class InputRank(NamedTuple):
-    """What each row of an input is given as evidence; see `Evidence.batches`."""
-
-    capture_rank: int
-    input_moment_ms: int
-
-
-GIVEN = InputRank._fields
-"""What rows of evidence are given beside their own columns."""
+GIVEN = ("capture_rank", "input_moment_ms")
+"""What rows of evidence are given beside their own columns; see `Evidence.batches`."""
 
 
 def own_columns(*names: str) -> tuple[str, ...]:
@@ -111,16 +104,17 @@ class Evidence:
 
     def given(self, *names: str) -> BatchFunction:
         """Of rows that have `own_columns` those that are evidence, as `batches` gives them."""
-        keys = pa.array([f"{ingest_id} {input_id}" for input_id, ingest_id in self.ranked], pa.string())
-        ranks = [*zip(*self.ranked.values(), strict=True)] or [()] * len(GIVEN)
-        given = [pa.array(values, pa.int64()) for values in ranks]
+        inputs = self._newest_inputs
+        keys = pa.array([f"{item.ingest_id} {item.input_id}" for item in inputs], pa.string())
+        ranks = pa.array([item.capture_rank for item in inputs], pa.int64())
+        moments = pa.array([item.newest_moment_ms or 0 for item in inputs], pa.int64())
 
         def own(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 key = pc.binary_join_element_wise(batch["ingest_id"], batch["input_id"], " ")
                 place = pc.index_in(key, keys)
                 kept, place = batch.select([*names]).filter(pc.is_valid(place)), place.drop_null()
-                columns = [*kept.columns, *(values.take(place) for values in given)]
+                columns = [*kept.columns, ranks.take(place), moments.take(place)]
                 yield pa.RecordBatch.from_arrays(columns, [*names, *GIVEN])
 
         return own
@@ -131,15 +125,14 @@ class Evidence:
         return lambda batches: (with_audit(rows, schema) for rows in given(batches))
 
     @cached_property
-    def ranked(self) -> dict[tuple[str, str], InputRank]:
-        """By input and the ingest that read it, what its rows are given."""
-        newest = {i.input_id: i for i in sorted(self.inputs, key=lambda i: -i.capture_rank)}
-        return {(n, i.ingest_id): InputRank(i.capture_rank, i.newest_moment_ms or 0) for n, i in newest.items()}
+    def _newest_inputs(self) -> list[ReadInput]:
+        """Of each content the input in the newest capture that has it."""
+        return [*{i.input_id: i for i in sorted(self.inputs, key=lambda i: -i.capture_rank)}.values()]
 
     @property
     def ingests(self) -> list[str]:
         """Which ingests its rows are of."""
-        return sorted({ingest_id for _, ingest_id in self.ranked})
+        return sorted({item.ingest_id for item in self._newest_inputs})
 
 
 def _inputs_of(warehouse: Warehouse, cluster: str) -> list[ReadInput]:

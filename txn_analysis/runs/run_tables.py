@@ -171,12 +171,9 @@ class RunTables(RunRows):
         """
         return run_tables(self.warehouse, self.run.cluster, run_id)
 
+    @cached_property
     def finished(self) -> PastRun:
         """The run itself, with the settings and the evidence that it had."""
-        return self._finished
-
-    @cached_property
-    def _finished(self) -> PastRun:
         return finished_run(self.warehouse, self.run)
 
     def findings(self) -> list[Finding]:
@@ -208,13 +205,13 @@ class RunTables(RunRows):
 
     def current_states(self, *transactional_ids: str) -> Iterator[StateRecord]:
         """The last record of some transactional ids, or of every one, as far as the run could see."""
-        wanted = {"transactional_id": transactional_ids} if transactional_ids else {}
-        states = current_states(self.finished(), **wanted) if wanted else self._current_states
-        return placed(states, self.finished())
+        if not transactional_ids:
+            return placed(self._current_states, self.finished)
+        return placed(current_states(self.finished, transactional_id=transactional_ids), self.finished)
 
     @cached_property
     def _current_states(self) -> pa.Table:
-        return current_states(self.finished())
+        return current_states(self.finished)
 
 
 def run_tables(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> RunTables:

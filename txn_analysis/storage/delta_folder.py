@@ -30,6 +30,7 @@ from txn_analysis.storage.errors import DAMAGED
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
+    from txn_analysis.columns.values import Json
     from txn_analysis.storage.data_files import DataFile
     from txn_analysis.tables import Table
 
@@ -40,7 +41,7 @@ _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..+")
 _LASTING = ("metadata", "protocol", "numMetadata", "numProtocol", "setTransactions", "domainMetadata")
 
 
-OF_NO_FILES: dict[str, Any] = {
+OF_NO_FILES: dict[str, Json] = {
     "tableSizeBytes": 0,
     "numFiles": 0,
     "numMetadata": 1,
@@ -187,7 +188,7 @@ class DeltaFolder:
             lasting = {name: known[name] for name in _LASTING if name in known}
             put_lines(self._log / f"{version:020}.crc", [{"txnId": str(uuid4())} | counted | lasting])
 
-    def _defined(self, version: int) -> dict[str, Any]:
+    def _defined(self, version: int) -> dict[str, Json]:
         """What lasts as of a version that has no checksum, as on a disk that was full: from the commits.
 
         In the log's own words: Spark takes a table for damaged whose checksum has them in another order. Empty where
@@ -204,16 +205,16 @@ class DeltaFolder:
             return {}
         return OF_NO_FILES | {"metadata": said["metaData"], "protocol": said["protocol"]}
 
-    def _sum_of(self, version: int) -> dict[str, Any]:
+    def _sum_of(self, version: int) -> dict[str, Json]:
         try:
             text = (self._log / f"{version:020}.crc").read_text(encoding="utf-8")
-            known: dict[str, Any] = json.loads(text)
+            known: dict[str, Json] = json.loads(text)
         except (FileNotFoundError, json.JSONDecodeError):
             return {}
         return known
 
 
-def put_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
+def put_lines(path: Path, lines: Iterable[Mapping[str, Json]]) -> None:
     """A file of JSON lines that is there as a whole, or not at all.
 
     Raises:
