@@ -250,7 +250,7 @@ def verify(
         from txn_analysis.report.formats import answer_of
 
         known = repairs.nights(warehouse, settings.cluster, run_id)
-        note_forgotten(known.forgotten_captures)
+        note_forgotten(known.tables.forgotten_captures)
         if history:
             past = repairs.past(known)
             outcomes, answer = [item.outcome for item in past], answer_of(HISTORY, past)

@@ -77,14 +77,8 @@ def find_hanging(findings: Iterable[Finding], filters: Filters, since: Iterable[
 
     `since`: findings of another run; what hung there already is left out.
     """
-    known = _hanging(since)
-    found = [
-        finding
-        for finding in findings
-        if finding.verdict is Verdict.HANGING
-        and finding.finding_id not in known
-        and filters.has(finding, in_doubt=False)
-    ]
+    asked = asked_about(findings, filters, since, has_state=True)
+    found = [finding for finding in asked if finding.verdict is Verdict.HANGING]
     order = attrgetter("topic", "partition", "txn_start_offset", "producer_id")
     return answer_of(FIND_HANGING, sorted(found, key=order))
 
@@ -100,16 +94,12 @@ def asked_about(
         since: findings of another run; what hung there already is not asked about.
         has_state: at least one partition of `__transaction_state` was given.
     """
-    known, found = _hanging(since), []
+    known, found = {finding.finding_id for finding in since if finding.verdict is Verdict.HANGING}, []
     for finding in findings:
         is_in_doubt = finding.verdict is Verdict.INCONCLUSIVE or not has_state
         if finding.finding_id not in known and filters.has(finding, in_doubt=is_in_doubt):
             found.append(finding)
     return found
-
-
-def _hanging(findings: Iterable[Finding]) -> set[str]:
-    return {finding.finding_id for finding in findings if finding.verdict is Verdict.HANGING}
 
 
 def list_transactions(states: Iterable[StateRecord], as_of_ms: int | None, filters: Filters) -> Answer:

@@ -185,9 +185,7 @@ def _producers_seen(tables: RunTables, producer_ids: tuple[int, ...]) -> set[int
     """Of some producer ids those that occur in the run: in its logs, or at the coordinator."""
     wanted, found = {*producer_ids}, set[int]()
     for batch in tables.batches(PARTITION_HEALTH, "producers"):
-        found |= wanted.intersection(
-            p["producer_id"] for of_one in batch["producers"].to_pylist() for p in of_one or ()
-        )
+        found |= wanted.intersection(batch["producers"].flatten().field("producer_id").to_pylist())
     opened = tables.batches(TRANSACTIONS, "producer_id", producer_id=producer_ids)
     for batch in chain(opened, ended_batches(tables.finished, "producer_id", producer_id=producer_ids)):
         found.update(batch["producer_id"].unique().to_pylist())

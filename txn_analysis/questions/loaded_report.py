@@ -184,11 +184,10 @@ def _partition_timelines(
 def _timeline(place: Place, points: list[EndPoint], markers: list[MarkerPoint]) -> PartitionTimeline:
     is_broker_time = any(point.moment_ms is not None for point in points)
     timed = [(point.moment_ms if is_broker_time else point.timestamp_ms, point) for point in points]
-    ordered = sorted(timed, key=lambda found: found[1].end_offset)
     return PartitionTimeline(
         *place,
         is_broker_time,
-        tuple(LogPoint(ms, point.end_offset, point.last_stable_offset) for ms, point in ordered if ms is not None),
+        tuple(LogPoint(ms, point.end_offset, point.last_stable_offset) for ms, point in timed if ms is not None),
         tuple(sorted(markers, key=attrgetter("offset"))),
     )
 
@@ -201,13 +200,11 @@ def _id_timelines(known: Mapping[str, History], ids: Iterable[str]) -> tuple[IdT
 def state_changes(history: Iterable[StateRecord]) -> tuple[StateChange, ...]:
     """The last records of one transactional id, oldest first; copies of a record are counted once."""
     once = list({record.order: record for record in history}.values())[-MOST_CHANGES:]
-    changes = (_change(record) for record in once)
-    return tuple(change for change in changes if change is not None)
-
-
-def _change(record: StateRecord) -> StateChange | None:
-    time_ms = record.recorded_ms if record.last_update_ms is None else record.last_update_ms
-    state = TOMBSTONE if record.is_tombstone else record.state
-    if time_ms is None or state is None:
-        return None
-    return StateChange(time_ms, state, record.producer_id, record.producer_epoch, len(record.topic_partitions))
+    changes = []
+    for record in once:
+        time_ms = record.recorded_ms if record.last_update_ms is None else record.last_update_ms
+        state = TOMBSTONE if record.is_tombstone else record.state
+        if time_ms is not None and state is not None:
+            places = len(record.topic_partitions)
+            changes.append(StateChange(time_ms, state, record.producer_id, record.producer_epoch, places))
+    return tuple(changes)

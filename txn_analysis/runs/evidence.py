@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from txn_analysis.errors import WarehouseError
 from txn_analysis.kafka.names import BINARY_GRAMMARS
 from txn_analysis.tables import INPUTS
-from txn_analysis.tables.given import with_audit
 from txn_analysis.tables.inputs import InputSection, ReadInput, ReadSection
 
 if TYPE_CHECKING:
@@ -118,11 +117,6 @@ class Evidence:
                 yield pa.RecordBatch.from_arrays(columns, [*names, *GIVEN])
 
         return own
-
-    def given_to_audit(self, schema: pa.Schema, *names: str) -> BatchFunction:
-        """As `given`, in the columns of a schema, of which the first is the number of the audit of a command."""
-        given = self.given(*names)
-        return lambda batches: (with_audit(rows, schema) for rows in given(batches))
 
     @cached_property
     def _newest_inputs(self) -> list[ReadInput]:

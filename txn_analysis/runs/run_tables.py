@@ -27,7 +27,7 @@ from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.text.escape import clip, escape, shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
@@ -89,32 +89,9 @@ def _order(capture: Capture) -> tuple[str, bool, int, str]:
     return capture.cluster, moment_ms is not None, moment_ms or 0, capture.name
 
 
-def forgotten(warehouse: Warehouse, cluster: str, earlier_captures: Sequence[str] | None) -> tuple[str, ...]:
-    """Of the captures that lay behind a run those that the warehouse does not hold any more, oldest first."""
-    if not earlier_captures:
-        return ()
-    held = set(warehouse.held(INPUTS, "capture", cluster=[cluster])["capture"].to_pylist())
-    return tuple(name for name in earlier_captures if name not in held)
-
-
 _MOST_NAMED = 3
 _WIDTH = 80
 _NOTHING = "''"  # as a shell would have it
-
-
-def wanted_run(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> RunRecord:
-    """A run that was finished; the cluster's last one where none is named.
-
-    Raises:
-        WarehouseError: there is no such run; it names the last ones that there are.
-    """
-    wanted = latest_run(warehouse, cluster) if run_id is None else run_id
-    for run in warehouse.records(RunRecord, RUNS, run_id=[wanted]):
-        return run
-    newest_first = sorted(warehouse.records(RunRecord, RUNS), key=attrgetter("run_number"), reverse=True)
-    last = [f"{escape(run.run_id)} of cluster {escape(run.cluster)}" for run in newest_first[:_MOST_NAMED]]
-    there = f"the last ones are {', '.join(last)}" if last else "audit first"
-    raise WarehouseError(f"{warehouse.root}: no run {clip(wanted, _WIDTH) or _NOTHING} here: {there}")
 
 
 def latest_run(warehouse: Warehouse, cluster: str) -> str:
@@ -187,8 +164,11 @@ class RunTables(RunRows):
 
     @cached_property
     def forgotten_captures(self) -> tuple[str, ...]:
-        """The captures behind the run that were taken out of the warehouse since."""
-        return forgotten(self.warehouse, self.run.cluster, self.run.earlier_captures)
+        """Of the captures behind the run those that were taken out of the warehouse since, oldest first."""
+        if not self.run.earlier_captures:
+            return ()
+        held = self.warehouse.held(INPUTS, "capture", cluster=[self.run.cluster])["capture"].to_pylist()
+        return tuple(name for name in self.run.earlier_captures if name not in {*held})
 
     def places(self, *, of_coordinator: bool = False) -> set[tuple[str, int]]:
         """The partitions that the run saw; with those that the coordinator's transactions list, if they are wanted."""
@@ -215,10 +195,15 @@ class RunTables(RunRows):
 
 
 def run_tables(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> RunTables:
-    """The tables of a run; of the cluster's last one where none is named.
+    """The tables of a run that was finished; of the cluster's last one where none is named.
 
     Raises:
-        WarehouseError: there is no such run.
+        WarehouseError: there is no such run; it names the last ones that there are.
     """
-    run = wanted_run(warehouse, cluster, run_id)
-    return RunTables(warehouse, run.run_id, run)
+    wanted = latest_run(warehouse, cluster) if run_id is None else run_id
+    for run in warehouse.records(RunRecord, RUNS, run_id=[wanted]):
+        return RunTables(warehouse, run.run_id, run)
+    newest_first = sorted(warehouse.records(RunRecord, RUNS), key=attrgetter("run_number"), reverse=True)
+    last = [f"{escape(run.run_id)} of cluster {escape(run.cluster)}" for run in newest_first[:_MOST_NAMED]]
+    there = f"the last ones are {', '.join(last)}" if last else "audit first"
+    raise WarehouseError(f"{warehouse.root}: no run {clip(wanted, _WIDTH) or _NOTHING} here: {there}")

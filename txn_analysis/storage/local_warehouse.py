@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import reduce
 from typing import IO, TYPE_CHECKING, Any
 
@@ -216,16 +216,11 @@ def one_writer(root: Path, table: str) -> Iterator[None]:
 def _wait_for(file: IO[bytes], table: str) -> None:
     began = time.monotonic()
     is_said = False
-    while not _is_locked(file):
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
         if not is_said and time.monotonic() - began > _SAY_SO_AFTER_S:
             is_said = True
             print(f"waiting for another audit that writes {table}", file=sys.stderr, flush=True)
         time.sleep(_LOOK_AGAIN_S)
-
-
-def _is_locked(file: IO[bytes]) -> bool:
-    try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from txn_analysis.errors import WarehouseError
-from txn_analysis.storage.delta_folder import LOG, OF_NO_FILES, put_lines
+from txn_analysis.storage.delta_folder import OF_NO_FILES, put_lines
 from txn_analysis.storage.errors import DAMAGED
+from txn_analysis.storage.opening import LOG
 from txn_analysis.tables import INDEXED_COLUMNS
 
 if TYPE_CHECKING:
