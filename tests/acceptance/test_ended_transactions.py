@@ -39,7 +39,7 @@ def in_order(rows: Iterable[Row]) -> list[str]:
 
 @pytest.mark.cluster
 def test_the_sql_of_the_docs_gives_the_rows_that_the_command_reads(spark: SparkSession, stored: Warehouse) -> None:
-    run = run_tables(stored, DEMO.name).finished()
+    run = run_tables(stored, DEMO.name).finished
     expected = plain_rows(ended_batches(run, *ENDED_TRANSACTIONS.names))
     assert {row["outcome"] for row in expected} == {"COMMIT", "ABORT"}
     assert any(row["input_id"] is None for row in expected), "some span two segments"
@@ -50,13 +50,13 @@ def test_the_sql_of_the_docs_gives_the_rows_that_the_command_reads(spark: SparkS
 
 
 def test_transactions_of_a_run_are_those_that_are_open(stored: Warehouse) -> None:
-    run = run_tables(stored, DEMO.name).finished()
+    run = run_tables(stored, DEMO.name).finished
     assert {row["outcome"] for row in listed(run, TRANSACTIONS, "outcome")} == {"open"}
 
 
 def test_what_another_run_linked_is_not_a_runs_own(stored: Warehouse) -> None:
     """The table holds the rows of all clusters of the warehouse; each transaction is a run's once."""
-    run = run_tables(stored, DEMO.name).finished()
+    run = run_tables(stored, DEMO.name).finished
     rows = plain_rows(ended_batches(run, "topic", "partition", "producer_id", "txn_start_offset", "ingest_id"))
     assert {row["ingest_id"] for row in rows} <= {run.run_id, *run.evidence.ingests}
     keys = [tuple(row.values())[:-1] for row in rows]

@@ -36,7 +36,7 @@ def run_of(
 ) -> Callable[[Variant], PastRun]:
     def finished(variant: Variant) -> PastRun:
         run_id = audit_of(variant).run.run_id
-        return run_tables(open_warehouse(spark, warehouse), variant.name, run_id).finished()
+        return run_tables(open_warehouse(spark, warehouse), variant.name, run_id).finished
 
     return finished
 

@@ -31,7 +31,7 @@ _WIDTH = 118
 
 def walk(tables: RunTables) -> str:
     """The stations, one paragraph each."""
-    ingests = tables.finished().evidence.ingests
+    ingests = tables.finished.evidence.ingests
     here: dict[str, Any] = {"topic": [TOPIC], "partition": [PARTITION]}
     batch = next(
         r for r in listed(tables.warehouse, LOG_BATCHES, **here, ingest_id=ingests) if r["base_offset"] == OFFSET

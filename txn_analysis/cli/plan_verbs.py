@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.plan.plan_file import Part
     from txn_analysis.plan.repair import Outcome as Repaired
-    from txn_analysis.report.formats import Answer
     from txn_analysis.settings import Settings
     from txn_analysis.tables import AbortRecord
 
@@ -240,18 +239,17 @@ def verify(
     settings = request.settings()
     with stored(settings) as warehouse:
         from txn_analysis.questions import verify as repairs
-        from txn_analysis.questions.answers import history_answer, in_words, verify_answer, what_is_open
+        from txn_analysis.questions.answers import HISTORY, VERIFY, in_words, what_is_open
+        from txn_analysis.report.formats import answer_of
 
         known = repairs.nights(warehouse, settings.cluster, run_id)
-        note_forgotten(known.forgotten_captures)
-        outcomes: list[Repaired]
-        answer: Answer
+        note_forgotten(known.tables.forgotten_captures)
         if history:
             past = repairs.past(known)
-            outcomes, answer = [item.outcome for item in past], history_answer(past)
+            outcomes, answer = [item.outcome for item in past], answer_of(HISTORY, past)
         else:
             outcomes = repairs.verify(known, since)
-            answer = verify_answer(outcomes)
+            answer = answer_of(VERIFY, outcomes)
         open_plan = repairs.unverified(known, outcomes, since)
         words = in_words(outcomes, open_plan)
     emit(as_printed(answer, format) + (words if format == "text" else ""), request.output)

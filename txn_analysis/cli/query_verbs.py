@@ -239,7 +239,7 @@ def explain(
     filters = _filters(topic, partition, producer_ids=producer_id)
     with asked_run(settings, run_id) as tables:
         check_seen(tables, filters)
-        explained = explanations.explain(tables.finished(), filters, start_offset)
+        explained = explanations.explain(tables.finished, filters, start_offset)
     form = explanations.explanations_json if format == "json" else explanations.explanations_text
     emit(form(explained), request.output)
     return 0
@@ -272,7 +272,7 @@ def ended(
     wanted = EndedFilters(None if outcome == "any" or stale else outcome, cause, stale, limit)
     with asked_run(settings, run_id) as tables:
         check_seen(tables, filters)
-        answer, left_out_count = ended_answer(tables.finished(), filters, wanted)
+        answer, left_out_count = ended_answer(tables.finished, filters, wanted)
     emit(as_printed(answer, format), request.output)
     if left_out_count:
         typer.echo(f"note: {left_out_count} older ones are not shown; raise --limit or say more", err=True)

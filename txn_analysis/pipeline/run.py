@@ -18,7 +18,7 @@ from txn_analysis.log.segments import log_sections
 from txn_analysis.runs.evidence import GIVEN, Evidence, own_columns
 from txn_analysis.runs.past_run import PastRun
 from txn_analysis.settings import Decides, deciding
-from txn_analysis.tables.given import ONLY, given_schema
+from txn_analysis.tables.given import ONLY, given_schema, with_audit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -61,9 +61,9 @@ class Run(PastRun):
     def rows(self, table: Table, *names: str, **one_of: Collection[Any]) -> Any:
         """As of `Given`."""
         schema, own = given_schema(table, *names), [name for name in names if name not in GIVEN]
-        given = self.evidence.given_to_audit(schema, *own)
+        given = self.evidence.given(*own)
         rows = self.engine.table(table, *own_columns(*own), ingest_id=self.evidence.ingests, **one_of)
-        return self.engine.mapped(rows, given, schema)
+        return self.engine.mapped(rows, lambda batches: (with_audit(r, schema) for r in given(batches)), schema)
 
     def replace(self, rows: Sequence[pa.RecordBatch], table: Table) -> None:
         """Make rows in memory the run's rows of a table."""

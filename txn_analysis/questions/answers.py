@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.plan.repair import Outcome
     from txn_analysis.questions.filters import Filters
-    from txn_analysis.questions.verify import Past, Unverified
+    from txn_analysis.questions.verify import Unverified
     from txn_analysis.runs.run_tables import Capture, ProducerState
     from txn_analysis.tables import Finding
 
@@ -77,14 +77,8 @@ def find_hanging(findings: Iterable[Finding], filters: Filters, since: Iterable[
 
     `since`: findings of another run; what hung there already is left out.
     """
-    known = _hanging(since)
-    found = [
-        finding
-        for finding in findings
-        if finding.verdict is Verdict.HANGING
-        and finding.finding_id not in known
-        and filters.has(finding, in_doubt=False)
-    ]
+    asked = asked_about(findings, filters, since, has_state=True)
+    found = [finding for finding in asked if finding.verdict is Verdict.HANGING]
     order = attrgetter("topic", "partition", "txn_start_offset", "producer_id")
     return answer_of(FIND_HANGING, sorted(found, key=order))
 
@@ -100,16 +94,12 @@ def asked_about(
         since: findings of another run; what hung there already is not asked about.
         has_state: at least one partition of `__transaction_state` was given.
     """
-    known, found = _hanging(since), []
+    known, found = {finding.finding_id for finding in since if finding.verdict is Verdict.HANGING}, []
     for finding in findings:
         is_in_doubt = finding.verdict is Verdict.INCONCLUSIVE or not has_state
         if finding.finding_id not in known and filters.has(finding, in_doubt=is_in_doubt):
             found.append(finding)
     return found
-
-
-def _hanging(findings: Iterable[Finding]) -> set[str]:
-    return {finding.finding_id for finding in findings if finding.verdict is Verdict.HANGING}
 
 
 def list_transactions(states: Iterable[StateRecord], as_of_ms: int | None, filters: Filters) -> Answer:
@@ -120,14 +110,10 @@ def list_transactions(states: Iterable[StateRecord], as_of_ms: int | None, filte
     found = sorted(
         (record.transactional_id, _coordinator(record), record.producer_id, record.state)
         for record in states
-        if _is_listed(record) and _is_wanted(record, as_of_ms, filters)
+        # A Dead id is being removed: Kafka's coordinator leaves it out as well.
+        if not record.is_tombstone and record.state != "Dead" and _is_wanted(record, as_of_ms, filters)
     )
     return Answer(LIST, tuple(found))
-
-
-def _is_listed(record: StateRecord) -> bool:
-    # A Dead id is being removed: Kafka's coordinator leaves it out as well.
-    return not record.is_tombstone and record.state != "Dead"
 
 
 def _is_wanted(record: StateRecord, as_of_ms: int | None, filters: Filters) -> bool:
@@ -137,15 +123,16 @@ def _is_wanted(record: StateRecord, as_of_ms: int | None, filters: Filters) -> b
         (filters.state_partitions, record.state_partition),
     )
     is_named = all(not wanted or value in wanted for wanted, value in asked)
-    is_long = filters.duration_ms is None or _runs_longer(record, as_of_ms, filters.duration_ms)
     has_place = filters.has_one_of(record.topic_partitions)
+    lasted_ms = _running(record, as_of_ms)[1]
+    is_long = filters.duration_ms is None or (lasted_ms is not None and lasted_ms > filters.duration_ms)
     return is_named and is_long and has_place and filters.has_id(record.transactional_id)
 
 
-def _runs_longer(record: StateRecord, as_of_ms: int | None, duration_ms: int) -> bool:
-    if as_of_ms is None or record.start_ms is None:
-        return False
-    return record.state in _RUNNING and as_of_ms - record.start_ms > duration_ms
+def _running(record: StateRecord, as_of_ms: int | None) -> tuple[int | None, int | None]:
+    """Since when a transaction is running, and for how long, as far as both are known."""
+    start_ms = record.start_ms if record.state in _RUNNING else None
+    return start_ms, None if start_ms is None or as_of_ms is None else as_of_ms - start_ms
 
 
 def describe(states: Iterable[StateRecord], as_of_ms: int | None, *transactional_ids: str) -> Answer:
@@ -167,8 +154,6 @@ def _described(record: StateRecord | None, as_of_ms: int | None, transactional_i
     if record is None or record.is_tombstone:
         why = "was removed (tombstone)" if record is not None else "is in no record that this run saw"
         raise WarehouseError(f"transactional id {escape(transactional_id)} {why}; the verb `list` shows all ids")
-    start_ms = record.start_ms if record.state in _RUNNING else None
-    duration_ms = None if start_ms is None or as_of_ms is None else as_of_ms - start_ms
     return (
         _coordinator(record),
         record.transactional_id,
@@ -176,8 +161,7 @@ def _described(record: StateRecord | None, as_of_ms: int | None, transactional_i
         record.producer_epoch,
         record.state,
         record.timeout_ms,
-        start_ms,
-        duration_ms,
+        *_running(record, as_of_ms),
         [f"{topic}-{partition}" for topic, partition in sorted(record.topic_partitions)],
     )
 
@@ -234,6 +218,7 @@ VERIFY = (
     Column("RecommendedIn", of="record.run_id"),
     Column("Why", of="why"),
 )
+"""One row per recommended abort, of `Outcome`."""
 HISTORY = (
     *_transaction("outcome.record"),
     Column("Rule", of="outcome.record.rule"),
@@ -247,21 +232,12 @@ HISTORY = (
     Column("Nights", of=lambda past: len(past.findings)),
     Column("Times", of="times"),
 )
+"""One row per transaction that ever hung, of `Past`; `Nights` is how many runs saw it open."""
 
 
 def captures_answer(found: Iterable[Capture]) -> Answer:
     """One row per capture."""
     return answer_of(CAPTURES, found, _CAPTURES_IN_TEXT)
-
-
-def verify_answer(outcomes: Iterable[Outcome]) -> Answer:
-    """One row per recommended abort."""
-    return answer_of(VERIFY, outcomes)
-
-
-def history_answer(past: Iterable[Past]) -> Answer:
-    """One row per transaction that ever hung; `Nights` is how many runs saw it open."""
-    return answer_of(HISTORY, past)
 
 
 def what_is_open(open_plan: Unverified) -> str:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.endings import ENDINGS, UNEXPLAINED, EndedTransaction, IdHistory, ended_with, explains_before_ms
 from txn_analysis.report.formats import Answer, Column, answer_of
-from txn_analysis.runs.asked_states import histories, named_producers, record_counts
+from txn_analysis.runs.asked_states import counted, histories, named_producers, record_counts
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.tables.transactions import ENDED_OUTCOMES
 
@@ -102,7 +102,7 @@ def _with_records(run: PastRun, filters: Filters, wanted: EndedFilters, named: N
     producers = named.of_ids(filters.has_id)
     counts = Counter[int]()
     for batch in ended_rows(run, wanted.outcome, *_DATED, **filters.rows) if len(producers) else ():
-        counts.update(_counted(batch.filter(_has_records(run, batch, named))["producer_id"]))
+        counts.update(counted(batch.filter(_has_records(run, batch, named))["producer_id"]))
     for producer_ids in _groups({p: counts[p] for p in producers.to_pylist() if counts[p]}, named.record_counts):
         rows = pa.Table.from_batches(ended_rows(run, wanted.outcome, **filters.places, producer_id=producer_ids))
         yield from _explained(run, rows.filter(_has_records(run, rows, named)).combine_chunks())
@@ -131,15 +131,10 @@ def _explained_of(run: PastRun, rows: pa.Table | None, records: Mapping[int, int
     """Some ended transactions at hand, with their causes; `records` is what `record_counts` says, where it is known."""
     if rows is None:
         return
-    counts = _counted(rows["producer_id"])
+    counts = counted(rows["producer_id"])
     for producer_ids in _groups(counts, record_counts(run, counts) if records is None else records):
         is_theirs = pc.is_in(rows["producer_id"], pa.array(producer_ids, pa.int64()))
         yield from _explained(run, rows.filter(is_theirs).combine_chunks())
-
-
-def _counted(producer_ids: pa.Array) -> Counter[int]:
-    counts = producer_ids.value_counts()
-    return Counter(dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)))
 
 
 def _groups(ended: Mapping[int, int], records: Mapping[int, int]) -> Iterator[list[int]]:
@@ -203,17 +198,13 @@ def newest(parts: Iterable[pa.RecordBatch], limit: int) -> tuple[pa.Table | None
     """The rows that ended last, newest first, and how many there were; None where there was none."""
     held: list[pa.Table] = []
     number, since_ms = 0, None
-    for part in map(_table, parts):
+    for part in (pa.Table.from_batches([batch]) for batch in parts):
         number += len(part)
         held.append(part if since_ms is None else part.filter(pc.greater_equal(part["end_timestamp_ms"], since_ms)))
         if sum(map(len, held)) > limit + _HELD_ROWS:
             held = [_newest(held, limit)]
             since_ms = held[0]["end_timestamp_ms"][-1].as_py()
     return (_newest(held, limit) if held else None), number
-
-
-def _table(batch: pa.RecordBatch) -> pa.Table:
-    return pa.Table.from_batches([batch])
 
 
 def _newest(parts: list[pa.Table], limit: int) -> pa.Table:

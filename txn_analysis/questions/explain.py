@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.errors import ConfigError
@@ -25,8 +26,6 @@ from txn_analysis.text.words import iso_utc
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    import pyarrow as pa
-
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.evidence import Evidence
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
 MOST_EXPLAINED = 20
 _WIDTH = 110
 _INDENT = "   "
-_OWN_BATCHES = 3
-_MARKERS = 2
+# How many first and last batches, markers of its own before it, markers before it and after; negative: the last ones.
+_SHOWN = (3, -3, -1, -2, 2)
 _RECORDS_BEFORE, _RECORDS_AFTER, _LAST_RECORDS = 4, 6, 3
 Key = tuple[str, int, int, int]
 
@@ -107,21 +106,8 @@ def _explanation(
     finding: Finding, opened: Transaction, batches: list[LoggedBatch], history: Sequence[StateRecord]
 ) -> Explanation:
     events = timeline(batches, _records_around(opened, history), opened.producer_id)
-    return Explanation(
-        run_id=finding.run_id,
-        topic=finding.topic,
-        partition=finding.partition,
-        producer_id=finding.producer_id,
-        txn_start_offset=finding.txn_start_offset,
-        transactional_id=finding.transactional_id,
-        verdict=finding.verdict,
-        rule=finding.rule,
-        cause=finding.cause,
-        events=tuple(events),
-        rules=finding.rules_asked,
-        would_change=finding.would_change,
-        are_batches_kept=bool(batches),
-    )
+    said = {name: getattr(finding, name) for name in Explanation.model_fields if name in Finding._fields}
+    return Explanation(**said, events=tuple(events), rules=finding.rules_asked, are_batches_kept=bool(batches))
 
 
 def _records_around(opened: Transaction, history: Sequence[StateRecord]) -> list[StateRecord]:
@@ -138,42 +124,26 @@ def _records_around(opened: Transaction, history: Sequence[StateRecord]) -> list
 
 def _batches_around(evidence: Evidence, opened: Sequence[Transaction]) -> list[list[LoggedBatch]]:
     """Of each transaction its first and last batches, its producer's marker before it, and the markers around it."""
-    around = [_Around(transaction) for transaction in opened]
+    around = [[_Nearest(count) for count in _SHOWN] for _ in opened]
     topics, partitions = {one.topic for one in opened}, {one.partition for one in opened}
     for batch in evidence.batches(LOG_BATCHES, "partition", *LoggedBatch._fields, topic=topics, partition=partitions):
-        for one in around:
-            one.add(batch)
-    return [one.batches for one in around]
+        for transaction, parts in zip(opened, around, strict=True):
+            for part, is_meant in zip(parts, _meant(batch, transaction), strict=True):
+                part.add(batch, is_meant)
+    # Each batch once, also where it is shown for several reasons.
+    return [[*{place: one for part in parts for place, one in part.found.items()}.values()] for parts in around]
 
 
-class _Around:
-    """What is shown of one transaction."""
-
-    def __init__(self, opened: Transaction) -> None:
-        self._opened = opened
-        self._first, self._last = _Nearest(_OWN_BATCHES), _Nearest(-_OWN_BATCHES)
-        self._own_marker, self._before, self._after = _Nearest(-1), _Nearest(-_MARKERS), _Nearest(_MARKERS)
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        opened = self._opened
-        is_here = pc.and_(pc.equal(batch["topic"], opened.topic), pc.equal(batch["partition"], opened.partition))
-        is_own, is_marker = pc.equal(batch["producer_id"], opened.producer_id), batch["is_control"]
-        is_before = pc.less(batch["base_offset"], opened.txn_start_offset)
-        is_marker_before = pc.and_(pc.and_(is_here, is_marker), is_before)
-        is_own_data = pc.and_(pc.and_(is_here, is_own), pc.invert(pc.or_(is_marker, is_before)))
-        self._first.add(batch, is_own_data)
-        self._last.add(batch, is_own_data)
-        self._before.add(batch, is_marker_before)
-        self._own_marker.add(batch, pc.and_(is_marker_before, is_own))
-        if opened.last_offset is not None:
-            is_after = pc.greater(batch["base_offset"], opened.last_offset)
-            self._after.add(batch, pc.and_(pc.and_(is_here, is_marker), is_after))
-
-    @property
-    def batches(self) -> list[LoggedBatch]:
-        """What is shown, each batch once."""
-        parts = (self._first, self._last, self._own_marker, self._before, self._after)
-        return [*{offset: batch for part in parts for offset, batch in part.found.items()}.values()]
+def _meant(batch: pa.RecordBatch, opened: Transaction) -> tuple[pa.Array, ...]:
+    """Which rows may be shown of a transaction, for each of `_SHOWN`; NULL means no."""
+    offset, is_marker = batch["base_offset"], batch["is_control"]
+    is_here = pc.and_(pc.equal(batch["topic"], opened.topic), pc.equal(batch["partition"], opened.partition))
+    is_own, is_before = pc.equal(batch["producer_id"], opened.producer_id), pc.less(offset, opened.txn_start_offset)
+    own_data = pc.and_(pc.and_(is_here, is_own), pc.invert(pc.or_(is_marker, is_before)))
+    markers = pc.and_(is_here, is_marker)
+    before = pc.and_(markers, is_before)
+    after = pc.and_(markers, pc.greater(offset, pa.scalar(opened.last_offset, pa.int64())))
+    return own_data, own_data, pc.and_(before, is_own), before, after
 
 
 class _Nearest:
@@ -187,7 +157,7 @@ class _Nearest:
         self.found: dict[int, LoggedBatch] = {}
 
     def add(self, batch: pa.RecordBatch, is_meant: pa.Array) -> None:
-        """Look among the rows of a batch that are meant; NULL means no."""
+        """Look among the rows of a batch that are meant."""
         places = np.flatnonzero(pc.fill_null(is_meant, fill_value=False).to_numpy(zero_copy_only=False))
         if not len(places):
             return

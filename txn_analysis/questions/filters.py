@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.names import STATE_TOPIC
-from txn_analysis.runs.asked_states import names_producers
+from txn_analysis.runs.asked_states import record_counts
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
 from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import listed, ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.tables import Finding
+    from txn_analysis.tables.inputs import RunRecord
 
 _MOST_NAMED = 8
 _NAME_WIDTH = 80
@@ -124,7 +125,7 @@ def check_seen(tables: RunTables, filters: Filters, *, of_coordinator: bool = Fa
     if filters.topics:
         _check_places(filters, tables.places(of_coordinator=of_coordinator))
     if filters.state_partitions:
-        _check_state_partitions(filters, tables.run.coverage)
+        _check_state_partitions(filters, tables.run)
     if filters.producer_ids:
         unseen = sorted(set(filters.producer_ids) - _producers_seen(tables, filters.producer_ids))
         if unseen:
@@ -142,7 +143,7 @@ def check_ids_seen(tables: RunTables, transactional_ids: Collection[str]) -> Non
     unseen = set(transactional_ids)
     asked = {"transactional_id": sorted(unseen)}
     unseen -= set(tables.held(FINDINGS, "transactional_id", **asked)["transactional_id"].to_pylist())
-    for batch in tables.finished().evidence.batches(TRANSACTION_STATES, "transactional_id", **asked):
+    for batch in tables.finished.evidence.batches(TRANSACTION_STATES, "transactional_id", **asked):
         unseen -= set(batch["transactional_id"].to_pylist())
     if unseen:
         named = clip(min(unseen), _NAME_WIDTH)
@@ -172,8 +173,8 @@ def _names(names: list[str]) -> str:
     return listed([clip(name, _NAME_WIDTH) for name in names], _MOST_NAMED) or "none"
 
 
-def _check_state_partitions(filters: Filters, coverage: Mapping[str, Any]) -> None:
-    seen = [p["partition"] for p in coverage.get("partitions") or [] if p["is_seen"]]
+def _check_state_partitions(filters: Filters, run: RunRecord) -> None:
+    seen = [p["partition"] for p in run.coverage.get("partitions") or [] if p["is_seen"]]
     for number in filters.state_partitions:
         if number not in seen:
             there = f"it saw {ranges(seen)}" if seen else "it saw none"
@@ -184,10 +185,8 @@ def _producers_seen(tables: RunTables, producer_ids: tuple[int, ...]) -> set[int
     """Of some producer ids those that occur in the run: in its logs, or at the coordinator."""
     wanted, found = {*producer_ids}, set[int]()
     for batch in tables.batches(PARTITION_HEALTH, "producers"):
-        found |= wanted.intersection(
-            p["producer_id"] for of_one in batch["producers"].to_pylist() for p in of_one or ()
-        )
+        found |= wanted.intersection(batch["producers"].flatten().field("producer_id").to_pylist())
     opened = tables.batches(TRANSACTIONS, "producer_id", producer_id=producer_ids)
-    for batch in chain(opened, ended_batches(tables.finished(), "producer_id", producer_id=producer_ids)):
+    for batch in chain(opened, ended_batches(tables.finished, "producer_id", producer_id=producer_ids)):
         found.update(batch["producer_id"].unique().to_pylist())
-    return found if found == wanted else found | names_producers(tables.finished(), producer_ids)
+    return found if found == wanted else found | record_counts(tables.finished, producer_ids).keys()

@@ -81,7 +81,7 @@ def pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:
     tables = run_tables(warehouse, report.run.cluster, report.run.run_id)
     ids = _worst_ids(report)
     partitions = _partition_timelines(tables, worst_places(report), report.run.as_of_ms)
-    return Pictures(partitions, _id_timelines(of_ids(tables.finished(), ids), ids), run_points(tables))
+    return Pictures(partitions, _id_timelines(of_ids(tables.finished, ids), ids), run_points(tables))
 
 
 def worst_places(report: AuditReport) -> dict[Place, Shown]:
@@ -132,7 +132,7 @@ def _batches(evidence: Evidence, places: Mapping[Place, Shown]) -> Iterator[pa.R
 
 def _transactions(tables: RunTables, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
     yield from tables.batches(TRANSACTIONS, *_OF_TRANSACTIONS, outcome=["open"], **_of(places))
-    yield from ended_batches(tables.finished(), *_OF_TRANSACTIONS, **_of(places))
+    yield from ended_batches(tables.finished, *_OF_TRANSACTIONS, **_of(places))
 
 
 def _of(places: Mapping[Place, Shown]) -> dict[str, list[Any]]:
@@ -176,7 +176,7 @@ def _partition_timelines(
     if not places:
         return ()
     markers = marker_points(_transactions(tables, places), places)
-    appends = _batches(tables.finished().evidence, places)
+    appends = _batches(tables.finished.evidence, places)
     points = log_points(appends, _transactions(tables, places), places, as_of_ms)
     return tuple(_timeline(place, points[place], markers[place]) for place in places)
 
@@ -184,11 +184,10 @@ def _partition_timelines(
 def _timeline(place: Place, points: list[EndPoint], markers: list[MarkerPoint]) -> PartitionTimeline:
     is_broker_time = any(point.moment_ms is not None for point in points)
     timed = [(point.moment_ms if is_broker_time else point.timestamp_ms, point) for point in points]
-    ordered = sorted(timed, key=lambda found: found[1].end_offset)
     return PartitionTimeline(
         *place,
         is_broker_time,
-        tuple(LogPoint(ms, point.end_offset, point.last_stable_offset) for ms, point in ordered if ms is not None),
+        tuple(LogPoint(ms, point.end_offset, point.last_stable_offset) for ms, point in timed if ms is not None),
         tuple(sorted(markers, key=attrgetter("offset"))),
     )
 
@@ -200,13 +199,11 @@ def _id_timelines(known: Mapping[str, History], ids: Iterable[str]) -> tuple[IdT
 
 def state_changes(history: Iterable[StateRecord]) -> tuple[StateChange, ...]:
     """The last records of one transactional id, oldest first."""
-    changes = map(_change, list(history)[-MOST_CHANGES:])
-    return tuple(change for change in changes if change is not None)
-
-
-def _change(record: StateRecord) -> StateChange | None:
-    time_ms = record.recorded_ms if record.last_update_ms is None else record.last_update_ms
-    state = TOMBSTONE if record.is_tombstone else record.state
-    if time_ms is None or state is None:
-        return None
-    return StateChange(time_ms, state, record.producer_id, record.producer_epoch, len(record.topic_partitions))
+    changes = []
+    for record in list(history)[-MOST_CHANGES:]:
+        time_ms = record.recorded_ms if record.last_update_ms is None else record.last_update_ms
+        state = TOMBSTONE if record.is_tombstone else record.state
+        if time_ms is not None and state is not None:
+            places = len(record.topic_partitions)
+            changes.append(StateChange(time_ms, state, record.producer_id, record.producer_epoch, places))
+    return tuple(changes)

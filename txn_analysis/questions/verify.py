@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.columns.records import records_of
@@ -16,8 +17,8 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.kafka.transactions import PREPARED
 from txn_analysis.plan.repair import After, Before, Outcome, Recommended, SeenEnded, SeenPartition, outcome_of
 from txn_analysis.runs.asked_states import states_naming
-from txn_analysis.runs.past_run import ended_batches, finished_run
-from txn_analysis.runs.run_tables import forgotten, run_tables
+from txn_analysis.runs.past_run import ended_batches
+from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, Finding
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from txn_analysis.kafka.transactions import StateRecord
-    from txn_analysis.runs.past_run import PastRun
+    from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.storage.warehouse import Warehouse
 
 _PRODUCER = ("topic", "partition", "producer_id")
@@ -37,30 +38,15 @@ _WHY = ("missing_evidence", "cause")
 
 @dataclass(frozen=True)
 class Nights:
-    """The runs of one cluster up to one of them, oldest first: that one is the last."""
+    """One run of a cluster, from which one looks back, and the runs behind it, oldest first."""
 
-    warehouse: Warehouse
-    runs: tuple[RunRecord, ...]
-
-    @property
-    def last(self) -> RunRecord:
-        """The run from which one looks back."""
-        return self.runs[-1]
-
-    @cached_property
-    def last_run(self) -> PastRun:
-        """The last run with the settings and the evidence that it had."""
-        return finished_run(self.warehouse, self.last)
+    tables: RunTables
+    earlier: tuple[RunRecord, ...]
 
     @property
-    def forgotten_captures(self) -> tuple[str, ...]:
-        """The captures behind the last run that were taken out of the warehouse since."""
-        return forgotten(self.warehouse, self.last.cluster, self.last.earlier_captures)
-
-    @property
-    def earlier(self) -> tuple[RunRecord, ...]:
-        """The runs before it."""
-        return self.runs[:-1]
+    def runs(self) -> tuple[RunRecord, ...]:
+        """All of them, oldest first: the one that looks is the last."""
+        return (*self.earlier, self.tables.run)
 
     @cached_property
     def order(self) -> dict[str, int]:
@@ -71,9 +57,11 @@ class Nights:
     def hanging(self) -> list[Finding]:
         """Every finding, in any of the runs, of a producer and partition that one of them calls hanging."""
         runs, names = [*self.order], (*SINGLE_VALUES, *_WHY)
-        hung = self.warehouse.held(FINDINGS, *_PRODUCER, run_id=runs, verdict=[Verdict.HANGING.value])
+        hung = self.tables.warehouse.held(FINDINGS, *_PRODUCER, run_id=runs, verdict=[Verdict.HANGING.value])
         ever = set(zip(*(column.to_pylist() for column in hung.columns), strict=True))
-        found = self.warehouse.held(FINDINGS, *names, run_id=runs, producer_id=sorted({place[-1] for place in ever}))
+        found = self.tables.warehouse.held(
+            FINDINGS, *names, run_id=runs, producer_id=sorted({place[-1] for place in ever})
+        )
         return [finding for finding in records_of(Finding, found) if finding.producer_place in ever]
 
     @cached_property
@@ -81,7 +69,7 @@ class Nights:
         """The health of the partitions of these findings, by run, topic and partition."""
         wanted = {(finding.topic, finding.partition) for finding in self.hanging}
         topics = sorted({topic for topic, _ in wanted})
-        known = self.warehouse.records(SeenPartition, PARTITION_HEALTH, run_id=[*self.order], topic=topics)
+        known = self.tables.warehouse.records(SeenPartition, PARTITION_HEALTH, run_id=[*self.order], topic=topics)
         return {(p.run_id, p.topic, p.partition): p for p in known if (p.topic, p.partition) in wanted}
 
 
@@ -91,10 +79,10 @@ def nights(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> Nig
     Raises:
         WarehouseError: there is no such run.
     """
-    last = run_tables(warehouse, cluster, run_id).run
-    runs = warehouse.records(RunRecord, RUNS, cluster=[last.cluster])
-    newest = {run.capture: run for run in sorted(runs, key=lambda run: run.run_number)}
-    return Nights(warehouse, (*_behind(newest.values(), last), last))
+    tables = run_tables(warehouse, cluster, run_id)
+    runs = warehouse.records(RunRecord, RUNS, cluster=[tables.run.cluster])
+    newest = {run.capture: run for run in sorted(runs, key=attrgetter("run_number"))}
+    return Nights(tables, tuple(_behind(newest.values(), tables.run)))
 
 
 def _behind(runs: Iterable[RunRecord], last: RunRecord) -> list[RunRecord]:
@@ -115,25 +103,23 @@ def verify(known: Nights, since: str | None = None) -> list[Outcome]:
     Raises:
         WarehouseError: `since` is neither behind nor the run itself.
     """
-    if since == known.last.run_id:
+    if since == known.tables.run.run_id:
         return []  # no capture is later
     if since is not None and since not in {run.run_id for run in known.earlier}:
-        run_tables(known.warehouse, known.last.cluster, since)  # one that is not there at all is refused as such
+        known.tables.of(since)  # one that is not there at all is refused as such
         raise WarehouseError(
-            f"run {escape(since)} is not behind run {known.last.run_id}: a plan is verified by a later capture"
+            f"run {escape(since)} is not behind run {known.tables.run.run_id}: a plan is verified by a later capture"
         )
     plans = [run for run in known.earlier if since in {None, run.run_id}]
     outcomes = _outcomes(known, plans)
     if since is None and known.earlier:
         seen_to_ms = known.earlier[-1].as_of_ms
-        outcomes = [outcome for outcome in outcomes if not _was_done(outcome, seen_to_ms)]
+        return [one for one in outcomes if not one.repair.is_done or not _is_by(one.marker_ms, seen_to_ms)]
     return outcomes
 
 
-def _was_done(outcome: Outcome, by_ms: int | None) -> bool:
-    if outcome.marker_ms is None or by_ms is None:
-        return False
-    return outcome.repair.is_done and outcome.marker_ms <= by_ms
+def _is_by(moment_ms: int | None, last_ms: int | None) -> bool:
+    return moment_ms is not None and last_ms is not None and moment_ms <= last_ms
 
 
 @dataclass(frozen=True)
@@ -155,13 +141,13 @@ def unverified(known: Nights, outcomes: Iterable[Outcome], since: str | None = N
         outcomes: what it sees of earlier plans.
         since: the run whose plan is asked about; by default all of them.
     """
-    is_dated = known.last.as_of_ms is not None
-    last = known.last.run_id
+    is_dated = known.tables.run.as_of_ms is not None
+    last = known.tables.run.run_id
     if since not in {None, last}:
         return None
-    every = known.warehouse.records(RunRecord, RUNS, cluster=[known.last.cluster])
+    every = known.tables.warehouse.records(RunRecord, RUNS, cluster=[known.tables.run.cluster])
     runs = [last] if is_dated else [run.run_id for run in every]
-    plan = known.warehouse.held(ABORT_PLAN, "finding_id", run_id=runs)["finding_id"].to_pylist()
+    plan = known.tables.warehouse.held(ABORT_PLAN, "finding_id", run_id=runs)["finding_id"].to_pylist()
     number = len({*plan} - {outcome.record.finding_id for outcome in outcomes})
     return Unverified(last, number, is_dated) if number else None
 
@@ -223,13 +209,13 @@ def _ended_in(outcome: Outcome, findings: Sequence[Finding], known: Nights) -> s
 def _outcomes(known: Nights, plans: Sequence[RunRecord]) -> list[Outcome]:
     """What became of what some runs recommended; where several recommended the same, the last of them counts."""
     order = {run.run_id: number for number, run in enumerate(plans)}
-    every = known.warehouse.records(Recommended, ABORT_PLAN, run_id=[*order]) if order else []
+    every = known.tables.warehouse.records(Recommended, ABORT_PLAN, run_id=[*order]) if order else []
     records = {one.finding_id: one for one in sorted(every, key=lambda one: order[one.run_id])}.values()
     if not records:
         return []
     ended = _ended(known, records)
     # The coordinator's records that say how a transaction of these producers ends.
-    history = states_naming(known.last_run, {record.producer_id for record in records}, state=PREPARED)
+    history = states_naming(known.tables.finished, {record.producer_id for record in records}, state=PREPARED)
     return [
         outcome_of(_before(record, known), _after(record, known, ended, history))
         for record in sorted(records, key=lambda r: (r.topic, r.partition, r.txn_start_offset))
@@ -239,7 +225,7 @@ def _outcomes(known: Nights, plans: Sequence[RunRecord]) -> list[Outcome]:
 def _ended(known: Nights, records: Iterable[Recommended]) -> list[SeenEnded]:
     places = {record.place for record in records}
     wanted: dict[str, list[Any]] = {n: sorted({place[at] for place in places}) for at, n in enumerate(_PRODUCER)}
-    batches = ended_batches(known.last_run, *SeenEnded._fields, **wanted)
+    batches = ended_batches(known.tables.finished, *SeenEnded._fields, **wanted)
     return [ended for batch in batches for ended in records_of(SeenEnded, batch) if ended.place in places]
 
 
@@ -251,11 +237,11 @@ def _before(record: Recommended, known: Nights) -> Before:
 
 
 def _after(record: Recommended, known: Nights, ended: list[SeenEnded], history: list[StateRecord]) -> After:
-    run_id = known.last.run_id
+    run_id = known.tables.run.run_id
     return After(
         known.health.get((run_id, record.topic, record.partition)),
         tuple(f for f in known.hanging if f.run_id == run_id and f.producer_place == record.place),
         tuple(e for e in ended if e.place == record.place),
         tuple(state for state in history if state.names(record.producer_id)),
-        known.last_run.settings.max_clock_skew_ms,
+        known.tables.finished.settings.max_clock_skew_ms,
     )

@@ -40,19 +40,27 @@ def current_states(run: PastRun, **one_of: Collection[Any]) -> pa.Table:
     Returns:
         The columns of `transaction_states` that a history is made of, and those that say where a record stands.
     """
-    dumped_rank = run.state_files.dumped_rank
-    newest: pa.Table | None = None
-    waiting: list[pa.Table] = []
-    for batch in run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, **one_of):
-        is_known = pc.and_not(pc.is_valid(batch["transactional_id"]), batch["is_undecodable"])
-        waiting.append(pa.Table.from_batches([batch]).filter(is_known))
-        # As many as are kept at least, so that each row is sorted only a few times.
-        if sum(map(len, waiting)) >= max(_HELD_ROWS, 0 if newest is None else len(newest)):
-            newest, waiting = _newest([*([] if newest is None else [newest]), *waiting], dumped_rank), []
-    parts = [*([] if newest is None else [newest]), *waiting]
-    if not parts:
+
+    def newest_of(parts: list[pa.Table]) -> pa.Table:
+        return _newest(parts, run.state_files.dumped_rank)
+
+    batches = run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, **one_of)
+    newest = _merged(map(_known, batches), newest_of, _HELD_ROWS)
+    if newest is None:
         return pa.schema([TRANSACTION_STATES.arrow_schema.field(name) for name in _COLUMNS]).empty_table()
-    return _newest(parts, dumped_rank).select([*_COLUMNS])
+    return newest.select([*_COLUMNS])
+
+
+def _merged(parts: Iterable[pa.Table], merge: Callable[[list[pa.Table]], pa.Table], held_rows: int) -> pa.Table | None:
+    """All parts as one, by a function that also takes what it gave; None where there are none."""
+    held, merged_rows = list[pa.Table](), 0
+    for part in parts:
+        held.append(part)
+        # As many new ones as are kept at least, so that each row is looked at only a few times.
+        if sum(map(len, held)) - merged_rows >= max(held_rows, merged_rows):
+            held = [merge(held)]
+            merged_rows = len(held[0])
+    return merge(held) if held else None
 
 
 def placed(states: pa.Table, run: PastRun) -> Iterator[StateRecord]:
@@ -70,6 +78,12 @@ def _records(batch: pa.RecordBatch, run: PastRun) -> list[StateRecord]:
     )
 
 
+def _known(batch: pa.RecordBatch) -> pa.Table:
+    """The records of known ids."""
+    is_known = pc.and_not(pc.is_valid(batch["transactional_id"]), batch["is_undecodable"])
+    return pa.Table.from_batches([batch]).filter(is_known)
+
+
 def _newest(parts: Iterable[pa.Table], dumped_rank: int) -> pa.Table:
     """Of each id the last record."""
     rows = pa.concat_tables(parts)
@@ -78,19 +92,19 @@ def _newest(parts: Iterable[pa.Table], dumped_rank: int) -> pa.Table:
     return rows.filter(pa.array(np.append(np.diff(ids) != 0, True)[: len(ids)])).combine_chunks()
 
 
-def names_producers(run: PastRun, producer_ids: Collection[int]) -> set[int]:
-    """Of some producer ids those that any record of the coordinator stands for."""
-    return set(record_counts(run, producer_ids))
-
-
 def record_counts(run: PastRun, producer_ids: Collection[int]) -> Counter[int]:
     """By producer id, how many records of the coordinator stand for it."""
     wanted, found = pa.array(sorted(producer_ids), pa.int64()), Counter[int]()
     for batch in run.evidence.batches(TRANSACTION_STATES, *NAMED):
         for name in NAMED:
-            counts = batch[name].filter(pc.is_in(batch[name], wanted)).value_counts()
-            found.update(dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)))
+            found.update(counted(batch[name].filter(pc.is_in(batch[name], wanted))))
     return found
+
+
+def counted(values: pa.Array | pa.ChunkedArray) -> Counter[int]:
+    """How often each number occurs."""
+    counts = values.value_counts()
+    return Counter(dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)))
 
 
 def states_naming(run: PastRun, producer_ids: Collection[int], **one_of: Collection[Any]) -> list[StateRecord]:
@@ -170,7 +184,9 @@ class NamedProducers:
 
 def named_producers(run: PastRun) -> NamedProducers:
     """The producers of a run, from one look at its coordinator's records; memory grows with ids and producers."""
-    seen = _seen(run)
+    seen = _merged(_pairs(run), _by_pair, _MERGED_ROWS)
+    if seen is None:
+        seen = _SEEN.empty_table()
     of_id = seen.group_by("transactional_id").aggregate([("first_ms", "min"), ("record_count", "sum")])
     pairs = seen.filter(pc.is_valid(seen["producer_id"])).select([*_PAIR])
     joined = pairs.join(of_id, "transactional_id").sort_by([(name, "ascending") for name in reversed(_PAIR)])
@@ -183,17 +199,8 @@ def named_producers(run: PastRun) -> NamedProducers:
     return NamedProducers(producer_ids, first_ids, first_ms, record_counts, pairs)
 
 
-def _seen(run: PastRun) -> pa.Table:
-    """Each pair of a transactional id and a producer id, or none, with its earliest time and its records."""
-    merged, waiting = _NOTHING, list[pa.Table]()
-    for batch in _of_each_batch(run):
-        waiting.append(batch)
-        if sum(map(len, waiting)) >= max(_MERGED_ROWS, len(merged)):
-            merged, waiting = _merged([merged, *waiting]), []
-    return _merged([merged, *waiting])
-
-
-def _of_each_batch(run: PastRun) -> Iterator[pa.Table]:
+def _pairs(run: PastRun) -> Iterator[pa.Table]:
+    """Each pair of a transactional id and a producer id, or none, with its earliest time and its records; batchwise."""
     for batch in run.evidence.batches(TRANSACTION_STATES, "transactional_id", *NAMED, *_TIMES):
         times, one = pc.min_element_wise(*(batch[name] for name in _TIMES)), pa.array([1] * len(batch), pa.int64())
         none, zero = pa.nulls(len(batch), pa.int64()), pa.array([0] * len(batch), pa.int64())
@@ -201,10 +208,10 @@ def _of_each_batch(run: PastRun) -> Iterator[pa.Table]:
         named = [(none, one), *((batch[name], zero) for name in NAMED)]
         parts = [[batch["transactional_id"], producers, times, count] for producers, count in named]
         rows = pa.concat_tables([pa.table(part, schema=_SEEN) for part in parts])
-        yield _merged([rows.filter(pc.is_valid(rows["transactional_id"]))])
+        yield _by_pair([rows.filter(pc.is_valid(rows["transactional_id"]))])
 
 
-def _merged(parts: list[pa.Table]) -> pa.Table:
+def _by_pair(parts: list[pa.Table]) -> pa.Table:
     grouped = pa.concat_tables(parts).group_by([*_PAIR]).aggregate([("first_ms", "min"), ("record_count", "sum")])
     return grouped.select([*_PAIR, "first_ms_min", "record_count_sum"]).rename_columns(_SEEN.names).cast(_SEEN)
 
@@ -217,4 +224,3 @@ _SEEN = pa.schema(
         ("record_count", pa.int64()),
     ]
 )
-_NOTHING = _SEEN.empty_table()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 from txn_analysis.errors import WarehouseError
 from txn_analysis.kafka.names import BINARY_GRAMMARS
 from txn_analysis.tables import INPUTS
-from txn_analysis.tables.given import with_audit
-from txn_analysis.tables.inputs import InputSection, ReadInput, ReadSection, RunRecord
+from txn_analysis.tables.inputs import InputSection, ReadInput, ReadSection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -27,17 +26,11 @@ if TYPE_CHECKING:
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
+    from txn_analysis.tables.inputs import RunRecord
 
 
-class InputRank(NamedTuple):
-    """What each row of an input is given as evidence; see `Evidence.batches`."""
-
-    capture_rank: int
-    input_moment_ms: int
-
-
-GIVEN = InputRank._fields
-"""What rows of evidence are given beside their own columns."""
+GIVEN = ("capture_rank", "input_moment_ms")
+"""What rows of evidence are given beside their own columns; see `Evidence.batches`."""
 
 
 def own_columns(*names: str) -> tuple[str, ...]:
@@ -110,35 +103,30 @@ class Evidence:
 
     def given(self, *names: str) -> BatchFunction:
         """Of rows that have `own_columns` those that are evidence, as `batches` gives them."""
-        keys = pa.array([f"{ingest_id} {input_id}" for input_id, ingest_id in self.ranked], pa.string())
-        ranks = [*zip(*self.ranked.values(), strict=True)] or [()] * len(GIVEN)
-        given = [pa.array(values, pa.int64()) for values in ranks]
+        inputs = self._newest_inputs
+        keys = pa.array([f"{item.ingest_id} {item.input_id}" for item in inputs], pa.string())
+        ranks = pa.array([item.capture_rank for item in inputs], pa.int64())
+        moments = pa.array([item.newest_moment_ms or 0 for item in inputs], pa.int64())
 
         def own(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 key = pc.binary_join_element_wise(batch["ingest_id"], batch["input_id"], " ")
                 place = pc.index_in(key, keys)
                 kept, place = batch.select([*names]).filter(pc.is_valid(place)), place.drop_null()
-                columns = [*kept.columns, *(values.take(place) for values in given)]
+                columns = [*kept.columns, ranks.take(place), moments.take(place)]
                 yield pa.RecordBatch.from_arrays(columns, [*names, *GIVEN])
 
         return own
 
-    def given_to_audit(self, schema: pa.Schema, *names: str) -> BatchFunction:
-        """As `given`, in the columns of a schema, of which the first is the number of the audit of a command."""
-        given = self.given(*names)
-        return lambda batches: (with_audit(rows, schema) for rows in given(batches))
-
     @cached_property
-    def ranked(self) -> dict[tuple[str, str], InputRank]:
-        """By input and the ingest that read it, what its rows are given."""
-        newest = {i.input_id: i for i in sorted(self.inputs, key=lambda i: -i.capture_rank)}
-        return {(n, i.ingest_id): InputRank(i.capture_rank, i.newest_moment_ms or 0) for n, i in newest.items()}
+    def _newest_inputs(self) -> list[ReadInput]:
+        """Of each content the input in the newest capture that has it."""
+        return [*{i.input_id: i for i in sorted(self.inputs, key=lambda i: -i.capture_rank)}.values()]
 
     @property
     def ingests(self) -> list[str]:
         """Which ingests its rows are of."""
-        return sorted({ingest_id for _, ingest_id in self.ranked})
+        return sorted({item.ingest_id for item in self._newest_inputs})
 
 
 def _inputs_of(warehouse: Warehouse, cluster: str) -> list[ReadInput]:
@@ -151,23 +139,10 @@ def sections_of(item: ReadInput) -> list[InputSection]:
     problems = [None] * (len(item.sections) - 1) + [item.problem]
     return [
         InputSection(
+            **{name: getattr(section, name) for name in InputSection._fields if name in ReadSection._fields},
             input_id=item.input_id,
-            section_index=section.section_index,
-            kind=section.kind,
-            topic=section.topic,
-            partition=section.partition,
             capture_rank=item.capture_rank,
-            file_base_offset=section.file_base_offset,
-            first_offset=section.first_offset,
-            end_offset=section.end_offset,
-            text_start_bytes=section.text_start_bytes,
-            text_end_bytes=section.text_end_bytes,
-            torn_bytes=section.torn_bytes,
-            is_start_proven=section.is_start_proven,
             is_end_proven=is_end_proven,
-            grammar=section.grammar,
-            stated=section.stated,
-            rival_positions=section.rival_positions,
             input_problem=problem,
             log_dir=_log_dir(item.path, section),
             path=item.path,

@@ -12,14 +12,7 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import is_in
 from txn_analysis.columns.records import records_of
-from txn_analysis.coordinator.partition_count import (
-    GIVEN,
-    IdSums,
-    StateCount,
-    state_count,
-    sums_of_columns,
-    sums_of_files,
-)
+from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
 from txn_analysis.coordinator.state_records import Placing, StateFiles
 from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.runs.evidence import Evidence
@@ -34,7 +27,7 @@ from txn_analysis.tables import (
 from txn_analysis.tables.transactions import ENDED_OUTCOMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection, Iterator
 
     from txn_analysis.columns.records import Record
     from txn_analysis.storage.warehouse import Warehouse
@@ -102,32 +95,17 @@ class PastRun(RunRows):
 
     @cached_property
     def placing(self) -> Placing:
-        """Where the records of the coordinator belong, by the count of partitions that the run counts on."""
-        counted = StateCount(self.state_partition_count, GIVEN)
-        return Placing(counted, self.state_files.dumped_rank, self.settings.as_of_ms)
+        """Where the records of the coordinator belong; a finished run says how many partitions they have.
 
-    @cached_property
-    def state_partition_count(self) -> int:
-        """How many partitions of the state are counted on; a finished run says it."""
-        said = self.settings.transaction_state_partitions
-        return self.state_count.used if said is None else said
-
-    @cached_property
-    def state_count(self) -> StateCount:
-        """How many partitions the state has, and why; looks at all records of the state."""
-        partitions = self.state_files.partitions
-        sums = sums_of_files(partitions)
-        if partitions:
-            sums = sums.plus(self._id_sums())
-        return state_count(self.settings.transaction_state_partitions, sums)
-
-    def _id_sums(self) -> IdSums:
-        """What the ids of all records say of the count, and the partitions that hold them."""
-        sums = IdSums()
-        for batch in self.evidence.batches(TRANSACTION_STATES, "transactional_id_hash", "state_partition"):
-            known = pc.drop_null(batch)
-            sums = sums.plus(sums_of_columns(*[column.to_numpy(zero_copy_only=False) for column in known.columns[:2]]))
-        return sums
+        Else all of them are looked at: they may say it themselves.
+        """
+        ids = IdSums()
+        if self.settings.transaction_state_partitions is None and self.state_files.partitions:
+            for batch in self.evidence.batches(TRANSACTION_STATES, "transactional_id_hash", "state_partition"):
+                known = pc.drop_null(batch)
+                hashes, partitions = (column.to_numpy(zero_copy_only=False) for column in known.columns[:2])
+                ids = ids.plus(sums_of_columns(hashes, partitions))
+        return Placing.of(self.settings, self.state_files, ids)
 
 
 def finished_run(warehouse: Warehouse, run: RunRecord) -> PastRun:
@@ -136,10 +114,6 @@ def finished_run(warehouse: Warehouse, run: RunRecord) -> PastRun:
     place = {"warehouse": str(warehouse.root), "cluster": run.cluster, "capture": run.capture}
     evidence, settings = Evidence.of_run(warehouse, run), Settings.model_validate(said | place)
     return PastRun(warehouse, run.run_id, evidence, settings, run.as_of_ms)
-
-
-LINKED_PIECE_KEY = UsedBatchRange._fields
-"""The columns of `ended_transactions` that say which piece holds a transaction whole."""
 
 
 def ended_batches(
@@ -153,31 +127,11 @@ def ended_batches(
         outcomes: only those that ended like this.
         one_of: as of `Warehouse.batches`.
     """
-    stored = run.warehouse.batches(
-        ENDED_TRANSACTIONS, *ended_columns(*names), ingest_id=ended_ingests(run), outcome=outcomes, **one_of
-    )
-    for batch in ended_filter(run)(stored):
-        if len(batch):
-            yield batch.select([*names])
-
-
-def ended_columns(*names: str) -> tuple[str, ...]:
-    """Columns of `ended_transactions`, with those that say which rows are a run's."""
-    return tuple(dict.fromkeys((*names, *LINKED_PIECE_KEY)))
-
-
-def ended_ingests(run: PastRun) -> list[str]:
-    """Which slices of `ended_transactions` have rows of a run: its own, and those of its pieces."""
-    return sorted({run.run_id, *(piece.ingest_id for piece in run.linked_pieces)})
-
-
-def ended_filter(run: PastRun) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Of rows of `ended_transactions` those of a run."""
-    pieces, run_id = run.linked_pieces, run.run_id
-
-    def own(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            of_piece = pa.array(is_in(batch, LINKED_PIECE_KEY, pieces))
-            yield batch.filter(pc.or_(pc.equal(batch["ingest_id"], run_id), of_piece))
-
-    return own
+    pieces, piece_key = run.linked_pieces, UsedBatchRange._fields
+    wanted = tuple(dict.fromkeys((*names, *piece_key)))
+    ingests = sorted({run.run_id, *(piece.ingest_id for piece in pieces)})
+    for batch in run.warehouse.batches(ENDED_TRANSACTIONS, *wanted, ingest_id=ingests, outcome=outcomes, **one_of):
+        of_piece = pa.array(is_in(batch, piece_key, pieces))
+        own = batch.filter(pc.or_(pc.equal(batch["ingest_id"], run.run_id), of_piece))
+        if len(own):
+            yield own.select([*names])

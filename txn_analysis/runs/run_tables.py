@@ -27,7 +27,7 @@ from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.text.escape import clip, escape, shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
@@ -89,32 +89,9 @@ def _order(capture: Capture) -> tuple[str, bool, int, str]:
     return capture.cluster, moment_ms is not None, moment_ms or 0, capture.name
 
 
-def forgotten(warehouse: Warehouse, cluster: str, earlier_captures: Sequence[str] | None) -> tuple[str, ...]:
-    """Of the captures that lay behind a run those that the warehouse does not hold any more, oldest first."""
-    if not earlier_captures:
-        return ()
-    held = set(warehouse.held(INPUTS, "capture", cluster=[cluster])["capture"].to_pylist())
-    return tuple(name for name in earlier_captures if name not in held)
-
-
 _MOST_NAMED = 3
 _WIDTH = 80
 _NOTHING = "''"  # as a shell would have it
-
-
-def wanted_run(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> RunRecord:
-    """A run that was finished; the cluster's last one where none is named.
-
-    Raises:
-        WarehouseError: there is no such run; it names the last ones that there are.
-    """
-    wanted = latest_run(warehouse, cluster) if run_id is None else run_id
-    for run in warehouse.records(RunRecord, RUNS, run_id=[wanted]):
-        return run
-    newest_first = sorted(warehouse.records(RunRecord, RUNS), key=attrgetter("run_number"), reverse=True)
-    last = [f"{escape(run.run_id)} of cluster {escape(run.cluster)}" for run in newest_first[:_MOST_NAMED]]
-    there = f"the last ones are {', '.join(last)}" if last else "audit first"
-    raise WarehouseError(f"{warehouse.root}: no run {clip(wanted, _WIDTH) or _NOTHING} here: {there}")
 
 
 def latest_run(warehouse: Warehouse, cluster: str) -> str:
@@ -171,12 +148,9 @@ class RunTables(RunRows):
         """
         return run_tables(self.warehouse, self.run.cluster, run_id)
 
+    @cached_property
     def finished(self) -> PastRun:
         """The run itself, with the settings and the evidence that it had."""
-        return self._finished
-
-    @cached_property
-    def _finished(self) -> PastRun:
         return finished_run(self.warehouse, self.run)
 
     def findings(self) -> list[Finding]:
@@ -190,8 +164,11 @@ class RunTables(RunRows):
 
     @cached_property
     def forgotten_captures(self) -> tuple[str, ...]:
-        """The captures behind the run that were taken out of the warehouse since."""
-        return forgotten(self.warehouse, self.run.cluster, self.run.earlier_captures)
+        """Of the captures behind the run those that were taken out of the warehouse since, oldest first."""
+        if not self.run.earlier_captures:
+            return ()
+        held = self.warehouse.held(INPUTS, "capture", cluster=[self.run.cluster])["capture"].to_pylist()
+        return tuple(name for name in self.run.earlier_captures if name not in {*held})
 
     def places(self, *, of_coordinator: bool = False) -> set[tuple[str, int]]:
         """The partitions that the run saw; with those that the coordinator's transactions list, if they are wanted."""
@@ -208,20 +185,25 @@ class RunTables(RunRows):
 
     def current_states(self, *transactional_ids: str) -> Iterator[StateRecord]:
         """The last record of some transactional ids, or of every one, as far as the run could see."""
-        wanted = {"transactional_id": transactional_ids} if transactional_ids else {}
-        states = current_states(self.finished(), **wanted) if wanted else self._current_states
-        return placed(states, self.finished())
+        if not transactional_ids:
+            return placed(self._current_states, self.finished)
+        return placed(current_states(self.finished, transactional_id=transactional_ids), self.finished)
 
     @cached_property
     def _current_states(self) -> pa.Table:
-        return current_states(self.finished())
+        return current_states(self.finished)
 
 
 def run_tables(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> RunTables:
-    """The tables of a run; of the cluster's last one where none is named.
+    """The tables of a run that was finished; of the cluster's last one where none is named.
 
     Raises:
-        WarehouseError: there is no such run.
+        WarehouseError: there is no such run; it names the last ones that there are.
     """
-    run = wanted_run(warehouse, cluster, run_id)
-    return RunTables(warehouse, run.run_id, run)
+    wanted = latest_run(warehouse, cluster) if run_id is None else run_id
+    for run in warehouse.records(RunRecord, RUNS, run_id=[wanted]):
+        return RunTables(warehouse, run.run_id, run)
+    newest_first = sorted(warehouse.records(RunRecord, RUNS), key=attrgetter("run_number"), reverse=True)
+    last = [f"{escape(run.run_id)} of cluster {escape(run.cluster)}" for run in newest_first[:_MOST_NAMED]]
+    there = f"the last ones are {', '.join(last)}" if last else "audit first"
+    raise WarehouseError(f"{warehouse.root}: no run {clip(wanted, _WIDTH) or _NOTHING} here: {there}")

@@ -42,18 +42,13 @@ def jars_folder(env: Mapping[str, str]) -> Path:
     """
     if chosen := env.get(JARS_VARIABLE):
         return Path(chosen).absolute()
-    return _cache(env).absolute() / "txn-analysis" / f"{DELTA_ARTIFACT}-{DELTA_VERSION}"
-
-
-def _cache(env: Mapping[str, str]) -> Path:
-    if cache := env.get("XDG_CACHE_HOME"):
-        return Path(cache)
     try:
-        return Path.home() / ".cache"
+        cache = Path(env.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError as problem:
         raise MissingToolError(
             f"there is no home to keep the Delta jars in: set {JARS_VARIABLE} to a folder to write to"
         ) from problem
+    return cache.absolute() / "txn-analysis" / f"{DELTA_ARTIFACT}-{DELTA_VERSION}"
 
 
 def delta_jars(folder: Path) -> list[Path]:

@@ -128,13 +128,10 @@ class _Process:
         changed(_with(RDD, "toDF", RDD.toDF))  # each new session binds it to itself
         context = spark.sparkContext
         changed(_with(context, "environment", WORKER_ENVIRONMENT | context.environment))
-        if is_local(str(context.master)) and not _names_a_python(spark):
+        names_python = "PYSPARK_PYTHON" in os.environ or bool(spark.conf.get("spark.pyspark.python", ""))
+        if is_local(str(context.master)) and not names_python:
             # Spark takes the first `python3` on PATH, which is another one in a notebook whose kernel names its own.
             changed(_with(context, "pythonExec", sys.executable))
-
-
-def _names_a_python(spark: SparkSession) -> bool:
-    return "PYSPARK_PYTHON" in os.environ or bool(spark.conf.get("spark.pyspark.python", ""))
 
 
 @contextmanager

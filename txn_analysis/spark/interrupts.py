@@ -105,15 +105,10 @@ def _watch(read_end: int) -> None:
     """Wait for a signal, whatever the main thread is at; kill what that may be waiting for, and give it a moment."""
     number = os.read(read_end, 1)[0]
     _received.append(number)
-    _hush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what threads will say of a Java that is gone
     _kill_descendants()
     select.select([read_end], [], [], _LONGEST_UNWINDING_S)
     _end(number)
-
-
-def _hush() -> None:
-    """Send to nowhere what threads will say of a Java that is gone."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _end(number: int) -> NoReturn:

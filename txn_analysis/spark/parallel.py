@@ -13,11 +13,8 @@ if TYPE_CHECKING:
 _MOST_AT_ONCE = 8
 
 
-def _nothing() -> None:
-    """What a thread does first, where nothing else was said."""
-
-
-_begin: ContextVar[Callable[[], None]] = ContextVar("begin", default=_nothing)
+# What a thread does first.
+_begin: ContextVar[Callable[[], None]] = ContextVar("begin", default=lambda: None)
 
 
 def in_parallel(*actions: Callable[[], Any]) -> list[Any]:

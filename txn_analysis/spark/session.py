@@ -97,25 +97,31 @@ def session(master: str | None = None, app_name: str = "txn-analysis") -> SparkS
         conf.setIfMissing(key, value)
     if not is_submitted:
         conf.setMaster(options["spark.master"])
-    _check_delta_is_loadable()
+    # Spark only warns about an extension that it cannot load, and fails much later, at the first table.
+    if not _is_delta_loadable():
+        raise MissingToolError(f"spark-submit was started without Delta: add --packages {DELTA_COORDINATES}")
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     if is_loud:
-        _log_as_configured(SparkContext._jvm)
+        jvm: Any = SparkContext._jvm
+        _log_context(jvm).setConfigLocation(jvm.java.net.URI(_log_configuration()))
     close_spark_folders(spark)
     return with_delta(spark)
 
 
 def _launch_options(master: str) -> dict[str, str]:
     """What can only be said when the JVM starts, and depends on where it runs."""
-    jars = [str(jar) for jar in _jars(jars_folder(os.environ))]
-    on_this_machine = is_local(master)
-    java = _LOCAL_JAVA if on_this_machine else ""
+    folder = jars_folder(os.environ)
+    jars = delta_jars(folder)
+    if not jars:
+        print(f"fetching the Delta jars once, into {folder}", file=sys.stderr, flush=True)
+        jars = resolve_jars(folder)
+    java = _LOCAL_JAVA if is_local(master) else ""
     return {
         "spark.master": master,
-        "spark.jars": ",".join(jars),
-        "spark.driver.extraClassPath": os.pathsep.join(jars),
+        "spark.jars": ",".join(map(str, jars)),
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_log_configuration()} {java}",
-        **(_LOCAL_OPTIONS if on_this_machine else {}),
+        **(_LOCAL_OPTIONS if is_local(master) else {}),
         **work_options(master),
     }
 
@@ -130,14 +136,6 @@ def is_local(master: str) -> bool:
     return master == "local" or master.startswith("local[")
 
 
-def _jars(folder: Path) -> list[Path]:
-    jars = delta_jars(folder)
-    if not jars:
-        print(f"fetching the Delta jars once, into {folder}", file=sys.stderr, flush=True)
-        jars = resolve_jars(folder)
-    return jars
-
-
 def _launch_jvm(options: dict[str, str]) -> None:
     """Start the JVM, unless this process has one, with its stderr passed on but for the known noise."""
     if SparkContext._gateway is not None:
@@ -147,7 +145,9 @@ def _launch_jvm(options: dict[str, str]) -> None:
     folder = private_temp_folder()
     delete_when_interrupted(folder)
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(_with_temp_folder(options, folder).items()))
+    # Spark's temporary files are there too, unless its own settings differ.
+    java = f'{options["spark.driver.extraJavaOptions"]} "-Djava.io.tmpdir={folder}"'
+    conf.setAll([*(options | {"spark.driver.extraJavaOptions": java}).items()])
     read_end, write_end = os.pipe()
     threading.Thread(target=_pass_on, args=(read_end,), name="spark-stderr", daemon=True).start()
     try:
@@ -158,24 +158,12 @@ def _launch_jvm(options: dict[str, str]) -> None:
     delete_with_java(SparkContext._jvm, folder)
 
 
-def _with_temp_folder(options: dict[str, str], folder: Path) -> dict[str, str]:
-    """The options with Java's temporary files in `folder`; Spark's are there too, unless its own settings differ."""
-    java_options = f'{options["spark.driver.extraJavaOptions"]} "-Djava.io.tmpdir={folder}"'
-    return options | {"spark.driver.extraJavaOptions": java_options}
-
-
 def _pass_on(read_end: int) -> None:
     with open(read_end, "rb") as lines:
         for line in lines:
             if not line.startswith(_JVM_NOISE):
                 sys.stderr.write(line.decode("utf-8", "replace"))
                 sys.stderr.flush()
-
-
-def _check_delta_is_loadable() -> None:
-    # Spark only warns about an extension that it cannot load, and fails much later, at the first table.
-    if not _is_delta_loadable():
-        raise MissingToolError(f"spark-submit was started without Delta: add --packages {DELTA_COORDINATES}")
 
 
 def _is_delta_loadable() -> bool:
@@ -212,11 +200,6 @@ def _logs_as_spark_comes(jvm: Any) -> bool:
     """Whether nobody chose how a Java logs that `spark-submit` has started, in Spark's `conf/` or by an option."""
     used = _log_context(jvm).getConfiguration().getConfigurationSource().getLocation()
     return used is None or bool(used.endswith("/org/apache/spark/log4j2-defaults.properties"))
-
-
-def _log_as_configured(jvm: Any) -> None:
-    """Let a Java whose Spark runs log as one that we start."""
-    _log_context(jvm).setConfigLocation(jvm.java.net.URI(_log_configuration()))
 
 
 def _log_context(jvm: Any) -> Any:

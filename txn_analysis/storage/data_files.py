@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from txn_analysis.columns.values import Json
     from txn_analysis.storage.delta_folder import StoredFile
     from txn_analysis.tables import Table
 
@@ -95,31 +96,15 @@ def check_rows(table: Table, batch: pa.Table) -> None:
             raise ValueError(broken_check(name, check.sql))
 
 
-def new_file_path(table: Table, slice_of: Mapping[str, str]) -> str:
-    """A path for a file of one slice of a table, below the table's folder, that no other file has."""
-    # Hive's form, in which a value is escaped for the folder's name; Delta's log escapes it once more, as in a URI.
-    parts = [f"{column}={quote(slice_of[column], safe='')}" for column in table.partition_by]
-    return "/".join([*parts, f"part-{uuid.uuid4()}.parquet"])
-
-
-def described_file(table: Table, root: Path, path: str) -> DataFile:
-    """What Delta's log must say of a file that is written: its path below the table's folder, its size, its ranges."""
-    file = root / table.name / path
-    statistics = json.dumps(_statistics(pq.read_metadata(file), _own_columns(table)[:INDEXED_COLUMNS]))
-    return DataFile(table.name, path, file.stat().st_size, time.time_ns() // 1_000_000, statistics)
-
-
-def _own_columns(table: Table) -> list[str]:
-    return [name for name in table.names if name not in table.partition_by]
-
-
 class _Writer:
     """One file that grows by row groups."""
 
     def __init__(self, table: Table, root: Path, slice_of: Mapping[str, str]) -> None:
         self._table = table
-        self._own = _own_columns(table)
-        self._root, self._relative = root, new_file_path(table, slice_of)
+        self._own = [name for name in table.names if name not in table.partition_by]
+        # Hive's form, in which a value is escaped for the folder's name; Delta's log escapes it once more, as in a URI.
+        parts = [f"{column}={quote(slice_of[column], safe='')}" for column in table.partition_by]
+        self._relative = "/".join([*parts, f"part-{uuid.uuid4()}.parquet"])
         self._path = root / table.name / self._relative
         self._held: list[pa.RecordBatch] = []
         self._held_bytes = 0
@@ -153,7 +138,9 @@ class _Writer:
     def finish(self) -> DataFile:
         self._flush()
         self._file.close()
-        return described_file(self._table, self._root, self._relative)
+        statistics = json.dumps(_statistics(pq.read_metadata(self._path), self._own[:INDEXED_COLUMNS]))
+        size_bytes, now_ms = self._path.stat().st_size, time.time_ns() // 1_000_000
+        return DataFile(self._table.name, self._relative, size_bytes, now_ms, statistics)
 
     def drop(self) -> None:
         """Free the space of what nobody will commit; the disk may be full."""
@@ -182,7 +169,7 @@ def _leaves(schema: pa.Schema) -> Iterator[tuple[str, pa.DataType]]:
         yield from inside(field.name, field.type)
 
 
-def _statistics(metadata: Any, indexed: Collection[str]) -> dict[str, Any]:
+def _statistics(metadata: Any, indexed: Collection[str]) -> dict[str, Json]:
     """What Delta skips files by: how many rows there are, and the range of the columns that are indexed."""
     smallest: dict[str, Any] = {}
     largest: dict[str, Any] = {}

@@ -26,21 +26,22 @@ from deltalake.transaction import AddAction, CommitProperties
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.errors import DAMAGED
+from txn_analysis.storage.opening import LOG
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from txn_analysis.columns.values import Json
     from txn_analysis.storage.data_files import DataFile
     from txn_analysis.tables import Table
 
-LOG = "_delta_log"
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..+")
 # Of a checksum: what holds for every version of a table that is defined alike.
 _LASTING = ("metadata", "protocol", "numMetadata", "numProtocol", "setTransactions", "domainMetadata")
 
 
-OF_NO_FILES: dict[str, Any] = {
+OF_NO_FILES: dict[str, Json] = {
     "tableSizeBytes": 0,
     "numFiles": 0,
     "numMetadata": 1,
@@ -137,7 +138,7 @@ class DeltaFolder:
 
     def append(self, files: Iterable[DataFile]) -> None:
         """Add files, already written into the folder of a table without partitions, in one commit."""
-        self._commit("append", [*files], {})
+        self._commit("append", self.files, [*files], {})
 
     def replace(self, files: Iterable[DataFile], slice_of: Mapping[str, str]) -> None:
         """Make files, already written, the whole content of one partition, in one commit; of all where there is none.
@@ -147,14 +148,14 @@ class DeltaFolder:
             slice_of: the partition, by the names of its columns.
         """
         own = [*files]
-        if own or any(not slice_of or file.slice in slice_of.values() for file in self.files):
-            self._commit("overwrite", own, slice_of)
+        kept = [file for file in self.files if slice_of and file.slice not in slice_of.values()]
+        if own or len(kept) < len(self.files):
+            self._commit("overwrite", kept, own, slice_of)
 
-    def _commit(self, mode: str, files: list[DataFile], slice_of: Mapping[str, str]) -> None:
+    def _commit(
+        self, mode: str, kept: Sequence[StoredFile], files: Sequence[DataFile], slice_of: Mapping[str, str]
+    ) -> None:
         version = self.version
-        kept = (
-            self.files if mode == "append" else [f for f in self.files if slice_of and f.slice not in slice_of.values()]
-        )
         sizes = [*(file.size_bytes for file in kept), *(file.size_bytes for file in files)]
         added = [AddAction(f.path, f.size_bytes, dict(slice_of), f.modified_ms, True, f.statistics) for f in files]
         with _plainly_named(self._folder) as place:
@@ -187,7 +188,7 @@ class DeltaFolder:
             lasting = {name: known[name] for name in _LASTING if name in known}
             put_lines(self._log / f"{version:020}.crc", [{"txnId": str(uuid4())} | counted | lasting])
 
-    def _defined(self, version: int) -> dict[str, Any]:
+    def _defined(self, version: int) -> dict[str, Json]:
         """What lasts as of a version that has no checksum, as on a disk that was full: from the commits.
 
         In the log's own words: Spark takes a table for damaged whose checksum has them in another order. Empty where
@@ -204,16 +205,16 @@ class DeltaFolder:
             return {}
         return OF_NO_FILES | {"metadata": said["metaData"], "protocol": said["protocol"]}
 
-    def _sum_of(self, version: int) -> dict[str, Any]:
+    def _sum_of(self, version: int) -> dict[str, Json]:
         try:
             text = (self._log / f"{version:020}.crc").read_text(encoding="utf-8")
-            known: dict[str, Any] = json.loads(text)
+            known: dict[str, Json] = json.loads(text)
         except (FileNotFoundError, json.JSONDecodeError):
             return {}
         return known
 
 
-def put_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
+def put_lines(path: Path, lines: Iterable[Mapping[str, Json]]) -> None:
     """A file of JSON lines that is there as a whole, or not at all.
 
     Raises:

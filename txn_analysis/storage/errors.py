@@ -69,11 +69,7 @@ _PROBLEMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
         "folders cannot be made here",
         f"{_INTACT}. Check that the disk is writable and not full: {_AGAIN}",
     ),
-    (
-        _DAMAGE,
-        _IS_DAMAGED,
-        _RESTORE,
-    ),
+    (_DAMAGE, _IS_DAMAGED, _RESTORE),
     (
         (
             "Python worker exited unexpectedly",

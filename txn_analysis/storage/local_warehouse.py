@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import reduce
 from typing import IO, TYPE_CHECKING, Any
 
@@ -123,23 +123,17 @@ class LocalWarehouse(Warehouse):
     def fill(self, tasks: RowTasks, **slice_of: str) -> dict[str, pa.Table]:
         """As of `Warehouse`."""
         with said_in_words(self.root):
-            files, told = self._filled(tasks, slice_of)
+            if fits_in_memory(tasks.input_bytes):  # in this process, one after another: no job of Spark is as fast
+                batches: BatchesByName = {}
+                files = write_data_files(tasks.of_tables(tasks.all_rows(), batches), self._folder, slice_of)
+                told = tables_of(batches)
+            else:
+                from txn_analysis.storage.spark_tasks import write_in_tasks
+
+                files, told = write_in_tasks(self.spark, tasks, self._folder, slice_of)
         for table in tasks.tables:
             self._commit([file for file in files if file.table == table.name], table, slice_of)
         return told
-
-    def _filled(self, tasks: RowTasks, slice_of: Mapping[str, str]) -> tuple[list[DataFile], dict[str, pa.Table]]:
-        """One file of each table from each task, and what the tasks told.
-
-        Where they read little they run in this process, one after another: no job of Spark is as fast.
-        """
-        if fits_in_memory(tasks.input_bytes):
-            told: BatchesByName = {}
-            files = write_data_files(tasks.of_tables(tasks.all_rows(), told), self._folder, slice_of)
-            return files, tables_of(told)
-        from txn_analysis.storage.spark_tasks import write_in_tasks
-
-        return write_in_tasks(self.spark, tasks, self._folder, slice_of)
 
     def insert(self, rows: pa.RecordBatch, table: Table, unless: Sequence[MatchKey]) -> int:
         """As of `Warehouse`."""
@@ -222,16 +216,11 @@ def one_writer(root: Path, table: str) -> Iterator[None]:
 def _wait_for(file: IO[bytes], table: str) -> None:
     began = time.monotonic()
     is_said = False
-    while not _is_locked(file):
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
         if not is_said and time.monotonic() - began > _SAY_SO_AFTER_S:
             is_said = True
             print(f"waiting for another audit that writes {table}", file=sys.stderr, flush=True)
         time.sleep(_LOOK_AGAIN_S)
-
-
-def _is_locked(file: IO[bytes]) -> bool:
-    try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from txn_analysis.errors import WarehouseError
-from txn_analysis.storage.delta_folder import LOG, OF_NO_FILES, put_lines
+from txn_analysis.storage.delta_folder import OF_NO_FILES, put_lines
 from txn_analysis.storage.errors import DAMAGED
+from txn_analysis.storage.opening import LOG
 from txn_analysis.tables import INDEXED_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from txn_analysis.columns.values import Json
     from txn_analysis.tables import Table
 
 FORMAT = 2
@@ -45,14 +47,20 @@ def create_table_here(folder: Path, table: Table) -> None:
     if any(path != log for path in folder.iterdir()):
         raise WarehouseError(f"{folder}: {DAMAGED}")
     now, transaction = time.time_ns() // 1_000_000, str(uuid4())
-    defined = {"metadata": _metadata(table, now), "protocol": _protocol(table)}
-    made = {"timestamp": now, "operation": "CREATE TABLE", "operationParameters": {}, "txnId": transaction}
-    actions = {"commitInfo": made, "metaData": defined["metadata"], "protocol": defined["protocol"]}
-    put_lines(commit, [{name: action} for name, action in actions.items()])
-    put_lines(commit.with_suffix(".crc"), [{"txnId": transaction, "allFiles": []} | OF_NO_FILES | defined])
+    made: dict[str, Json] = {
+        "timestamp": now,
+        "operation": "CREATE TABLE",
+        "operationParameters": {},
+        "txnId": transaction,
+    }
+    metadata = _metadata(table, now)
+    protocol = {"minReaderVersion": 1, "minWriterVersion": _WRITER_OF_CHECKS if table.checks else _WRITER}
+    put_lines(commit, [{"commitInfo": made}, {"metaData": metadata}, {"protocol": protocol}])
+    counted = {"txnId": transaction, "allFiles": []} | OF_NO_FILES
+    put_lines(commit.with_suffix(".crc"), [counted | {"metadata": metadata, "protocol": protocol}])
 
 
-def _metadata(table: Table, now: int) -> dict[str, Any]:
+def _metadata(table: Table, now: int) -> dict[str, Json]:
     from txn_analysis.storage.spark_tasks import spark_schema
 
     return {
@@ -64,10 +72,6 @@ def _metadata(table: Table, now: int) -> dict[str, Any]:
         "configuration": properties(table),
         "createdTime": now,
     }
-
-
-def _protocol(table: Table) -> dict[str, Any]:
-    return {"minReaderVersion": 1, "minWriterVersion": _WRITER_OF_CHECKS if table.checks else _WRITER}
 
 
 def description(table: Table) -> str:

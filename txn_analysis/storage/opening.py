@@ -29,7 +29,8 @@ _MEMORY_PER_BYTE = 5  # of text; at most 4 were measured, where every transactio
 _MACHINE, _CONTROL_GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 OWNER_ONLY = 0o700
-LOG_OF_TABLE = "_delta_log"
+LOG = "_delta_log"
+"""The folder of a Delta table that makes it one."""
 # What lets Spark and Hadoop mean another file system by a path without a scheme.
 _CONFIGURED_BY = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "PYSPARK_GATEWAY_PORT")
 
@@ -107,7 +108,7 @@ def check_writable(root: Path) -> None:
     nearest = next(folder for folder in (root, *root.parents) if os.path.lexists(folder))
     if not nearest.is_dir():
         raise WarehouseError(f"{root}: {nearest} is not a folder. Give another --warehouse")
-    table = next((folder for folder in (nearest, *nearest.parents) if (folder / LOG_OF_TABLE).is_dir()), None)
+    table = next((folder for folder in (nearest, *nearest.parents) if (folder / LOG).is_dir()), None)
     if table is not None:
         raise WarehouseError(
             f"{root}: {table} is a Delta table. Give the folder of a warehouse as --warehouse, or a new one"

@@ -7,7 +7,6 @@ they are one frame first.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
-from txn_analysis.columns.values import packed, unpacked
-from txn_analysis.storage.data_files import DataFile, write_data_files
-from txn_analysis.tables._schema import BIGINT, BINARY, STRING
+from txn_analysis.columns.values import NAMED, VALUES, packed, rows_named, rows_of_values, unpacked, unpickled
+from txn_analysis.storage.data_files import write_data_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,23 +25,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from txn_analysis.columns.values import BatchFunction
+    from txn_analysis.storage.data_files import DataFile
     from txn_analysis.storage.delta_folder import StoredFile
     from txn_analysis.storage.warehouse import BatchesByName, RowTasks
     from txn_analysis.tables import Table
-
-    Results = tuple[list[DataFile], dict[str, pa.Table]]
-    """The files that tasks wrote, and what they told, by name."""
-
-_FILES = [
-    ("table", STRING),
-    ("path", STRING),
-    ("size_bytes", BIGINT),
-    ("modified_ms", BIGINT),
-    ("statistics", STRING),
-]
-_NAMED_ROWS = [("name", STRING), ("rows", BINARY)]  # rows: an Arrow stream
-_RESULTS = pa.schema(_FILES + _NAMED_ROWS)
-
 
 _SHARE_BYTES = 4 << 20
 """Of data files that one task reads: what was read of some 30 MB of text."""
@@ -85,16 +70,24 @@ def spark_schema(table: Table) -> StructType:
     )
 
 
-def write_in_tasks(spark: SparkSession, tasks: RowTasks, root: Path, slice_of: Mapping[str, str]) -> Results:
-    """Let each task write one file of each table that it has rows of, and tell the rest; see `write_data_files`."""
+def write_in_tasks(
+    spark: SparkSession, tasks: RowTasks, root: Path, slice_of: Mapping[str, str]
+) -> tuple[list[DataFile], dict[str, pa.Table]]:
+    """Let each task write one file of each table that it has rows of, and tell the rest; see `write_data_files`.
+
+    Returns:
+        The files, and what the tasks told, by name.
+    """
 
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in _numbers(numbers):
             told: BatchesByName = {}
             files = write_data_files(tasks.of_tables(tasks.rows_of(number), told), root, slice_of)
-            yield _results(files, told)
+            streams = [(name, packed(batches, batches[0].schema)) for name, batches in told.items()]
+            yield from rows_of_values((files, streams)).to_batches()
 
-    return _collected(_numbered(spark, tasks.count).mapInArrow(run, from_arrow_schema(_RESULTS)))
+    found = _values(_numbered(spark, tasks.count), run)
+    return [file for files, _ in found for file in files], _told(one for _, streams in found for one in streams)
 
 
 def write_frame(
@@ -103,37 +96,32 @@ def write_frame(
     """Let each task of a frame write one file of what `rows_of` makes of its rows; see `write_data_files`."""
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield _results(write_data_files(((table, rows) for rows in rows_of(parts)), root, slice_of), {})
+        files = write_data_files(((table, rows) for rows in rows_of(parts)), root, slice_of)
+        yield from rows_of_values(*files).to_batches()
 
-    files, _ = _collected(frame.mapInArrow(run, from_arrow_schema(_RESULTS)))
-    return files
+    return _values(frame, run)
 
 
 def named_rows(spark: SparkSession, tasks: RowTasks) -> DataFrame:
     """All that the tasks give, for storage where only Spark can write: one row is one batch of it, with its name."""
-    schema = pa.schema(_NAMED_ROWS)
 
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for name, rows in chain.from_iterable(map(tasks.rows_of, _numbers(numbers))):
-            yield pa.RecordBatch.from_pylist([{"name": name, "rows": packed([rows], rows.schema)}], schema=schema)
+            yield pa.RecordBatch.from_pylist([{"name": name, "rows": packed([rows], rows.schema)}], schema=NAMED)
 
-    return _numbered(spark, tasks.count).mapInArrow(run, from_arrow_schema(schema))
+    return _numbered(spark, tasks.count).mapInArrow(run, from_arrow_schema(NAMED))
 
 
-def rows_named(named: DataFrame, table: Table) -> DataFrame:
+def rows_of_table(named: DataFrame, table: Table) -> DataFrame:
     """The rows of one table, of `named_rows`."""
-
-    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part in parts:
-            for stream in part.column(0):
-                yield from unpacked(stream).to_batches()
-
-    return named.where(F.col("name") == table.name).select("rows").mapInArrow(run, spark_schema(table))
+    own = named.where(F.col("name") == table.name)
+    return own.mapInArrow(rows_named(table.name), spark_schema(table))
 
 
 def told_rows(named: DataFrame, tasks: RowTasks) -> dict[str, pa.Table]:
     """What the driver is told, of `named_rows`."""
-    return _told(named.where(~F.col("name").isin([table.name for table in tasks.tables])).collect())
+    rows = named.where(~F.col("name").isin([table.name for table in tasks.tables])).collect()
+    return _told((row["name"], row["rows"]) for row in rows)
 
 
 def _numbered(spark: SparkSession, count: int) -> DataFrame:
@@ -145,20 +133,14 @@ def _numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
     return (number for batch in batches for number in batch.column(0).to_pylist())
 
 
-def _results(files: list[DataFile], told: BatchesByName) -> pa.RecordBatch:
-    streams = [{"name": name, "rows": packed(batches, batches[0].schema)} for name, batches in told.items()]
-    rows = [*map(asdict, files), *streams]
-    return pa.RecordBatch.from_pylist(rows, schema=_RESULTS)
+def _values(frame: DataFrame, run: BatchFunction) -> list[Any]:
+    """The values that tasks give, one task for each part of a frame."""
+    rows = frame.mapInArrow(run, from_arrow_schema(VALUES)).collect()
+    return [*unpickled(row["value"] for row in rows)]
 
 
-def _collected(frame: DataFrame) -> Results:
-    rows = frame.collect()
-    files = [DataFile(*row[: len(_FILES)]) for row in rows if row["table"] is not None]
-    return files, _told(row for row in rows if row["name"] is not None)
-
-
-def _told(rows: Iterable[Any]) -> dict[str, pa.Table]:
+def _told(streams: Iterable[tuple[str, bytes]]) -> dict[str, pa.Table]:
     parts: defaultdict[str, list[pa.Table]] = defaultdict(list)
-    for row in rows:
-        parts[row["name"]].append(unpacked(bytes(row["rows"])))
+    for name, stream in streams:
+        parts[name].append(unpacked(bytes(stream)))
     return {name: pa.concat_tables(tables) for name, tables in parts.items()}

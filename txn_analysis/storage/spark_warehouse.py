@@ -19,13 +19,12 @@ from txn_analysis.storage.errors import is_conflict, said_in_words
 from txn_analysis.storage.local_warehouse import one_writer
 from txn_analysis.storage.new_tables import check_format, description, properties
 from txn_analysis.storage.opening import OWNER_ONLY, check_writable, make_private
-from txn_analysis.storage.spark_tasks import frame_of, named_rows, rows_named, spark_schema, told_rows
+from txn_analysis.storage.spark_tasks import frame_of, named_rows, rows_of_table, spark_schema, told_rows
 from txn_analysis.storage.warehouse import MOST_ATTEMPTS, Warehouse, no_warehouse, schema_of, too_busy
 from txn_analysis.tables import ALL_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     import pyarrow as pa
@@ -60,7 +59,7 @@ class SparkWarehouse(Warehouse):
 
     def _prepare(self, table: Table) -> None:
         if not self._has(table):
-            self._write(table, partial(create_table, self.spark, self.path(table), table))
+            self._write(table, lambda: create_table(self.spark, self.path(table), table))
 
     def _has(self, table: Table) -> bool:
         """Whether there is such a table; its format is looked at once."""
@@ -76,11 +75,11 @@ class SparkWarehouse(Warehouse):
 
     def versions(self, tables: Sequence[Table]) -> dict[str, int]:
         """As of `Warehouse`."""
-        return {table.name: self._version(table) for table in tables}
-
-    def _version(self, table: Table) -> int:
-        with said_in_words(self.path(table)):
-            return newest_version(self.spark, self.path(table))
+        found = {}
+        for table in tables:
+            with said_in_words(self.path(table)):
+                found[table.name] = newest_version(self.spark, self.path(table))
+        return found
 
     def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
         """As of `Warehouse`."""
@@ -122,7 +121,7 @@ class SparkWarehouse(Warehouse):
         # Kept between the writes: a second look at the file of a broker that runs could differ from the first.
         named = named_rows(self.spark, tasks).persist()
         try:
-            in_parallel(*[partial(self._replace, rows_named(named, t), t, slice_of) for t in tasks.tables])
+            in_parallel(*[partial(self._replace, rows_of_table(named, t), t, slice_of) for t in tasks.tables])
             with said_in_words(self.root):
                 return told_rows(named, tasks)
         finally:
@@ -143,17 +142,15 @@ class SparkWarehouse(Warehouse):
         """Do one whole write, and again where another writer committed in between."""
         for attempt in range(MOST_ATTEMPTS):
             try:
-                with said_in_words(self.path(table)), self._alone(table):
+                # Stores refuse a second writer themselves.
+                alone = one_writer(self._folder, table.name) if self._folder else nullcontext()
+                with said_in_words(self.path(table)), alone:
                     return write()
             except Exception as error:
                 if not is_conflict(error):
                     raise
                 time.sleep(random.uniform(0, _LONGEST_PAUSE_S * (attempt + 1) / MOST_ATTEMPTS))  # noqa: S311 no secret
         raise too_busy(self.path(table))
-
-    def _alone(self, table: Table) -> AbstractContextManager[None]:
-        """In a folder of this machine one writer at a time; stores refuse the second one themselves."""
-        return one_writer(self._folder, table.name) if self._folder else nullcontext()
 
 
 def create_table(spark: SparkSession, path: str, table: Table) -> None:
@@ -180,8 +177,5 @@ def table_frame(spark: SparkSession, root: str, table: Table) -> DataFrame:
 
 
 def _condition(slice_of: dict[str, str]) -> str:
-    return " AND ".join(f"{column} = {_literal(value)}" for column, value in slice_of.items())
-
-
-def _literal(value: str) -> str:
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    escaped = {column: value.replace("\\", "\\\\").replace("'", "\\'") for column, value in slice_of.items()}
+    return " AND ".join(f"{column} = '{value}'" for column, value in escaped.items())

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from dataclasses import dataclass
+from operator import ne
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -52,17 +53,13 @@ class MatchKey:
         for same, but in zip(_values(present, self.same), _values(present, self.but), strict=True):
             others[same].append(but)
         own = zip(_values(rows, self.same), _values(rows, self.but), strict=True)
-        return [not any(_all_differ(but, other) for other in others[same]) for same, but in own]
+        return [not any(all(map(ne, but, other)) for other in others[same]) for same, but in own]
 
 
 def _values(rows: pa.RecordBatch | pa.Table, names: Sequence[str]) -> list[tuple[Any, ...]]:
     """Of each row its values in some columns."""
     columns = [rows[name].to_pylist() for name in names]
     return [*zip(*columns, strict=True)] if columns else [()] * len(rows)
-
-
-def _all_differ(values: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
-    return all(value != other for value, other in zip(values, others, strict=True))
 
 
 def rows_without_match(rows: pa.RecordBatch, present: pa.Table, keys: Iterable[MatchKey]) -> pa.RecordBatch:
