@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,12 @@ def numbers(column: pa.Array | pa.ChunkedArray, of_null: int) -> Array:
     """A column of numbers, with a number for NULL."""
     values: Array = column.cast(pa.int64()).fill_null(of_null).to_numpy()
     return values
+
+
+def counted(values: pa.Array | pa.ChunkedArray) -> Counter[int]:
+    """How often each number occurs."""
+    counts = values.value_counts()
+    return Counter(dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)))
 
 
 def codes_of(column: pa.Array | pa.ChunkedArray, *, is_sorted: bool = False) -> Array:

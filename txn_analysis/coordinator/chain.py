@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, codes_of, numbers
-from txn_analysis.coordinator.state_columns import FROM_PREPARED, IS_EMPTY, NO_TIME, Followed, in_order, is_other
+from txn_analysis.coordinator.state_columns import FROM_PREPARED, NO_TIME, Followed, in_order, is_other
 from txn_analysis.kafka.transactions import NAMED
 from txn_analysis.logic import UNBOUNDED_MS, later_of
 
@@ -138,8 +138,6 @@ class _Records(NamedTuple):
         names = {name: numbers(states[name], ABSENT) for name in (*NAMED, "producer_epoch")}
         none = np.zeros(0, np.int64)  # they are in no order
         followed = Followed.of(states["state"], states["recorded_ms"], states["last_update_ms"], none)
-        previous = names["previous_producer_id"]
-        has_no_other = (previous == ABSENT) | (previous == names["producer_id"])
         return cls(
             held_by=numbers(states["held_by"], ABSENT),
             capture_rank=numbers(states["capture_rank"], 0),
@@ -152,7 +150,9 @@ class _Records(NamedTuple):
             is_undecodable=states["is_undecodable"].to_numpy().astype(bool),
             may_name_more=pc.fill_null(states["may_name_more"], False).to_numpy().astype(bool),
             producer_id=np.maximum.reduce([names[name] for name in NAMED]),
-            begins_an_id=(followed.state == IS_EMPTY) & (names["producer_epoch"] == 0) & has_no_other,
+            begins_an_id=followed.begins_an_id(
+                names["producer_id"], names["previous_producer_id"], names["producer_epoch"]
+            ),
             followed=followed,
         )
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, numbers
-from txn_analysis.coordinator.state_columns import IS_EMPTY, NO_TIME, Followed
+from txn_analysis.coordinator.state_columns import NO_TIME, Followed
 from txn_analysis.logic import latest, minus
 
 if TYPE_CHECKING:
@@ -153,8 +153,7 @@ class IdsOfProducers(NamedTuple):
         current, previous = (numbers(found.field(name), ABSENT) for name in ("producer_id", "previous_producer_id"))
         partition = numbers(found.field("state_partition"), ABSENT)
         last = first + lengths - 1
-        begins = (records.state == IS_EMPTY) & ((previous == ABSENT) | (previous == current))
-        begins &= numbers(found.field("producer_epoch"), ABSENT) == 0
+        begins = records.begins_an_id(current, previous, numbers(found.field("producer_epoch"), ABSENT))
         asked = producer_ids[place[rows]][id_of]
         return cls(
             producer=place[rows],

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import codes_of, numbers
+from txn_analysis.columns.arrays import ABSENT, codes_of, numbers
 from txn_analysis.kafka.transactions import COMPLETED, EMPTY, ONGOING, PREPARED
 from txn_analysis.logic import UNBOUNDED_MS
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 NO_TIME = -(2**63)
 """In columns of moments: not known."""
 _WORDS = pa.array([EMPTY, ONGOING, *PREPARED, *COMPLETED])
-IS_EMPTY, IS_ONGOING = 0, 1
-_PREPARED, _COMPLETED = 2, 4
+_EMPTY, _PREPARED, _COMPLETED = 0, 2, 4
 FROM_PREPARED = _COMPLETED - _PREPARED
 """The number of a Complete state less that of its Prepare."""
 
@@ -174,7 +173,7 @@ class Followed(NamedTuple):
     """The records of some ids, of each oldest first, as far as they say how its transactions went on.
 
     Attributes:
-        state: `IS_EMPTY` and so on; -1 of a tombstone, and of any other word.
+        state: its place in `_WORDS`; -1 of a tombstone, and of any other word.
         recorded_ms: NO_TIME where it is not known; `last_update_ms` as well.
         last_update_ms: of each record.
         first: where each id begins.
@@ -190,6 +189,12 @@ class Followed(NamedTuple):
         """From columns of records in order."""
         state = numbers(pc.index_in(states, _WORDS), -1)
         return cls(state, numbers(recorded_ms, NO_TIME), numbers(last_update_ms, NO_TIME), first)
+
+    def begins_an_id(self, producer_id: Array, previous: Array, producer_epoch: Array) -> Array:
+        """As `StateRecord.is_of_a_new_id`, by the producer ids and epochs of the records; -1 is none."""
+        has_no_other = (previous == ABSENT) | (previous == producer_id)
+        begins: Array = (self.state == _EMPTY) & (producer_epoch == 0) & has_no_other
+        return begins
 
     @property
     def is_prepared(self) -> Array:

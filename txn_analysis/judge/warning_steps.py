@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.columns.arrays import counted
 from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import rows_of_values, unpickled
 from txn_analysis.coordinator.histories import histories_in
@@ -36,8 +37,7 @@ def timeouts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for rows in batches:
         last = _last(rows["history"])
         is_live = pc.invert(pc.or_(last.field("is_tombstone"), last.field("is_hidden")))
-        counted = last.field("timeout_ms").filter(is_live).drop_null().value_counts()
-        found.update(dict(zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True)))
+        found.update(counted(last.field("timeout_ms").filter(is_live).drop_null()))
     yield from rows_of_values(found).to_batches()
 
 

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.columns.arrays import counted
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.endings import ENDINGS, UNEXPLAINED, EndedTransaction, IdHistory, ended_with, explains_before_ms
 from txn_analysis.report.formats import Answer, Column, answer_of
-from txn_analysis.runs.asked_states import counted, histories, named_producers, record_counts
+from txn_analysis.runs.asked_states import histories, named_producers, record_counts
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.tables.transactions import ENDED_OUTCOMES
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import codes_of
+from txn_analysis.columns.arrays import codes_of, counted
 from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.histories import histories_in, histories_of
 from txn_analysis.coordinator.state_columns import places_of
@@ -99,12 +99,6 @@ def record_counts(run: PastRun, producer_ids: Collection[int]) -> Counter[int]:
         for name in NAMED:
             found.update(counted(batch[name].filter(pc.is_in(batch[name], wanted))))
     return found
-
-
-def counted(values: pa.Array | pa.ChunkedArray) -> Counter[int]:
-    """How often each number occurs."""
-    counts = values.value_counts()
-    return Counter(dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)))
 
 
 def states_naming(run: PastRun, producer_ids: Collection[int], **one_of: Collection[Any]) -> list[StateRecord]:
