@@ -60,6 +60,12 @@ def exported(*history: StateRecord) -> list[StateRecord]:
     return [each._replace(recorded_ms=None) for each in history]
 
 
+def row_of(said: Mapping[str, Any]) -> StateRow:
+    """A row of `transaction_states`, with all of its columns or some."""
+    places = tuple(TopicPartition(p["topic"], p["partition"]) for p in said.get("topic_partitions") or ())
+    return StateRow._make(map(said.get, StateRow._fields))._replace(topic_partitions=places)
+
+
 def state_row(
     offset: int | None, *, rank: int = TODAY, state: str = "Empty", name: str = "billing", **changes: Any
 ) -> StateRow:
@@ -77,7 +83,7 @@ def state_row(
         "transactional_id": name,
         "state": state,
     }
-    return StateRow.of({"input_id": "input", "section_index": 0, "is_tombstone": False} | known | changes)
+    return row_of({"input_id": "input", "section_index": 0, "is_tombstone": False} | known | changes)
 
 
 def table_row(
@@ -108,7 +114,7 @@ def table_row(
 def as_kept(row: dict[str, Any], **changes: Any) -> StateRow:
     """A row of the table as the memory of a run keeps it."""
     places = [{"topic": topic, "partition": number} for topic, number in row["topic_partitions"]]
-    return StateRow.of({"capture_rank": TODAY} | row | {"topic_partitions": places} | changes)
+    return row_of({"capture_rank": TODAY} | row | {"topic_partitions": places} | changes)
 
 
 def marker_rows(found: Mapping[int, Mapping[TopicPartition, Iterable[EndMarker]]]) -> pa.Table:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tests.coordinator.builders import sums_of_ids
+from tests.coordinator.builders import row_of, sums_of_ids
 from tests.records import sections_of
 from txn_analysis.coordinator.state_records import Placing, StateFiles, StateRow
 from txn_analysis.log.rivals import rival_positions
@@ -54,7 +54,7 @@ class History:
     @cached_property
     def state_rows(self) -> list[StateRow]:
         """The coordinator's records."""
-        return [StateRow.of(row) for row in self.records]
+        return [row_of(row) for row in self.records]
 
     @cached_property
     def placing(self) -> Placing:

@@ -15,7 +15,7 @@ from txn_analysis.kafka.names import CLUSTER_ID, STATE, state_partition
 from txn_analysis.kafka.transactions import StateRecord, TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator
 
     import pyarrow as pa
 
@@ -62,13 +62,6 @@ class StateRow(NamedTuple):
     may_name_more: bool | None
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> StateRow:
-        """A row of the table, with all of its columns or some."""
-        values = [*map(row.get, cls._fields)]
-        values[_LISTED] = tuple([TopicPartition(p["topic"], p["partition"]) for p in values[_LISTED] or ()])
-        return cls._make(values)
-
-    @classmethod
     def listed(cls, rows: pa.Table) -> list[StateRow]:
         """All rows of a table with its columns."""
         found = records_of(cls, rows)
@@ -91,7 +84,6 @@ class StateRow(NamedTuple):
 
 
 _SAID = attrgetter(*StateRecord._fields[: StateRecord._fields.index("order")])
-_LISTED = StateRow._fields.index("topic_partitions")
 
 
 class StateFile(NamedTuple):

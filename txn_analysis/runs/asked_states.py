@@ -63,8 +63,10 @@ def placed(states: pa.Table, run: PastRun) -> Iterator[StateRecord]:
             yield row.placed(run.placing.partition_of(row))
 
 
-def _rows(batch: pa.RecordBatch) -> Iterator[StateRow]:
-    return map(StateRow.of, batch.to_pylist())
+def _rows(batch: pa.RecordBatch) -> list[StateRow]:
+    unread = pa.nulls(len(batch))
+    columns = {name: batch[name] if name in batch.schema.names else unread for name in StateRow._fields}
+    return StateRow.listed(pa.table(columns))
 
 
 def _ordered(batch: pa.RecordBatch, dumped_rank: int) -> pa.Table:

@@ -186,11 +186,7 @@ def _statistics(metadata: Any, indexed: Collection[str]) -> dict[str, Json]:
 
 
 def read_files(
-    table: Table,
-    root: Path,
-    files: Iterable[StoredFile],
-    names: Sequence[str],
-    one_of: Mapping[str, Collection[Any]],
+    table: Table, root: Path, files: Iterable[StoredFile], names: Sequence[str], one_of: Mapping[str, Collection[Any]]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of some data files of a table, one batch after another; wherever the files can be opened.
 
