@@ -16,10 +16,9 @@ from txn_analysis.judge.endings import ENDINGS, UNEXPLAINED, EndedTransaction, I
 from txn_analysis.report.formats import Answer, Column, answer_of
 from txn_analysis.runs.asked_states import histories, named_producers, record_counts
 from txn_analysis.runs.past_run import ended_batches
-from txn_analysis.tables.transactions import ENDED_OUTCOMES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -72,13 +71,18 @@ class EndedFilters:
         if self.cause is not None and self.cause not in ENDINGS:
             raise ConfigError(f"--cause {self.cause}: unknown; the causes of an end are {', '.join(ENDINGS)}")
 
+    @property
+    def rows(self) -> dict[str, tuple[str]]:
+        """The wanted outcome, as `Warehouse.batches` takes it."""
+        return {} if self.outcome is None else {"outcome": (self.outcome,)}
+
 
 def ended_answer(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[Answer, int]:
     """The wanted ended transactions, newest first, and how many more there are."""
     if filters.transactional_id_patterns or wanted.cause is not None or wanted.is_stale:
         shown, number = _of_a_cause(run, filters, wanted)
     else:
-        last, number = newest(ended_rows(run, wanted.outcome, **filters.rows), wanted.limit)
+        last, number = newest(ended_batches(run, *_STORED, **wanted.rows, **filters.rows), wanted.limit)
         shown = sorted(_explained_of(run, last), key=_newest_first)
     return answer_of(ENDED_COLUMNS, shown, _IN_TEXT), number - len(shown)
 
@@ -102,10 +106,12 @@ def _with_records(run: PastRun, filters: Filters, wanted: EndedFilters, named: N
     """Every transaction that a record may explain, with its cause; some producers after the others."""
     producers = named.of_ids(filters.has_id)
     counts = Counter[int]()
-    for batch in ended_rows(run, wanted.outcome, *_DATED, **filters.rows) if len(producers) else ():
+    for batch in ended_batches(run, *_DATED, **wanted.rows, **filters.rows) if len(producers) else ():
         counts.update(counted(batch.filter(_has_records(run, batch, named))["producer_id"]))
     for producer_ids in _groups({p: counts[p] for p in producers.to_pylist() if counts[p]}, named.record_counts):
-        rows = pa.Table.from_batches(ended_rows(run, wanted.outcome, **filters.places, producer_id=producer_ids))
+        rows = pa.Table.from_batches(
+            ended_batches(run, *_STORED, **wanted.rows, **filters.places, producer_id=producer_ids)
+        )
         yield from _explained(run, rows.filter(_has_records(run, rows, named)).combine_chunks())
 
 
@@ -115,7 +121,7 @@ def _before_records(
     """The rows that no record explains, of producers whose transactional id is wanted."""
     ids = named.first_ids.to_pylist()
     is_id = pa.array([filters.has_id(name) for name in ids], pa.bool_())
-    for batch in ended_rows(run, wanted.outcome, **filters.rows):
+    for batch in ended_batches(run, *_STORED, **wanted.rows, **filters.rows):
         place = pc.index_in(batch["producer_id"], named.producer_ids)
         is_wanted = pc.fill_null(is_id.take(place), filters.has_id(None))
         yield batch.filter(pc.and_not(is_wanted, _has_records(run, batch, named)))
@@ -180,19 +186,6 @@ def _newest_that_fit(found: Iterable[Ended], filters: Filters, wanted: EndedFilt
 def _newest_first(one: Ended) -> tuple[Any, ...]:
     end_ms = one.transaction.end_timestamp_ms
     return end_ms is None, -(end_ms or 0), one.transaction.topic_partition, -one.transaction.end_offset
-
-
-def ended_rows(run: PastRun, outcome: str | None, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
-    """The ended transactions that are asked about.
-
-    Args:
-        run: whose they are.
-        outcome: only those that ended like this.
-        names: of the columns that are wanted; without any, those of `EndedTransaction`.
-        one_of: as of `Warehouse.batches`.
-    """
-    outcomes = ENDED_OUTCOMES if outcome is None else (outcome,)
-    return ended_batches(run, *(names or _STORED), outcomes=outcomes, **one_of)
 
 
 def newest(parts: Iterable[pa.RecordBatch], limit: int) -> tuple[pa.Table | None, int]:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.tables import Finding
-    from txn_analysis.tables.inputs import RunRecord
 
 _MOST_NAMED = 8
 _NAME_WIDTH = 80
@@ -125,7 +124,11 @@ def check_seen(tables: RunTables, filters: Filters, *, of_coordinator: bool = Fa
     if filters.topics:
         _check_places(filters, tables.places(of_coordinator=of_coordinator))
     if filters.state_partitions:
-        _check_state_partitions(filters, tables.run)
+        seen = [p["partition"] for p in tables.run.coverage.get("partitions") or [] if p["is_seen"]]
+        for number in filters.state_partitions:
+            if number not in seen:
+                there = f"it saw {ranges(seen)}" if seen else "it saw none"
+                raise ConfigError(f"--coordinator {STATE_TOPIC}-{number}: this run saw no such partition; {there}")
     if filters.producer_ids:
         unseen = sorted(set(filters.producer_ids) - _producers_seen(tables, filters.producer_ids))
         if unseen:
@@ -171,14 +174,6 @@ def _check_places(filters: Filters, seen: Collection[tuple[str, int]]) -> None:
 
 def _names(names: list[str]) -> str:
     return listed([clip(name, _NAME_WIDTH) for name in names], _MOST_NAMED) or "none"
-
-
-def _check_state_partitions(filters: Filters, run: RunRecord) -> None:
-    seen = [p["partition"] for p in run.coverage.get("partitions") or [] if p["is_seen"]]
-    for number in filters.state_partitions:
-        if number not in seen:
-            there = f"it saw {ranges(seen)}" if seen else "it saw none"
-            raise ConfigError(f"--coordinator {STATE_TOPIC}-{number}: this run saw no such partition; {there}")
 
 
 def _producers_seen(tables: RunTables, producer_ids: tuple[int, ...]) -> set[int]:

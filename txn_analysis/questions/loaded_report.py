@@ -19,14 +19,7 @@ from txn_analysis.questions.filters import Filters, check_seen
 from txn_analysis.questions.log_slices import Place, Shown, flags, log_points, marker_points
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import by_damage
-from txn_analysis.report.pictures import (
-    IdTimeline,
-    LogPoint,
-    PartitionTimeline,
-    Pictures,
-    RunPoint,
-    StateChange,
-)
+from txn_analysis.report.pictures import IdTimeline, LogPoint, PartitionTimeline, Pictures, RunPoint, StateChange
 from txn_analysis.runs.asked_states import of_ids
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.runs.run_tables import run_tables

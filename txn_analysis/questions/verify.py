@@ -114,12 +114,14 @@ def verify(known: Nights, since: str | None = None) -> list[Outcome]:
     outcomes = _outcomes(known, plans)
     if since is None and known.earlier:
         seen_to_ms = known.earlier[-1].as_of_ms
-        return [one for one in outcomes if not one.repair.is_done or not _is_by(one.marker_ms, seen_to_ms)]
+        return [outcome for outcome in outcomes if not _was_done(outcome, seen_to_ms)]
     return outcomes
 
 
-def _is_by(moment_ms: int | None, last_ms: int | None) -> bool:
-    return moment_ms is not None and last_ms is not None and moment_ms <= last_ms
+def _was_done(outcome: Outcome, by_ms: int | None) -> bool:
+    if outcome.marker_ms is None or by_ms is None:
+        return False
+    return outcome.repair.is_done and outcome.marker_ms <= by_ms
 
 
 @dataclass(frozen=True)
@@ -141,15 +143,14 @@ def unverified(known: Nights, outcomes: Iterable[Outcome], since: str | None = N
         outcomes: what it sees of earlier plans.
         since: the run whose plan is asked about; by default all of them.
     """
-    is_dated = known.tables.run.as_of_ms is not None
-    last = known.tables.run.run_id
-    if since not in {None, last}:
+    last, warehouse, runs = known.tables.run, known.tables.warehouse, [known.tables.run.run_id]
+    if since not in {None, last.run_id}:
         return None
-    every = known.tables.warehouse.records(RunRecord, RUNS, cluster=[known.tables.run.cluster])
-    runs = [last] if is_dated else [run.run_id for run in every]
-    plan = known.tables.warehouse.held(ABORT_PLAN, "finding_id", run_id=runs)["finding_id"].to_pylist()
+    if last.as_of_ms is None:
+        runs = [run.run_id for run in warehouse.records(RunRecord, RUNS, cluster=[last.cluster])]
+    plan = warehouse.held(ABORT_PLAN, "finding_id", run_id=runs)["finding_id"].to_pylist()
     number = len({*plan} - {outcome.record.finding_id for outcome in outcomes})
-    return Unverified(last, number, is_dated) if number else None
+    return Unverified(last.run_id, number, last.as_of_ms is not None) if number else None
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,6 @@ class Evidence:
     """
 
     warehouse: Warehouse
-    cluster: str
     captures: tuple[str, ...]
     newest_moment_ms: int | None
     inputs: tuple[ReadInput, ...]
@@ -79,18 +78,18 @@ class Evidence:
             wanted = f"no capture {capture}" if capture else "no capture"
             raise WarehouseError(f"{warehouse.root}: cluster {cluster} has {wanted} yet: audit its files first")
         judged = capture or names[-1]
-        return cls._of(warehouse, cluster, tuple(reversed(names[: names.index(judged) + 1])), inputs)
+        return cls._of(warehouse, tuple(reversed(names[: names.index(judged) + 1])), inputs)
 
     @classmethod
     def of_run(cls, warehouse: Warehouse, run: RunRecord) -> Self:
         """The evidence that a run had; captures that were fed later are not among it."""
         captures = (run.capture, *reversed(run.earlier_captures or ()))
-        return cls._of(warehouse, run.cluster, captures, _inputs_of(warehouse, run.cluster))
+        return cls._of(warehouse, captures, _inputs_of(warehouse, run.cluster))
 
     @classmethod
-    def _of(cls, warehouse: Warehouse, cluster: str, captures: tuple[str, ...], inputs: list[ReadInput]) -> Self:
+    def _of(cls, warehouse: Warehouse, captures: tuple[str, ...], inputs: list[ReadInput]) -> Self:
         ranked = tuple(i._replace(capture_rank=captures.index(i.capture)) for i in inputs if i.capture in captures)
-        return cls(warehouse, cluster, captures, _moments(inputs)[captures[0]], ranked)
+        return cls(warehouse, captures, _moments(inputs)[captures[0]], ranked)
 
     def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
         """Some columns of the rows of a content table that are evidence, one batch after another; see `Warehouse`.

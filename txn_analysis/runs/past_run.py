@@ -24,7 +24,6 @@ from txn_analysis.tables import (
     PartitionHealth,
     UsedBatchRange,
 )
-from txn_analysis.tables.transactions import ENDED_OUTCOMES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -116,21 +115,18 @@ def finished_run(warehouse: Warehouse, run: RunRecord) -> PastRun:
     return PastRun(warehouse, run.run_id, evidence, settings, run.as_of_ms)
 
 
-def ended_batches(
-    run: PastRun, *names: str, outcomes: Collection[str] = ENDED_OUTCOMES, **one_of: Collection[Any]
-) -> Iterator[pa.RecordBatch]:
+def ended_batches(run: PastRun, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
     """The ended transactions of a run, one batch after another.
 
     Args:
         run: whose they are.
         names: of the columns that are wanted.
-        outcomes: only those that ended like this.
         one_of: as of `Warehouse.batches`.
     """
     pieces, piece_key = run.linked_pieces, UsedBatchRange._fields
     wanted = tuple(dict.fromkeys((*names, *piece_key)))
     ingests = sorted({run.run_id, *(piece.ingest_id for piece in pieces)})
-    for batch in run.warehouse.batches(ENDED_TRANSACTIONS, *wanted, ingest_id=ingests, outcome=outcomes, **one_of):
+    for batch in run.warehouse.batches(ENDED_TRANSACTIONS, *wanted, ingest_id=ingests, **one_of):
         of_piece = pa.array(is_in(batch, piece_key, pieces))
         own = batch.filter(pc.or_(pc.equal(batch["ingest_id"], run.run_id), of_piece))
         if len(own):

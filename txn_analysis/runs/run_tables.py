@@ -13,15 +13,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.outcome import Sight
 from txn_analysis.runs.asked_states import current_states, placed
 from txn_analysis.runs.past_run import RunRows, finished_run
-from txn_analysis.tables import (
-    ABORT_PLAN,
-    FINDINGS,
-    INPUTS,
-    PARTITION_HEALTH,
-    RUNS,
-    AbortRecord,
-    Finding,
-)
+from txn_analysis.tables import ABORT_PLAN, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS, AbortRecord, Finding
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.text.escape import clip, escape, shell_word

@@ -6,7 +6,6 @@ Everything else that reaches into Java starts a session (`session`), or works in
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,15 +52,6 @@ def _in_store(spark: SparkSession, root: str) -> tuple[Any, Any]:
 def look_at_log(frame: DataFrame) -> None:
     """Let Delta read the logs of the tables that a frame is of, in this session, without reading rows."""
     frame._jdf.queryExecution().optimizedPlan()
-
-
-def private_temp_folder() -> Path:
-    """A new folder for the temporary files of one Java; see `delete_with_java`.
-
-    What an audit writes names transactional ids, and Spark makes its folders with the modes that the umask leaves: so
-    they get one to be made in that nobody but its owner can look into.
-    """
-    return Path(tempfile.mkdtemp(prefix="txn-analysis-"))  # 0700, whatever the umask
 
 
 def delete_with_java(jvm: Any, folder: Path) -> None:

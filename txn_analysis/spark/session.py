@@ -17,14 +17,7 @@ from txn_analysis.errors import MissingToolError
 from txn_analysis.spark.delta_jars import DELTA_COORDINATES, delta_jars, jars_folder, resolve_jars
 from txn_analysis.spark.interrupts import delete_when_interrupted
 from txn_analysis.spark.jdk import check_jdk
-from txn_analysis.spark.private_api import (
-    check_version,
-    close_spark_folders,
-    delete_with_java,
-    private_temp_folder,
-)
-
-DEFAULT_MASTER = "local[*]"
+from txn_analysis.spark.private_api import check_version, close_spark_folders, delete_with_java
 
 _DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 _JVM_NOISE = b"WARNING: Using incubator modules:"  # Java says it at every start of Spark, and has no switch for it
@@ -86,7 +79,7 @@ def session(master: str | None = None, app_name: str = "txn-analysis") -> SparkS
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     options = _OPTIONS | {"spark.app.name": app_name}
     if not is_submitted:
-        options |= _launch_options(master or DEFAULT_MASTER)
+        options |= _launch_options(master or "local[*]")
         _launch_jvm(options)
     SparkContext._ensure_initialized()
     is_loud = is_submitted and _logs_as_spark_comes(SparkContext._jvm)
@@ -142,7 +135,9 @@ def _launch_jvm(options: dict[str, str]) -> None:
         return
     check_jdk(os.environ)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    folder = private_temp_folder()
+    # What an audit writes names transactional ids, and Spark makes its folders with the modes that the umask leaves:
+    # they are made in one that nobody but its owner can look into.
+    folder = Path(tempfile.mkdtemp(prefix="txn-analysis-"))  # 0700, whatever the umask
     delete_when_interrupted(folder)
     conf = SparkConf(loadDefaults=False)
     # Spark's temporary files are there too, unless its own settings differ.

@@ -109,7 +109,7 @@ class _Writer:
         self._held: list[pa.RecordBatch] = []
         self._held_bytes = 0
         self._schema = pa.schema([table.arrow_schema.field(name) for name in self._own])
-        leaves = dict(_leaves(self._schema))
+        leaves = dict(leaf for field in self._schema for leaf in _leaves(field.name, field.type))
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = pq.ParquetWriter(
             self._path,
@@ -150,23 +150,18 @@ class _Writer:
             self._path.unlink()
 
 
-def _leaves(schema: pa.Schema) -> Iterator[tuple[str, pa.DataType]]:
-    """The columns that Parquet really stores, by their dotted paths."""
-
-    def inside(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
-        if pa.types.is_struct(kind):
-            for field in kind:
-                yield from inside(f"{path}.{field.name}", field.type)
-        elif pa.types.is_map(kind):
-            yield from inside(f"{path}.key_value.key", kind.key_type)
-            yield from inside(f"{path}.key_value.value", kind.item_type)
-        elif pa.types.is_list(kind):
-            yield from inside(f"{path}.list.element", kind.value_type)
-        else:
-            yield path, kind
-
-    for field in schema:
-        yield from inside(field.name, field.type)
+def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
+    """The columns that Parquet really stores of one column, by their dotted paths."""
+    if pa.types.is_struct(kind):
+        for field in kind:
+            yield from _leaves(f"{path}.{field.name}", field.type)
+    elif pa.types.is_map(kind):
+        yield from _leaves(f"{path}.key_value.key", kind.key_type)
+        yield from _leaves(f"{path}.key_value.value", kind.item_type)
+    elif pa.types.is_list(kind):
+        yield from _leaves(f"{path}.list.element", kind.value_type)
+    else:
+        yield path, kind
 
 
 def _statistics(metadata: Any, indexed: Collection[str]) -> dict[str, Json]:
@@ -186,11 +181,7 @@ def _statistics(metadata: Any, indexed: Collection[str]) -> dict[str, Json]:
 
 
 def read_files(
-    table: Table,
-    root: Path,
-    files: Iterable[StoredFile],
-    names: Sequence[str],
-    one_of: Mapping[str, Collection[Any]],
+    table: Table, root: Path, files: Iterable[StoredFile], names: Sequence[str], one_of: Mapping[str, Collection[Any]]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of some data files of a table, one batch after another; wherever the files can be opened.
 

@@ -46,6 +46,8 @@ def create_table_here(folder: Path, table: Table) -> None:
         return
     if any(path != log for path in folder.iterdir()):
         raise WarehouseError(f"{folder}: {DAMAGED}")
+    from txn_analysis.storage.spark_tasks import spark_schema
+
     now, transaction = time.time_ns() // 1_000_000, str(uuid4())
     made: dict[str, Json] = {
         "timestamp": now,
@@ -53,17 +55,7 @@ def create_table_here(folder: Path, table: Table) -> None:
         "operationParameters": {},
         "txnId": transaction,
     }
-    metadata = _metadata(table, now)
-    protocol = {"minReaderVersion": 1, "minWriterVersion": _WRITER_OF_CHECKS if table.checks else _WRITER}
-    put_lines(commit, [{"commitInfo": made}, {"metaData": metadata}, {"protocol": protocol}])
-    counted = {"txnId": transaction, "allFiles": []} | OF_NO_FILES
-    put_lines(commit.with_suffix(".crc"), [counted | {"metadata": metadata, "protocol": protocol}])
-
-
-def _metadata(table: Table, now: int) -> dict[str, Json]:
-    from txn_analysis.storage.spark_tasks import spark_schema
-
-    return {
+    metadata: Json = {
         "id": str(uuid4()),
         "description": description(table),
         "format": {"provider": "parquet", "options": {}},
@@ -72,6 +64,10 @@ def _metadata(table: Table, now: int) -> dict[str, Json]:
         "configuration": properties(table),
         "createdTime": now,
     }
+    protocol = {"minReaderVersion": 1, "minWriterVersion": _WRITER_OF_CHECKS if table.checks else _WRITER}
+    put_lines(commit, [{"commitInfo": made}, {"metaData": metadata}, {"protocol": protocol}])
+    counted = {"txnId": transaction, "allFiles": []} | OF_NO_FILES
+    put_lines(commit.with_suffix(".crc"), [counted | {"metadata": metadata, "protocol": protocol}])
 
 
 def description(table: Table) -> str:
