@@ -17,8 +17,6 @@ from txn_analysis.tables.inputs import ReadInput, RunRecord
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import pyarrow as pa
-
     from txn_analysis.storage.warehouse import Warehouse
 
 _SAME_CONTENT = MatchKey(("input_id", "kind"))
@@ -67,14 +65,10 @@ def commit_run(warehouse: Warehouse, run: RunRecord) -> None:
     """
     for _ in range(MOST_ATTEMPTS):
         numbers = {known.run_id: known.run_number for known in warehouse.records(RunRecord, RUNS)}
+        number = numbers.get(run.run_id, max(numbers.values(), default=0) + 1)
+        row = batch_of(RunRecord, [run._replace(run_number=number)], RUNS.arrow_schema)
         if run.run_id in numbers:
-            numbered = run._replace(run_number=numbers[run.run_id])
-            return warehouse.replace([_row_of(numbered)], RUNS, run_id=run.run_id)
-        numbered = run._replace(run_number=max(numbers.values(), default=0) + 1)
-        if warehouse.insert(_row_of(numbered), RUNS, (_SAME_RUN, _SAME_NUMBER)):
+            return warehouse.replace([row], RUNS, run_id=run.run_id)
+        if warehouse.insert(row, RUNS, (_SAME_RUN, _SAME_NUMBER)):
             return None
     raise too_busy(warehouse.path(RUNS))
-
-
-def _row_of(run: RunRecord) -> pa.RecordBatch:
-    return batch_of(RunRecord, [run], RUNS.arrow_schema)
