@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.compiling import NEVER, NOTHING, loading_takes
 from tests.read.bodies import CASES, Body, Parsed, Row, capture_body, damaged, parse
 from txn_analysis.read.inputs.window import CUT_SHORT, LINE_TOO_LONG, MAX_RECORD_BYTES, Reject
+from txn_analysis.read.log_dir import producer_files
 from txn_analysis.read.log_dir.producer_files import read_snapshot_section, read_txnindex_section
 
 TOOLS = ("2.1.1", "2.2.2", "2.8.2", "3.1.2", "3.3.2", "3.7.2", "4.1.0", "4.2.0")
@@ -140,6 +142,39 @@ def test_eight_versions_of_the_tool_give_the_same_rows(name: str) -> None:
     assert parsed[0].rows
     assert all(p == parsed[0] for p in parsed)
     assert not parsed[0].rejects
+
+
+WITHOUT_DATA = SNAPSHOT.partition(b" firstSequence")[0]
+WORDS = (
+    *(b"-1", b"-2", b"0", b"1796", b"32768", b"2147483648", b"9223372036854775808", b"253402300800000", b"x", b""),
+)
+SNAPSHOT_WORDS = (*WORDS, b"OptionalLong.empty", b"OptionalLong[-1]", b"OptionalLong[5", b"None", b"Some(7)")
+changes = st.lists(st.tuples(st.integers(0, 19), st.sampled_from(SNAPSHOT_WORDS)), max_size=2)
+
+
+@given(st.lists(st.tuples(st.sampled_from([SNAPSHOT[:-1], WITHOUT_DATA, WITHOUT_DATA + b" "]), changes), max_size=6))
+@example([(SNAPSHOT[:-1], []), (WITHOUT_DATA, []), (SNAPSHOT[:-1] + b" ", []), (WITHOUT_DATA + b" ", [])])
+@example([(SNAPSHOT[:-1], [(9, b"-1")]), (SNAPSHOT[:-1], [(19, b"-1")]), (SNAPSHOT[:-1], [(5, b"-2")])])
+@example([(SNAPSHOT[:-1], [(9, b"1796")]), (SNAPSHOT[:-1], [(9, b"253402300800000"), (19, b"253402300800000")])])
+def test_many_entries_are_read_as_one_by_one(texts: list[tuple[bytes, list[tuple[int, bytes]]]]) -> None:
+    lines = [line.split(b" ") for line, _ in texts]
+    for words, (_, changed) in zip(lines, texts, strict=True):
+        for place, word in changed:
+            words[place % len(words)] = word
+    text = b"".join(b" ".join(words) + b"\n" for words in lines) + b"producerId: 1\n" * 12
+    found = []
+    for microseconds in (NEVER, NOTHING):
+        with loading_takes(microseconds):
+            parsed = snapshots(text)
+        found.append((sorted(parsed.rows, key=repr), parsed.rejects))
+    assert found[0] == found[1]
+
+
+def test_many_entries_take_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(producer_files, "_snapshot_entry", lambda *_: None)
+    with loading_takes(NOTHING):
+        parsed = snapshots((SNAPSHOT + WITHOUT_DATA + b" \n") * 1_000)
+    assert len(parsed.rows) == 2_000 - 2  # the last ones stand too near to the end of the text
 
 
 def test_real_snapshots_are_read_whole() -> None:

@@ -6,6 +6,8 @@ looser expressions that find where a line begins, or that step over one. Formats
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from txn_analysis.kafka.names import CODECS, CONTROL_KEY_BYTES, END_MARKERS, MARKER_VALUE_BYTES, TIMESTAMP_TYPES
 from txn_analysis.read.dump.line_form import (
     FIRST,
@@ -203,6 +205,11 @@ PRODUCER_BATCH = LineForm(
 )
 """What follows these, of a producer with a cached data batch. Without one the line ends with the space before it, which
 4.3 leaves out."""
+_NEWEST_PRODUCER = (*PRODUCER.fields[:-1], replace(PRODUCER.fields[-1], value=OPTIONAL))
+_TIME = tuple(replace(field, before=b" " + field.before) for field in PRODUCER_TIME.fields)
+_BATCH = (replace(PRODUCER_BATCH.fields[0], before=b" " + PRODUCER_BATCH.fields[0].before), *PRODUCER_BATCH.fields[1:])
+PRODUCER_FORMS = LineForm((*_NEWEST_PRODUCER, *_TIME, *_BATCH)), LineForm((*_NEWEST_PRODUCER, *_TIME))
+"""Whole lines of producer snapshots, of tools 3.5 on: with a cached data batch, and without one."""
 ABORTED_TRANSACTION = LineForm(
     (
         Field(b"version: ", "version", word("0", loose=rb"\d+")),

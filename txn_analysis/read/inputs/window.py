@@ -142,6 +142,11 @@ class Window:
             if not self.grow():
                 return 0
 
+    def lines(self) -> bytes:
+        """The whole lines that are held, of one window at least; empty where none ends in it."""
+        self.need(WINDOW_BYTES)
+        return self._data[self._at : self._data.rfind(b"\n", self._at) + 1]
+
     def advance(self, length: int) -> None:
         """Moves on."""
         self._at += length
