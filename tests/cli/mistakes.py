@@ -232,7 +232,7 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "a format that a verb does not have",
             "audit segments --format csv",
-            "Error: Invalid value for '--format': Value error, 'csv' is not one of 'text', 'json', 'html'.",
+            "Error: Invalid value for '--format': Value error, 'csv' is not one of 'text', 'json', 'ndjson', 'html'.",
         ),
         Mistake(
             "a verdict that does not exist",
