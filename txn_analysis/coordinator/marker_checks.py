@@ -240,8 +240,9 @@ class _Check:
         of_key = np.concatenate([2 * key, 2 * key[is_commit] + 1])
         starts, stops = (np.concatenate([ms, ms[is_commit]]) for ms in (start_ms, stop_ms))
         is_commit_marker = (own.kind == IS_COMMIT).astype(np.int64)
-        found = [are_within(2 * each + is_commit_marker, own.at_ms, of_key, starts, stops) for each in keys]
-        is_served: Array = np.logical_or.reduce(found)
+        asked = np.concatenate([2 * each + is_commit_marker for each in keys])
+        found = are_within(asked, np.tile(own.at_ms, len(keys)), of_key, starts, stops)
+        is_served: Array = np.logical_or.reduce(np.split(found, len(keys)))
         return is_served
 
     @cached_property
@@ -271,8 +272,8 @@ class _Check:
         start_ms, stop_ms, within_ms = prepared_ms[of] - skew_ms, next_ms[of] + skew_ms, DECIDED_WITHIN_MS + skew_ms
         after = np.minimum(stop_ms, prepared_ms[of] + within_ms)
         before = np.maximum(start_ms, next_ms[of] - within_ms)
-        is_close_to_decision = self._are_served(start_ms, after, of, anywhere=True)
-        return is_close_to_decision | self._are_served(before, stop_ms, of, anywhere=True)
+        starts, stops = np.concatenate([start_ms, before]), np.concatenate([after, stop_ms])
+        return self._are_served(starts, stops, np.concatenate([of, of]), anywhere=True)
 
     # What was found.
 

@@ -21,7 +21,7 @@ from txn_analysis.settings import Decides, deciding
 from txn_analysis.tables.given import ONLY, given_schema, with_audit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pydantic import JsonValue
@@ -63,7 +63,12 @@ class Run(PastRun):
         schema, own = given_schema(table, *names), [name for name in names if name not in GIVEN]
         given = self.evidence.given(*own)
         rows = self.engine.table(table, *own_columns(*own), ingest_id=self.evidence.ingests, **one_of)
-        return self.engine.mapped(rows, lambda batches: (with_audit(r, schema) for r in given(batches)), schema)
+
+        def audited(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in given(batches):
+                yield with_audit(batch, schema)
+
+        return self.engine.mapped(rows, audited, schema)
 
     def replace(self, rows: Sequence[pa.RecordBatch], table: Table) -> None:
         """Make rows in memory the run's rows of a table."""
