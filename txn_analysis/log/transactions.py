@@ -83,7 +83,10 @@ def ended_transaction(partition: TopicPartition, txn: OpenTransaction, part: Tra
 
 def _columns_of(txn: OpenTransaction) -> dict[str, Any]:
     """What a transaction's data says; both records name it alike."""
-    return {name: value for name, value in vars(txn).items() if name in Transaction._fields}
+    return {name: value for name, value in vars(txn).items() if name in _COLUMNS}
+
+
+_COLUMNS = frozenset(Transaction._fields)
 
 
 def ended_rows(place: Mapping[str, pa.Array], parts: Mapping[str, pa.Array]) -> pa.RecordBatch:
