@@ -19,9 +19,10 @@ MAY_KNOW = {
     "tables": {"columns", "kafka", "text"},
     "kafka": {"columns", "text"},
     "spark": {"text"},
-    "storage": {"columns", "spark", "tables", "text"},
+    "stores": set(),
+    "storage": {"columns", "spark", "stores", "tables", "text"},
     "engine": {"columns", "storage", "tables", "text"},
-    "read": {*GROUND, "spark", "storage"},
+    "read": {*GROUND, "spark", "storage", "stores"},
     "log": GROUND,
     "coordinator": GROUND,
     "judge": {*GROUND, *SOURCES},
@@ -29,7 +30,7 @@ MAY_KNOW = {
     "report": {*GROUND, *SOURCES, "judge", "plan"},
     "runs": {*GROUND, *SOURCES, "judge", "plan", "storage"},
     "questions": {*GROUND, *SOURCES, "judge", "plan", "report", "runs", "storage"},
-    "pipeline": {*GROUND, *SOURCES, "judge", "plan", "read", "report", "runs", "spark", "storage", "engine"},
+    "pipeline": {*GROUND, *SOURCES, "judge", "plan", "read", "report", "runs", "spark", "storage", "stores", "engine"},
 }
 TOP = {"__init__", "__main__", "cli", "library"}  # which may know all
 USES_SPARK = {"cli", "engine", "library", "pipeline", "read/inputs/survey_job", "spark", "storage"}

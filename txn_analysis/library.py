@@ -47,7 +47,7 @@ def audit(spark: SparkSession, paths: Path | Iterable[Path], settings: Settings)
 
     Args:
         spark: any session that has Delta.
-        paths: files, folders, globs or `file://` URIs; one, or several.
+        paths: files, folders or globs, as paths or URIs; one, or several.
         settings: of the run; `Settings(warehouse=…)` at least.
 
     Returns:

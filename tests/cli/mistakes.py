@@ -70,14 +70,28 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "first, with > orders-0.txt in place of the pipe, and give that file",
         ),
         Mistake(
-            "a store that only Spark could read",
-            "audit s3a://copies/orders",
-            "error: s3a://copies/orders: only local files can be read. Copy it here first",
-        ),
-        Mistake(
             "a named pipe",
             "audit pipe",
             "error: pipe: not a regular file. Save the text to a file first, it is read more than once",
+        ),
+    ),
+    "URIs": (
+        Mistake(
+            "a kind of storage that is not known",
+            "audit ftp://copies/orders",
+            "error: ftp://copies/orders: no storage that is known begins with ftp://. Give a path, or a URI with s3://"
+            " (or s3a://), gs://, abfss://, hdfs:// or file://",
+        ),
+        Mistake(
+            "credentials in a name",
+            "audit s3://AKIA:secret@copies/orders",
+            "error: s3://…@copies/orders: credentials do not belong into a name. Give them in the environment, a"
+            " profile or a role",
+        ),
+        Mistake(
+            "a name without a bucket",
+            "audit s3:///orders",
+            "error: s3:///orders: names no bucket. Give s3://BUCKET/NAME",
         ),
     ),
     "Names that lead elsewhere": (

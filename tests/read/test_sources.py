@@ -52,7 +52,7 @@ def test_a_relative_path_is_shown_as_given_and_opened_wherever_a_task_runs(
 
 @pytest.mark.parametrize(
     ("given", "what"),
-    [("nowhere", "no such file"), ("*.log", "no such file"), ("s3://bucket/x", "only local files")],
+    [("nowhere", "no such file"), ("*.log", "no such file"), ("ftp://host/x", "no storage that is known")],
 )
 def test_a_path_that_leads_nowhere_is_named(folder: Path, given: str, what: str) -> None:
     path = given if "://" in given else f"{folder}/{given}"

@@ -24,6 +24,7 @@ from txn_analysis.settings import (
     flag_name,
     load_settings,
 )
+from txn_analysis.stores.places import SHOWN_SCHEMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -95,7 +96,13 @@ RunId = Annotated[str | None, typer.Option("--run", metavar="RUN_ID", help="A ru
 Topics = Annotated[list[str] | None, repeated("--topic", "TOPIC", "Only this topic")]
 Partitions = Annotated[list[int] | None, repeated("--partition", "N", "Only this partition of --topic", most=INT32_MAX)]
 ProducerIds = Annotated[list[int] | None, repeated("--producer-id", "ID", "Only this one", most=INT64_MAX)]
-Paths = Annotated[list[str], typer.Argument(metavar="PATH", help="Files, folders or globs; copied off the brokers.")]
+Paths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH",
+        help=f"Files, folders or globs; copied off the brokers. Paths, or URIs with {SHOWN_SCHEMES}.",
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)

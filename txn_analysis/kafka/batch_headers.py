@@ -32,7 +32,8 @@ PEEK_BYTES = 96  # a header with, of an end marker, all of its record (78 bytes)
 SMALL_FILE_BYTES = 1 << 16
 _WINDOW_BYTES = 4 << 20
 _FIRST_PEEKS, _PEEKS = 16, 4096
-_SMALL_BATCH_BYTES = 4096  # below it reading everything costs less than one call for each header
+LOCAL_BYTES_PER_READ = 4096
+"""Of smaller batches on a disk reading everything costs less than one call for each header."""
 _SMALLEST_BATCH = {0: 14 + LOG_OVERHEAD_BYTES, 1: 22 + LOG_OVERHEAD_BYTES, 2: HEADER_BYTES}
 _LENGTH = Struct(">i")
 _PYTHON_US = 8  # for each batch
@@ -181,10 +182,20 @@ class HeaderWalk:
         start: where the first batch begins.
         end: where the last one must end.
         first_offset: no batch may begin below it.
+        bytes_per_read: as many bytes are read on in the time of one more `read`, as it is known by now: smaller batches
+            are read whole, of larger ones the headers alone.
     """
 
-    def __init__(self, read: Read, start: int, end: int, first_offset: int = 0) -> None:
+    def __init__(
+        self,
+        read: Read,
+        start: int,
+        end: int,
+        first_offset: int = 0,
+        bytes_per_read: Callable[[], int] = lambda: LOCAL_BYTES_PER_READ,
+    ) -> None:
         self._read = read
+        self._bytes_per_read = bytes_per_read
         self._at = start
         self._end = end
         self._next_offset = first_offset
@@ -205,7 +216,7 @@ class HeaderWalk:
                 self._at = int(found.position[-1] + found.size[-1])
                 self._next_offset = int(found.last_offset[-1]) + 1
                 yield found
-                is_dense = self._is_whole or (self._at - before) / len(found) < _SMALL_BATCH_BYTES
+                is_dense = self._is_whole or (self._at - before) / len(found) < self._bytes_per_read()
                 peeks = _PEEKS
             else:
                 self._is_stopped = True

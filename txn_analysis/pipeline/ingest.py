@@ -13,7 +13,13 @@ from txn_analysis.kafka.names import LOG, LOG_KINDS
 from txn_analysis.log.rivals import certain_moment_ms, rival_positions
 from txn_analysis.pipeline.ingest_tasks import MOMENTS, PLACES, READ_KINDS, REJECTED, Moment, read_tasks
 from txn_analysis.pipeline.job_progress import followed
-from txn_analysis.read.inputs.accounting import ReadPiece, rejected_bytes, rejected_in_log, rejected_outside
+from txn_analysis.read.inputs.accounting import (
+    ReadPiece,
+    changed_text,
+    rejected_bytes,
+    rejected_in_log,
+    rejected_outside,
+)
 from txn_analysis.read.inputs.find_files import find_files
 from txn_analysis.read.inputs.planned_input import check_inputs
 from txn_analysis.read.inputs.planning import plan_inputs, split_ranges, without_changed
@@ -141,6 +147,8 @@ def _settled(planned: Sequence[PlannedInput], content: Content) -> Sequence[Plan
     changed = {r.input_id for r in content.rejects if r.reason == CHANGED}
     if not changed:
         return planned
+    if text := next((p for p in planned if p.input_id in changed and not p.is_broker_file), None):
+        raise changed_text(text)
     kept, known = without_changed(planned, changed), {p.input_id for p in planned}
     unread = [p for p in kept if p.input_id not in known]
     content.rejects = [r for r in content.rejects if r.input_id not in changed]

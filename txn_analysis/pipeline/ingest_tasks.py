@@ -20,6 +20,7 @@ from txn_analysis.read.inputs.text import Text
 from txn_analysis.read.inputs.window import Reject
 from txn_analysis.read.log_dir.group_records import group_rows
 from txn_analysis.read.log_dir.producer_files import (
+    CHANGED,
     AbortedTxn,
     ProducerStateEntry,
     read_snapshot_file,
@@ -33,6 +34,7 @@ from txn_analysis.read.state.decoded_dump import StateDumpReader
 from txn_analysis.read.state.records import ReadStateRecord
 from txn_analysis.read.state.segment import StateSegmentReader
 from txn_analysis.storage.warehouse import RowTasks
+from txn_analysis.stores.store import ChangedError
 from txn_analysis.tables import (
     ABORTED_TRANSACTIONS,
     ENDED_TRANSACTIONS,
@@ -134,16 +136,20 @@ def _read_task(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows]:
 
 
 def _read_ranges(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows | Batches]:
-    for (path, compression), of_file in groupby(ranges, key=lambda part: (part.path, part.compression)):
+    for _, of_file in groupby(ranges, key=lambda part: (part.path, part.compression)):
         own = list(of_file)
-        with _open(path, compression, is_broker_file=own[0].section.grammar in BINARY_GRAMMARS) as text:
-            for _, parts in groupby(own, key=lambda part: part.section.index):
-                yield from _read_section(text, list(parts), ingest_id)
+        try:
+            with _open(own[0], is_broker_file=own[0].section.grammar in BINARY_GRAMMARS) as text:
+                for _, parts in groupby(own, key=lambda part: part.section.index):
+                    yield from _read_section(text, list(parts), ingest_id)
+        except ChangedError:  # in neither version: what was read of the first one does not count either
+            for part in own:
+                yield REJECTED, _rejected([Reject(part.start, part.end - part.start, CHANGED)], part)
 
 
-def _open(path: str, compression: str | None, *, is_broker_file: bool) -> Text:
+def _open(part: ScanRange, *, is_broker_file: bool) -> Text:
     try:
-        return Text(path, compression)
+        return Text(part.path, part.compression, part.version)
     except FileNotFoundError:
         if is_broker_file:  # deleted since it was planned, as happens on a broker that runs
             return Text(os.devnull, None)

@@ -135,10 +135,15 @@ def _rejected(planned: PlannedInput, section_index: int | None, span: Span, reas
 @contextmanager
 def _reading(planned: PlannedInput) -> Iterator[Text]:
     try:
-        with Text(planned.path, planned.compression) as text:
+        with Text(planned.path, planned.compression, planned.version) as text:
             yield text
     except (OSError, TextError):
-        raise InputError([f"{planned.path}: {CHANGED}. Audit again"]) from None
+        raise changed_text(planned) from None
+
+
+def changed_text(planned: PlannedInput) -> InputError:
+    """The error of a text that is not what it was when it was planned: nothing tells what stood in it."""
+    return InputError([f"{planned.path}: {CHANGED}. Audit again"])
 
 
 def _not_structure(text: Text, between: Span) -> Iterator[Span]:

@@ -1,20 +1,25 @@
-"""Which files an ingest reads: paths, folders and globs, resolved before anything is opened."""
+"""Which files an ingest reads: paths, folders, globs and URIs, resolved before anything is opened."""
 
 from __future__ import annotations
 
 import glob
 import os
 import stat
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import STATE_TOPIC
+from txn_analysis.stores import listing, places
+from txn_analysis.stores.store import StoreError, store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from txn_analysis.stores.places import Place
+    from txn_analysis.stores.store import Found, Version
 
 _GLOB_CHARACTERS = frozenset("*?[")
 _STATE_FOLDER = f"{STATE_TOPIC}-"
@@ -22,15 +27,29 @@ _STATE_FOLDER = f"{STATE_TOPIC}-"
 
 @dataclass(frozen=True, order=True)
 class SourceFile:
-    """One regular file to read."""
+    """One regular file, or one object, to read; `version` is an object's, as it was listed."""
 
     path: str
     size_bytes: int
+    version: Version | None = field(default=None, compare=False)
 
 
 def place_of(path: str) -> str:
-    """An absolute path to the same file, as a task's worker may run in another folder; links in it stay as they are."""
+    """An absolute path to the same file, as a task's worker may run in another folder; links in it stay as they are.
+
+    A URI is its own.
+    """
+    if places.place_of(path) is not None:
+        return path
     return os.path.join(os.getcwd(), path)  # noqa: PTH109 `Path` would drop what does not change where it leads
+
+
+def is_there(path: str, neighbour: str) -> bool:
+    """Whether a file of some name lies beside another one."""
+    place = places.place_of(path)
+    if place is None:
+        return (Path(path).parent / neighbour).exists()
+    return store_of(place).found(f"{place.key.rpartition('/')[0]}/{neighbour}".strip("/")) is not None
 
 
 class _UnusableError(Exception):
@@ -38,7 +57,7 @@ class _UnusableError(Exception):
 
 
 def find_files(paths: Sequence[str]) -> list[SourceFile]:
-    """The files under `paths` (files, folders, globs, `file://` URIs), each once, sorted by path.
+    """The files under `paths` (files, folders, globs, URIs of each), each once, sorted by path.
 
     Folders are read with all their sub-folders; files and folders whose name begins with a dot are passed over there,
     and so is what is deleted while the folder is read. The coordinator's state is listed last, with its sizes: of a log
@@ -50,6 +69,7 @@ def find_files(paths: Sequence[str]) -> list[SourceFile]:
     found: dict[str, SourceFile] = {}
     problems: list[str] = []
     state_folders: list[str] = []
+    state_places: list[Place] = []
 
     def look_at(candidates: Iterable[str], given: str | None = None) -> None:
         for candidate in candidates:
@@ -64,22 +84,32 @@ def find_files(paths: Sequence[str]) -> list[SourceFile]:
                 problems.append(f"{candidate}: it was deleted while it was looked at. Copy it again")
 
     for path in paths:
-        look_at(list(_expand(path, problems, state_folders)), path)
+        with _noted(path, problems):
+            if (place := places.place_of(path)) is None:
+                look_at(list(_expand(path, problems, state_folders)), path)
+            else:
+                found |= _objects(place, state_places)
     for folder in state_folders:
         look_at(_folder_files(folder, problems, []))
+    found |= _state_objects(state_places, problems)
     if problems:
         raise InputError(sorted(set(problems)))
     return sorted(found.values())
 
 
-def _expand(given: str, problems: list[str], state_folders: list[str]) -> Iterator[str]:
-    """The files that one argument names. A file system other than the local one would be listed here."""
+@contextmanager
+def _noted(given: str, problems: list[str]) -> Iterator[None]:
+    """Meanwhile what keeps one argument from being read becomes a line of `problems`."""
     try:
-        path = _local_path(given)
-        matches = [path] if os.path.lexists(path) else _glob(path)
-    except _UnusableError as error:
-        problems.append(f"{given}: {error}")
-        return
+        yield
+    except (_UnusableError, places.PlaceError, StoreError) as error:
+        problems.append(f"{places.shown(given)}: {error}")
+
+
+def _expand(given: str, problems: list[str], state_folders: list[str]) -> Iterator[str]:
+    """The files of this machine that one argument names."""
+    path = places.local_path(given)
+    matches = [path] if os.path.lexists(path) else _glob(path)
     for match in matches:
         if not Path(match).is_dir():
             yield match
@@ -91,14 +121,47 @@ def _expand(given: str, problems: list[str], state_folders: list[str]) -> Iterat
             problems.append(f"{match}: no files in this folder. Check the path")
 
 
-def _local_path(given: str) -> str:
-    if "://" not in given and not given.startswith("file:/"):
-        return given
-    uri = urlsplit(given)
-    if uri.scheme != "file" or uri.netloc not in {"", "localhost"}:
-        msg = "only local files can be read. Copy it here first"
+def _objects(place: Place, state_folders: list[Place]) -> dict[str, SourceFile]:
+    """The objects that one URI names, by their own; empty ones that stand for folders are passed over."""
+    one = None if listing.has_glob(place) else store_of(place).found(place.key) if place.key else None
+    if one:
+        return dict([_object(place, one)])
+    folder, found = listing.found_below(place)
+    folders = {parent for each in found for parent in _parents(each.key)}
+    later, now = set(), dict[str, SourceFile]()
+    for each in found:
+        names = each.key.removeprefix(folder).strip("/").split("/")
+        if each.key in folders or any(name.startswith(".") for name in names):
+            continue
+        depth = next((n for n, name in enumerate(names[:-1]) if name.startswith(_STATE_FOLDER)), None)
+        if depth is None:
+            now |= [_object(place, each)]
+        else:
+            later.add("/".join([folder.strip("/"), *names[: depth + 1]]))
+    if not now and not later:
+        msg = "no such object, and none below it. Check the name; quote a glob so that the shell does not change it"
         raise _UnusableError(msg)
-    return unquote(uri.path)
+    state_folders += [place.child(key) for key in sorted(later)]
+    return now
+
+
+def _state_objects(state_places: Iterable[Place], problems: list[str]) -> dict[str, SourceFile]:
+    found: dict[str, SourceFile] = {}
+    for place in state_places:
+        with _noted(place.uri, problems):
+            found |= _objects(place, [])
+    return found
+
+
+def _object(place: Place, found: Found) -> tuple[str, SourceFile]:
+    uri = place.child(found.key).uri
+    return uri, SourceFile(uri, found.version.size_bytes, found.version)
+
+
+def _parents(key: str) -> Iterator[str]:
+    while "/" in key:
+        key = key.rpartition("/")[0]
+        yield key
 
 
 def _glob(pattern: str) -> list[str]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from txn_analysis.read.inputs.find_files import SourceFile
     from txn_analysis.read.inputs.recognise import Recognition
     from txn_analysis.read.inputs.survey import SectionMark, TrailerMark
+    from txn_analysis.stores.store import Version
 
 KIND_NAMES = {
     LOG: "log_dump",
@@ -72,7 +73,7 @@ class PlannedInput:
     `problem` is why the file, or a part of it, cannot be read: `byte N: what is wrong. What to do`. `same_paths` are
     further files with the same content, which are not read. `rejects` are spans (start, end, reason) that planning
     could not understand, of a broker's own file; those of a text are found by reading it again. A broker's file
-    `is_gone` that was deleted or cut before it was looked at.
+    `is_gone` that was deleted or cut before it was looked at. `version` is an object's, as it was listed.
     """
 
     path: str
@@ -87,6 +88,7 @@ class PlannedInput:
     same_paths: tuple[str, ...] = ()
     rejects: tuple[tuple[int, int, str], ...] = ()
     is_gone: bool = False
+    version: Version | None = None
 
     @property
     def is_broker_file(self) -> bool:
@@ -104,6 +106,7 @@ class ScanRange:
     section: Section
     start: int
     end: int
+    version: Version | None = None
 
     def place(self, ingest_id: str) -> BatchPlace:
         """Where batches of it are read."""
@@ -162,6 +165,7 @@ def plan_text(source: SourceFile, compression: str | None, facts: Sequence[Chunk
         text_bytes=text_bytes,
         problem=_joined(problems),
         sections=tuple(sections),
+        version=source.version,
     )
 
 

@@ -130,7 +130,7 @@ def _units(plan: PlannedInput, kinds: Collection[str], range_bytes: int) -> Iter
     """The ranges of one input, those together that one task must read in their order."""
     place = place_of(plan.path), plan.compression, plan.input_id
     sections = [section for section in plan.sections if section.kind in kinds]
-    ranges = [[ScanRange(*place, s, start, end) for start, end in _cut(s, range_bytes)] for s in sections]
+    ranges = [[ScanRange(*place, s, start, end, plan.version) for start, end in _cut(s, range_bytes)] for s in sections]
     if plan.compression:
         yield [part for own in ranges for part in own]
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -33,9 +34,11 @@ if TYPE_CHECKING:
     from txn_analysis.read.inputs.find_files import SourceFile
     from txn_analysis.read.log_dir.files import Sorted
     from txn_analysis.spark.lazy_session import Spark
+    from txn_analysis.stores.store import Version
 
 _TASKS_PER_CORE = 4
 _MAX_TASK_BYTES = 512 << 20
+_HEADS_AT_ONCE = 32
 _TEXT_PER_COMPRESSED_BYTE = 5  # a guess that only balances tasks
 _ROWS_PER_BATCH = 64
 _SCHEMA = "file INT, start BIGINT, facts BINARY"
@@ -67,6 +70,7 @@ class _Piece(NamedTuple):
     broker: Section | None = None
     is_verified: bool = False
     weight_bytes: int = 0
+    version: Version | None = None
 
 
 def survey_files(
@@ -94,7 +98,7 @@ def certain_plans(files: Sequence[SourceFile], most_bytes: int | None) -> Iterat
             continue
         compression = _compression(head)
         end = min(file.size_bytes, most_bytes or CHUNK_BYTES)
-        piece = _Piece(0, place_of(file.path), compression, 0, None if compression else end)
+        piece = _Piece(0, place_of(file.path), compression, 0, None if compression else end, version=file.version)
         facts = [head] if isinstance(head, ReadFailure) else [fact for _, fact in islice(survey_piece(piece), 1)]
         is_refused = any(isinstance(f, ReadFailure) or isinstance(f.recognition, Refusal) for f in facts)
         if is_refused or (compression is None and end == file.size_bytes):
@@ -103,7 +107,7 @@ def certain_plans(files: Sequence[SourceFile], most_bytes: int | None) -> Iterat
 
 def _looked_at(files: Sequence[SourceFile]) -> tuple[list[bytes | ReadFailure], list[Sorted]]:
     """The first bytes of each file, and what it is in its log directory."""
-    heads = [_head(file) for file in files]
+    heads = _heads(files)
     return heads, sort_out(files, [head if isinstance(head, bytes) else b"" for head in heads])
 
 
@@ -111,7 +115,7 @@ def _plan(file: SourceFile, head: bytes | ReadFailure, what: Sorted, facts: Sequ
     if what is None and isinstance(head, ReadFailure):
         return plan_text(file, None, [head])
     if facts and isinstance(facts[0], PlannedInput):
-        return replace(facts[0], path=file.path)
+        return replace(facts[0], path=file.path, version=file.version)
     of_text = [fact for fact in facts if not isinstance(fact, PlannedInput)]
     plan = plan_text(file, _compression(head) if what is None else None, of_text)
     return replace(plan, problem=f"byte 0: {what}") if isinstance(what, Refusal) else plan
@@ -154,9 +158,17 @@ def group_count(wanted: int, parallelism: int) -> int:
     return -(-wanted // parallelism) * parallelism if wanted > parallelism else max(1, wanted)
 
 
+def _heads(files: Sequence[SourceFile]) -> list[bytes | ReadFailure]:
+    """The first bytes of each file; objects, which take long to answer, are asked side by side."""
+    if any(file.version for file in files):
+        with ThreadPoolExecutor(_HEADS_AT_ONCE) as pool:
+            return list(pool.map(_head, files))
+    return [_head(file) for file in files]
+
+
 def _head(file: SourceFile) -> bytes | ReadFailure:
     try:
-        with Text(file.path, None) as text:
+        with Text(file.path, None, file.version) as text:
             return text.read(0, PEEK_BYTES)
     except OSError as error:
         return _unreadable(error)
@@ -172,15 +184,18 @@ def _pieces(
     """One file's work; nothing of a file that cannot be read, or is refused."""
     if isinstance(broker, Section):
         weight = max(file.size_bytes, _SMALL_FILE_WEIGHT_BYTES)
-        return [_Piece(number, place_of(file.path), None, 0, file.size_bytes, broker, is_verified, weight)]
+        return [
+            _Piece(number, place_of(file.path), None, 0, file.size_bytes, broker, is_verified, weight, file.version)
+        ]
     if broker is not None or isinstance(head, ReadFailure):
         return []
     compression = _compression(head)
     if compression is not None:
         weight = file.size_bytes * _TEXT_PER_COMPRESSED_BYTE
-        return [_Piece(number, place_of(file.path), compression, 0, None, weight_bytes=weight)]
+        return [_Piece(number, place_of(file.path), compression, 0, None, weight_bytes=weight, version=file.version)]
     ends = [(at, min(at + CHUNK_BYTES, file.size_bytes)) for at in range(0, file.size_bytes, CHUNK_BYTES)]
-    return [_Piece(number, place_of(file.path), None, start, end, weight_bytes=end - start) for start, end in ends]
+    place = number, place_of(file.path), None
+    return [_Piece(*place, start, end, weight_bytes=end - start, version=file.version) for start, end in ends]
 
 
 def _tasks(pieces: list[_Piece], parallelism: int) -> list[list[_Piece]]:
@@ -220,7 +235,7 @@ def _facts(piece: _Piece) -> Iterator[tuple[int, Facts]]:
         yield from survey_piece(piece)
         return
     try:
-        yield 0, survey_broker_file(piece.broker, piece.path, is_verified=piece.is_verified)
+        yield 0, survey_broker_file(piece.broker, piece.path, is_verified=piece.is_verified, version=piece.version)
     except OSError as error:
         yield 0, _unreadable(error)
 
@@ -229,7 +244,7 @@ def survey_piece(piece: _Piece) -> Iterator[tuple[int, ChunkFacts | ReadFailure]
     """The facts of a piece's chunks by their first byte; a failure ends them."""
     start = piece.start
     try:
-        with Text(piece.path, piece.compression) as text:
+        with Text(piece.path, piece.compression, piece.version) as text:
             while piece.end is None or start < piece.end:
                 end = start + CHUNK_BYTES if piece.end is None else min(start + CHUNK_BYTES, piece.end)
                 facts = survey_chunk(text.read, start, end)

@@ -9,8 +9,15 @@ from typing import IO, TYPE_CHECKING, Self, cast
 
 import pyarrow as pa
 
+from txn_analysis.kafka.batch_headers import LOCAL_BYTES_PER_READ
+from txn_analysis.stores import places as stores
+from txn_analysis.stores.remote_file import RemoteFile, streamed
+from txn_analysis.stores.store import StoreError
+
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from txn_analysis.stores.store import Version
 
 GZIP = "gzip"
 ZSTD = "zstd"
@@ -48,20 +55,25 @@ class Text:
     """The text of one file. `read` takes offsets into the text, not into the compressed file.
 
     Args:
-        path: the file.
+        path: the file, or the URI of an object.
         compression: what `detect_compression` said of its first bytes.
+        version: of an object as it was listed; any other one is not read.
 
     Raises:
         OSError: the file cannot be opened.
     """
 
-    def __init__(self, path: str, compression: str | None) -> None:
+    _remote: RemoteFile | None = None
+
+    def __init__(self, path: str, compression: str | None, version: Version | None = None) -> None:
         self._path = path
         self._compression = compression
+        place = stores.place_of(path)
+        self._remote = None if place is None else RemoteFile(place, version)
         self._open()
 
     def _open(self) -> None:
-        self._file = _open_file(self._path, self._compression)
+        self._file = _open_file(self._path, self._compression) if self._remote is None else streamed(self._remote)
         self._stream = _unpacked(self._file, self._compression)
         self._kept = bytearray()  # the last text that the compressed stream gave
         self._kept_start = 0
@@ -73,7 +85,7 @@ class Text:
             TextError: the compressed stream is cut or damaged before `end`.
         """
         if self._compression is None:  # at its place: a buffer would read more than it is asked for
-            return _read_at(self._stream.fileno(), start, end)
+            return self._read_at(start, end)
         if start < self._kept_start:
             self.close()
             self._open()
@@ -86,6 +98,14 @@ class Text:
                 start += len(piece)
             if start >= end or not self._advance(min(_STEP_BYTES, end - kept_end)):
                 return b"".join(pieces)
+
+    def _read_at(self, start: int, end: int) -> bytes:
+        return _read_at(self._file.fileno(), start, end) if self._remote is None else self._remote.read(start, end)
+
+    @property
+    def bytes_per_request(self) -> int:
+        """As many bytes are read on in the time that it takes to read from another place."""
+        return LOCAL_BYTES_PER_READ if self._remote is None else self._remote.bytes_per_request
 
     @property
     def packed_bytes(self) -> int:
@@ -110,6 +130,8 @@ class Text:
         offset = self._kept_start + len(self._kept)
         try:
             piece = self._stream.read(size_bytes)
+        except StoreError:
+            raise
         # Arrow reports a damaged zstd stream as OSError, and so does gzip a bad header or checksum.
         except (OSError, EOFError, zlib.error) as error:
             raise TextError(
@@ -132,7 +154,8 @@ def _unpacked(file: IO[bytes], compression: str | None) -> IO[bytes]:
     if compression == GZIP:
         return cast("IO[bytes]", gzip.open(file, "rb"))  # reads the members of a joined file one after another
     if compression == ZSTD:
-        return cast("IO[bytes]", pa.BufferedInputStream(pa.CompressedInputStream(file, ZSTD), _STEP_BYTES))
+        packed = file if isinstance(file, pa.NativeFile) else pa.PythonFile(file, "r")
+        return cast("IO[bytes]", pa.BufferedInputStream(pa.CompressedInputStream(packed, ZSTD), _STEP_BYTES))
     return file
 
 

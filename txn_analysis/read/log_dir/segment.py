@@ -80,7 +80,7 @@ def headers_of(text: Text, part: ScanRange) -> Headers:
 
     Nothing comes of a range that is no longer in the file: what is missing then breaks the chain of positions.
     """
-    walk = HeaderWalk(text.read, part.start, part.end, part.section.file_base_offset)
+    walk = HeaderWalk(text.read, part.start, part.end, part.section.file_base_offset, lambda: text.bytes_per_request)
     is_there = part.start < part.end and bool(text.read(part.end - 1, part.end))
     return Headers.joined(list(walk.blocks()) if is_there else [])
 

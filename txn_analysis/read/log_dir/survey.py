@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from txn_analysis.kafka.batch_headers import (
     FOREIGN,
     HEADER_BYTES,
+    LOCAL_BYTES_PER_READ,
     PEEK_BYTES,
     SMALL_FILE_BYTES,
     TORN,
@@ -32,18 +32,21 @@ from txn_analysis.kafka.names import (
     TXNINDEX,
 )
 from txn_analysis.kafka.record_batch import crcs, is_right
+from txn_analysis.read.inputs.find_files import is_there
 from txn_analysis.read.inputs.planned_input import PlannedInput
 from txn_analysis.read.inputs.recognise import UNKNOWN_TEXT_REMEDY, Refusal
 from txn_analysis.read.inputs.survey import DIGEST_BYTES
 from txn_analysis.read.inputs.text import Text
 from txn_analysis.read.log_dir.files import statements
 from txn_analysis.read.log_dir.producer_files import TXNINDEX_ENTRY_BYTES, snapshot_problem
+from txn_analysis.stores.store import ChangedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from txn_analysis.kafka.batch_headers import Read
     from txn_analysis.read.inputs.planned_input import Section
+    from txn_analysis.stores.store import Version
 
     Rejects = tuple[tuple[int, int, str], ...]
 
@@ -60,45 +63,51 @@ _REASONS = {
 }
 
 
-def survey_broker_file(file: Section, path: str, *, is_verified: bool) -> PlannedInput:
+def survey_broker_file(file: Section, path: str, *, is_verified: bool, version: Version | None = None) -> PlannedInput:
     """The plan of a file as large as it was when it was listed; what was appended since is not looked at.
 
-    A checkpoint is read as it is now, to its end: brokers replace it, every few seconds, by one of any length.
+    A checkpoint is read as it is now, to its end: brokers replace it, every few seconds, by one of any length. An
+    object, which has a `version`, is what was listed, or gone.
 
     Raises:
         OSError: it is there, but cannot be read.
     """
     size_bytes = file.text_end_bytes
-    if file.kind == HIGH_WATERMARK and (Path(path).parent / _CLEANLY_STOPPED).exists():
+    if file.kind == HIGH_WATERMARK and is_there(path, _CLEANLY_STOPPED):
         file = replace(file, stated=CLEAN_SHUTDOWN)
     try:
-        with Text(path, None) as text:
+        with Text(path, None, version) as text:
             if file.kind not in _OF_RECORDS:
                 data = _read_to_end(text.read)
                 file = replace(file, text_end_bytes=len(data))
                 return survey_content(file, lambda start, end: data[start:end], is_verified=is_verified)
             # A file that became shorter is another one, of which only the beginning was seen.
             if size_bytes == 0 or text.read(size_bytes - 1, size_bytes):
-                return survey_content(file, text.read, is_verified=is_verified)
-    except FileNotFoundError:
+                return survey_content(
+                    file, text.read, is_verified=is_verified, bytes_per_read=lambda: text.bytes_per_request
+                )
+    except (FileNotFoundError, ChangedError):
         pass
     # The path makes it no other file's equal, as nobody knows what was in it.
     digest = blake2b(os.fsencode(path), digest_size=DIGEST_BYTES)
     return replace(_plan(file, digest, (_verified(file, is_verified=is_verified),)), is_gone=True)
 
 
-def survey_content(file: Section, read: Read, *, is_verified: bool) -> PlannedInput:
+def survey_content(
+    file: Section, read: Read, *, is_verified: bool, bytes_per_read: Callable[[], int] = lambda: LOCAL_BYTES_PER_READ
+) -> PlannedInput:
     """The plan of a file's content.
 
     The fingerprint is over the place (a segment does not say which partition it is of) and the content: of the segments
     of user topics over the size and all batch headers, each of which holds the checksum and the length of its records;
     of all other files, and of small ones, over every byte. That the checksums are looked at makes another input.
+    `bytes_per_read` is as of `HeaderWalk`.
     """
     size_bytes = file.text_end_bytes
     place = (file.kind, file.topic, file.partition, file.file_base_offset, file.stated, is_verified, size_bytes)
     digest = blake2b(repr(place).encode(), digest_size=DIGEST_BYTES)
     if file.kind in LOG_KINDS:
-        return _plan_segment(_verified(file, is_verified=is_verified), read, digest)
+        return _plan_segment(_verified(file, is_verified=is_verified), read, digest, bytes_per_read)
     data = read(0, size_bytes)
     digest.update(data)
     if file.kind == SNAPSHOT:
@@ -143,9 +152,9 @@ def _plan(file: Section, digest: blake2b, sections: Sequence[Section], rejects: 
     )
 
 
-def _plan_segment(file: Section, read: Read, digest: blake2b) -> PlannedInput:
+def _plan_segment(file: Section, read: Read, digest: blake2b, bytes_per_read: Callable[[], int]) -> PlannedInput:
     size_bytes = file.text_end_bytes
-    walk = HeaderWalk(read, 0, size_bytes, file.file_base_offset)
+    walk = HeaderWalk(read, 0, size_bytes, file.file_base_offset, bytes_per_read)
     is_hashed_whole = file.kind == STATE or size_bytes <= SMALL_FILE_BYTES
     cuts: list[int] = []
     count = 0

@@ -1,0 +1,95 @@
+"""A file system of Hadoop, asked by the client that `deltalake` brings along: no Java, and the usual configuration.
+
+`HADOOP_CONF_DIR` names the folder of `core-site.xml` and `hdfs-site.xml`.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any
+
+from txn_analysis.stores.store import ChangedError, Found, StoreError, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_STEP_BYTES = 8 << 20
+
+
+class HdfsStore:
+    """As of `Store`. Files have no entity tag: their time and size are compared after each reading."""
+
+    def __init__(self, root: str) -> None:
+        from deltalake.fs import DeltaStorageHandler
+
+        with _said():
+            self._handler: Any = DeltaStorageHandler(root)
+
+    def listed(self, prefix: str) -> Iterator[Found]:
+        """As of `Store`."""
+        yield from self._entries(prefix, is_deep=True)[1]
+
+    def within(self, prefix: str) -> tuple[list[str], list[Found]]:
+        """As of `Store`."""
+        return self._entries(prefix, is_deep=False)
+
+    def found(self, key: str) -> Found | None:
+        """As of `Store`."""
+        with _said():
+            (info,) = self._handler.get_file_info([key])
+        return _found(info) if info.is_file else None
+
+    def read(self, key: str, start: int, end: int, version: Version) -> bytes:
+        """As of `Store`."""
+        with _said():
+            file = self._handler.open_input_file(key)
+            try:
+                file.seek(start)
+                data = bytes(file.read(end - start))
+            finally:
+                file.close()
+        now = self.found(key)
+        if now is None or now.version != version:
+            raise ChangedError
+        return data
+
+    def put(self, key: str, data: bytes | IO[bytes], *, is_new: bool = False) -> None:
+        """As of `Store`."""
+        if is_new and self.found(key) is not None:
+            raise FileExistsError
+        with _said():
+            stream = self._handler.open_output_stream(key, None)
+            if isinstance(data, bytes):
+                stream.write(data)
+            else:
+                while piece := data.read(_STEP_BYTES):
+                    stream.write(piece)
+            stream.close()
+
+    def delete(self, key: str) -> None:
+        """As of `Store`."""
+        with _said():
+            self._handler.delete_file(key)
+
+    def _entries(self, prefix: str, *, is_deep: bool) -> tuple[list[str], list[Found]]:
+        from pyarrow.fs import FileSelector, FileType
+
+        with _said():
+            infos = self._handler.get_file_info_selector(FileSelector(prefix, allow_not_found=True, recursive=is_deep))
+        folders = [info.path.strip("/") for info in infos if info.type == FileType.Directory]
+        return folders, [_found(info) for info in infos if info.is_file]
+
+
+def _found(info: Any) -> Found:
+    return Found(info.path.strip("/"), Version(str(info.mtime_ns), info.size))
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileNotFoundError("there is no such file") from None
+    except OSError as error:
+        line = str(error).partition("\n")[0][:200]
+        raise StoreError(f"the file system does not answer as it should ({line})") from None

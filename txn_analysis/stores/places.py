@@ -1,0 +1,93 @@
+"""Paths and URIs: which of them name a file of this machine, and which a store. Nothing is opened here."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+_OBJECT_STORES = ("s3", "s3a", "gs", "abfs", "abfss")
+_HDFS = "hdfs"
+SCHEMES = ("file", *_OBJECT_STORES, _HDFS)
+SHOWN_SCHEMES = "s3:// (or s3a://), gs://, abfss://, hdfs:// or file://"
+
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_FILE = "file:/"
+_CREDENTIALS = re.compile(r"(?<!abfs)(?<!abfss)://[^/]*@|://[^/@]*:[^/]*@")
+
+
+class PlaceError(ValueError):
+    """A URI that names nothing that can be read; the text says what to do."""
+
+
+class Place(NamedTuple):
+    """A name in a store.
+
+    Attributes:
+        root: the bucket, container or file system, as a URI that ends without `/`.
+        key: the name in it, without a `/` at its ends; empty for all of it.
+    """
+
+    root: str
+    key: str
+
+    @property
+    def is_hdfs(self) -> bool:
+        """It is of a file system of Hadoop, which has folders, and tells files apart by time and size."""
+        return self.root.startswith(f"{_HDFS}://")
+
+    @property
+    def uri(self) -> str:
+        """The whole name."""
+        return f"{self.root}/{self.key}" if self.key else self.root
+
+    def child(self, key: str) -> Place:
+        """Another name in the same store."""
+        return Place(self.root, key.strip("/"))
+
+
+def place_of(given: str) -> Place | None:
+    """The name in a store that is meant; None for one of this machine, a path or a `file://` URI.
+
+    A key is taken as it is written: stores escape nothing in their names.
+
+    Raises:
+        PlaceError: the URI is of a scheme that is not known, or names no bucket, or has credentials in it.
+    """
+    found = _URI.match(given)
+    if found is None or found[1].lower() == "file":
+        return None
+    scheme = found[1].lower()
+    if scheme not in SCHEMES:
+        raise PlaceError(
+            f"no storage that is known begins with {scheme}://. Give a path, or a URI with {SHOWN_SCHEMES}"
+        )
+    authority, _, key = given[found.end() :].partition("/")
+    user, at, _ = authority.rpartition("@")
+    # abfss://container@account.dfs.core.windows.net is a name; user:password@ is none.
+    if at and (":" in user or not scheme.startswith("abfs")):
+        raise PlaceError("credentials do not belong into a name. Give them in the environment, a profile or a role")
+    if not authority and scheme != _HDFS:
+        raise PlaceError(f"names no bucket. Give {scheme}://BUCKET/NAME")
+    if scheme.startswith("abfs") and not at:
+        raise PlaceError(f"names no account. Give {scheme}://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME")
+    return Place(f"{scheme}://{authority}", key.strip("/"))
+
+
+def shown(given: str) -> str:
+    """What was given without the credentials that do not belong into it."""
+    return _CREDENTIALS.sub("://…@", given)
+
+
+def local_path(given: str) -> str:
+    """The path of this machine that a path or a `file://` URI names.
+
+    Raises:
+        PlaceError: it is a URI of another machine's disk.
+    """
+    if not given.lower().startswith(_FILE):
+        return given
+    uri = urlsplit(given)
+    if uri.netloc not in {"", "localhost"}:
+        raise PlaceError(f"is on the disk of {uri.netloc}. Give file:///PATH, which is on this machine")
+    return unquote(uri.path)

@@ -1,0 +1,164 @@
+"""One object, read in ranges: large ranges in parts side by side, and nothing twice that was just read."""
+
+from __future__ import annotations
+
+import io
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from txn_analysis.stores.store import store_of
+
+if TYPE_CHECKING:
+    from txn_analysis.stores.places import Place
+    from txn_analysis.stores.store import Store, Version
+
+_PART_BYTES = 4 << 20
+_PARTS_AT_ONCE = 8
+_KEPT_BLOCKS = 2  # a reader that looks back into the chunk before, or on into the next one, asks for neither again
+_STREAM_BYTES = 4 << 20
+_WHOLE_BYTES = 64 << 10  # a smaller object is read at once: one request costs more than so many bytes
+
+
+@dataclass
+class Cost:
+    """What requests to one store cost, as measured on those that were made.
+
+    Attributes:
+        request_s: of one request, its bytes not counted.
+        byte_s: of one byte.
+    """
+
+    request_s: float = 0.01
+    byte_s: float = 1e-8
+    is_measured: bool = False
+
+    def learn(self, size_bytes: int, took_s: float) -> None:
+        """Take in one request: a short one tells what a request costs, a long one what its bytes do."""
+        if size_bytes <= _WHOLE_BYTES:
+            self.request_s += (took_s - self.request_s) * (0.2 if self.is_measured else 1)
+            self.is_measured = True
+        elif size_bytes >= _PART_BYTES // 2:
+            self.byte_s += (max(0.0, took_s - self.request_s) / size_bytes - self.byte_s) * 0.2
+
+    @property
+    def bytes_per_request(self) -> int:
+        """As many bytes are read in the time that one more request takes."""
+        return int(self.request_s / max(self.byte_s, 1e-12))
+
+
+_costs: dict[str, Cost] = {}
+_guard = Lock()
+
+
+def cost_of(root: str) -> Cost:
+    """What is known of a store in this process."""
+    with _guard:
+        return _costs.setdefault(root, Cost())
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_PARTS_AT_ONCE, "store")
+
+
+class RemoteFile:
+    """An object as it was when it was listed; whatever replaced it is never read.
+
+    Args:
+        place: its name.
+        version: as it was listed; None asks the store what it is now.
+
+    Raises:
+        FileNotFoundError: there is none.
+        StoreError: the store does not answer.
+    """
+
+    def __init__(self, place: Place, version: Version | None = None) -> None:
+        self._store: Store = store_of(place)
+        self._key, self._cost = place.key, cost_of(place.root)
+        if version is None:
+            found = self._store.found(place.key)
+            if found is None:
+                raise FileNotFoundError("there is no such object")
+            version = found.version
+        self._version, self.size_bytes = version, version.size_bytes
+        self._kept: list[tuple[int, bytes]] = []
+
+    @property
+    def bytes_per_request(self) -> int:
+        """As of `Cost`."""
+        return self._cost.bytes_per_request
+
+    def read(self, start: int, end: int) -> bytes:
+        """The bytes from `start` to `end`, cut at the end of the object.
+
+        Raises:
+            ChangedError: the object was replaced since it was listed.
+            StoreError: the store does not answer.
+        """
+        start, end = max(0, start), min(end, self.size_bytes)
+        if start >= end:
+            return b""
+        for at, data in self._kept:
+            if at <= start and end <= at + len(data):
+                return data[start - at : end - at]
+        first, stop = (0, self.size_bytes) if self.size_bytes <= _WHOLE_BYTES else (start, end)
+        data = self._fetched(first, stop)
+        if len(data) > _WHOLE_BYTES or first < start or end < stop:  # single headers would push out what is worth more
+            self._kept = [(first, data), *self._kept][:_KEPT_BLOCKS]
+        return data[start - first : end - first]
+
+    def _fetched(self, start: int, end: int) -> bytes:
+        cuts = range(start, end, _PART_BYTES)
+        if len(cuts) == 1:
+            return self._part(start, end)
+        parts = _pool().map(lambda at: self._part(at, min(at + _PART_BYTES, end)), cuts)
+        return b"".join(parts)
+
+    def _part(self, start: int, end: int) -> bytes:
+        began = time.perf_counter()
+        data = self._store.read(self._key, start, end, self._version)
+        self._cost.learn(len(data), time.perf_counter() - began)
+        return data
+
+
+class RemoteStream(io.RawIOBase):
+    """An object as a file that is read from its front on, or from any place."""
+
+    def __init__(self, file: RemoteFile) -> None:
+        self._file = file
+        self._at = 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """As of any file."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size_bytes}[whence]
+        self._at = base + offset
+        return self._at
+
+    def tell(self) -> int:
+        """As of any file."""
+        return self._at
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # any writable buffer
+        """As of any file."""
+        data = self._file.read(self._at, self._at + len(buffer))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+def streamed(file: RemoteFile) -> io.BufferedReader:
+    """An object as a file that is read in large pieces."""
+    return io.BufferedReader(RemoteStream(file), _STREAM_BYTES)

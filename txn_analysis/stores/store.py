@@ -1,0 +1,231 @@
+"""A store: one bucket, container or file system, whose objects are listed, read in ranges, and put.
+
+Object stores are asked by `obstore`, file systems of Hadoop by the client that `deltalake` brings along, which needs no
+Java (decision 0093). What a store answers is tried again within bounds, and then said in one line; of its own words
+only the status is shown, as they may quote the request.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import lru_cache
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from txn_analysis.stores.credentials import client_options, store_config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.stores.places import Place
+
+_PAGE = 1000
+_TRIES = 4  # of one request, with pauses that grow
+_RETRIES_FOR = timedelta(seconds=60)
+_STATUS = re.compile(r"status code: (\d{3} [A-Za-z ]+)")
+_GONE = "there is no such object"
+_NO_ACCESS = "the store refuses access ({}). Check the credentials: the environment, the profile or the role"
+_MOVED = "the bucket is in another region. Set AWS_REGION to it"
+_NO_ANSWER = "the store failed {} times ({}). Run the same command again"
+_UNREADABLE = "the store has names that cannot be read, such as one with `//` in it. Name what to read more closely"
+
+
+class StoreError(OSError):
+    """A store does not give, or take, what it is asked for; one line."""
+
+
+class ChangedError(StoreError):
+    """An object is not the one any more that was listed."""
+
+    def __init__(self) -> None:
+        super().__init__("the object was replaced while it was read")
+
+
+class Version(NamedTuple):
+    """What an object was when it was listed.
+
+    Attributes:
+        tag: differs once the object is replaced: its entity tag, or its time and size.
+    """
+
+    tag: str
+    size_bytes: int
+
+
+class Found(NamedTuple):
+    """An object of a store as it was found; `key` is its name there."""
+
+    key: str
+    version: Version
+
+
+class Store(Protocol):
+    """What every kind of store can do.
+
+    Every method raises StoreError where the store does not answer or refuses, FileNotFoundError where there is no such
+    object.
+    """
+
+    def listed(self, prefix: str) -> Iterator[Found]:
+        """All objects below a folder, in any order; nothing where there is none."""
+
+    def within(self, prefix: str) -> tuple[list[str], list[Found]]:
+        """The folders and the objects of one folder, without what lies deeper."""
+
+    def found(self, key: str) -> Found | None:
+        """One object; None where there is none."""
+
+    def read(self, key: str, start: int, end: int, version: Version) -> bytes:
+        """The bytes from `start` up to `end`, all of which must be there, of an object of this version.
+
+        Raises:
+            ChangedError: it is another version, or gone.
+        """
+
+    def put(self, key: str, data: bytes | IO[bytes], *, is_new: bool = False) -> None:
+        """Keep an object as a whole.
+
+        Raises:
+            FileExistsError: there is one, where `is_new`; of two at once only one comes through.
+        """
+
+    def delete(self, key: str) -> None:
+        """Take an object away."""
+
+
+@lru_cache(maxsize=64)
+def store_at(root: str) -> Store:
+    """The store of a root, with its connections, once in each process."""
+    if root.startswith("hdfs://"):
+        from txn_analysis.stores.hdfs import HdfsStore
+
+        return HdfsStore(root)
+    return _ObjectStore(root)
+
+
+def store_of(place: Place) -> Store:
+    """The store that a name is in."""
+    return store_at(place.root)
+
+
+class _ObjectStore:
+    """A bucket or container."""
+
+    def __init__(self, root: str) -> None:
+        # Its place in memory is a second's tenth, which commands on a disk do without.
+        from obstore.store import from_url
+
+        options: dict[str, Any] = {"client_options": client_options(root), **store_config(root)}
+        with _said():
+            self._store: Any = from_url(
+                root, retry_config={"max_retries": _TRIES - 1, "retry_timeout": _RETRIES_FOR}, **options
+            )
+
+    def listed(self, prefix: str) -> Iterator[Found]:
+        """As of `Store`; a page at a time."""
+        import obstore
+
+        with _said():
+            for page in obstore.list(self._store, _folder(prefix), chunk_size=_PAGE):
+                yield from map(_found, page)
+
+    def within(self, prefix: str) -> tuple[list[str], list[Found]]:
+        """As of `Store`."""
+        import obstore
+
+        with _said():
+            found = obstore.list_with_delimiter(self._store, _folder(prefix))
+        return [*found["common_prefixes"]], [_found(each) for each in found["objects"]]
+
+    def found(self, key: str) -> Found | None:
+        """As of `Store`."""
+        import obstore
+
+        try:
+            with _said():
+                return _found(obstore.head(self._store, key))
+        except FileNotFoundError:
+            return None
+
+    def read(self, key: str, start: int, end: int, version: Version) -> bytes:
+        """As of `Store`: the store itself compares the version, with each request."""
+        import obstore
+
+        options: Any = {"range": (start, end), "if_match": version.tag}
+        try:
+            with _said():
+                return bytes(obstore.get(self._store, key, options=options).bytes())
+        except FileNotFoundError:
+            raise ChangedError from None
+
+    def put(self, key: str, data: bytes | IO[bytes], *, is_new: bool = False) -> None:
+        """As of `Store`."""
+        import obstore
+
+        with _said():
+            obstore.put(self._store, key, data, mode="create" if is_new else "overwrite")
+
+    def delete(self, key: str) -> None:
+        """As of `Store`."""
+        import obstore
+
+        with _said():
+            obstore.delete(self._store, key)
+
+
+def _folder(prefix: str) -> str | None:
+    return prefix or None
+
+
+def _found(meta: Any) -> Found:
+    return Found(meta["path"], Version(meta["e_tag"] or "*", meta["size"]))
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """What a store answers meanwhile is said in the words of the problem.
+
+    Raises:
+        StoreError, ChangedError, FileNotFoundError, FileExistsError: as of `Store`.
+    """
+    from obstore import exceptions
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileNotFoundError(_GONE) from None
+    except exceptions.NotFoundError:
+        raise FileNotFoundError(_GONE) from None
+    except exceptions.AlreadyExistsError:
+        raise FileExistsError from None
+    except exceptions.PreconditionError:
+        raise ChangedError from None
+    except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
+        raise StoreError(_NO_ACCESS.format(_status(error) or "403")) from None
+    except exceptions.InvalidPathError:
+        raise StoreError(_UNREADABLE) from None
+    except exceptions.BaseError as error:
+        raise StoreError(_in_words(error)) from None
+
+
+def _status(error: Exception) -> str | None:
+    found = _STATUS.search(str(error))
+    return found[1].strip() if found else None
+
+
+def _in_words(error: Exception) -> str:
+    text, status = str(error).partition("\n\nDebug source")[0].lower(), _status(error)
+    if "redirect" in text:
+        return _MOVED
+    if status and status.startswith(("401", "403")):  # of whoever gives out credentials
+        return _NO_ACCESS.format(status)
+    if status is None and ("credential" in text or "169.254." in text):
+        return _NO_ACCESS.format("there are no credentials")
+    return _NO_ANSWER.format(_TRIES, status or _cause(text))
+
+
+def _cause(text: str) -> str:
+    """Why there was no answer at all, in one of a few words."""
+    known = (("timed out", "timeout"), "no answer in time"), (("connect", "dns"), "no connection")
+    return next((words for signs, words in known if any(sign in text for sign in signs)), "no whole answer")
