@@ -7,7 +7,7 @@ the markers of one producer; the sums of all producers decide.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.coordinator.history import COMMIT
@@ -24,6 +24,9 @@ UNCONFIRMED = (
     "it surely confirms no end marker of the logs that is as late as the data: nothing shows that it is the state of "
     "this cluster"
 )
+
+
+NO_EPOCH = -1  # below that of any leader
 
 
 class Witness(NamedTuple):
@@ -92,6 +95,8 @@ class MarkerSums:
         sure_ms: when the newest marker was written that is surely confirmed; None without one.
         has_recent: transactions ended not long ago, so that their ids cannot have expired.
         knows_recent: the state has, or had, the producer id of one of these.
+        coordinator_epochs: by partition of the state the highest coordinator epoch of a marker of its ids' producers.
+        unknown_coordinator_epoch: the highest one of markers of producers that the state does not know.
     """
 
     confirmed_count: int = 0
@@ -105,6 +110,8 @@ class MarkerSums:
     sure_ms: int | None = None
     has_recent: bool = False
     knows_recent: bool = False
+    coordinator_epochs: Mapping[int, int] = field(default_factory=dict)
+    unknown_coordinator_epoch: int | None = None
 
     def plus(self, other: MarkerSums) -> MarkerSums:
         """The sum of both."""
@@ -120,6 +127,11 @@ class MarkerSums:
             later_of(self.sure_ms, other.sure_ms),
             self.has_recent or other.has_recent,
             self.knows_recent or other.knows_recent,
+            {
+                n: max(own.get(n, NO_EPOCH) for own in (self.coordinator_epochs, other.coordinator_epochs))
+                for n in self.coordinator_epochs.keys() | other.coordinator_epochs.keys()
+            },
+            later_of(self.unknown_coordinator_epoch, other.unknown_coordinator_epoch),
         )
 
     @property

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, numbers
-from txn_analysis.coordinator.fit import Contradictions, MarkerSums, Witness
+from txn_analysis.coordinator.fit import NO_EPOCH, Contradictions, MarkerSums, Witness
 from txn_analysis.coordinator.history import COMMIT
 from txn_analysis.coordinator.marker_columns import IS_ABORT, IS_COMMIT, IS_UNPRINTED, columns_of
 from txn_analysis.coordinator.producer_bounds import (
@@ -89,6 +89,8 @@ class _Check:
             later=self._first(is_later),
             is_unsure=bool((counts & ~self._in_run(is_sure)).any()),
             sure_ms=int(own.at_ms[is_sure].max()) if is_sure.any() else None,
+            coordinator_epochs=self._coordinator_epochs,
+            unknown_coordinator_epoch=self._unknown_coordinator_epoch,
         )
         return of_all.plus(self._of_unconfirmed(counts & ~is_settled))
 
@@ -274,6 +276,29 @@ class _Check:
         before = np.maximum(start_ms, next_ms[of] - within_ms)
         starts, stops = np.concatenate([start_ms, before]), np.concatenate([after, stop_ms])
         return self._are_served(starts, stops, np.concatenate([of, of]), anywhere=True)
+
+    # Coordinator epochs.
+
+    @cached_property
+    def _epochs(self) -> Array:
+        """Of each producer the highest coordinator epoch of its markers; below zero where none is printed."""
+        found = np.full(len(self.markers.producers), NO_EPOCH, np.int64)
+        np.maximum.at(found, self.markers.producer, self.markers.coordinator_epoch)
+        return found
+
+    @property
+    def _coordinator_epochs(self) -> dict[int, int]:
+        """By partition of the state, of all whose ids it may hold."""
+        is_placed = self._ids.home != ABSENT
+        home, epoch = self._ids.home[is_placed], self._epochs[self._ids.producer[is_placed]]
+        found = {int(n): int(epoch[home == n].max()) for n in np.unique(home)}
+        return {n: highest for n, highest in found.items() if highest > NO_EPOCH}
+
+    @property
+    def _unknown_coordinator_epoch(self) -> int | None:
+        is_known = np.isin(np.arange(len(self.markers.producers)), self._ids.producer)
+        highest = int(self._epochs[~is_known].max(initial=NO_EPOCH))
+        return highest if highest > NO_EPOCH else None
 
     # What was found.
 

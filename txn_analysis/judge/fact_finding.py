@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.coordinator.history import COMMIT
+from txn_analysis.judge.copied import NOTHING_COPIED
 from txn_analysis.judge.facts import AgainstTransaction, Facts, Lateness, LogReach, Loss, StateReach
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, NEVER_TIMES_OUT_MS, ONGOING
 from txn_analysis.logic import UNBOUNDED_MS, is_before, latest, minus, more, plus, possible, proven
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.chain import Rise
     from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
     from txn_analysis.coordinator.view import CoordinatorView
+    from txn_analysis.judge.copied import Copied
     from txn_analysis.settings import Settings
     from txn_analysis.tables import PartitionHealth, Transaction
 
@@ -49,6 +51,7 @@ class Case(NamedTuple):
     state: StateEvidence
     settings: Settings
     moments: Moments
+    copied: Copied = NOTHING_COPIED
 
     @property
     def holder(self) -> StatePartition | None:
@@ -63,10 +66,11 @@ class Case(NamedTuple):
         """Up to when the log of the partition is proven to reach: the one place where that is decided.
 
         It is what a broker's clock wrote into it at the highest offset. Moments of other partitions prove nothing of a
-        follower's copy, and the order in which files were read proves nothing of a copy. What may move it later is a
-        manifest: by every moment of the broker that leads the partition, in files shown to be copied before it.
+        follower's copy, and the order in which files were read proves nothing of a copy. A manifest alone moves it
+        later (`log.manifests`, Reach), and for every question: a log that is held to reach far for one of them and not
+        for another would lack the marker of a commit, and nobody would miss it.
         """
-        return self.partition.last_moment_ms
+        return latest(self.partition.last_moment_ms, self.copied.reach_ms.get(self.opened.topic_partition))
 
     @property
     def since_ms(self) -> int | None:
@@ -83,6 +87,7 @@ def facts_of(
     moments: Moments,
     state_leader_epoch: int | None = None,
     untrue: frozenset[str] = frozenset(),
+    copied: Copied = NOTHING_COPIED,
 ) -> Facts:
     """The facts of one open transaction.
 
@@ -95,9 +100,10 @@ def facts_of(
         moments: when the files were copied.
         state_leader_epoch: leader epoch of the partition of the state that decides, as far as that was read.
         untrue: names of the assurances that the files disprove.
+        copied: what manifests prove of the copying.
     """
     coordinator = _as_far_as_decoded(coordinator, state)
-    case = Case(opened, partition, coordinator, state, settings, moments)
+    case = Case(opened, partition, coordinator, state, settings, moments, copied)
     hidden = hidden_in(case)
     reach = _state_reach(case, state_leader_epoch)
     return Facts(
@@ -112,6 +118,7 @@ def facts_of(
         max_clock_skew_ms=settings.max_clock_skew_ms,
         expired_before_ms=minus(moments.reach_ms, settings.transactional_id_expiration_ms),
         untrue=untrue,
+        copied=copied,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from txn_analysis.judge.copied import NOTHING_COPIED
 from txn_analysis.kafka.transactions import ONGOING, PREPARED, TOMBSTONE
 from txn_analysis.settings import flag_name
 from txn_analysis.text.words import utc
@@ -15,6 +16,7 @@ from txn_analysis.text.words import utc
 if TYPE_CHECKING:
     from txn_analysis.coordinator.history import Decision
     from txn_analysis.coordinator.view import CoordinatorView
+    from txn_analysis.judge.copied import Copied
     from txn_analysis.judge.judgement import UnsentMarkers
     from txn_analysis.logic import Truth
     from txn_analysis.tables import PartitionHealth, Transaction
@@ -140,6 +142,7 @@ class Facts:
         max_clock_skew_ms: by how much two brokers' clocks may differ.
         expired_before_ms: an id that was last used before this moment may have been forgotten.
         untrue: names of the assurances that the files disprove, whether or not somebody gave their word.
+        copied: what manifests prove of the copying.
         unsent: what its decision has in common with all others that stand; None where it does not, or they are few.
     """
 
@@ -154,6 +157,7 @@ class Facts:
     max_clock_skew_ms: int
     expired_before_ms: int | None
     untrue: frozenset[str] = frozenset()
+    copied: Copied = NOTHING_COPIED
     unsent: UnsentMarkers | None = None
 
     @property
@@ -264,6 +268,11 @@ class Facts:
         """
         is_void = assurance in self.untrue or not self.state.partitions_seen
         return what if is_void else f"{what}, or {flag_name(assurance)}"
+
+    @property
+    def copying(self) -> tuple[str, ...]:
+        """What manifests prove of the copying."""
+        return self.copied.evidence(self.open.topic_partition)
 
     @property
     def state_seen(self) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.causes import cause_of
+from txn_analysis.judge.copied import NOTHING_COPIED, copied_by
 from txn_analysis.judge.fact_finding import facts_of
 from txn_analysis.judge.rules import first_rule
 from txn_analysis.judge.rules.asked_first import COMMIT_MARKER_MISSING
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.coordinator.fit import Fit
     from txn_analysis.coordinator.view import CoordinatorView, Views
+    from txn_analysis.judge.copied import Copied
     from txn_analysis.judge.fact_finding import Moments
     from txn_analysis.judge.facts import Facts
     from txn_analysis.judge.rules.rule import Rule
     from txn_analysis.settings import Settings
     from txn_analysis.tables import FoundCause, PartitionHealth, Transaction
-    from txn_analysis.tables.inputs import InputSection
+    from txn_analysis.tables.inputs import InputSection, Manifest
     from txn_analysis.verdict import Verdict
 
     Brokers = Mapping[TopicPartition, set[str | None]]
@@ -41,6 +43,11 @@ def disproved_by_state(fit: Fit) -> Disproved:
     if later is None:
         return {}
     return {"state_copied_last": f"{later}, is later than what __transaction_state holds, and is not in it"}
+
+
+def disproved_by_order(copied: Copied) -> Disproved:
+    """The word that the state was copied last, where a manifest says another order."""
+    return {} if copied.disproof is None else {"state_copied_last": copied.disproof}
 
 
 def disproved_by_loss(judged: Iterable[Judgement], partitions: Iterable[PartitionHealth]) -> Disproved:
@@ -97,10 +104,14 @@ def judgement_of(facts: Facts) -> Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Judgements:
-    """All open transactions of one capture, judged; `disproved` are assurances that counted nowhere, and why."""
+    """All open transactions of one capture, judged; `disproved` are assurances that counted nowhere, and why.
+
+    `copied` is what manifests prove of the copying.
+    """
 
     of_open: list[Judgement]
     disproved: Disproved
+    copied: Copied = NOTHING_COPIED
 
 
 def judgements_of(
@@ -111,6 +122,7 @@ def judgements_of(
     settings: Settings,
     moments: Moments,
     sections: Collection[InputSection] = (),
+    manifests: Sequence[Manifest] = (),
 ) -> Judgements:
     """Judge open transactions of one capture.
 
@@ -122,7 +134,11 @@ def judgements_of(
         settings: bounds, and what the operator gave their word for.
         moments: when the files were copied.
         sections: all of the evidence, which say on which broker a log was found.
+        manifests: those of the capture, which say how it was copied.
     """
+    copied = copied_by(manifests, sections, state, partitions, settings.max_clock_skew_ms)
+    if copied.is_state_last:  # it takes the place of the word, and what disproves the one disproves the other
+        settings = settings.model_copy(update={"state_copied_last": True})
 
     def judged_without(untrue: Disproved, state: StateEvidence) -> list[Judgement]:
         found, believed = [], without(settings, untrue)
@@ -130,11 +146,16 @@ def judgements_of(
             known, partition = views.get(transaction.key), partitions[transaction.topic_partition]
             leader_epoch = None if known is None else _leader_epoch(known, partitions)
             found.append(
-                facts_of(transaction, partition, known, state, believed, moments, leader_epoch, frozenset(untrue))
+                facts_of(
+                    transaction, partition, known, state, believed, moments, leader_epoch, frozenset(untrue), copied
+                )
             )
         return [judgement_of(facts) for facts in with_unsent_markers(found, state, sections)]
 
     by_state = disproved_by_state(state.fit)
+    if by_state:  # a marker that is later than the state: then the times of a manifest are not true either
+        copied = copied.void(*by_state.values())
+    by_state = disproved_by_order(copied) | by_state
     judged = judged_without(by_state, state)
     by_loss = disproved_by_loss(judged, partitions.values())
     # Once more: a word that is not true counts for nothing, and is asked for nowhere; one that is counts for all.
@@ -143,7 +164,7 @@ def judgements_of(
     elif settings.no_records_lost and state.fit.sums.more_if_nothing_was_lost.marker_count:
         fit = replace(state.fit, sums=state.fit.sums.if_nothing_was_lost)
         judged = judged_without(by_state, replace(state, fit=fit))
-    return Judgements(judged, given(settings, by_state | by_loss))
+    return Judgements(judged, given(settings, by_state | by_loss), copied)
 
 
 def _leader_epoch(known: CoordinatorView, partitions: Mapping[TopicPartition, PartitionHealth]) -> int | None:

@@ -21,6 +21,7 @@ from txn_analysis.read.inputs.accounting import (
     rejected_outside,
 )
 from txn_analysis.read.inputs.find_files import find_files
+from txn_analysis.read.inputs.manifest import manifest_inputs, split_manifests
 from txn_analysis.read.inputs.planned_input import check_inputs
 from txn_analysis.read.inputs.planning import plan_inputs, split_ranges, without_changed
 from txn_analysis.read.log_dir.producer_files import CHANGED
@@ -101,14 +102,16 @@ def _plan(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progre
         followed(tell),
     ):
         warehouse.create()
-        planning = plan_inputs(warehouse.session, files, is_verified=settings.verify)
-        check_inputs(planning.inputs, settings.skip_unrecognised)
+        manifests, others = split_manifests(files)
+        planning = plan_inputs(warehouse.session, others, is_verified=settings.verify)
+        of_manifests, misfits = manifest_inputs(manifests, others, planning.inputs, is_verified=settings.verify)
+        check_inputs([*planning.inputs, *([] if misfits else of_manifests)], settings.skip_unrecognised, misfits)
         if not any(p.sections for p in planning.inputs):
             raise InputError(["nothing to read: none of the inputs was recognised"])
     if planning.left_out:
         with progress.stage("leaving out", planning.left_out):
             pass  # said between two stages
-    return planning.inputs
+    return [*planning.inputs, *of_manifests]
 
 
 def _account(
@@ -229,6 +232,7 @@ def read_input(planned: PlannedInput, cluster: str, capture: str, content: Conte
         newest_moment_ms=content.moments_ms.get(planned.input_id),
         problem=planned.problem,
         sections=tuple([read_section(planned, section, content) for section in planned.sections]),
+        manifest=planned.manifest,
     )
 
 
@@ -252,4 +256,7 @@ def read_section(planned: PlannedInput, section: Section, content: Content) -> R
         grammar=section.grammar,
         stated=section.stated,
         rival_positions=content.rival_positions(key),
+        leader_epoch=max(
+            [p.leader_epoch for p in content.pieces.get(key, []) if p.leader_epoch is not None], default=None
+        ),
     )

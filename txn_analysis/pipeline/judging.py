@@ -165,7 +165,14 @@ def judged_audits(given: Given, sides: Mapping[int, CoordinatorSide], logs: Logs
         audit, opened = given.audits[number], logs.opened.get(number, [])
         partitions = {TopicPartition(one.topic, one.partition): one for one in logs.health.get(number, ())}
         found[number] = judgements_of(
-            opened, partitions, side.views, side.state, audit.settings, audit.moments, audit.sections
+            opened,
+            partitions,
+            side.views,
+            side.state,
+            audit.settings,
+            audit.moments,
+            audit.sections,
+            audit.manifests,
         )
     return found
 
@@ -225,7 +232,11 @@ def _record_of(
         table_versions=run.warehouse.versions(EVIDENCE_TABLES),
         verdict_counts=dict(Counter(finding.verdict.value for finding in findings)),
         state_coverage=json.dumps(
-            coverage.plain() | {"disproved": judged.disproved} | _clusters(run, health), sort_keys=True
+            coverage.plain()
+            | {"disproved": judged.disproved}
+            | ({"copied": judged.copied.plain()} if judged.copied.manifest_count else {})
+            | _clusters(run, health),
+            sort_keys=True,
         ),
         warnings=json.dumps([asdict(line) for line in warnings], sort_keys=True),
         outcome=outcome.value,

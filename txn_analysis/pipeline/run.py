@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
-    from txn_analysis.tables.inputs import InputSection
+    from txn_analysis.tables.inputs import InputSection, Manifest
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Run(PastRun):
     def audits(self) -> Mapping[int, Audit]:
         """As of `Given`."""
         evidence = self.evidence
-        return {ONLY: Audit(self.settings, self.moments, evidence.sections)}
+        return {ONLY: Audit(self.settings, self.moments, evidence.sections, evidence.manifests)}
 
     def rows(self, table: Table, *names: str, **one_of: Collection[Any]) -> Any:
         """As of `Given`."""
@@ -113,11 +113,13 @@ class Audit:
         settings: what the operator says.
         moments: when the files were copied.
         sections: all of the evidence.
+        manifests: those of the judged capture.
     """
 
     settings: Settings
     moments: Moments
     sections: Sequence[InputSection]
+    manifests: Sequence[Manifest] = ()
 
     @cached_property
     def log_sections(self) -> list[InputSection]:
@@ -137,7 +139,9 @@ class Audit:
     @cached_property
     def state_files(self) -> StateFiles:
         """The files that hold the coordinator's side."""
-        return StateFiles.of(self.sections)
+        found = StateFiles.of(self.sections)
+        stated = {m.cluster_id for m in self.manifests if m.cluster_id is not None}
+        return replace(found, cluster_ids=found.cluster_ids | stated)
 
 
 class Given(Protocol):

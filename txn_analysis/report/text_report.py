@@ -188,6 +188,7 @@ def statements(report: AuditReport, now_ms: int | None = None) -> Iterator[tuple
     yield from _inputs(report)
     yield from _partitions(report)
     yield from _transaction_state(report)
+    yield from _copying(report)
     yield from _time(report, now_ms)
 
 
@@ -264,6 +265,23 @@ def _transaction_state(report: AuditReport) -> Iterator[tuple[str, str]]:
     yield from _capped("", [escape(str(problem)) for problem in state.get("problems") or []])
     if newer := state.get("newer"):
         yield "", _NEWER.format(count(newer, "record"), "has" if newer == 1 else "have")
+
+
+def _copying(report: AuditReport) -> Iterator[tuple[str, str]]:
+    """What manifests prove of the copying, and what not, an assurance a line."""
+    said = report.coverage.transaction_state.get("copied")
+    if not said:
+        return
+    by = count(said["manifest_count"], "manifest")
+    if said["is_state_last"]:
+        yield "copying", f"by {by} __transaction_state was copied after every log, whole, from its leaders"
+    else:
+        yield "copying", f"{by}; not proven: that __transaction_state was copied last (Order, Leader, End)"
+        reasons = [said["disproof"]] if said["disproof"] else said["doubts"]
+        yield from _capped("", [escape(str(reason)) for reason in reasons])
+    yield "", f"proven to be whole at a moment: the logs of {count(said['reached_count'], 'partition')} (Reach)"
+    unproven = sorted(said["unproven"].items())
+    yield from _capped("", [f"not of {count(number, 'partition')}: {escape(reason)}" for reason, number in unproven])
 
 
 _NEWER = (

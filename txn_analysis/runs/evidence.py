@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
-    from txn_analysis.tables.inputs import RunRecord
+    from txn_analysis.tables.inputs import Manifest, RunRecord
 
 
 GIVEN = ("capture_rank", "input_moment_ms")
@@ -60,6 +60,11 @@ class Evidence:
     def sections(self) -> list[InputSection]:
         """All sections of the inputs that were recognised."""
         return [section for item in self.inputs if item.kind is not None for section in sections_of(item)]
+
+    @cached_property
+    def manifests(self) -> list[Manifest]:
+        """Those of the judged capture."""
+        return [item.manifest for item in self.inputs if not item.capture_rank and item.manifest is not None]
 
     @classmethod
     def of_capture(cls, warehouse: Warehouse, cluster: str, capture: str | None = None) -> Self:
@@ -134,6 +139,8 @@ def _inputs_of(warehouse: Warehouse, cluster: str) -> list[ReadInput]:
 
 def sections_of(item: ReadInput) -> list[InputSection]:
     """A section's end is proven where the next one really begins; what is wrong with a file is wrong at its end."""
+    if not item.sections:  # a manifest is none of the evidence, and says things about it
+        return []
     starts_proven = [s.is_start_proven for s in item.sections[1:]] + [True]
     problems = [None] * (len(item.sections) - 1) + [item.problem]
     return [

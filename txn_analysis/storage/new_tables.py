@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from txn_analysis.columns.values import Json
     from txn_analysis.tables import Table
 
-FORMAT = 2
+FORMAT = 3
 """The format of a warehouse: raised with each change of its tables, or of what reading keeps of a file."""
 _FORMAT_PROPERTY = "txn-analysis.format"
 

@@ -30,15 +30,56 @@ class ReadSection(NamedTuple):
     grammar: str
     stated: str | None = None
     rival_positions: tuple[int, ...] | None = None
+    leader_epoch: Int32 | None = None
+
+
+class CopiedFile(NamedTuple):
+    """What a manifest says of the copying of one file; None is unknown, and proves nothing.
+
+    `input_id` is the content that was read of it, None where none was; `is_given` says that the file was among those
+    that were given. Times are of the manifest's clock, `began_monotonic_ms` of one that is never set.
+    """
+
+    input_id: str | None
+    path: str
+    is_given: bool
+    sequence: int | None = None
+    topic: str | None = None
+    topic_id: str | None = None
+    partition: Int32 | None = None
+    leader_id: Int32 | None = None
+    leader_epoch: Int32 | None = None
+    is_leader_confirmed: bool = False
+    is_end_confirmed: bool = False
+    began_ms: int | None = None
+    ended_ms: int | None = None
+    began_monotonic_ms: int | None = None
+    first_offset: int | None = None
+    end_offset: int | None = None
+
+
+class Manifest(NamedTuple):
+    """What one `txn-capture.json` says of a copy; `is_complete` is False of a copy that was cut short.
+
+    `clock` is `broker` or `collector`: whose times these are. `path` is where the manifest lies.
+    """
+
+    path: str
+    clock: str
+    cluster_id: str | None
+    broker_id: Int32 | None
+    is_complete: bool
+    files: tuple[CopiedFile, ...]
 
 
 class InputSection(NamedTuple):
     """One `ReadSection` as evidence of a run, with what is known of its input.
 
     `capture_rank` is 0 for the judged capture, 1 for the one before it, and so on; `file_base_offset` the offset in a
-    file's name, or the one that a checkpoint states. `first_offset`, `end_offset` and `rival_positions` are found from
-    its batches: None without any. Text, tears and proofs are of files of batches alone. `input_problem` says what is
-    wrong with its end, `log_dir` which log directory it lies in: None for a dump. `path` is where its file was found.
+    file's name, or the one that a checkpoint states. `first_offset`, `end_offset`, `rival_positions` and the highest
+    `leader_epoch` are found from its batches: None without any. Text, tears and proofs are of files of batches alone.
+    `input_problem` says what is wrong with its end, `log_dir` which log directory it lies in: None for a dump. `path`
+    is where its file was found.
     """
 
     input_id: str
@@ -61,6 +102,7 @@ class InputSection(NamedTuple):
     input_problem: str | None
     log_dir: str | None
     path: str | None = None
+    leader_epoch: int | None = None
 
     @property
     def shown_path(self) -> str:
@@ -97,6 +139,9 @@ class ReadInput(NamedTuple):
         " a log directory is one section; a checkpoint is one for each statement, with its offset in "
         "file_base_offset",
     ]
+    manifest: Annotated[
+        Manifest | None, "of a txn-capture.json what it says of the copying of each file; NULL of any other file"
+    ] = None
     capture_rank: int = 0  # as evidence of a run: 0 for the judged capture, 1 for the one before it, and so on
 
     @property

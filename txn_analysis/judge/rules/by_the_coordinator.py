@@ -124,6 +124,7 @@ def _missing_reach_of_the_state(facts: Facts) -> list[str | None]:
         None if reach.partitions_seen else "__transaction_state, copied after the logs: no partition of it was given",
         facts.or_word(after, word) if reach.is_unbounded else None,
         facts.or_word(later, word) if reach.is_behind else None,
+        facts.copied.missing_order() if reach.is_unbounded or reach.is_behind else None,
         f"state records of epoch {facts.open.max_producer_epoch}" if reach.is_epoch_ahead else None,
     ]
 
@@ -162,7 +163,7 @@ def _last_moment(facts: Facts) -> str | None:
     return None if last_ms is None else f"the partition's last broker-clock moment is {utc(last_ms)}"
 
 
-def _missing_reach_of_the_log(facts: Facts) -> list[str]:
+def _missing_reach_of_the_log(facts: Facts) -> list[str | None]:
     """What would prove that nothing followed: a copy that says so itself, or one whose order is proven.
 
     An idle partition, or one whose records are all deleted, has no later moment of its own to be copied up to.
@@ -170,8 +171,8 @@ def _missing_reach_of_the_log(facts: Facts) -> list[str]:
     last_ms = facts.log.last_moment_ms
     silent = "when they were copied" if last_ms is None else f"whether anything followed {utc(last_ms)}"
     again = f"a copy of {facts.where} from after the next end marker in it: the files that are here do not say {silent}"
-    proven = "or a manifest of the copy that proves that this log was copied after the state (not read so far)"
-    return [again, proven]
+    unproven = facts.copied.missing_reach(facts.open.topic_partition)
+    return [again, unproven or "or a copy from its leader with a manifest (`txn-analysis copy-kit`)"]
 
 
 def _why_log_reaches(facts: Facts) -> str:
@@ -189,7 +190,7 @@ LOG_MAY_END_EARLY = Rule(
     background="A text dump that was cut does not say so, and files are copied one after another. Nothing waives this "
     "rule.",
     when=lambda facts: facts.log.may_end_early,
-    evidence=lambda facts: [facts.coordinator_says, _recorded(facts), _last_moment(facts)],
+    evidence=lambda facts: [facts.coordinator_says, _recorded(facts), _last_moment(facts), *facts.copying],
     missing=_missing_reach_of_the_log,
     why_not=_why_log_reaches,
     reason="The coordinator recorded something for this producer after the last moment that this partition's log "
@@ -267,6 +268,7 @@ UNKNOWN_PRODUCER = Rule(
         f"no transactional id has, or had, producer id {facts.open.producer_id}",
         facts.state_seen,
         facts.log_followed,
+        *facts.copying,
         facts.idle_for,
         facts.topic_unnamed,
     ],
@@ -298,6 +300,7 @@ PARTITION_NOT_IN_TRANSACTION = Rule(
         _instead(facts),
         facts.state_seen,
         facts.log_followed,
+        *facts.copying,
         facts.idle_for,
         facts.topic_unnamed,
     ],

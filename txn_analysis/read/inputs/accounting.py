@@ -45,7 +45,7 @@ class TextGap(NamedTuple):
 
 
 class ReadPiece(NamedTuple):
-    """Where a piece of a log lies, in the text and in the file, and the newest moment of a broker's clock in it."""
+    """Where a piece of a log lies, in the text and in the file, and its newest broker's clock and leader epoch."""
 
     input_id: str
     section_index: int
@@ -57,6 +57,7 @@ class ReadPiece(NamedTuple):
     first_offset: int
     last_offset: int
     max_moment_ms: int | None
+    leader_epoch: int | None = None
 
 
 def rejected_in_log(planned: PlannedInput, section: Section, pieces: Iterable[ReadPiece]) -> Iterator[RejectedSpan]:
@@ -113,6 +114,8 @@ def rejected_outside(planned: PlannedInput) -> list[RejectedSpan]:
     Raises:
         InputError: the file is not what it was when it was planned.
     """
+    if planned.manifest is not None:
+        return []
     bodies = sorted((s.text_start_bytes, s.text_end_bytes) for s in planned.sections)
     if planned.is_broker_file:
         body_end = max((end for _, end in bodies), default=0)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from txn_analysis.read.inputs.recognise import Recognition
     from txn_analysis.read.inputs.survey import SectionMark, TrailerMark
     from txn_analysis.stores.store import Version
+    from txn_analysis.tables.inputs import Manifest
 
 KIND_NAMES = {
     LOG: "log_dump",
@@ -73,7 +74,8 @@ class PlannedInput:
     `problem` is why the file, or a part of it, cannot be read: `byte N: what is wrong. What to do`. `same_paths` are
     further files with the same content, which are not read. `rejects` are spans (start, end, reason) that planning
     could not understand, of a broker's own file; those of a text are found by reading it again. A broker's file
-    `is_gone` that was deleted or cut before it was looked at. `version` is an object's, as it was listed.
+    `is_gone` that was deleted or cut before it was looked at. `version` is an object's, as it was listed. `manifest` is
+    what a `txn-capture.json` says.
     """
 
     path: str
@@ -89,6 +91,7 @@ class PlannedInput:
     rejects: tuple[tuple[int, int, str], ...] = ()
     is_gone: bool = False
     version: Version | None = None
+    manifest: Manifest | None = None
 
     @property
     def is_broker_file(self) -> bool:
@@ -114,14 +117,20 @@ class ScanRange:
         return BatchPlace(ingest_id, self.input_id, section.index, section.topic, section.partition)
 
 
-def check_inputs(planned: Sequence[PlannedInput], skip_unrecognised: bool) -> None:
+def check_inputs(planned: Sequence[PlannedInput], skip_unrecognised: bool, misfits: Sequence[str] = ()) -> None:
     """Ends the run before any verdict where an input, or a part of one, is not understood.
+
+    Args:
+        planned: the inputs.
+        skip_unrecognised: what is not understood is left out instead.
+        misfits: further lines: why a manifest is not that of the files.
 
     Raises:
         InputError: one line `PATH: byte N: what is wrong. What to do` for each such input, unless to be skipped; the
             last one says that they can be.
     """
     problems = [f"{plan.path}: {plan.problem}{_the_same(plan)}" for plan in planned if plan.problem is not None]
+    problems += misfits
     if problems and not skip_unrecognised:
         raise InputError(problems, _SKIP)
 

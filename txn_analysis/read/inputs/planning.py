@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.kafka.names import BINARY_GRAMMARS, LOG_KINDS, STATE
 from txn_analysis.read.inputs.find_files import place_of
+from txn_analysis.read.inputs.manifest import manifest_problems, split_manifests
 from txn_analysis.read.inputs.planned_input import PlannedInput, ScanRange, check_inputs
 from txn_analysis.read.inputs.recognise import HEAD_BYTES
 from txn_analysis.read.inputs.survey import DIGEST_BYTES
@@ -38,8 +39,11 @@ def check_at_first_sight(files: Sequence[SourceFile]) -> None:
     Raises:
         InputError: one line for each such text, as `check_inputs` says it.
     """
-    is_small = sum(file.size_bytes for file in files) <= _READ_WHOLE_BYTES
-    check_inputs([*certain_plans(files, None if is_small else HEAD_BYTES)], skip_unrecognised=False)
+    manifests, others = split_manifests(files)
+    is_small = sum(file.size_bytes for file in others) <= _READ_WHOLE_BYTES
+    misfits = [reason for reasons in manifest_problems(manifests, others).values() for reason in reasons]
+    plans = certain_plans(others, None if is_small else HEAD_BYTES)
+    check_inputs([*plans], skip_unrecognised=False, misfits=misfits)
 
 
 GONE = "the file disappeared, or became shorter, while it was read"

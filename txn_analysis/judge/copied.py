@@ -1,0 +1,138 @@
+"""What manifests of a copy mean for a judgement: the word that the state was copied last, and how far logs reach."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from txn_analysis.coordinator.fit import NO_EPOCH
+from txn_analysis.kafka.names import STATE_TOPIC
+from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.log.manifests import Copying
+from txn_analysis.text.words import utc
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from txn_analysis.coordinator.coverage import StateEvidence
+    from txn_analysis.tables import PartitionHealth
+    from txn_analysis.tables.inputs import InputSection, Manifest
+
+
+@dataclass(frozen=True)
+class Copied:
+    """What the manifests of one capture prove.
+
+    Attributes:
+        manifest_count: how many there are.
+        is_state_last: they take the place of --state-copied-last.
+        disproof: that the state was not copied last, in words; None where nothing says so.
+        doubts: why they do not take its place, in words.
+        reach_ms: by partition, up to when its log was whole.
+        unproven: by partition with a segment, why it has no such moment.
+    """
+
+    manifest_count: int = 0
+    is_state_last: bool = False
+    disproof: str | None = None
+    doubts: tuple[str, ...] = ()
+    reach_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
+    unproven: Mapping[TopicPartition, str] = field(default_factory=dict)
+
+    def void(self, reason: str) -> Copied:
+        """They prove nothing, as the files themselves disprove the order."""
+        unproven = {**self.unproven, **dict.fromkeys(self.reach_ms, reason)}
+        return replace(self, is_state_last=False, doubts=(reason, *self.doubts), reach_ms={}, unproven=unproven)
+
+    def plain(self) -> dict[str, object]:
+        """What a report says of it: the part of the column `state_coverage` of `runs`."""
+        by_reason: dict[str, int] = {}
+        for reason in self.unproven.values():
+            by_reason[reason] = by_reason.get(reason, 0) + 1
+        own = asdict(self) | {"doubts": [*self.doubts], "reach_ms": len(self.reach_ms), "unproven": by_reason}
+        return {"reached_count" if name == "reach_ms" else name: value for name, value in own.items()}
+
+    def evidence(self, where: TopicPartition) -> tuple[str, ...]:
+        """What they prove for one partition, in words."""
+        last = "a manifest: __transaction_state was copied after every log, whole, from its leaders"
+        reach_ms = self.reach_ms.get(where)
+        reach = f"a manifest: the log was whole at {utc(reach_ms)}, copied from its leader"
+        return (*([last] if self.is_state_last else []), *([reach] if reach_ms is not None else []))
+
+    def missing_order(self) -> str | None:
+        """Why they do not prove that the state was copied last; None where they do, or there are none."""
+        if not self.manifest_count or self.is_state_last:
+            return None
+        return f"a manifest that proves the order: {self.disproof or next(iter(self.doubts), 'it does not')}"
+
+    def missing_reach(self, where: TopicPartition) -> str | None:
+        """Why they do not prove how far a log reaches; None where they do, or there are none."""
+        reason = self.unproven.get(where)
+        return None if not self.manifest_count or reason is None else f"a manifest that proves how far: {reason}"
+
+
+NOTHING_COPIED = Copied()
+
+
+def copied_by(
+    manifests: Sequence[Manifest],
+    sections: Collection[InputSection],
+    state: StateEvidence,
+    partitions: Mapping[TopicPartition, PartitionHealth],
+    max_clock_skew_ms: int,
+) -> Copied:
+    """What the manifests of one capture prove.
+
+    Args:
+        manifests: of the capture.
+        sections: all of the evidence.
+        state: what was seen of `__transaction_state`.
+        partitions: the health of every partition of the capture.
+        max_clock_skew_ms: as for the audit.
+    """
+    if not manifests:
+        return NOTHING_COPIED
+    copying = Copying(manifests, sections, max_clock_skew_ms)
+    order = copying.order
+    doubts = [*order.doubts, *_doubts_of_state(copying, state)]
+    if not (order.is_proven or doubts or order.disproof):
+        doubts = ["by its times the state was not copied after every log"]
+    last_moments_ms = {where: own.last_moment_ms for where, own in partitions.items()}
+    logs = [where for where, own in partitions.items() if where.topic != STATE_TOPIC and own.is_in_capture]
+    reached = {where: copying.reach_ms(where, last_moments_ms) for where in logs}
+    no_order = order.disproof or next(iter(order.doubts), "no order is proven")
+    return Copied(
+        len(manifests),
+        order.is_proven and not doubts,
+        order.disproof,
+        tuple(dict.fromkeys(doubts)),
+        {where: ms for where, ms in reached.items() if ms is not None},
+        {
+            where: copying.why_not_whole(where) or (no_order if not order.is_proven else "no file was read before it")
+            for where, ms in reached.items()
+            if ms is None
+        },
+    )
+
+
+def _doubts_of_state(copying: Copying, state: StateEvidence) -> list[str]:
+    """Leader and End of all partitions of the state; an end marker's coordinator epoch is one of a leader as well.
+
+    Whose marker it is shows of which partition that epoch is. Of a producer that nothing knows it may be of any: where
+    it is above the epochs of all, all are void.
+    """
+    found, epochs, own = [], state.fit.sums.coordinator_epochs, list[int]()
+    for partition in state.expected:
+        where = TopicPartition(STATE_TOPIC, partition.state_partition)
+        copy = copying.whole.get(where)
+        if copy is None:
+            found.append(f"{where}: {copying.why_not_whole(where)}")
+            continue
+        own.append(copy.leader_epoch)
+        of_markers = epochs.get(partition.state_partition, NO_EPOCH)
+        if of_markers > copy.leader_epoch:
+            found.append(f"{where}: an end marker knows leader epoch {of_markers} of it")
+    unknown = state.fit.sums.unknown_coordinator_epoch
+    if unknown is not None and own and unknown > max(own):
+        found.append(f"an end marker knows leader epoch {unknown} of some partition of {STATE_TOPIC}")
+    return found

@@ -1,0 +1,226 @@
+"""Which partitions a manifest shows to be whole, and their leader's."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from txn_analysis.kafka.names import LEADER_EPOCH, LOG_KINDS, TOPIC_ID
+from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.log.copy_order import BROKER, clock_of
+from txn_analysis.logic import latest
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from txn_analysis.log.copy_order import Clock
+    from txn_analysis.tables.inputs import CopiedFile, InputSection, Manifest
+
+
+class WholeCopy(NamedTuple):
+    """A copy of a partition from its leader that was read to its end.
+
+    Attributes:
+        clock: whose times these are.
+        leader_epoch: at which the broker led.
+        began_ms: when the first byte of any of its segments was read.
+    """
+
+    clock: Clock
+    leader_epoch: int
+    began_ms: int | None
+
+
+@dataclass(frozen=True)
+class WholeCopies:
+    """What manifests say of leaders and ends; see `Copying`, of which it is a part."""
+
+    manifests: Sequence[Manifest]
+    sections: Collection[InputSection]
+
+    # What each manifest says of a partition.
+
+    @cached_property
+    def judged(self) -> dict[TopicPartition, WholeCopy | str]:
+        """By partition of which a manifest has a segment, what some manifest shows, or why none does."""
+        claims: dict[TopicPartition, list[WholeCopy | str]] = defaultdict(list)
+        for number, manifest in enumerate(self.manifests):
+            for where, files in _by_partition(manifest).items():
+                claim = self._claim(manifest, clock_of(manifest, number), where, files)
+                if claim is not None:
+                    claims[where].append(claim)
+        return {
+            where: next((claim for claim in found if isinstance(claim, WholeCopy)), found[0])
+            for where, found in claims.items()
+        }
+
+    def _claim(
+        self, manifest: Manifest, clock: Clock, where: TopicPartition, files: Sequence[CopiedFile]
+    ) -> WholeCopy | str | None:
+        """What one manifest shows of one partition, or why it shows nothing; None where it has no segment of it."""
+        segments = [(file, own) for file in files if (own := self._segments_in(file))]
+        if not segments:
+            return None
+        if (why := next(self._why_unclear(manifest, where, files, segments), None)) is not None:
+            return why
+        epoch = self._leaders_epoch(manifest, [file for file, _ in segments])
+        if epoch is None:
+            return "the manifest does not confirm its leader"
+        void = self._void(where, epoch, {file.topic_id for file in files})
+        if (why := void or self._unended(where, epoch, segments)) is not None:
+            return why
+        began = [file.began_ms for file, _ in segments]
+        known = [ms for ms in began if ms is not None]
+        return WholeCopy(clock, epoch, min(known) if len(known) == len(began) else None)
+
+    def _why_unclear(
+        self,
+        manifest: Manifest,
+        where: TopicPartition,
+        files: Sequence[CopiedFile],
+        segments: Sequence[tuple[CopiedFile, list[InputSection]]],
+    ) -> Iterator[str]:
+        """Why it is not known which files one manifest has of a partition."""
+        if not manifest.is_complete:
+            yield "the copy was cut short (is_complete: false)"
+        if not all(file.is_given for file in files):
+            yield "not all of the files that the manifest names were given"
+        if any(TopicPartition(s.topic, s.partition) != where for _, own in segments for s in own):
+            yield "a file is not of the partition that the manifest says"
+        if where in self._misnamed[id(manifest)]:
+            yield "the manifest does not say of each of its files which partition it is of"
+
+    def _leaders_epoch(self, manifest: Manifest, files: Sequence[CopiedFile]) -> int | None:
+        """Leader: an entry counts only where leader and epoch were asked before the file's first byte and after its
+        last, and did not change; and the files are that leader's own. A collector names no broker: it reads from the
+        leader.
+        """
+        said = {(file.leader_id, file.leader_epoch, file.is_leader_confirmed) for file in files}
+        leader_id, epoch, is_confirmed = next(iter(said))
+        if len(said) > 1 or not is_confirmed or leader_id is None or epoch is None:
+            return None
+        is_own = manifest.broker_id == leader_id or (manifest.clock != BROKER and manifest.broker_id is None)
+        return epoch if is_own else None
+
+    def _void(self, where: TopicPartition, epoch: int, topic_ids: set[str | None]) -> str | None:
+        """A leader's entry is void where another file, entry or `leader-epoch-checkpoint` shows a higher epoch of that
+        partition, or another topic id.
+        """
+        known = topic_ids | self._topic_ids.get(where.topic, set())
+        if len(known - {None}) > 1:
+            return "the files are of several topics of its name"
+        highest = self._highest_epochs.get(where, epoch)
+        return f"something in the capture knows leader epoch {highest} of it" if highest > epoch else None
+
+    def _unended(
+        self, where: TopicPartition, epoch: int, segments: Sequence[tuple[CopiedFile, list[InputSection]]]
+    ) -> str | None:
+        """End: reading went on to the end as asked after its last byte, and that end is at or above the start of
+        `leader_epoch`, which a batch of that epoch shows as well.
+        """
+        if not all(file.is_end_confirmed for file, _ in segments):
+            return "the manifest does not confirm that its end was read"
+        own = [section for _, sections in segments for section in sections]
+        end = max(s.file_base_offset if s.end_offset is None else s.end_offset for s in own)
+        asked = latest(*(file.end_offset for file, _ in segments))
+        if asked is not None and end < asked:
+            return f"its files end at offset {end}, and the manifest says {asked}"
+        if any(s.leader_epoch == epoch for s in own):
+            return None
+        starts = [s.file_base_offset for s in self._own_of(LEADER_EPOCH, where) if s.stated == str(epoch)]
+        if not starts:
+            return f"nothing says where leader epoch {epoch} begins"
+        begins = max(starts)
+        return None if min(end, end if asked is None else asked) >= begins else f"its leader epoch begins at {begins}"
+
+    # What was read.
+
+    @cached_property
+    def _own(self) -> list[InputSection]:
+        return [section for section in self.sections if not section.capture_rank]
+
+    def _own_of(self, kind: str, where: TopicPartition) -> list[InputSection]:
+        return [s for s in self._by_kind.get(kind, ()) if (s.topic, s.partition) == where]
+
+    @cached_property
+    def _by_kind(self) -> dict[str, list[InputSection]]:
+        found: defaultdict[str, list[InputSection]] = defaultdict(list)
+        for section in self._own:
+            found[section.kind].append(section)
+        return dict(found)
+
+    @cached_property
+    def _by_input(self) -> dict[str, list[InputSection]]:
+        found: defaultdict[str, list[InputSection]] = defaultdict(list)
+        for section in self._own:
+            found[section.input_id].append(section)
+        return dict(found)
+
+    def _segments_in(self, file: CopiedFile) -> list[InputSection]:
+        return [s for s in self._by_input.get(file.input_id or "", ()) if s.kind in LOG_KINDS]
+
+    @cached_property
+    def _misnamed(self) -> dict[int, set[TopicPartition]]:
+        """By manifest the partitions of which it has segments in files that it calls another's, or nobody's."""
+        return {
+            id(manifest): {
+                TopicPartition(s.topic, s.partition)
+                for file in manifest.files
+                for s in self._segments_in(file)
+                if (s.topic, s.partition) != (file.topic, file.partition)
+            }
+            for manifest in self.manifests
+        }
+
+    @cached_property
+    def _topic_ids(self) -> dict[str, set[str | None]]:
+        """By topic, every id that a file or an entry of the capture has."""
+        found: defaultdict[str, set[str | None]] = defaultdict(set)
+        for section in self._by_kind.get(TOPIC_ID, ()):
+            found[section.topic].add(section.stated)
+        for manifest in self.manifests:
+            for file in manifest.files:
+                if file.topic is not None:
+                    found[file.topic].add(file.topic_id)
+        return dict(found)
+
+    @cached_property
+    def _highest_epochs(self) -> dict[TopicPartition, int]:
+        """The highest leader epoch of each partition that anything shows; earlier captures of another topic do not."""
+        others = self._first_other_ranks
+        found: dict[TopicPartition, int] = {}
+
+        def saw(where: TopicPartition, epoch: int | None) -> None:
+            if epoch is not None:
+                found[where] = max(epoch, found.get(where, epoch))
+
+        for s in self.sections:
+            if s.capture_rank < others.get(s.topic, s.capture_rank + 1):
+                where = TopicPartition(s.topic, s.partition)
+                saw(where, s.leader_epoch)
+                saw(where, int(s.stated) if s.kind == LEADER_EPOCH and s.stated is not None else None)
+        for manifest in self.manifests:
+            for file in manifest.files:
+                if file.topic is not None and file.partition is not None:
+                    saw(TopicPartition(file.topic, file.partition), file.leader_epoch)
+        return found
+
+    @cached_property
+    def _first_other_ranks(self) -> dict[str, int]:
+        """By topic, the rank of the newest earlier capture that holds another topic of its name."""
+        own = {topic: ids - {None} for topic, ids in self._topic_ids.items()}
+        found: dict[str, int] = {}
+        for s in self.sections:
+            if s.kind == TOPIC_ID and s.capture_rank and own.get(s.topic) and s.stated not in own[s.topic]:
+                found[s.topic] = min(s.capture_rank, found.get(s.topic, s.capture_rank))
+        return found
+
+
+def _by_partition(manifest: Manifest) -> dict[TopicPartition, list[CopiedFile]]:
+    found: defaultdict[TopicPartition, list[CopiedFile]] = defaultdict(list)
+    for file in manifest.files:
+        if file.topic is not None and file.partition is not None:
+            found[TopicPartition(file.topic, file.partition)].append(file)
+    return dict(found)
