@@ -18,6 +18,7 @@ MAY_KNOW = {
     "columns": set(),
     "tables": {"columns", "kafka", "text"},
     "kafka": {"columns", "text"},
+    "capture": {"kafka", "text"},
     "spark": {"text"},
     "stores": set(),
     "storage": {"columns", "spark", "stores", "tables", "text"},

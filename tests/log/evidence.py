@@ -181,9 +181,10 @@ def link_history(
     kept = sections[from_segment:]
     taken = [snapshot_evidence(history, offset) for offset in snapshots]
     rows = [section_row(s) for s in kept] + [section for section, _ in taken]
-    scanned = [_certain(part) for part in batches_of(kept, text, range_bytes=range_bytes)]
+    scanned = [certain(part) for part in batches_of(kept, text, range_bytes=range_bytes)]
     return linked(rows, scanned, [row for _, found in taken for row in found])
 
 
-def _certain(part: Batches) -> Batches:
+def certain(part: Batches) -> Batches:
+    """Batches none of which could be text in a record's header keys."""
     return replace(part, columns={**part.columns, "may_be_header_keys": np.zeros(len(part), bool)})

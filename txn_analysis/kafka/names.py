@@ -64,9 +64,12 @@ LOG, STATE, SNAPSHOT, TXNINDEX = "log", "state", "snapshot", "txnindex"
 LOG_KINDS = frozenset({LOG, STATE})  # sections of batches
 # What a small file of a log directory states, as sections of kinds of their own.
 HIGH_WATERMARK, LOG_START, LEADER_EPOCH = "high_watermark", "log_start", "leader_epoch"
+DESCRIBED = "described_producers"  # an answer to DescribeProducers, beside segments that were fetched
+DESCRIBED_FILE, DESCRIBED_FORMAT = "described-producers.json", "txn-capture described producers"
+COORDINATORS_FILE, COORDINATORS_FORMAT = "coordinator-answers.json", "txn-capture coordinator answers"
 CLUSTER_ID, NODE_ID, TOPIC_ID = "cluster_id", "node_id", "topic_id"
 CLEAN_SHUTDOWN = "clean_shutdown"  # stated beside a high watermark that no broker has moved since
-STATED_OF_PARTITION = frozenset({HIGH_WATERMARK, LOG_START, LEADER_EPOCH, TOPIC_ID})
+STATED_OF_PARTITION = frozenset({HIGH_WATERMARK, LOG_START, LEADER_EPOCH, TOPIC_ID, DESCRIBED})
 # Grammars of a broker's own files: as they are, and with the checksum of every batch looked at (--verify).
 BINARY, BINARY_VERIFIED = "binary", "binary-verified"
 BINARY_GRAMMARS = frozenset({BINARY, BINARY_VERIFIED})

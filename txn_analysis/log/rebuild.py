@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT, ProblemKind
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.copy_selection import high_watermarks
+from txn_analysis.log.described import described_of
 from txn_analysis.log.partition_health import CheckpointFiles, health_of
 from txn_analysis.log.partition_log import gap, partition_log
 from txn_analysis.log.producer_state import ProducerStateManager
 from txn_analysis.log.segments import NO_RANK, first_other_rank, segments_of
-from txn_analysis.log.snapshots import base_snapshot, reconcile_snapshot, snapshots_of
+from txn_analysis.log.snapshots import base_snapshot, by_offset, reconcile_snapshot, snapshots_of
 from txn_analysis.log.transactions import open_transaction
 from txn_analysis.log.two_logs import of_another_topic
 from txn_analysis.tables import Problem, UsedBatchRange
@@ -71,7 +72,8 @@ def rebuild_producer_state(
         log.remarks.append("earlier captures hold another topic of this name, which was deleted: they do not count")
         log.two_logs += of_another_topic(sections, other)
     snapshots = snapshots_of([s for s in own if s.kind == SNAPSHOT], snapshot_entries)
-    base = base_snapshot(log, snapshots)
+    described = described_of(own, snapshot_entries)
+    base = base_snapshot(log, sorted([*snapshots, *(each.as_snapshot() for each in described)], key=by_offset))
     state = ProducerStateManager(partition, is_start_known=False, open_below_base=_open_below(partition, log, base))
     state.log_start_offset = checkpoints.log_start_offset or 0
     if base is not None and log.first_offset is not None and base.offset > log.first_offset:
@@ -79,6 +81,7 @@ def rebuild_producer_state(
     _load(state, log, base)
     witnesses = [s for s in snapshots if s is not base and (base is None or s.offset >= base.offset)]
     problems = [*log.problems, *_replay(log, state, witnesses), *checkpoints.problems()]
+    problems += [p for each in described if not each.capture_rank for p in each.problems(state, log.end_offset)]
     if base is not None and log.first_offset is not None and base.offset < log.first_offset:
         problems.append(gap(base.offset, log.first_offset - 1))
     is_in_capture = any(s.capture_rank == 0 and (s.kind in LOG_KINDS or s.kind == SNAPSHOT) for s in own)

@@ -36,7 +36,12 @@ def snapshots_of(sections: Iterable[InputSection], rows: Iterable[SnapshotEntry]
     for row in rows:
         by_section.setdefault((row.input_id, row.section_index), []).append(row)
     found = [Snapshot(s.file_base_offset, s.capture_rank, by_section.get(s.key, [])) for s in sections]
-    return sorted(found, key=lambda s: (s.offset, -s.capture_rank))
+    return sorted(found, key=by_offset)
+
+
+def by_offset(snapshot: Snapshot) -> tuple[int, int]:
+    """The order of snapshots; of one offset, the newest capture's last."""
+    return snapshot.offset, -snapshot.capture_rank
 
 
 def base_snapshot(log: PartitionLog, snapshots: list[Snapshot]) -> Snapshot | None:
@@ -46,7 +51,7 @@ def base_snapshot(log: PartitionLog, snapshots: list[Snapshot]) -> Snapshot | No
 
     Args:
         log: the log.
-        snapshots: sorted as by `snapshots_of`.
+        snapshots: sorted by `by_offset`.
     """
     first = log.first_offset
     gap_end = max(log.after_gap, default=None)
@@ -55,7 +60,7 @@ def base_snapshot(log: PartitionLog, snapshots: list[Snapshot]) -> Snapshot | No
         if exact:
             return exact[-1]
     below = (s for s in snapshots if first is None or s.offset <= first)
-    return max(below, key=lambda s: (s.offset, -s.capture_rank), default=None)
+    return max(below, key=by_offset, default=None)
 
 
 def reconcile_snapshot(state: ProducerStateManager, snapshot: Snapshot) -> list[str]:

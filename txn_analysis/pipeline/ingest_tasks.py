@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.records import batch_of
-from txn_analysis.kafka.names import BINARY_GRAMMARS, LOG, SNAPSHOT, STATE, TXNINDEX
+from txn_analysis.kafka.names import BINARY_GRAMMARS, DESCRIBED, LOG, SNAPSHOT, STATE, TXNINDEX
 from txn_analysis.log.rivals import UNCUT
 from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.read.dump.scan import read_slice, scan_range, scan_slice
@@ -18,6 +18,7 @@ from txn_analysis.read.inputs.accounting import ReadPiece
 from txn_analysis.read.inputs.recognise import CONSOLE_JSON, CONSOLE_TEXT
 from txn_analysis.read.inputs.text import Text
 from txn_analysis.read.inputs.window import Reject
+from txn_analysis.read.log_dir.described_producers import read_described_file
 from txn_analysis.read.log_dir.group_records import group_rows
 from txn_analysis.read.log_dir.producer_files import (
     CHANGED,
@@ -86,6 +87,7 @@ _RECORDS: Mapping[str, tuple[type[tuple[Any, ...]], Table]] = {
     CONSOLE_TEXT: (ReadStateRecord, TRANSACTION_STATES),
     CONSOLE_JSON: (ReadStateRecord, TRANSACTION_STATES),
     SNAPSHOT: (ProducerStateEntry, PRODUCER_SNAPSHOTS),
+    DESCRIBED: (ProducerStateEntry, PRODUCER_SNAPSHOTS),
     TXNINDEX: (AbortedTxn, ABORTED_TRANSACTIONS),
 }
 READ_KINDS = frozenset({LOG, *_RECORDS})
@@ -97,6 +99,7 @@ _TEXT_READERS: Mapping[str, Callable[[Text, Section], Items]] = {
 }
 _BROKER_READERS: Mapping[str, Callable[[Text, Section], Items]] = {
     SNAPSHOT: read_snapshot_file,
+    DESCRIBED: read_described_file,
     TXNINDEX: read_txnindex_file,
 }
 

@@ -222,14 +222,16 @@ LOG_PIECES = Table(
 
 
 class SnapshotEntry(NamedTuple):
-    """One producer in one snapshot file: a row of `producer_snapshots`."""
+    """One producer in one snapshot file, or in one answer to DescribeProducers: a row of `producer_snapshots`."""
 
     ingest_id: Annotated[str, "the ingest that read the content"]
     input_id: Annotated[str, "fingerprint of the input"]
     section_index: Annotated[Int32, "`Dumping …` section of the input"]
     topic: Annotated[str, "topic, from the dumped path"]
     partition: Annotated[Int32, "partition, from the dumped path"]
-    snapshot_offset: Annotated[int, "the state covers records below this offset"]
+    snapshot_offset: Annotated[
+        int, "the state covers records below this offset; of an answer, the first offset that was fetched"
+    ]
     producer_id: Annotated[int, "producer id"]
     producer_epoch: Annotated[Int32, "its latest epoch on the partition"]
     coordinator_epoch: Annotated[Int32 | None, "coordinator epoch of its last end marker; NULL if none was seen"]
@@ -246,7 +248,7 @@ class SnapshotEntry(NamedTuple):
 
 PRODUCER_SNAPSHOTS = Table(
     name="producer_snapshots",
-    grain="one producer in one snapshot file",
+    grain="one producer in one snapshot file, or in one answer to DescribeProducers",
     key=("input_id", "section_index", "producer_id"),
     columns=columns_of(SnapshotEntry),
     partition_by=("ingest_id",),

@@ -20,6 +20,9 @@ from txn_analysis.kafka.batch_headers import HEADER_BYTES, PEEK_BYTES, UP_TO_MAG
 from txn_analysis.kafka.names import (
     BINARY,
     CLUSTER_ID,
+    COORDINATORS_FILE,
+    DESCRIBED,
+    DESCRIBED_FILE,
     HIGH_WATERMARK,
     INT32_MAX,
     LEADER_EPOCH,
@@ -34,6 +37,7 @@ from txn_analysis.kafka.names import (
 from txn_analysis.read.inputs.planned_input import NO_PARTITION, Section
 from txn_analysis.read.inputs.recognise import Refusal
 from txn_analysis.read.inputs.sections import OFFSET_MAX, DumpedFile, is_partition_folder, parse_dump_path, set_aside
+from txn_analysis.read.log_dir.described_producers import stated_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,7 +52,11 @@ _OF_LOG_DIR = {
     "log-start-offset-checkpoint": LOG_START,
     "meta.properties": CLUSTER_ID,
 }
-_OF_PARTITION = {"leader-epoch-checkpoint": LEADER_EPOCH, "partition.metadata": TOPIC_ID}
+_OF_PARTITION = {
+    "leader-epoch-checkpoint": LEADER_EPOCH,
+    "partition.metadata": TOPIC_ID,
+    DESCRIBED_FILE: DESCRIBED,
+}
 # What a broker keeps for itself; nothing in it says anything about transactions.
 _NO_EVIDENCE = re.compile(
     r"\d+\.(?:index|timeindex)|.*\.(?:deleted|cleaned|swap|tmp)|recovery-point-offset-checkpoint|cleaner-offset-checkpoint"
@@ -162,6 +170,8 @@ def _outside(path: PurePath, size_bytes: int, head: bytes, log_dirs: set[PurePat
 
 
 def _in_log_dir(path: PurePath, size_bytes: int) -> Sorted:
+    if path.name == COORDINATORS_FILE:
+        return PassedOver("answers of coordinators, which are for people")
     if path.name in _OF_LOG_DIR and size_bytes:
         return whole_file(_OF_LOG_DIR[path.name], path.name, size_bytes)
     is_known = path.name in _OF_LOG_DIR or _NO_EVIDENCE.fullmatch(path.name)
@@ -194,6 +204,7 @@ def statements(whole: Section, data: bytes) -> list[Section] | None:
         LEADER_EPOCH: _newest_epoch,
         CLUSTER_ID: _ids_of_broker,
         TOPIC_ID: _topic_id,
+        DESCRIBED: stated_answer,
     }
     said = readers[whole.kind](whole, data)
     return None if said is None else [replace(section, index=number) for number, section in enumerate(said)]

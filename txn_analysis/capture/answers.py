@@ -1,0 +1,115 @@
+"""What brokers answer to a capture, and what they refuse; no byte of the network is known here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from txn_analysis.errors import AuditError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+
+class Place(NamedTuple):
+    """One partition."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True)
+class Leadership:
+    """Who leads a partition.
+
+    Attributes:
+        place: the partition.
+        topic_id: in Kafka's base 64; None of brokers before 2.8.
+        leader_id: the broker; None while there is none.
+        leader_epoch: None where the broker does not say.
+    """
+
+    place: Place
+    topic_id: str | None
+    leader_id: int | None
+    leader_epoch: int | None
+
+
+class ProducerAnswer(NamedTuple):
+    """One active producer in an answer to DescribeProducers; None where the broker has no value."""
+
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int | None
+    current_txn_start_offset: int | None
+    last_timestamp_ms: int | None
+    last_sequence: int | None
+
+
+class Cluster(NamedTuple):
+    """The brokers that answer, by their ids, and the id of their cluster."""
+
+    cluster_id: str | None
+    broker_ids: tuple[int, ...]
+
+
+class Brokers(Protocol):
+    """What a capture asks of the brokers. Each call may raise what is below."""
+
+    def cluster(self) -> Cluster:
+        """The brokers that there are."""
+
+    def leaders(self, topics: Collection[str] | None) -> list[Leadership]:
+        """Of some topics, or of all that may be seen; the highest epoch that a few brokers answer."""
+
+    def end_offsets(self, led: Iterable[Leadership], *, is_committed: bool) -> dict[Place, int | Exception]:
+        """The high watermark of each, or with `is_committed` its last stable offset."""
+
+    def start_offset(self, led: Leadership) -> int:
+        """The log start offset."""
+
+    def epoch_start(self, led: Leadership) -> int | None:
+        """The offset at which the leader's epoch begins; None where nobody can say."""
+
+    def producers(self, led: Leadership) -> list[ProducerAnswer] | None:
+        """DescribeProducers; None of brokers that do not know the request (before 2.8)."""
+
+    def fetch(self, led: Leadership, offset: int, max_bytes: int) -> bytes:
+        """Record batches from an offset on as stored, at least one where there is one; the last may be cut."""
+
+    def transactions(self) -> list[dict[str, object]] | None:
+        """ListTransactions and DescribeTransactions of all coordinators; None where they do not know them."""
+
+    def stored_bytes(self, places: Collection[Place]) -> dict[Place, int] | None:
+        """The size of the largest replica of each; None where the brokers do not say."""
+
+
+class CaptureError(AuditError):
+    """A capture cannot be made, or not further; one line says where, why, and what to do."""
+
+
+class RefusedError(CaptureError):
+    """A right is missing; the message names the ACL."""
+
+    def __init__(self, operation: str, resource: str, name: str, request: str) -> None:
+        option = {"Topic": "--topic", "TransactionalId": "--transactional-id"}.get(resource)
+        acl = f"{operation} {option} '{name}'" if option else f"{operation} --cluster"
+        super().__init__(
+            f"{name}: {request} is refused: the ACL {operation.upper()} on {resource}:{name} is missing."
+            f" Grant it: kafka-acls.sh --add --allow-principal User:… --operation {acl}"
+        )
+
+
+class LeaderChangedError(Exception):
+    """What was asked does not lead the partition any more, or under another epoch."""
+
+
+class OffsetGoneError(Exception):
+    """The log start has moved past the offset."""
+
+
+class UnavailableError(Exception):
+    """A broker cannot be reached, or cannot answer yet; it may in a moment."""

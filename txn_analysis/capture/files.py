@@ -1,0 +1,203 @@
+"""The files of a capture, as a broker's log directory has them, each with its size and checksum in the manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from txn_analysis.capture.answers import CaptureError
+from txn_analysis.capture.manifest import NAME, FileEntry
+from txn_analysis.kafka.names import DESCRIBED_FORMAT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import IO
+
+    from txn_analysis.capture.answers import Leadership, Place, ProducerAnswer
+    from txn_analysis.capture.clock import Clock
+    from txn_analysis.capture.raw_batches import RawBatches
+    from txn_analysis.capture.triage import Ends
+
+SEGMENT_BYTES = 1 << 30  # Kafka's default of `segment.bytes`
+
+
+@contextmanager
+def _saying_which(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CaptureError(f"{path}: {error.strerror or error}. Free space, or give another folder") from error
+
+
+def new_folder(folder: Path) -> None:
+    """Make the folder of a capture, readable by its owner alone.
+
+    Raises:
+        CaptureError: something is in it.
+    """
+    with _saying_which(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise CaptureError(f"{folder}: the folder is not empty. Give a new one: a capture is of one moment")
+
+
+@dataclass
+class CaptureFiles:
+    """Writes files under one folder, and says what the manifest needs of each."""
+
+    folder: Path
+    clock: Clock
+
+    def write(self, path: str, content: str, led: Leadership | None = None) -> FileEntry:
+        """One small file; of one partition where that is given."""
+        target, data = self.folder / path, content.encode()
+        with _saying_which(target):
+            target.parent.mkdir(mode=0o700, exist_ok=True)
+            target.write_bytes(data)
+        return self.entry(path, led, data)
+
+    def entry(self, path: str, led: Leadership | None, data: bytes) -> FileEntry:
+        """The entry of a file with some content that is begun and ended now."""
+        now_ms = self.clock.wall_ms()
+        return FileEntry(
+            path=path,
+            topic=led.place.topic if led else None,
+            topic_id=led.topic_id if led else None,
+            partition=led.place.partition if led else None,
+            leader_id=led.leader_id if led else None,
+            leader_epoch=led.leader_epoch if led else None,
+            is_leader_confirmed=None,
+            is_end_confirmed=None,
+            began_ms=now_ms,
+            ended_ms=now_ms,
+            began_monotonic_ms=self.clock.monotonic_ms(),
+            first_offset=None,
+            end_offset=None,
+            size_bytes=len(data),
+            sha256=hashlib.sha256(data).hexdigest(),
+        )
+
+    def segments(self, led: Leadership, name_offset: int) -> SegmentWriter:
+        """The writer of one partition's segments, the first of which is named by an offset."""
+        return SegmentWriter(self, led, name_offset)
+
+    def forget(self, place: Place) -> None:
+        """Remove what was written of a partition."""
+        shutil.rmtree(self.folder / str(place), ignore_errors=True)
+
+    def write_manifest(self, text: str) -> None:
+        """The manifest, which appears whole or not at all."""
+        arriving = self.folder / f".{NAME}"
+        with _saying_which(arriving):
+            arriving.write_text(text, encoding="utf-8")
+            arriving.replace(self.folder / NAME)
+
+
+class SegmentWriter:
+    """Writes batches one behind the other, and begins a new file where a broker would.
+
+    A file is named as a broker names it, by the offset from which on it holds all that is left: the one that was asked
+    for, or the first batch's own where that batch begins before.
+
+    Attributes:
+        first_offset: of the first batch; without one, what was asked for.
+        entries: of the files that were ended.
+    """
+
+    def __init__(self, files: CaptureFiles, led: Leadership, name_offset: int) -> None:
+        self._files, self._led = files, led
+        self._next = self.first_offset = name_offset
+        self._began = files.entry("", led, b"")  # before the first byte is asked for
+        self._is_written = False
+        self._file: IO[bytes] | None = None
+        self._entry: FileEntry | None = None
+        self._sum = hashlib.sha256()
+        self.entries: list[FileEntry] = []
+
+    def append(self, batches: RawBatches) -> None:
+        """Write some batches, which follow those before."""
+        written_bytes = self._entry.size_bytes if self._entry else 0
+        if written_bytes and written_bytes + len(batches.data) > SEGMENT_BYTES:
+            self.end()
+        entry, file = self._opened(min(self._next, batches.first_offset))
+        with _saying_which(self._files.folder / entry.path):
+            file.write(batches.data)
+        self._sum.update(batches.data)
+        if not self._is_written:
+            self._is_written, self.first_offset = True, batches.first_offset
+        first = batches.first_offset if entry.first_offset is None else entry.first_offset
+        size_bytes = entry.size_bytes + len(batches.data)
+        self._entry = replace(entry, first_offset=first, end_offset=batches.next_offset, size_bytes=size_bytes)
+        self._next = batches.next_offset
+
+    def _opened(self, name_offset: int) -> tuple[FileEntry, IO[bytes]]:
+        if self._entry is None or self._file is None:
+            path = f"{self._led.place}/{name_offset:020d}.log"
+            with _saying_which(self._files.folder / path):
+                (self._files.folder / path).parent.mkdir(mode=0o700, exist_ok=True)
+                self._file = open(self._files.folder / path, "wb")  # noqa: SIM115 it stays open between batches
+            self._sum = hashlib.sha256()
+            self._entry = replace(self._began, path=path, end_offset=name_offset)
+        return self._entry, self._file
+
+    def end(self) -> None:
+        """Close the file that is being written, and keep its entry; an empty one where nothing was written."""
+        entry, file = self._opened(self._next)
+        with _saying_which(self._files.folder / entry.path), file:
+            file.flush()
+            os.fsync(file.fileno())
+        self._file = self._entry = None
+        self._began = self._files.entry("", self._led, b"")
+        self.entries.append(replace(entry, ended_ms=self._files.clock.wall_ms(), sha256=self._sum.hexdigest()))
+
+    def abandon(self) -> None:
+        """Close a file that was not ended; what was written of it is of no use."""
+        if self._file is not None:
+            self._file.close()
+        self._file = self._entry = None
+
+
+def described_producers(led: Leadership, answer: Sequence[ProducerAnswer], first_offset: int, ends: Ends) -> str:
+    """The text of `described-producers.json`: one answer to DescribeProducers, and where the log begins beside it.
+
+    Args:
+        led: the partition and its leader.
+        answer: its producers.
+        first_offset: of the first batch: the answer stands for what lies below.
+        ends: the high watermark as it was asked for before, so that the answer counts all that lies below; the last
+            stable offset as it was asked for behind.
+    """
+    head = {
+        "format": DESCRIBED_FORMAT,
+        "version": 1,
+        "topic": led.place.topic,
+        "partition": led.place.partition,
+        "leader_id": led.leader_id,
+        "leader_epoch": led.leader_epoch,
+        "first_offset": first_offset,
+        "high_watermark": ends.high_watermark,
+        "last_stable_offset": ends.last_stable_offset,
+    }
+    return json.dumps(head | {"producers": [producer._asdict() for producer in answer]}, indent=1) + "\n"
+
+
+def small_files(led: Leadership, epoch_start: int | None) -> dict[str, str]:
+    """What Kafka itself keeps beside segments, by name: the topic's id, and where the newest leader epoch begins."""
+    found = {}
+    if led.topic_id is not None:
+        found["partition.metadata"] = f"version: 0\ntopic_id: {led.topic_id}\n"
+    if led.leader_epoch is not None and epoch_start is not None:
+        found["leader-epoch-checkpoint"] = f"0\n1\n{led.leader_epoch} {epoch_start}\n"
+    return found
+
+
+def checkpoint(offsets: Mapping[Place, int]) -> str:
+    """The text of one of Kafka's checkpoints of all partitions (`OffsetCheckpointFile`)."""
+    lines = [f"{place.topic} {place.partition} {offset}\n" for place, offset in sorted(offsets.items())]
+    return f"0\n{len(lines)}\n{''.join(lines)}"

@@ -1,0 +1,59 @@
+"""A broker that cannot be reached is asked again, for a bounded time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from txn_analysis.capture.answers import CaptureError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from txn_analysis.capture.clock import Clock
+
+_Answer = TypeVar("_Answer")
+_FIRST_PAUSE_MS, _LONGEST_PAUSE_MS = 200, 2000
+
+
+@dataclass
+class Patience:
+    """How long what cannot be answered is asked again.
+
+    Attributes:
+        clock: by which time passes.
+        give_up_after_ms: since the first of some refusals in a row.
+        say: tells somebody that it waits, once for each wait in a row.
+    """
+
+    clock: Clock
+    give_up_after_ms: int
+    say: Callable[[str], None]
+    _said: set[str] = field(default_factory=set)
+
+    def ask(self, call: Callable[[], _Answer], again: Callable[[], None] = lambda: None) -> _Answer:
+        """The answer to a call; `again` is called before each repetition, and may end it by an error.
+
+        Raises:
+            CaptureError: there was none in time.
+        """
+        began_ms = self.clock.monotonic_ms()
+        pause_ms = _FIRST_PAUSE_MS
+        while True:
+            try:
+                return call()
+            except UnavailableError as error:
+                waited_ms = self.clock.monotonic_ms() - began_ms
+                if waited_ms >= self.give_up_after_ms:
+                    raise CaptureError(
+                        f"{error}. Given up after {waited_ms // 1000} s (--give-up-after-ms {self.give_up_after_ms})"
+                    ) from error
+                if str(error) not in self._said:
+                    self._said.add(str(error))
+                    self.say(f"{error}: asked again for up to {self.give_up_after_ms // 1000} s")
+            self.clock.wait(pause_ms)
+            pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)
+            try:
+                again()
+            except UnavailableError:
+                continue
