@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from tests.coordinator.builders import marker_rows, of_producers_ids, read_histories, table_row
-from tests.coordinator.test_fit import ALL_GIVEN
 from tests.judge.cases import KNOWN, OPEN
 from txn_analysis.coordinator.history import EndMarker
 from txn_analysis.coordinator.partition_count import positive_hashes
-from txn_analysis.coordinator.steps import of_producers
+from txn_analysis.coordinator.steps import views_of_producers
 from txn_analysis.coordinator.view import CoordinatorView, best_of, views_of
 from txn_analysis.kafka.names import state_partition
 from txn_analysis.kafka.transactions import TopicPartition
@@ -29,8 +27,7 @@ if TYPE_CHECKING:
 def views_of_all(*rows: dict[str, Any], opened: Iterable[int], markers: pa.Table | None = None) -> Views:
     """What is known of open transactions of some producers on orders-0, none of which was ever marked there."""
     transactions = [OPEN._replace(producer_id=p, last_marker_ms=None) for p in opened]
-    none_given = replace(ALL_GIVEN, chains={}, max_clock_skew_ms=0)
-    return of_producers(of_producers_ids(*rows), markers or marker_rows({}), transactions, none_given, set()).views
+    return views_of_producers(of_producers_ids(*rows), markers or marker_rows({}), transactions, 0)
 
 
 def test_the_last_record_in_offset_order_is_the_current_state() -> None:

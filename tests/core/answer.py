@@ -14,13 +14,13 @@ from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import rows_named
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.judge.fact_finding import Moments
-from txn_analysis.judge.finding import finding_of, impacts_of, place_of
+from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
 from txn_analysis.log.rivals import UNCUT, certain_moment_ms
 from txn_analysis.log.steps import HEALTH
 from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.logic import latest
-from txn_analysis.pipeline.coordinator_side import coordinator_sides, states_of
-from txn_analysis.pipeline.judging import judged_audits
+from txn_analysis.pipeline.coordinator_side import coordinator_side, states_of
+from txn_analysis.pipeline.judging import judges_of
 from txn_analysis.pipeline.linking import LinkedLogs, linked_logs
 from txn_analysis.pipeline.run import Audit
 from txn_analysis.plan.abort_plan import abort_plan
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tests.core.history import History
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.engine.engine import Engine
-    from txn_analysis.judge.judgement import Disproved, Judgement, Judgements
+    from txn_analysis.judge.judgement import Cases, Disproved, Judge, Judgement
     from txn_analysis.tables import Finding, Table
     from txn_analysis.tables.batches import Batches
 
@@ -87,15 +87,11 @@ def answers_of(histories: Sequence[History], engine: Engine[Any] | None = None) 
     """Findings and plans of many histories, which are audited as one."""
     given = GivenHistories.of(histories, engine or InProcess())
     with linked_logs(given) as logs:
-        numbers = [number for number, opened in logs.opened.items() if opened]
-        asked = given.only(numbers)
+        asked = given.only(logs.opened["audit"].unique().to_pylist())
         with states_of(asked) as states:
-            sides = coordinator_sides(asked, states, logs)
-        judged, health = judged_audits(asked, sides, logs), _health_of(logs)
-        return [
-            _answer(given.audits[n], health.get(n, ()), judged.get(n), sides[n].state if n in sides else None)
-            for n in range(len(histories))
-        ]
+            side = coordinator_side(asked, states, logs)
+        judges, health = judges_of(asked, side, logs.health), _health_of(logs)
+        return [_answer(given.audits[n], health.get(n, ()), judges.get(n)) for n in range(len(histories))]
 
 
 def _health_of(logs: LinkedLogs) -> dict[int, list[Row]]:
@@ -107,19 +103,21 @@ def _health_of(logs: LinkedLogs) -> dict[int, list[Row]]:
     return found
 
 
-def _answer(audit: Audit, health: Iterable[Row], judged: Judgements | None, state: StateEvidence | None) -> Answer:
+def _answer(audit: Audit, health: Iterable[Row], judge: tuple[Judge, Cases] | None) -> Answer:
     as_of_ms, rows = audit.moments.as_of_ms, tuple(health)
-    if judged is None:
+    if judge is None:
         return Answer((), (), (), rows, None, as_of_ms, {})
-    impacts = impacts_of(judged.of_open, {}, audit.settings, as_of_ms)
-    findings = tuple(_finding(judgement, impacts) for judgement in judged.of_open)
+    own, cases = judge
+    judged = tuple(own.judged(case for some in cases() for case in some))
+    costs = Costs(holders_of(map(place_of, judged), own.partitions), {}, {}, audit.settings, as_of_ms)
+    findings = tuple(finding_of(one, _RUN, _name_of(one), costs.of(one)) for one in judged)
     plan = abort_plan(findings, audit.settings, as_of_ms)
-    return Answer(tuple(judged.of_open), findings, plan, rows, state, as_of_ms, judged.disproved)
+    return Answer(judged, findings, plan, rows, own.state, as_of_ms, own.disproved)
 
 
-def _finding(judgement: Judgement, impacts: Any) -> Finding:
-    where, producer_id, start = place = place_of(judgement)
-    return finding_of(judgement, _RUN, f"{where}/{producer_id}/{start}", impacts.get(place))
+def _name_of(judgement: Judgement) -> str:
+    where, producer_id, start = place_of(judgement)
+    return f"{where}/{producer_id}/{start}"
 
 
 @dataclass(frozen=True)

@@ -296,7 +296,7 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         Mutant(producer_bounds.bounds_of, "EVER) + skew_ms", "EVER)"),
         FITTING,
     ),
-    "a disproved word counts": (Mutant(judgement.judgements_of, "without(settings, untrue)", "settings"), ABORTED),
+    "a disproved word counts": (Mutant(judgement.Judge.believing, "without(settings, untrue)", "settings"), ABORTED),
     "late is at the bound": (
         Mutant(fact_finding._lateness, "more(quiet_ms, bound_ms)", "more(quiet_ms, bound_ms - 1)"),
         TABLE,

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from txn_analysis.engine.buckets import bucket_count, bucket_of
 from txn_analysis.engine.in_process import InProcess
-from txn_analysis.engine.on_spark import OnSpark, bucket_count, bucket_of
+from txn_analysis.engine.on_spark import OnSpark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -69,6 +70,7 @@ def test_every_key_is_whole_in_one_group(spark: SparkSession) -> None:
         for count in (60, 20)
     )
     assert answer(OnSpark(spark, 3), data, marks) == answer(InProcess(), data, marks)
+    assert answer(InProcess(bucket_count=3), data, marks) == answer(InProcess(), data, marks)
 
 
 @given(ROWS, st.integers(1, 9))
@@ -85,4 +87,4 @@ def test_rows_of_one_key_have_one_bucket_whatever_lies_beside_them(rows: Any, co
 
 @pytest.mark.parametrize(("text_bytes", "count"), [(0, 8), (8 << 25, 8), ((8 << 25) + 1, 9), (1 << 40, 1 << 15)])
 def test_buckets_grow_with_what_was_read(text_bytes: int, count: int) -> None:
-    assert bucket_count(text_bytes) == count
+    assert bucket_count(text_bytes, 8) == count

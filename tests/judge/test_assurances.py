@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -22,7 +22,7 @@ from tests.judge.cases import (
 from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
 from txn_analysis.coordinator.fit import Fit, MarkerSums, Witness
 from txn_analysis.judge.fact_finding import Moments
-from txn_analysis.judge.judgement import Judgements, judgements_of, without
+from txn_analysis.judge.judgement import Disproved, Judgement, judge_of, without
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.settings import Settings
 
@@ -38,6 +38,20 @@ EVERY_WORD = Settings(
     transaction_state_complete=True,
 )
 LATER = Fit(sums=MarkerSums(later=Witness(NOW_MS, "orders", 3, 50, 9)))
+
+
+class Found(NamedTuple):
+    """What was judged of all open transactions of a capture, and which words counted nowhere."""
+
+    of_open: list[Judgement]
+    disproved: Disproved
+
+    @classmethod
+    def of(cls, cases: list[Any], logs: Any, state: StateEvidence, settings: Settings) -> Found:
+        judge = judge_of(lambda: [cases], logs, state, settings, Moments(NOW_MS, NOW_MS))
+        return cls(judge.judged(cases), judge.disproved)
+
+
 ELSEWHERE = OPEN._replace(partition=1, producer_id=8)
 
 
@@ -48,16 +62,16 @@ def judged(
     fit: Fit | None = None,
     truncated_marker_offset: int | None = None,
     settings: Settings = EVERY_WORD,
-) -> Judgements:
+) -> Found:
     """Open transactions of orders-0 and orders-1 with every word given."""
     state = StateEvidence(list(partitions), FOUR, fit or Fit())
     health = [HEALTH._replace(partition=n, truncated_marker_offset=truncated_marker_offset) for n in range(2)]
     logs = {TopicPartition(h.topic, h.partition): h for h in health}
     known = {o.key: KNOWN for o in opened} | (views or {})
-    return judgements_of(opened, logs, known, state, settings, Moments(NOW_MS, NOW_MS))
+    return Found.of([(one, known[one.key]) for one in opened], logs, state, settings)
 
 
-def rules(found: Judgements) -> list[str]:
+def rules(found: Found) -> list[str]:
     return [j.rule.name for j in found.of_open]
 
 
@@ -131,7 +145,7 @@ def test_nobody_is_asked_for_a_word_on_a_state_that_was_not_given() -> None:
     unbounded = OPEN._replace(appended_before_ms=None, first_appended_before_ms=None)
     state = StateEvidence(list(nothing), FOUR)
     logs = {TopicPartition(HEALTH.topic, HEALTH.partition): HEALTH}
-    (found,) = judgements_of([unbounded], logs, {}, state, SILENT, Moments(NOW_MS, NOW_MS)).of_open
+    (found,) = Found.of([(unbounded, None)], logs, state, SILENT).of_open
     assert found.rule.name == "state_older_than_log"
     assert found.rule.missing_in(found.facts) == (
         "__transaction_state, copied after the logs: no partition of it was given",

@@ -11,7 +11,7 @@ from tests.judge.cases import LATE_MS, Case, listed
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.judge import early_warning
-from txn_analysis.judge.early_warning import WARNINGS, open_warnings
+from txn_analysis.judge.early_warning import WARNINGS, nearest_bound, open_warnings
 from txn_analysis.pipeline.coordinator_side import warnings_of_ids
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
@@ -164,7 +164,7 @@ def test_of_many_applications_the_worst_are_named() -> None:
 @pytest.mark.parametrize(("late_by_ms", "is_near"), [(-300_000, False), (-299_999, True), (0, True), (1, False)])
 def test_an_open_transaction_near_its_bound(late_by_ms: int, is_near: bool) -> None:
     opened = Case("near its bound", "not_late", open={"last_timestamp_ms": NOW_MS - LATE_MS - late_by_ms}).judged()
-    found = open_warnings([opened], Settings())
+    found = open_warnings(nearest_bound([opened], Settings()))
     assert bool(found) is is_near
     assert all(line.text == f"open from offset 100, late in {-late_by_ms} ms" for line in found)
 

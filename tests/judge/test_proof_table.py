@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from tests.judge import proof_of_absence, proof_of_the_listed
 from tests.judge.cases import Case
-from txn_analysis.judge.rules import RULES, asked, rule_named
+from txn_analysis.judge.finding import finding_of
+from txn_analysis.judge.rules import RULES, rule_named
 from txn_analysis.logic import both, either, no
 from txn_analysis.verdict import Verdict
 
@@ -45,9 +46,12 @@ def test_inconclusive_says_what_is_missing_and_the_others_what_they_rest_on(case
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_rule_before_says_why_it_does_not_hold(case: Case) -> None:
-    told = list(asked(case.judged().facts))
-    assert [rule.name for rule, holds, _ in told if holds] == [case.rule]
-    assert all(because for _, _, because in told)
+    judged = case.judged()
+    finding = finding_of(judged, "RUN", "FINDING", None)
+    assert [told.rule for told in finding.rules_asked if told.has_fired] == [case.rule]
+    until = RULES[: RULES.index(judged.rule) + 1]
+    assert [told.has_fired for told in finding.rules_asked] == [rule.holds_for(judged.facts) for rule in until]
+    assert all(told.reason for told in finding.rules_asked)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -12,7 +12,7 @@ from tests.records import sections_of
 from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
 from txn_analysis.coordinator.fit import Fit
 from txn_analysis.judge.fact_finding import Moments
-from txn_analysis.judge.judgement import Judgement, judgements_of
+from txn_analysis.judge.judgement import Judgement, judge_of
 from txn_analysis.kafka.names import HIGH_WATERMARK, LOG, NODE_ID, STATE, STATE_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.settings import Settings
@@ -74,7 +74,9 @@ def judged(
     }
     settings = Settings(transaction_state_partitions=4, max_clock_skew_ms=SKEW_MS)
     state = StateEvidence(list(partitions), FOUR, fit or Fit())
-    return judgements_of(opened, logs, views, state, settings, Moments(NOW_MS, NOW_MS), sections_of(sections)).of_open
+    cases = [(one, views[one.key]) for one in opened]
+    moments = Moments(NOW_MS, NOW_MS)
+    return judge_of(lambda: [cases], logs, state, settings, moments, sections_of(sections)).judged(cases)
 
 
 def causes(found: list[Judgement]) -> set[tuple[str, str]]:

@@ -21,7 +21,7 @@ from txn_analysis.storage.warehouse import (
 from txn_analysis.tables import ALL_TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -59,13 +59,14 @@ class MemoryWarehouse(Warehouse):
     def read_in_tasks(self, table: Table, *names: str, **one_of: Collection[Any]) -> NoReturn:  # noqa: ARG002
         raise AssertionError(f"Spark was asked for {table.name}")
 
-    def replace(self, rows: Sequence[pa.RecordBatch], table: Table, **slice_of: str) -> None:
+    def replace(self, rows: Iterable[pa.RecordBatch], table: Table, **slice_of: str) -> None:
+        given = [*rows]
         with said_in_words(self.path(table)):
-            for batch in rows:
+            for batch in given:
                 check_rows(table, batch)
         with self._lock:
             kept = [row for row in self._of(table) if not slice_of.items() <= row.items()]
-            self._put(table, kept + plain_rows(rows))
+            self._put(table, kept + plain_rows(given))
 
     def replace_by(self, frame: DataFrame, rows_of: Any, table: Table, **slice_of: str) -> None:  # noqa: ARG002
         raise AssertionError(f"Spark was asked for {table.name}")

@@ -40,9 +40,9 @@ def values_in(rows: pa.Table | pa.RecordBatch) -> Iterator[Any]:
     return unpickled(rows.column("value").to_pylist())
 
 
-def unpickled(values: Iterable[bytes]) -> Iterator[Any]:
-    """Values that our own code has pickled."""
-    return map(pickle.loads, values)
+def unpickled(values: Iterable[bytes | None]) -> Iterator[Any]:
+    """Values that our own code has pickled; None where there is none."""
+    return (None if value is None else pickle.loads(value) for value in values)  # noqa: S301 nobody else's
 
 
 def packed(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> bytes:

@@ -6,18 +6,18 @@ states -- by transactional id --> histories -- by producer id, with end markers 
 
 from __future__ import annotations
 
+import pickle
 from collections import defaultdict
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import numbers
-from txn_analysis.columns.values import rows_of_values, unpickled, values_in
+from txn_analysis.columns.records import records_of
+from txn_analysis.columns.values import named, rows_of_values
 from txn_analysis.coordinator.chain import chains_of
-from txn_analysis.coordinator.coverage import StateEvidence, state_evidence_of
-from txn_analysis.coordinator.fit import MarkerSums, fit_of
+from txn_analysis.coordinator.coverage import state_evidence_of
 from txn_analysis.coordinator.histories import histories_in, histories_of
 from txn_analysis.coordinator.history import decisions_of
 from txn_analysis.coordinator.marker_checks import sums_of_markers
@@ -26,6 +26,7 @@ from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
 from txn_analysis.coordinator.sections import console_sections, sections_of, sums_of_records
 from txn_analysis.coordinator.state_records import hashed_to, with_held_by
 from txn_analysis.coordinator.view import Views, views_of
+from txn_analysis.tables import TRANSACTIONS, Transaction
 from txn_analysis.tables.given import AUDIT, by_audit
 
 if TYPE_CHECKING:
@@ -33,16 +34,26 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.coordinator.chain import StateChain
+    from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.coordinator.history import History
     from txn_analysis.coordinator.producer_bounds import StateAtHand
     from txn_analysis.coordinator.sections import StateSums
     from txn_analysis.coordinator.state_records import Placing, Placings, StateFiles
     from txn_analysis.kafka.transactions import TopicPartition
-    from txn_analysis.tables import PartitionHealth, Transaction
+    from txn_analysis.tables import PartitionHealth
 
 
-OPENED = pa.schema([AUDIT, ("producer_id", pa.int64()), ("transaction", pa.binary())])
-"""One row is one open transaction, pickled."""
+OPENED = pa.schema([AUDIT, *(field for field in TRANSACTIONS.arrow_schema if field.name in Transaction._fields)])
+"""One row is one open transaction."""
+VIEWED = OPENED.append(pa.field("view", pa.binary()))
+"""One row is one open transaction with its `CoordinatorView`, pickled; NULL where no id has, or had, its producer."""
+
+_PLACE = ("audit", "topic", "partition", "txn_start_offset", "producer_id")
+
+
+def in_place_order(opened: pa.Table) -> pa.Table:
+    """Rows of `OPENED` or `VIEWED`, sorted by audit, partition and start."""
+    return opened.sort_by([(name, "ascending") for name in _PLACE]).combine_chunks()
 
 
 def id_sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -91,7 +102,9 @@ def history_step(placings: Placings) -> GroupFunction:
 
 
 def producer_step(states: Mapping[int, StateAtHand], asked: Mapping[int, Collection[int]]) -> GroupFunction:
-    """By audit and `producer_id`, of `histories`, `opened` and `markers`. Values: by audit `OfProducers`.
+    """By audit and `producer_id`, of `histories`, `opened` and `markers`, as named rows.
+
+    `viewed` are rows of `VIEWED`; `sums` are values: by audit `MarkerSums`.
 
     Args:
         states: by audit, what was given of the state.
@@ -99,27 +112,29 @@ def producer_step(states: Mapping[int, StateAtHand], asked: Mapping[int, Collect
     """
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-        opened: defaultdict[int, list[Transaction]] = defaultdict(list)
-        for audit, transaction in zip(
-            tables["opened"]["audit"].to_pylist(), unpickled(tables["opened"]["transaction"].to_pylist()), strict=True
-        ):
-            opened[audit].append(transaction)
+        opened = tables["opened"]
+        of_audit: defaultdict[int, list[Transaction]] = defaultdict(list)
+        audits = opened["audit"].to_pylist()
+        for audit, transaction in zip(audits, records_of(Transaction, opened), strict=True):
+            of_audit[audit].append(transaction)
         histories, markers = (by_audit(tables[name]) for name in ("histories", "markers"))
         no_histories, no_markers = (tables[name].slice(0, 0) for name in ("histories", "markers"))
-        found = {
-            n: of_producers(
-                histories.get(n, no_histories), markers.get(n, no_markers), opened.get(n, ()), states[n], asked[n]
-            )
-            for n in {*histories, *opened, *markers} & states.keys()
-        }
-        return rows_of_values(found)
+        views, sums = dict[int, Views](), {}
+        for n in {*histories, *of_audit, *markers} & states.keys():
+            own = histories.get(n, no_histories), markers.get(n, no_markers)
+            views[n] = views_of_producers(*own, of_audit.get(n, ()), states[n].max_clock_skew_ms)
+            sums[n] = sums_of_markers(own[1], own[0], states[n], asked[n])
+        of_audit_next = {n: iter(own) for n, own in of_audit.items()}
+        found = (views.get(n, {}).get(next(of_audit_next[n]).key) for n in audits)
+        column = pa.array([None if view is None else pickle.dumps(view) for view in found], pa.binary())
+        viewed = opened.append_column(VIEWED.field("view"), column).cast(VIEWED).combine_chunks()
+        return named(viewed=_batch(viewed), sums=_batch(rows_of_values(sums)))
 
     return run
 
 
-def added_up(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Values: the sums of what was told by audit, of values that have `plus`."""
-    yield from rows_of_values(sums_of(value for part in parts for value in values_in(part))).to_batches()
+def _batch(rows: pa.Table) -> pa.RecordBatch:
+    return next(iter(rows.combine_chunks().to_batches()), pa.RecordBatch.from_pylist([], rows.schema))
 
 
 def sums_of(values: Iterable[Mapping[int, Any]]) -> dict[int, Any]:
@@ -129,24 +144,6 @@ def sums_of(values: Iterable[Mapping[int, Any]]) -> dict[int, Any]:
         for audit, own in value.items():
             found[audit] = found[audit].plus(own) if audit in found else own
     return found
-
-
-class CoordinatorSide(NamedTuple):
-    """What was seen of the state and whether it fits the logs, and what it says of each open transaction."""
-
-    state: StateEvidence
-    views: Views
-
-
-class OfProducers(NamedTuple):
-    """What the state says of some producers: of their open transactions, and their end markers of it."""
-
-    views: Views
-    sums: MarkerSums
-
-    def plus(self, other: OfProducers) -> OfProducers:
-        """Of those of both."""
-        return OfProducers(self.views | other.views, self.sums.plus(other.sums))
 
 
 def state_seen(
@@ -169,21 +166,16 @@ def state_seen(
     return state_evidence_of(placing.state_count, sections, console, chains, followed)
 
 
-def of_producers(
-    histories: pa.Table,
-    markers: pa.Table,
-    opened: Iterable[Transaction],
-    state: StateAtHand,
-    asked: Collection[int],
-) -> OfProducers:
-    """What the state says of some producers.
+def views_of_producers(
+    histories: pa.Table, markers: pa.Table, opened: Iterable[Transaction], max_clock_skew_ms: int
+) -> Views:
+    """What the state says of open transactions of some producers.
 
     Args:
         histories: rows of `OF_PRODUCER`: all that these producers have.
         markers: rows of `MARKERS`: all that these producers have.
         opened: open transactions of these producers.
-        state: what was given of the state.
-        asked: the producer ids of all open transactions.
+        max_clock_skew_ms: by how much two brokers' clocks may differ.
     """
     of_producer: defaultdict[int, list[Transaction]] = defaultdict(list)
     for transaction in opened:
@@ -192,12 +184,11 @@ def of_producers(
     wanted = histories.filter(pc.is_in(histories["producer_id"], pa.array([*of_producer], pa.int64())))
     for producer_id, history in zip(wanted["producer_id"].to_pylist(), histories_in(wanted["history"]), strict=True):
         known[producer_id].append(history)
-    skew_ms, views = state.max_clock_skew_ms, Views()
-    asked_of = {producer_id: of_producer[producer_id] for producer_id in known}
-    own_markers = markers_since(markers, dict(_decided_since(known, asked_of, skew_ms)))
+    asked_of, views = {producer_id: of_producer[producer_id] for producer_id in known}, Views()
+    own_markers = markers_since(markers, dict(_decided_since(known, asked_of, max_clock_skew_ms)))
     for producer_id, own in asked_of.items():
-        views |= views_of(known[producer_id], own, own_markers, skew_ms)
-    return OfProducers(views, sums_of_markers(markers, histories, state, asked))
+        views |= views_of(known[producer_id], own, own_markers, max_clock_skew_ms)
+    return views
 
 
 def _decided_since(
@@ -210,9 +201,3 @@ def _decided_since(
             prepared_ms = [decision.prepared_ms for found in decided for decision in found]
             if prepared_ms:
                 yield transaction.key, min(prepared_ms) - max_clock_skew_ms
-
-
-def side_of(state: StateEvidence, said: OfProducers, cluster_ids: Collection[str]) -> CoordinatorSide:
-    """The whole, from what was seen of the state and what it says of all producers."""
-    fit = fit_of(said.sums, misplaced=state.misplaced, cluster_ids=cluster_ids)
-    return CoordinatorSide(replace(state, fit=fit), said.views)

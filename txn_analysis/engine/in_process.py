@@ -1,17 +1,19 @@
-"""The engine of small audits: one group, in this process."""
+"""The engine of small audits: this process, which takes one bucket of keys after another."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from txn_analysis.engine.buckets import in_buckets
 from txn_analysis.engine.engine import Engine, no_search_for_cycles
 from txn_analysis.settings import EngineName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.storage.warehouse import Warehouse
@@ -31,12 +33,18 @@ class HeldRows(NamedTuple):
 
 
 class InProcess(Engine[HeldRows]):
-    """Whole inputs are one group; nothing is started for them."""
+    """Nothing is started for its steps.
+
+    Args:
+        warehouse: whose tables are read.
+        bucket_count: into how many buckets keys are divided; of all of them only the rows are in memory.
+    """
 
     name = EngineName.LOCAL
 
-    def __init__(self, warehouse: Warehouse | None = None) -> None:
+    def __init__(self, warehouse: Warehouse | None = None, bucket_count: int = 1) -> None:
         self._warehouse = warehouse
+        self._bucket_count = bucket_count
 
     def table(self, table: Table, *names: str, **one_of: Collection[Any]) -> HeldRows:
         """As of `Engine`."""
@@ -59,13 +67,23 @@ class InProcess(Engine[HeldRows]):
 
     def grouped(self, key: Sequence[str], function: GroupFunction, schema: pa.Schema, **inputs: HeldRows) -> HeldRows:
         """As of `Engine`."""
-        del key  # all keys are one group
+        if self._bucket_count == 1:
+            return HeldRows(schema, lambda: _made_of({name: each.held for name, each in inputs.items()}, function))
+        return HeldRows(schema, lambda: self._by_bucket(key, function, inputs))
 
-        def batches() -> Iterator[pa.RecordBatch]:
-            with no_search_for_cycles():
-                return iter(function({name: each.held for name, each in inputs.items()}).to_batches())
-
-        return HeldRows(schema, batches)
+    def _by_bucket(
+        self, key: Sequence[str], function: GroupFunction, inputs: Mapping[str, HeldRows]
+    ) -> Iterator[pa.RecordBatch]:
+        held: list[defaultdict[str, list[pa.RecordBatch]]] = [defaultdict(list) for _ in range(self._bucket_count)]
+        for name, rows in inputs.items():
+            for batch in rows.batches():
+                for bucket, own in in_buckets(batch, key, self._bucket_count):
+                    held[bucket][name].append(own)
+        while held:
+            parts = held.pop()
+            if parts:
+                tables = {name: pa.Table.from_batches(parts[name], rows.schema) for name, rows in inputs.items()}
+                yield from _made_of(tables, function)
 
     @contextmanager
     def kept(self, rows: HeldRows) -> Iterator[HeldRows]:
@@ -81,3 +99,8 @@ class InProcess(Engine[HeldRows]):
         if self._warehouse is None:
             raise ValueError(table.name)
         self._warehouse.replace([*function(rows.batches())], table, **slice_of)
+
+
+def _made_of(tables: Mapping[str, pa.Table], function: GroupFunction) -> Iterator[pa.RecordBatch]:
+    with no_search_for_cycles():
+        return iter(function(tables).to_batches())

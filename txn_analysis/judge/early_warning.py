@@ -344,18 +344,25 @@ def _line(warned: Warned) -> WarningLine:
     )
 
 
-def open_warnings(judged: Iterable[Judgement], settings: Settings) -> list[WarningLine]:
-    """Of the judged open transactions those that will soon be late."""
-    near = [(-(j.facts.lateness.late_by_ms or 0), j.facts) for j in judged if is_near_bound(j.facts.lateness, settings)]
+def nearest_bound(judged: Iterable[Judgement], settings: Settings) -> list[Judgement]:
+    """Of judged open transactions those that will be late soonest, the first of them first."""
+    near = (one for one in judged if is_near_bound(one.facts.lateness, settings))
+    return sorted(near, key=lambda one: -(one.late_by_ms or 0))[:MOST_APPLICATIONS]
+
+
+def open_warnings(nearest: Iterable[Judgement]) -> list[WarningLine]:
+    """What the open transactions are warned of that `nearest_bound` gave."""
     return [
         WarningLine(
             kind=OPEN_TRANSACTION_NEAR_BOUND.kind,
-            subject=facts.where,
-            example=None if facts.coordinator is None else facts.coordinator.transactional_id,
-            text=OPEN_TRANSACTION_NEAR_BOUND.text.format(start=facts.open.txn_start_offset, score=left_ms),
+            subject=one.facts.where,
+            example=None if one.facts.coordinator is None else one.facts.coordinator.transactional_id,
+            text=OPEN_TRANSACTION_NEAR_BOUND.text.format(
+                start=one.opened.txn_start_offset, score=-(one.late_by_ms or 0)
+            ),
             count=1,
         )
-        for left_ms, facts in sorted(near, key=lambda found: found[0])[:MOST_APPLICATIONS]
+        for one in nearest
     ]
 
 

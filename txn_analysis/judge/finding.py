@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.rules import asked
+from txn_analysis.judge.rules import before
+from txn_analysis.kafka.names import GROUP_TOPIC
 from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS
 from txn_analysis.tables import Finding, Impact, RuleAsked
 from txn_analysis.verdict import Verdict
@@ -14,6 +15,7 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from txn_analysis.judge.blocked_groups import Groups
     from txn_analysis.judge.judgement import Judgement
     from txn_analysis.kafka.names import TopicConfig
     from txn_analysis.kafka.transactions import TopicPartition
@@ -31,6 +33,7 @@ def finding_of(judged: Judgement, run_id: str, finding_id: str, impact: Impact |
     transactional_id = None if known is None else known.transactional_id
     timeout_ms = None if known is None else known.timeout_ms
     remark = remark_on(transactional_id, timeout_ms) if rule.verdict is Verdict.HANGING else None
+    evidence, missing = rule.evidence_in(facts), rule.missing_in(facts)
     return Finding(
         run_id=run_id,
         finding_id=finding_id,
@@ -64,13 +67,16 @@ def finding_of(judged: Judgement, run_id: str, finding_id: str, impact: Impact |
         is_producer_live=known is not None and known.is_producer_live,
         producer_may_return=known is not None and known.producer_may_return,
         blocks_partition=bool(facts.blocks_partition),
-        evidence=(*rule.evidence_in(facts), *([] if remark is None else [remark])),
-        missing_evidence=rule.missing_in(facts),
+        evidence=(*evidence, *([] if remark is None else [remark])),
+        missing_evidence=missing,
         cause=judged.cause,
         application=None if transactional_id is None else application_of(transactional_id).name,
         impact=impact,
-        rules_asked=tuple(RuleAsked(r.name, r.verdict, holds, because) for r, holds, because in asked(facts)),
-        would_change=rule.would_change_in(facts),
+        rules_asked=(
+            *(RuleAsked(r.name, r.verdict, False, r.why_not(facts)) for r in before(rule)),
+            RuleAsked(rule.name, rule.verdict, True, "; ".join(evidence or missing)),
+        ),
+        would_change=missing or rule.would_change_in(facts),
     )
 
 
@@ -79,18 +85,48 @@ def place_of(judged: Judgement) -> Place:
     return judged.opened.topic_partition, judged.opened.producer_id, judged.opened.txn_start_offset
 
 
-def impacts_of(
-    judged: Iterable[Judgement], configs: Mapping[str, TopicConfig], settings: Settings, as_of_ms: int | None
-) -> dict[Place, Impact]:
-    """What each blocked partition suffers, by the place of the transaction that holds its last stable offset."""
-    holders: dict[TopicPartition, Judgement] = {}
-    for judgement in sorted(judged, key=lambda j: j.opened.txn_start_offset):
-        if judgement.facts.blocks_partition:
-            holders.setdefault(judgement.opened.topic_partition, judgement)
-    return {
-        place_of(j): impact_of(j.opened, j.facts.partition, configs.get(where.topic), settings.free_bytes, as_of_ms)
-        for where, j in holders.items()
-    }
+def holders_of(
+    starts: Iterable[Place], partitions: Mapping[TopicPartition, PartitionHealth]
+) -> dict[TopicPartition, Place]:
+    """By partition whose last stable offset is held, the place of the open transaction that does so."""
+    found: dict[TopicPartition, Place] = {}
+    for place in starts:
+        where, producer_id, start = place
+        stable = partitions[where].last_stable_offset
+        if stable is not None and start <= stable:
+            _, other_id, first = found.get(where, place)
+            found[where] = place if (start, producer_id) < (first, other_id) else found.get(where, place)
+    return found
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What blocked partitions suffer.
+
+    Attributes:
+        holders: by partition the place of the transaction that holds its last stable offset.
+        configs: what is known of topics' configurations.
+        groups: by partition of `__consumer_offsets` with an open transaction, the groups that wait behind it.
+        settings: as for the audit.
+        as_of_ms: when the files were copied.
+    """
+
+    holders: Mapping[TopicPartition, Place]
+    configs: Mapping[str, TopicConfig]
+    groups: Mapping[int, Groups]
+    settings: Settings
+    as_of_ms: int | None
+
+    def of(self, judged: Judgement) -> Impact | None:
+        """What the partition suffers whose last stable offset a transaction holds; None where it holds none."""
+        opened, place = judged.opened, place_of(judged)
+        if self.holders.get(opened.topic_partition) != place:
+            return None
+        config = self.configs.get(opened.topic)
+        impact = impact_of(opened, judged.facts.partition, config, self.settings.free_bytes, self.as_of_ms)
+        if opened.topic != GROUP_TOPIC or opened.partition not in self.groups:
+            return impact
+        return impact._replace(**self.groups[opened.partition]._asdict())
 
 
 DAY_MS = 86_400_000

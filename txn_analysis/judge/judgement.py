@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.copied import NOTHING_COPIED, copied_by
@@ -11,7 +12,7 @@ from txn_analysis.judge.fact_finding import facts_of
 from txn_analysis.judge.rules import first_rule
 from txn_analysis.judge.rules.asked_first import COMMIT_MARKER_MISSING
 from txn_analysis.kafka.names import STATE_TOPIC
-from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.kafka.transactions import PREPARED, TopicPartition
 from txn_analysis.log.segments import brokers_of
 from txn_analysis.logic import is_before, latest
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.coordinator.fit import Fit
-    from txn_analysis.coordinator.view import CoordinatorView, Views
+    from txn_analysis.coordinator.view import CoordinatorView
     from txn_analysis.judge.copied import Copied
     from txn_analysis.judge.fact_finding import Moments
     from txn_analysis.judge.facts import Facts
@@ -48,23 +49,6 @@ def disproved_by_state(fit: Fit) -> Disproved:
 def disproved_by_order(copied: Copied) -> Disproved:
     """The word that the state was copied last, where a manifest says another order."""
     return {} if copied.disproof is None else {"state_copied_last": copied.disproof}
-
-
-def disproved_by_loss(judged: Iterable[Judgement], partitions: Iterable[PartitionHealth]) -> Disproved:
-    """The word that no record was lost, where a marker was."""
-    lost = (f"{j.facts.where} lost a COMMIT marker" for j in judged if j.rule is COMMIT_MARKER_MISSING)
-    cut = (
-        f"a copy of {p.topic_partition} was truncated below an end marker at offset {p.truncated_marker_offset}"
-        for p in partitions
-        if p.truncated_marker_offset is not None
-    )
-    told = next(iter((*sorted(lost), *sorted(cut))), None)
-    return {} if told is None else {"no_records_lost": told}
-
-
-def given(settings: Settings, disproved: Disproved) -> Disproved:
-    """Of what is disproved, that for which the operator gave their word."""
-    return {name: told for name, told in disproved.items() if getattr(settings, name)}
 
 
 def without(settings: Settings, disproved: Mapping[str, str]) -> Settings:
@@ -102,34 +86,117 @@ def judgement_of(facts: Facts) -> Judgement:
     return Judgement(facts, rule, cause_of(facts, rule))
 
 
-@dataclass(frozen=True, slots=True)
-class Judgements:
-    """All open transactions of one capture, judged; `disproved` are assurances that counted nowhere, and why.
+Case = tuple["Transaction", "CoordinatorView | None"]
+"""One open transaction, and what the coordinator knows of it."""
+Cases = Callable[[], "Iterable[Sequence[Case]]"]
+"""All open transactions of one capture, some at a time, whenever they are asked for: only those are in memory."""
 
-    `copied` is what manifests prove of the copying.
+
+@dataclass(frozen=True)
+class Judge:
+    """What every open transaction of one capture is judged by; see `judge_of`.
+
+    Attributes:
+        partitions: the health of every partition of the capture, those of `__transaction_state` included.
+        state: what was seen of `__transaction_state`, and whether it fits the logs.
+        settings: bounds, and what the operator gave their word for, without what the files disprove.
+        moments: when the files were copied.
+        untrue: names of the assurances that the files disprove.
+        disproved: those of them for which the operator gave their word, and why they counted nowhere.
+        standing: what says that a decision stands, and what all that do have in common; None where they are few.
+        copied: what manifests prove of the copying.
     """
 
-    of_open: list[Judgement]
-    disproved: Disproved
+    partitions: Mapping[TopicPartition, PartitionHealth]
+    state: StateEvidence
+    settings: Settings
+    moments: Moments
+    untrue: frozenset[str] = frozenset()
+    disproved: Disproved = field(default_factory=dict)
+    standing: Standing | None = None
     copied: Copied = NOTHING_COPIED
 
+    def judged(self, cases: Iterable[Case]) -> list[Judgement]:
+        """The verdicts on some of them."""
+        return [judgement_of(self._facts(case)) for case in cases]
 
-def judgements_of(
-    opened: Sequence[Transaction],
+    def _facts(self, case: Case) -> Facts:
+        opened, known = case
+        facts = facts_of(
+            opened,
+            self.partitions[opened.topic_partition],
+            known,
+            self.state,
+            self.settings,
+            self.moments,
+            None if known is None else _leader_epoch(known, self.partitions),
+            self.untrue,
+            self.copied,
+        )
+        if self.standing is None or not self.standing.holds_for(facts):
+            return facts
+        return replace(facts, unsent=self.standing.unsent)
+
+    def believing(self, settings: Settings, untrue: Disproved) -> Judge:
+        """The same, where these assurances are disproved: each counts for nothing, and is asked for nowhere."""
+        return replace(
+            self,
+            settings=without(settings, untrue),
+            untrue=frozenset(untrue),
+            disproved={name: told for name, told in untrue.items() if getattr(settings, name)},
+        )
+
+    def disproved_by_loss(self, cases: Cases) -> Disproved:
+        """The word that no record was lost, where a marker was."""
+        asked = (case for some in cases() for case in some if _may_have_lost_a_commit(*case))
+        lost = min(
+            (f"{j.facts.where} lost a COMMIT marker" for j in self.judged(asked) if j.rule is COMMIT_MARKER_MISSING),
+            default=None,
+        )
+        cut = (
+            f"a copy of {p.topic_partition} was truncated below an end marker at offset {p.truncated_marker_offset}"
+            for p in self.partitions.values()
+            if p.truncated_marker_offset is not None
+        )
+        told = min(cut, default=None) if lost is None else lost
+        return {} if told is None else {"no_records_lost": told}
+
+    def with_standing(self, cases: Cases, sections: Collection[InputSection]) -> Judge:
+        """The same, with what all decisions that stand have in common."""
+        decided = [
+            (opened.topic_partition, known.transactional_id)
+            for some in cases()
+            for opened, known in some
+            if _is_decided(known)
+        ]
+        if len({transactional_id for _, transactional_id in decided}) < SEVERAL:
+            return self
+        of_state = {_of_state(partition.state_partition) for partition in self.state.partitions}
+        brokers = brokers_of(sections, {place for place, _ in decided} | of_state)
+        standing = Standing(_ends_ms(self.state, brokers), None)
+        asked = (self._facts(case) for some in cases() for case in some if _is_decided(case[1]))
+        found = {
+            (facts.open.topic_partition, facts.coordinator.transactional_id, facts.coordinator.state_partition)
+            for facts in asked
+            if facts.coordinator is not None and standing.holds_for(facts)
+        }
+        return replace(self, standing=standing._replace(unsent=_unsent(found, brokers)))
+
+
+def judge_of(
+    cases: Cases,
     partitions: Mapping[TopicPartition, PartitionHealth],
-    views: Views,
     state: StateEvidence,
     settings: Settings,
     moments: Moments,
     sections: Collection[InputSection] = (),
     manifests: Sequence[Manifest] = (),
-) -> Judgements:
-    """Judge open transactions of one capture.
+) -> Judge:
+    """What the open transactions of one capture are judged by.
 
     Args:
-        opened: the transactions.
+        cases: all of them.
         partitions: the health of every partition of the capture, those of `__transaction_state` included.
-        views: what the coordinator knows of them.
         state: what was seen of `__transaction_state`, and whether it fits the logs.
         settings: bounds, and what the operator gave their word for.
         moments: when the files were copied.
@@ -139,32 +206,27 @@ def judgements_of(
     copied = copied_by(manifests, sections, state, partitions, settings.max_clock_skew_ms)
     if copied.is_state_last:  # it takes the place of the word, and what disproves the one disproves the other
         settings = settings.model_copy(update={"state_copied_last": True})
-
-    def judged_without(untrue: Disproved, state: StateEvidence) -> list[Judgement]:
-        found, believed = [], without(settings, untrue)
-        for transaction in opened:
-            known, partition = views.get(transaction.key), partitions[transaction.topic_partition]
-            leader_epoch = None if known is None else _leader_epoch(known, partitions)
-            found.append(
-                facts_of(
-                    transaction, partition, known, state, believed, moments, leader_epoch, frozenset(untrue), copied
-                )
-            )
-        return [judgement_of(facts) for facts in with_unsent_markers(found, state, sections)]
-
     by_state = disproved_by_state(state.fit)
     if by_state:  # a marker that is later than the state: then the times of a manifest are not true either
         copied = copied.void(*by_state.values())
     by_state = disproved_by_order(copied) | by_state
-    judged = judged_without(by_state, state)
-    by_loss = disproved_by_loss(judged, partitions.values())
-    # Once more: a word that is not true counts for nothing, and is asked for nowhere; one that is counts for all.
+    judge = Judge(partitions, state, settings, moments, copied=copied).believing(settings, by_state)
+    by_loss = judge.disproved_by_loss(cases)
+    # A word that is not true counts for nothing; one that is true counts for all.
     if by_loss:
-        judged = judged_without(by_state | by_loss, state)
+        judge = judge.believing(settings, by_state | by_loss)
     elif settings.no_records_lost and state.fit.sums.more_if_nothing_was_lost.marker_count:
-        fit = replace(state.fit, sums=state.fit.sums.if_nothing_was_lost)
-        judged = judged_without(by_state, replace(state, fit=fit))
-    return Judgements(judged, given(settings, by_state | by_loss), copied)
+        judge = replace(judge, state=replace(state, fit=replace(state.fit, sums=state.fit.sums.if_nothing_was_lost)))
+    return judge.with_standing(cases, sections)
+
+
+def _may_have_lost_a_commit(opened: Transaction, known: CoordinatorView | None) -> bool:
+    is_unserved = known is not None and known.without_marker.commit is not None
+    return is_unserved or opened.other_copy_commit_offset is not None
+
+
+def _is_decided(known: CoordinatorView | None) -> TypeGuard[CoordinatorView]:
+    return known is not None and known.is_listed is True and known.state in PREPARED
 
 
 def _leader_epoch(known: CoordinatorView, partitions: Mapping[TopicPartition, PartitionHealth]) -> int | None:
@@ -193,30 +255,23 @@ class UnsentMarkers(NamedTuple):
     is_one_each: bool
 
 
-def with_unsent_markers(
-    found: Sequence[Facts], state: StateEvidence, sections: Collection[InputSection]
-) -> list[Facts]:
-    """The facts of all open transactions of a capture, those of decisions that stand with what they have in common.
+class Standing(NamedTuple):
+    """What says that a decision stands, and what all that do have in common.
 
-    Args:
-        found: the facts.
-        state: what was seen of `__transaction_state`.
-        sections: all of the evidence, which say which brokers hold a partition's log.
+    `ends_ms` says by partition of the state up to when it speaks, with all that were copied off its broker.
     """
-    decided = {n: facts.coordinator for n, facts in enumerate(found) if facts.coordinator and facts.is_prepared}
-    if not _are_several(decided.values()):
-        return list(found)
-    lacking = {found[n].open.topic_partition for n in decided}
-    of_state = {_of_state(partition.state_partition) for partition in state.partitions}
-    brokers = brokers_of(sections, lacking | of_state)
-    ends_ms = _ends_ms(state, brokers)
-    standing = {n: known for n, known in decided.items() if _stands(found[n], known, ends_ms)}
-    unsent = _unsent([found[n].open.topic_partition for n in standing], [*standing.values()], brokers)
-    return [replace(facts, unsent=unsent) if n in standing else facts for n, facts in enumerate(found)]
 
+    ends_ms: Mapping[int, int | None]
+    unsent: UnsentMarkers | None
 
-def _are_several(decided: Collection[CoordinatorView]) -> bool:
-    return len({known.transactional_id for known in decided}) >= SEVERAL
+    def holds_for(self, facts: Facts) -> bool:
+        """A minute after a decision the state has it still, or the log has no marker of it."""
+        known = facts.coordinator
+        if known is None or not facts.is_prepared or not facts.state.is_of_these_logs:
+            return False
+        of_state = None if known.state_partition is None else self.ends_ms.get(known.state_partition)
+        moments = of_state, facts.state.end_ms, facts.log.last_moment_ms
+        return any(is_before(known.update_ms, end_ms, _STANDS_AFTER_MS) for end_ms in moments)
 
 
 def _of_state(number: int) -> TopicPartition:
@@ -236,28 +291,22 @@ def _ends_ms(state: StateEvidence, brokers: Brokers) -> dict[int, int | None]:
     }
 
 
-def _stands(facts: Facts, known: CoordinatorView, ends_ms: Mapping[int, int | None]) -> bool:
-    """A minute after a decision the state has it still, or the log has no marker of it."""
-    of_state = None if known.state_partition is None else ends_ms.get(known.state_partition)
-    moments = of_state, facts.state.end_ms, facts.log.last_moment_ms
-    is_later = any(is_before(known.update_ms, end_ms, _STANDS_AFTER_MS) for end_ms in moments)
-    return is_later and facts.state.is_of_these_logs
+def _unsent(found: Collection[tuple[TopicPartition, str, int | None]], brokers: Brokers) -> UnsentMarkers | None:
+    """What decisions have in common, by the partition that lacks the marker, the id, and the partition of the state.
 
-
-def _unsent(
-    lacking: Collection[TopicPartition], decided: Collection[CoordinatorView], brokers: Brokers
-) -> UnsentMarkers | None:
-    """None for fewer than several ids, and where one broker both decides and lacks a marker: it could write that."""
-    if not _are_several(decided):
+    None for fewer than several ids, and where one broker both decides and lacks a marker: it could write that.
+    """
+    lacking, ids = {place for place, _, _ in found}, {transactional_id for _, transactional_id, _ in found}
+    if len(ids) < SEVERAL:
         return None
-    deciding = {_of_state(known.state_partition) for known in decided if known.state_partition is not None}
+    deciding = {_of_state(number) for _, _, number in found if number is not None}
     leaders, coordinators = _leaders(lacking, brokers), _leaders(deciding, brokers)
     are_told = leaders is not None and coordinators is not None
     if leaders is not None and coordinators is not None and leaders & coordinators:
         return None
     return UnsentMarkers(
-        id_count=len({known.transactional_id for known in decided}),
-        lacking=tuple(sorted({*lacking})),
+        id_count=len(ids),
+        lacking=tuple(sorted(lacking)),
         deciding=tuple(sorted(deciding)),
         are_brokers_told=are_told,
         is_one_each=are_told and len({*(leaders or ()), *(coordinators or ())}) == 2,

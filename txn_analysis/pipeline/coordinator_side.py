@@ -2,49 +2,58 @@
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter, defaultdict
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from txn_analysis.columns.values import VALUES, values_in
-from txn_analysis.coordinator.fit import MarkerSums
+from txn_analysis.columns.values import NAMED, VALUES, rows_named, values_in
+from txn_analysis.coordinator.fit import MarkerSums, fit_of
 from txn_analysis.coordinator.histories import HISTORIES, OF_PRODUCER, by_producer_id
 from txn_analysis.coordinator.partition_count import IdSums
 from txn_analysis.coordinator.producer_bounds import StateAtHand, state_at_hand
 from txn_analysis.coordinator.sections import StateSums, file_sums_added_up
 from txn_analysis.coordinator.state_records import STATE_COLUMNS, STATES, Placing, Placings
 from txn_analysis.coordinator.steps import (
-    OPENED,
-    CoordinatorSide,
-    OfProducers,
-    added_up,
+    VIEWED,
     chain_step,
     history_step,
     id_sums,
+    in_place_order,
     placed,
     producer_step,
-    side_of,
     state_seen,
     sums_of,
 )
 from txn_analysis.judge.early_warning import Known, median_of, warnings_of
 from txn_analysis.judge.warning_steps import OF_APPLICATION, timeouts, warnings_by_application, worst_step
 from txn_analysis.tables import TRANSACTION_STATES
+from txn_analysis.tables.given import by_audit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from txn_analysis.coordinator.chain import StateChain
+    from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.engine.engine import Engine
     from txn_analysis.judge.early_warning import WarningLine
     from txn_analysis.pipeline.linking import Logs
     from txn_analysis.pipeline.run import Given
     from txn_analysis.settings import Settings
 
-_NOTHING = OfProducers({}, MarkerSums())
+
+class CoordinatorSide(NamedTuple):
+    """What is known of the coordinator.
+
+    Attributes:
+        seen: by audit, what was seen of the state, and whether it fits the logs.
+        viewed: rows of `VIEWED`: all open transactions, with what the state says of each.
+    """
+
+    seen: Mapping[int, StateEvidence]
+    viewed: pa.Table
 
 
 class States(NamedTuple):
@@ -82,8 +91,8 @@ def states_of(given: Given) -> Iterator[States]:
         yield States(placings, rows, histories)
 
 
-def coordinator_sides(given: Given, states: States, logs: Logs) -> dict[int, CoordinatorSide]:
-    """By audit, what is known of the coordinator.
+def coordinator_side(given: Given, states: States, logs: Logs) -> CoordinatorSide:
+    """What is known of the coordinator of each audit.
 
     Args:
         given: the audits.
@@ -111,32 +120,39 @@ def coordinator_sides(given: Given, states: States, logs: Logs) -> dict[int, Coo
     at_hand = {
         n: state_at_hand(own, given.audits[n].settings, given.audits[n].moments.reach_ms) for n, own in seen.items()
     }
-    said = _of_producers(given, states, logs, {n: own for n, own in at_hand.items() if own.chains})
-    return {n: side_of(own, said.get(n, _NOTHING), files[n].cluster_ids) for n, own in seen.items()}
+    viewed, sums_of_audit = _of_producers(given, states, logs, {n: own for n, own in at_hand.items() if own.chains})
+    fits = {
+        n: fit_of(sums_of_audit.get(n, MarkerSums()), misplaced=own.misplaced, cluster_ids=files[n].cluster_ids)
+        for n, own in seen.items()
+    }
+    return CoordinatorSide({n: replace(own, fit=fits[n]) for n, own in seen.items()}, viewed)
 
 
 def _of_producers(
     given: Given, states: States, logs: Logs, at_hand: Mapping[int, StateAtHand]
-) -> dict[int, OfProducers]:
-    """By bucket of producers their histories, open transactions and end markers; only sums and views travel."""
+) -> tuple[pa.Table, dict[int, MarkerSums]]:
+    """By bucket of producers their histories, open transactions and end markers; only views and sums travel.
+
+    Returns:
+        Rows of `VIEWED`, and by audit what the end markers say.
+    """
+    no_view = pa.nulls(len(logs.opened), VIEWED.field("view").type)
     if not at_hand:
-        return {}
-    engine, opened = given.engine, [(n, each) for n, own in logs.opened.items() for each in own if n in at_hand]
-    asked = {n: frozenset(transaction.producer_id for transaction in logs.opened.get(n, ())) for n in at_hand}
-    columns = [
-        [audit for audit, _ in opened],
-        [transaction.producer_id for _, transaction in opened],
-        [pickle.dumps(transaction) for _, transaction in opened],
-    ]
-    found = engine.grouped(
+        return logs.opened.append_column(VIEWED.field("view"), no_view), {}
+    engine = given.engine
+    asked = {n: frozenset(own["producer_id"].to_pylist()) for n, own in by_audit(logs.opened).items()}
+    made = engine.grouped(
         ["audit", "producer_id"],
-        producer_step(at_hand, asked),
-        VALUES,
+        producer_step(at_hand, {n: asked.get(n, frozenset()) for n in at_hand}),
+        NAMED,
         histories=engine.mapped(states.histories, by_producer_id, OF_PRODUCER),
-        opened=engine.made(pa.table(columns, schema=OPENED)),
+        opened=engine.made(logs.opened),
         markers=logs.end_markers(),
     )
-    return sums_of(values_in(engine.collected(engine.mapped(found, added_up, VALUES))))
+    found = engine.collected(made)
+    viewed = pa.Table.from_batches(rows_named("viewed")(iter(found.to_batches())), VIEWED)
+    sums = (value for rows in rows_named("sums")(iter(found.to_batches())) for value in values_in(rows))
+    return in_place_order(viewed), sums_of(sums)
 
 
 def warnings_of_ids(engine: Engine[Any], histories: Any, settings: Settings, as_of_ms: int | None) -> list[WarningLine]:

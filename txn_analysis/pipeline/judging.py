@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,18 +12,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import is_in
-from txn_analysis.columns.records import batch_of
+from txn_analysis.columns.records import batch_of, records_of
+from txn_analysis.columns.values import unpickled
+from txn_analysis.engine.engine import no_search_for_cycles
 from txn_analysis.judge import blocked_groups as groups
-from txn_analysis.judge.early_warning import open_warnings
-from txn_analysis.judge.finding import Place, finding_of, impacts_of, place_of
-from txn_analysis.judge.judgement import Judgement, Judgements, judgements_of
+from txn_analysis.judge.early_warning import nearest_bound, open_warnings
+from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
+from txn_analysis.judge.judgement import Judgement, judge_of
 from txn_analysis.judge.outcome import Sight, outcome_of
 from txn_analysis.kafka.names import GROUP_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.two_logs import two_clusters
-from txn_analysis.pipeline.coordinator_side import coordinator_sides, states_of, warnings_of_ids
+from txn_analysis.pipeline.coordinator_side import coordinator_side, states_of, warnings_of_ids
 from txn_analysis.pipeline.run import digest, parameters
-from txn_analysis.plan.abort_plan import abort_plan
+from txn_analysis.plan.abort_plan import planned, whole_plan
 from txn_analysis.read.topic_config import read_topic_configs
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.storage.commits import commit_run
@@ -38,9 +40,10 @@ from txn_analysis.tables import (
     TRANSACTION_STATES,
     Finding,
     PartitionHealth,
+    Transaction,
 )
 from txn_analysis.tables.abort_plan import plan_rows
-from txn_analysis.tables.given import ONLY, given_schema
+from txn_analysis.tables.given import ONLY, by_audit, given_schema
 from txn_analysis.tables.inputs import RunRecord
 
 if TYPE_CHECKING:
@@ -50,11 +53,11 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.coordinator.coverage import StateEvidence
-    from txn_analysis.coordinator.steps import CoordinatorSide
     from txn_analysis.judge.early_warning import WarningLine
+    from txn_analysis.judge.judgement import Case, Cases, Judge
+    from txn_analysis.pipeline.coordinator_side import CoordinatorSide
     from txn_analysis.pipeline.linking import Logs
     from txn_analysis.pipeline.run import Given, Run
-    from txn_analysis.tables import AbortRecord, Impact, Transaction
 
 
 _SECTION = ("input_id", "section_index")
@@ -116,84 +119,118 @@ EVIDENCE_TABLES = (INPUTS, LOG_BATCHES, LOG_PIECES, GROUP_OFFSETS, PRODUCER_SNAP
 
 @dataclass(frozen=True)
 class Judged:
-    """The answers of one run: its findings, its abort plan, and its own record.
+    """The answers of one run, whose findings are written.
 
-    As many as transactions are open, so they are held here and written once. `health` is one row of `partition_health`
-    per partition, for the report.
+    Attributes:
+        run: the run.
+        health: one row of `partition_health` per partition, for the report.
+        findings: as reports show them: without the rules that were asked.
+        plan: rows of `abort_plan`.
+        record: of the run.
     """
 
     run: Run
     health: Sequence[PartitionHealth]
     findings: tuple[Finding, ...]
-    plan: tuple[AbortRecord, ...]
+    plan: pa.Table
     record: RunRecord
 
     def write(self) -> None:
-        """Write findings and plan, then the row of `runs`, with which everything of the run begins to count."""
-        findings = batch_of(Finding, self.findings, FINDINGS.arrow_schema)
-        in_parallel(
-            partial(self.run.replace, [findings], FINDINGS),
-            partial(self.run.replace, [plan_rows(self.plan)], ABORT_PLAN),
-        )
+        """Write the plan, then the row of `runs`, with which everything of the run begins to count."""
+        self.run.replace(self.plan.to_batches(), ABORT_PLAN)
         commit_run(self.run.warehouse, self.record)
 
 
+MOST_AT_ONCE = 2_048
+"""So many open transactions are judged at once: facts, verdicts and sentences of no others are in memory."""
+
+
 def judge(run: Run, logs: Logs) -> Judged:
-    """The verdict on every open transaction of linked logs, and the plan for those that hang."""
+    """The verdict on every open transaction of linked logs, and the plan for those that hang; writes the findings."""
     with states_of(run) as states:
-        sides, of_ids = in_parallel(
-            partial(coordinator_sides, run, states, logs),
+        side, of_ids = in_parallel(
+            partial(coordinator_side, run, states, logs),
             partial(warnings_of_ids, run.engine, states.histories, run.settings, run.as_of_ms),
         )
-    health, state, judged = logs.health.get(ONLY, []), sides[ONLY].state, judged_audits(run, sides, logs)[ONLY]
-    warnings = [*open_warnings(judged.of_open, run.settings), *of_ids]
-    findings = tuple(_findings(run, judged.of_open))
-    plan = abort_plan(findings, run.settings, run.as_of_ms)
-    return Judged(run, health, findings, plan, _record_of(run, health, state, judged, findings, warnings))
+    health, state = logs.health.get(ONLY, []), side.seen[ONLY]
+    own, cases = judges_of(run, side, logs.health)[ONLY]
+    costs, settings = _costs_of(run, side.viewed, own), run.settings
+    findings, plan, nearest = list[Finding](), list[pa.RecordBatch](), list[Judgement]()
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        for some in cases():
+            judged = own.judged(some)
+            found = [finding_of(one, run.run_id, _finding_id(run, one), costs.of(one)) for one in judged]
+            nearest[:] = nearest_bound([*nearest, *judged], settings)
+            plan.append(plan_rows(planned(found, settings, run.as_of_ms)))
+            findings.extend(finding.shown for finding in found)
+            yield batch_of(Finding, found, FINDINGS.arrow_schema)
+
+    with no_search_for_cycles():
+        run.replace(rows(), FINDINGS)
+    warnings = [*open_warnings(nearest), *of_ids]
+    record = _record_of(run, health, state, own, findings, warnings)
+    return Judged(run, health, tuple(findings), whole_plan(plan), record)
 
 
-def judged_audits(given: Given, sides: Mapping[int, CoordinatorSide], logs: Logs) -> dict[int, Judgements]:
-    """By audit, the verdict on every open transaction of linked logs.
+def judges_of(
+    given: Given, side: CoordinatorSide, health: Mapping[int, Iterable[PartitionHealth]]
+) -> dict[int, tuple[Judge, Cases]]:
+    """By audit, what its open transactions are judged by, and these.
 
     Args:
         given: the audits.
-        sides: what is known of the coordinator of each.
-        logs: theirs.
+        side: what is known of the coordinator of each.
+        health: of the partitions of each.
     """
-    found = {}
-    for number, side in sides.items():
-        audit, opened = given.audits[number], logs.opened.get(number, [])
-        partitions = {TopicPartition(one.topic, one.partition): one for one in logs.health.get(number, ())}
-        found[number] = judgements_of(
-            opened,
-            partitions,
-            side.views,
-            side.state,
-            audit.settings,
-            audit.moments,
-            audit.sections,
-            audit.manifests,
-        )
+    cases, found = cases_of(side.viewed), {}
+    for number, seen in side.seen.items():
+        audit, own = given.audits[number], cases.get(number, lambda: iter(()))
+        partitions = {TopicPartition(one.topic, one.partition): one for one in health.get(number, ())}
+        judge_ = judge_of(own, partitions, seen, audit.settings, audit.moments, audit.sections, audit.manifests)
+        found[number] = judge_, own
     return found
 
 
-def _findings(run: Run, judged: list[Judgement]) -> Iterable[Finding]:
-    configs = {} if run.settings.topic_config is None else read_topic_configs(run.settings.topic_config)
-    impacts = _with_groups(run, judged, impacts_of(judged, configs, run.settings, run.as_of_ms))
-    for judgement in judged:
-        where, producer_id, start = place = place_of(judgement)
-        finding_id = digest((run.settings.cluster, *where, producer_id, start))
-        yield finding_of(judgement, run.run_id, finding_id, impacts.get(place))
+def cases_of(viewed: pa.Table) -> dict[int, Cases]:
+    """By audit, what is open; records are made of many rows when they are asked for, of few at once.
+
+    Args:
+        viewed: rows of `VIEWED`.
+    """
+    if len(viewed) > MOST_AT_ONCE:
+        return {number: partial(_some_at_a_time, rows) for number, rows in by_audit(viewed).items()}
+    held: defaultdict[int, list[Case]] = defaultdict(list)
+    for audit, case in zip(viewed["audit"].to_pylist(), _cases(viewed), strict=True):
+        held[audit].append(case)
+    return {number: partial(iter, [own]) for number, own in held.items()}
 
 
-def _with_groups(run: Run, judged: list[Judgement], impacts: Mapping[Place, Impact]) -> dict[Place, Impact]:
-    """The impacts on `__consumer_offsets` with the groups that wait behind them."""
-    opened = [judgement.opened for judgement in judged if judgement.opened.topic == GROUP_TOPIC]
-    waiting = blocked_groups(run, opened) if opened else {}
-    return {
-        place: impact._replace(**waiting[place[0].partition]._asdict()) if place[0].topic == GROUP_TOPIC else impact
-        for place, impact in impacts.items()
-    }
+def _some_at_a_time(viewed: pa.Table) -> Iterator[list[Case]]:
+    for start in range(0, len(viewed), MOST_AT_ONCE):
+        yield _cases(viewed.slice(start, MOST_AT_ONCE))
+
+
+def _cases(viewed: pa.Table) -> list[Case]:
+    return [*zip(records_of(Transaction, viewed), unpickled(viewed["view"].to_pylist()), strict=True)]
+
+
+def _costs_of(run: Run, viewed: pa.Table, own: Judge) -> Costs:
+    columns = (viewed[name].to_pylist() for name in ("topic", "partition", "producer_id", "txn_start_offset"))
+    starts = ((TopicPartition(topic, number), *rest) for topic, number, *rest in zip(*columns, strict=True))
+    of_groups = viewed.filter(pc.equal(viewed["topic"], GROUP_TOPIC))
+    return Costs(
+        holders_of(starts, own.partitions),
+        {} if run.settings.topic_config is None else read_topic_configs(run.settings.topic_config),
+        blocked_groups(run, records_of(Transaction, of_groups)) if len(of_groups) else {},
+        run.settings,
+        run.as_of_ms,
+    )
+
+
+def _finding_id(run: Run, judged: Judgement) -> str:
+    where, producer_id, start = place_of(judged)
+    return digest((run.settings.cluster, *where, producer_id, start))
 
 
 def _clusters(run: Run, health: Iterable[PartitionHealth]) -> dict[str, dict[str, JsonValue]]:
@@ -207,12 +244,12 @@ def _record_of(
     run: Run,
     health: Sequence[PartitionHealth],
     state: StateEvidence,
-    judged: Judgements,
+    own: Judge,
     findings: Sequence[Finding],
     warnings: Sequence[WarningLine],
 ) -> RunRecord:
     settings = run.settings
-    outcome = outcome_of(judged.of_open, has_state=state.seen_count > 0, sight=Sight.of(health))
+    outcome = outcome_of(findings, has_state=state.seen_count > 0, sight=Sight.of(health))
     coverage = state.coverage(holes_waived=settings.transaction_state_complete)
     # Whoever reads the run later counts on as many partitions of the state.
     counted = {
@@ -233,8 +270,8 @@ def _record_of(
         verdict_counts=dict(Counter(finding.verdict.value for finding in findings)),
         state_coverage=json.dumps(
             coverage.plain()
-            | {"disproved": judged.disproved}
-            | ({"copied": judged.copied.plain()} if judged.copied.manifest_count else {})
+            | {"disproved": own.disproved}
+            | ({"copied": own.copied.plain()} if own.copied.manifest_count else {})
             | _clusters(run, health),
             sort_keys=True,
         ),

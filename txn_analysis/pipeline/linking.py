@@ -22,6 +22,7 @@ from txn_analysis.coordinator.marker_columns import (
     markers_of_linked,
     markers_of_pieces,
 )
+from txn_analysis.coordinator.steps import OPENED, in_place_order
 from txn_analysis.log.steps import (
     BATCH_COLUMNS,
     HEALTH,
@@ -49,14 +50,13 @@ from txn_analysis.tables import (
     PRODUCER_SNAPSHOTS,
     TRANSACTIONS,
     PartitionHealth,
-    Transaction,
     UsedBatchRange,
 )
 from txn_analysis.tables.given import ONLY, given_schema, with_audit
 from txn_analysis.tables.transactions import OPEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.log.copies import Comparison, Pair
@@ -70,8 +70,8 @@ class Logs(Protocol):
     """What judging asks of linked logs, whether they have just been linked or were read back."""
 
     @property
-    def opened(self) -> Mapping[int, list[Transaction]]:
-        """By audit, what is open."""
+    def opened(self) -> pa.Table:
+        """Rows of `OPENED`: all that is open, sorted by audit, partition and start."""
 
     @property
     def health(self) -> Mapping[int, list[PartitionHealth]]:
@@ -85,7 +85,7 @@ class _Driven(NamedTuple):
     """What the driver holds of linked logs: as many rows as there are partitions, ranges of text, open transactions."""
 
     health: dict[int, list[PartitionHealth]]
-    opened: dict[int, list[Transaction]]
+    opened: pa.Table
     pieces: frozenset[tuple[Any, ...]]
     used: frozenset[tuple[Any, ...]]
 
@@ -105,7 +105,7 @@ class LinkedLogs:
     anew: Any | None
 
     @property
-    def opened(self) -> Mapping[int, list[Transaction]]:
+    def opened(self) -> pa.Table:
         """As of `Logs`."""
         return self._driven.opened
 
@@ -125,20 +125,15 @@ class LinkedLogs:
         kinds = {
             name: list(rows_named(name)(iter(found.to_batches()))) for name in ("health", "opened", "pieces", "used")
         }
-        health, opened = defaultdict(list), defaultdict(list)
+        health = defaultdict(list)
         for rows in kinds["health"]:
             for audit, one in zip(rows["audit"].to_pylist(), records_of(PartitionHealth, rows), strict=True):
                 health[audit].append(one)
-        for rows in kinds["opened"]:
-            for audit, transaction in zip(rows["audit"].to_pylist(), records_of(Transaction, rows), strict=True):
-                opened[audit].append(transaction)
-        for own in opened.values():
-            own.sort(key=lambda t: (t.topic_partition, t.txn_start_offset, t.producer_id))
         pieces, used = (
             frozenset(key for rows in kinds[name] for key in zip(*(c.to_pylist() for c in rows.columns), strict=True))
             for name in ("pieces", "used")
         )
-        return _Driven(dict(health), dict(opened), pieces, used)
+        return _Driven(dict(health), _opened(kinds["opened"]), pieces, used)
 
     def end_markers(self) -> Any:
         """As of `Logs`."""
@@ -232,10 +227,14 @@ def _of_driver(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             kinds["health"] = health.select(["audit", *JUDGED_BY])
             kinds["pieces"] = pa.RecordBatch.from_arrays(pieces, ["audit", *UsedBatchRange._fields])
         if transactions is not None:
-            kinds["opened"] = transactions.filter(pc.equal(transactions["outcome"], OPEN))
+            kinds["opened"] = transactions.filter(pc.equal(transactions["outcome"], OPEN)).select(OPENED.names)
         if used is not None:
             kinds["used"] = used
         yield from named(**kinds).to_batches()
+
+
+def _opened(rows: Sequence[pa.RecordBatch]) -> pa.Table:
+    return in_place_order(pa.Table.from_batches([batch.cast(OPENED) for batch in rows], OPENED))
 
 
 def _kind(name: str, batch: pa.RecordBatch) -> pa.RecordBatch | None:
@@ -269,9 +268,10 @@ class WrittenLogs:
     run: Run
 
     @cached_property
-    def opened(self) -> Mapping[int, list[Transaction]]:
+    def opened(self) -> pa.Table:
         """As of `Logs`."""
-        return {ONLY: self.run.records(Transaction, TRANSACTIONS, outcome=[OPEN])}
+        names = OPENED.names[1:]
+        return _opened([with_audit(b, OPENED) for b in self.run.batches(TRANSACTIONS, *names, outcome=[OPEN])])
 
     @cached_property
     def health(self) -> Mapping[int, list[PartitionHealth]]:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from txn_analysis.coordinator.state_records import StateFiles
+from txn_analysis.engine.buckets import bucket_count
 from txn_analysis.engine.engine import is_on_spark
 from txn_analysis.engine.in_process import InProcess
-from txn_analysis.engine.on_spark import OnSpark, bucket_count
+from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.log.copies import cuts_of, overlapping
 from txn_analysis.log.segments import log_sections
 from txn_analysis.runs.evidence import GIVEN, Evidence, own_columns
@@ -21,7 +22,7 @@ from txn_analysis.settings import Decides, deciding
 from txn_analysis.tables.given import ONLY, given_schema, with_audit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pydantic import JsonValue
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
     from txn_analysis.tables.inputs import InputSection, Manifest
+
+_LEAST_OF_TASKS = 8  # so that the cores of a small machine have some each
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,8 @@ class Run(PastRun):
         """
         text_bytes = sum(item.text_bytes for item in self.evidence.inputs)
         if is_on_spark(self.settings, text_bytes):
-            return OnSpark(self.warehouse.spark, bucket_count(text_bytes), self.warehouse)
-        return InProcess(self.warehouse)
+            return OnSpark(self.warehouse.spark, bucket_count(text_bytes, _LEAST_OF_TASKS), self.warehouse)
+        return InProcess(self.warehouse, bucket_count(text_bytes))
 
     @cached_property
     def audits(self) -> Mapping[int, Audit]:
@@ -70,8 +73,8 @@ class Run(PastRun):
 
         return self.engine.mapped(rows, audited, schema)
 
-    def replace(self, rows: Sequence[pa.RecordBatch], table: Table) -> None:
-        """Make rows in memory the run's rows of a table."""
+    def replace(self, rows: Iterable[pa.RecordBatch], table: Table) -> None:
+        """Make rows of the driver the run's rows of a table; each batch may be dropped once it is taken."""
         self.warehouse.replace(rows, table, **dict.fromkeys(table.partition_by, self.run_id))
 
 

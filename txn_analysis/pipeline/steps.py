@@ -13,7 +13,7 @@ from txn_analysis.pipeline.job_progress import followed
 from txn_analysis.pipeline.judging import judge
 from txn_analysis.pipeline.linking import WrittenLogs, linked_logs
 from txn_analysis.pipeline.run import Run, start_run
-from txn_analysis.plan.abort_plan import abort_plan
+from txn_analysis.plan.abort_plan import planned, whole_plan
 from txn_analysis.read.topic_config import read_topic_configs
 from txn_analysis.report.build import build_report
 from txn_analysis.report.terminal import Progress
@@ -21,6 +21,7 @@ from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS, Finding
 from txn_analysis.tables.abort_plan import plan_rows
+from txn_analysis.tables.given import ONLY
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -85,10 +86,10 @@ def find_hanging(spark: Spark, settings: Settings) -> Run:
         WarehouseError: the capture was not reconstructed with these settings; nothing open would look like all is well.
     """
     run = _run_to_write(spark, settings)
-    judged = judge(run, WrittenLogs(run))
-    if not judged.health and any(s.kind == "log" for item in run.evidence.inputs for s in item.sections):
+    logs = WrittenLogs(run)
+    if not logs.health[ONLY] and any(s.kind == "log" for item in run.evidence.inputs for s in item.sections):
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not reconstructed. Run jobs/reconstruct.py first.")
-    judged.write()
+    judge(run, logs).write()
     return run
 
 
@@ -102,6 +103,6 @@ def plan_aborts(spark: Spark, settings: Settings) -> Run:
     if not len(run.held(RUNS, "run_id")):
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/find_hanging.py first.")
     hanging = run.records(Finding, FINDINGS, verdict=[Verdict.HANGING.value])
-    plan = abort_plan(hanging, run.settings, run.as_of_ms)
-    run.replace([plan_rows(plan)], ABORT_PLAN)
+    plan = whole_plan([plan_rows(planned(hanging, run.settings, run.as_of_ms))])
+    run.replace(plan.to_batches(), ABORT_PLAN)
     return run

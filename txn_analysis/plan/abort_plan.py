@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
 from pydantic import ValidationError
 
 from txn_analysis.errors import AuditError
 from txn_analysis.kafka.names import TRANSACTIONS
-from txn_analysis.tables import AbortRecord
+from txn_analysis.tables import ABORT_PLAN, AbortRecord
 from txn_analysis.text.escape import escape, shell_option
 from txn_analysis.verdict import Verdict
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Finding
 
 _FINGERPRINT_BYTES = 16
+_ROWS_AT_ONCE = 1_000
 
 # What a record says just as the finding does.
 _AS_FOUND = (
@@ -69,8 +71,22 @@ def abort_plan(findings: Iterable[Finding], settings: Settings, as_of_ms: int | 
     Raises:
         AuditError: a hanging finding cannot become a valid record. It is named; nothing is left out silently.
     """
-    hanging = [finding for finding in findings if finding.verdict is Verdict.HANGING]
-    return fingerprinted(_record(finding, settings, as_of_ms) for finding in hanging)
+    return fingerprinted(planned(findings, settings, as_of_ms))
+
+
+def planned(findings: Iterable[Finding], settings: Settings, as_of_ms: int | None) -> list[AbortRecord]:
+    """The same of some findings of a run, in their order and without a fingerprint."""
+    return [_record(finding, settings, as_of_ms) for finding in findings if finding.verdict is Verdict.HANGING]
+
+
+def whole_plan(rows: Iterable[pa.RecordBatch]) -> pa.Table:
+    """Rows of `abort_plan`, without a fingerprint, as one plan: see `fingerprinted`."""
+    order = [(name, "ascending") for name in ("topic", "partition", "producer_id", "txn_start_offset")]
+    plan = pa.Table.from_batches(rows, ABORT_PLAN.arrow_schema).sort_by(order)
+    records = (row for batch in plan.to_batches(_ROWS_AT_ONCE) for row in batch.to_pylist())
+    place = plan.schema.get_field_index("plan_fingerprint")
+    fingerprint = pa.repeat(_fingerprint_of(records), len(plan))
+    return plan.set_column(place, plan.schema.field(place), fingerprint)
 
 
 def why_not_by_epochs(record: AbortRecord) -> str:
@@ -97,9 +113,17 @@ def plan_fingerprint(records: Iterable[AbortRecord]) -> str:
 
     Canonical: a list sorted by topic, partition, producer id and start; keys sorted; no blanks; ASCII.
     """
-    rows = [record.model_dump(exclude={"plan_fingerprint"}) for record in sorted(records, key=_plan_order)]
-    canonical = json.dumps(rows, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.blake2b(canonical.encode("ascii"), digest_size=_FINGERPRINT_BYTES).hexdigest()
+    return _fingerprint_of(record.model_dump() for record in sorted(records, key=_plan_order))
+
+
+def _fingerprint_of(rows: Iterable[dict[str, Any]]) -> str:
+    digest = hashlib.blake2b(digest_size=_FINGERPRINT_BYTES)
+    for place, row in enumerate(rows):
+        own = {name: value for name, value in row.items() if name != "plan_fingerprint"}
+        text = json.dumps(own, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        digest.update(("," if place else "[").encode("ascii") + text.encode("ascii"))
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 def _plan_order(record: AbortRecord) -> tuple[str, int, int, int]:

@@ -98,7 +98,7 @@ class LocalWarehouse(Warehouse):
 
         return table_frame(self.spark, self.root, table)
 
-    def replace(self, rows: Sequence[pa.RecordBatch], table: Table, **slice_of: str) -> None:
+    def replace(self, rows: Iterable[pa.RecordBatch], table: Table, **slice_of: str) -> None:
         """As of `Warehouse`."""
         if table.partition_by:
             with said_in_words(self.path(table)):

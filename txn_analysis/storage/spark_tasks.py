@@ -56,7 +56,7 @@ def in_shares(
     return _numbered(spark, len(shares)), run
 
 
-def frame_of(spark: SparkSession, rows: Sequence[pa.RecordBatch], table: Table) -> DataFrame:
+def frame_of(spark: SparkSession, rows: Iterable[pa.RecordBatch], table: Table) -> DataFrame:
     """Rows made on the driver as a frame of the table's schema."""
     alike = [batch.cast(table.arrow_schema) for batch in rows]
     return spark.createDataFrame(pa.Table.from_batches(alike, table.arrow_schema), spark_schema(table))

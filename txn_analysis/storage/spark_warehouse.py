@@ -24,7 +24,7 @@ from txn_analysis.storage.warehouse import MOST_ATTEMPTS, Warehouse, no_warehous
 from txn_analysis.tables import ALL_TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -104,7 +104,7 @@ class SparkWarehouse(Warehouse):
         schema = schema_of(table, names)
         return frame.select(*schema.names), lambda batches: (batch.cast(schema) for batch in batches)
 
-    def replace(self, rows: Sequence[pa.RecordBatch], table: Table, **slice_of: str) -> None:
+    def replace(self, rows: Iterable[pa.RecordBatch], table: Table, **slice_of: str) -> None:
         """As of `Warehouse`."""
         self._replace(frame_of(self.spark, rows, table), table, slice_of)
 

@@ -143,8 +143,8 @@ class Warehouse(ABC):
         """
 
     @abstractmethod
-    def replace(self, rows: Sequence[pa.RecordBatch], table: Table, **slice_of: str) -> None:
-        """Make rows in memory the whole content of one slice of a table, such as `run_id="…"`.
+    def replace(self, rows: Iterable[pa.RecordBatch], table: Table, **slice_of: str) -> None:
+        """Make rows, taken one batch after another, the whole content of one slice of a table, such as `run_id="…"`.
 
         Of a table without partitions the slice is those of its rows that hold these values.
         """

@@ -32,8 +32,6 @@ from txn_analysis.judge.rules.by_the_coordinator import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from txn_analysis.judge.facts import Facts
     from txn_analysis.judge.rules.rule import Rule
 
@@ -67,14 +65,9 @@ def first_rule(facts: Facts) -> Rule:
     return next(rule for rule in RULES if rule.holds_for(facts))
 
 
-def asked(facts: Facts) -> Iterator[tuple[Rule, bool, str]]:
-    """Every rule up to the one that decides, whether it holds, and in words why or why not."""
-    for rule in RULES:
-        holds = rule.holds_for(facts)
-        because = "; ".join(rule.evidence_in(facts) or rule.missing_in(facts)) if holds else rule.why_not(facts)
-        yield rule, holds, because
-        if holds:
-            return
+def before(rule: Rule) -> tuple[Rule, ...]:
+    """The rules that were asked before this one held."""
+    return RULES[: RULES.index(rule)]
 
 
 def rule_named(name: str) -> Rule | None:

@@ -1,0 +1,61 @@
+"""Buckets of keys: what a step is given at once, on either engine, so that its memory does not grow with the input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from txn_analysis.columns.arrays import Array
+
+_BUCKET_BYTES = 32 << 20
+
+
+def bucket_count(text_bytes: int, least: int = 1) -> int:
+    """Into how many buckets keys are divided, so that each holds what was read of some 32 MiB of text."""
+    return max(least, -(-text_bytes // _BUCKET_BYTES))
+
+
+def bucket_of(columns: Sequence[pa.Array], bucket_count: int) -> Array:
+    """To which bucket each row belongs by its key; the same key gives the same one in every process."""
+    mixed = np.zeros(len(columns[0]), np.uint64)
+    for column in columns:
+        mixed = _mixed(mixed * np.uint64(31) + _numbers(column))
+    found: Array = (mixed % np.uint64(bucket_count)).astype(np.int32)
+    return found
+
+
+def _numbers(column: pa.Array) -> Array:
+    if pa.types.is_integer(column.type):
+        numbers: Array = column.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False).view(np.uint64)
+        return numbers
+    words = column.dictionary_encode()
+    hashes = np.array([*(crc32(word.encode()) for word in words.dictionary.to_pylist()), 0], np.uint64)
+    found: Array = hashes[words.indices.fill_null(len(hashes) - 1).to_numpy(zero_copy_only=False)]
+    return found
+
+
+def _mixed(numbers: Array) -> Array:
+    """SplitMix64's finalizer: numbers in a row do not stay in a row."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: Array = numbers ^ (numbers >> np.uint64(31))
+    return mixed
+
+
+def in_buckets(batch: pa.RecordBatch, key: Sequence[str], bucket_count: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of a batch by the bucket of their key; buckets without any are left out."""
+    if not len(batch):
+        return
+    buckets = bucket_of([batch.column(column) for column in key], bucket_count)
+    order = np.argsort(buckets, kind="stable")
+    own, starts = np.unique(buckets[order], return_index=True)
+    sorted_batch = batch.take(pa.array(order))
+    ends = [*starts[1:].tolist(), len(batch)]
+    for bucket, start, end in zip(own.tolist(), starts.tolist(), ends, strict=True):
+        yield bucket, sorted_batch.slice(start, end - start)
