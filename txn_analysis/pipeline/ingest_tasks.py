@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.columns.memory import keep_pages
 from txn_analysis.columns.records import batch_of
 from txn_analysis.kafka.names import BINARY_GRAMMARS, DESCRIBED, LOG, SNAPSHOT, STATE, TXNINDEX
 from txn_analysis.log.rivals import UNCUT
@@ -125,6 +126,7 @@ def read_tasks(tasks: list[list[ScanRange]], ingest_id: str) -> RowTasks:
 
 def _read_task(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows]:
     """Rows of the ranges of one task; the batches of small sections are summed up together."""
+    keep_pages()
     held, count = list[Batches](), 0
     for found in _read_ranges(ranges, ingest_id):
         if not isinstance(found, Batches):

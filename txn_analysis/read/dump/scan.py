@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from txn_analysis.read.inputs.text import Text
 
 MAX_TAIL_BYTES = 32 << 20  # the records of one batch, decompressed, that a task reads beyond its range
-_LOOK_AHEAD_BYTES = 1 << 20
+_LOOK_AHEAD_BYTES = 64 << 10
 _NAMED_OTHERWISE = ("size", "max_timestamp", "timestamp_type", "delete_horizon", "magic")
 _NO_TIMESTAMP_TYPE = TIMESTAMP_TYPES.index("NoTimestampType")
 
