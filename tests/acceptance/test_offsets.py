@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.captures import CASES, SEGMENTS, Variant
+from tests.acceptance.captures import CASES, SEGMENTS, Variant, run_audit
 from txn_analysis.questions.offset import Found, Gets, explain_offset
 from txn_analysis.questions.offset_text import offset_text
 from txn_analysis.runs.run_tables import run_tables
@@ -182,6 +182,24 @@ def test_where_consumers_wait_a_shallow_dump_tells_enough(run_of: Callable[[Vari
     answer = explain_offset(run_of(SHALLOW), "orders", 0, 161)
     assert (answer.found, answer.gets, answer.is_told) == (Found.OPEN_DATA, Gets.NOTHING_YET, True)
     assert "and perhaps 20 more, whose dump does not say how they ended" in flat(answer)
+
+
+FORGED = ("kafka-2.8.payments-0", "kafka-4.2.payments-0")
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_lines_that_a_client_forged_are_at_no_offset(spark: SparkSession, warehouse: str, name: str) -> None:
+    """The key of a record imitates batches from offset 999,999 on, of a producer that does not exist."""
+    report = run_audit(spark, warehouse, [str(CASES / f"forged-payload/{name}.print-data-log.txt")], cluster=name)
+    run = run_tables(open_warehouse(spark, warehouse), name, report.run.run_id).finished
+    answers = {offset: explain_offset(run, "payments", 0, offset) for offset in (100, 189, 230, 999_999)}
+    assert {offset: answer.is_told for offset, answer in answers.items()} == {
+        100: True,
+        189: True,
+        230: True,
+        999_999: False,
+    }
+    assert {answer.transaction.producer_id for answer in answers.values() if answer.transaction} & {666} == set()
 
 
 def flat(answer: OffsetAnswer) -> str:

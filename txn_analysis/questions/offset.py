@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import pyarrow.compute as pc
 
 from txn_analysis.columns.records import records_of
-from txn_analysis.kafka.names import END_MARKERS, HOLES
+from txn_analysis.kafka.names import END_MARKERS, ProblemKind
 from txn_analysis.questions.linked_log import LinkedLog
 from txn_analysis.questions.readers import Ahead, Fate, Run, fates_of, longest
 from txn_analysis.report.model import InJson, Item
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from txn_analysis.runs.past_run import PastRun
+    from txn_analysis.tables import Problem
 
 
 class Found(StrEnum):
@@ -328,8 +329,8 @@ class _Asked:
         return Blocker(*(getattr(self.blocker, name) for name in Blocker._fields))
 
     def _bounded(self) -> BoundedReader | None:
-        """What is hidden from a bounded reader, where an open transaction hides something."""
-        if self.ahead is None or self.blocker is None:
+        """What is hidden from a bounded reader, where a transaction is proven to be open and hides something."""
+        if self.ahead is None or self.blocker is None or self.blocker.rule == _NOT_PROVEN:
             return None
         kinds = (Fate.DELIVERED, Fate.ABORTED, Fate.OPEN, Fate.UNKNOWN)
         committed, aborted, opened, unknown = (
@@ -346,8 +347,8 @@ class _Asked:
         health = self.health
         if not health.is_in_capture:
             yield "only earlier captures hold the partition: copy it again"
-        yield from (problem.reason for problem in health.problems if problem.offset is None)
-        if gets is Gets.NOTHING_YET and self.blocker is not None and self.blocker.rule == "evidence_broken":
+        yield from (problem.reason for problem in health.problems if self._is_doubted_by(problem))
+        if gets is Gets.NOTHING_YET and self.blocker is not None and self.blocker.rule == _NOT_PROVEN:
             yield "the open transaction may have ended in what is missing of the log: `report` names it"
         elif gets in {Gets.RECORD, Gets.SKIPS}:
             yield from self._missing_below()
@@ -361,10 +362,10 @@ class _Asked:
         elif gap is not None:
             where = f"offsets {gap.first_offset} to {gap.last_offset} lie between two files"
             yield f"{where}: compaction may have removed them, or a file was not copied"
-        elif self.found is Found.NOT_IN_FILES:
+        elif self.found is Found.NOT_IN_FILES and not any(p.kind in _CLIENT_TEXT for p in health.problems):
             yield "the offset is in no file: give the partition's earlier files, and its checkpoint of log starts"
         if self.batch is not None and self.batch.is_doubted:
-            yield "the batch is damaged, or may be text of a client: give a dump without --deep-iteration as well"
+            yield "the batch is damaged, or may be text of a client: copy the file again, or give a shallow dump too"
         if self.found is Found.ENDED_DATA and self.offset < (health.last_stable_offset or 0):
             yield "the dump does not say whether its transaction was committed: give one with --deep-iteration"
 
@@ -375,12 +376,18 @@ class _Asked:
             begin = "inside a file" if name is None else f"at offset {name}"
             what = "and no producer snapshot stands for what is below: a transaction may be open there"
             yield f"the copied log begins {begin}, {what}. Give the .snapshot file of that offset"
-        kinds = {problem.kind for problem in health.problems if problem.offset is not None} - HOLES
-        if kinds & _MAY_HIDE:
-            yield "lines that a client may have written could open a transaction: give a dump without --deep-iteration"
+
+    def _is_doubted_by(self, problem: Problem) -> bool:
+        """Whether a problem makes it doubtful what is at the offset, or up to where consumers can read."""
+        if problem.kind not in _CLIENT_TEXT:
+            return problem.offset is None  # it spoils the log to its end
+        # What may be text of a client is in none of the pieces, and begins where they break off.
+        ends = [gap.first_offset for gap in self.log.gaps] or [piece.last_offset + 1 for piece in self.log.pieces[-1:]]
+        return not ends or max(self.offset + 1, self.health.last_stable_offset or 0) > ends[0]
 
 
-_MAY_HIDE = frozenset({"contested_line", "header_keys_may_open"})
+_NOT_PROVEN = "evidence_broken"  # the rule of what may have ended in what is missing of the log
+_CLIENT_TEXT = {ProblemKind.CONTESTED_LINE, ProblemKind.HEADER_KEYS_MAY_OPEN, ProblemKind.MAY_BE_HEADER_KEYS}
 
 
 def _found_in(batch: BatchAt, transaction: TransactionAt | None) -> Found:
