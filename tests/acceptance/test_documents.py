@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.acceptance.captures import SEGMENTS, Variant
+from tests.docs.asked import asked_outputs
 from tests.docs.examples import DOCUMENTS, ROOT, TRADES, outputs, with_examples
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.runs.run_tables import run_tables
@@ -26,13 +27,19 @@ OF_TRADES = Variant(TRADES[0], (*SEGMENTS, "producer-snapshots"))
 
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]) -> dict[str, str]:
+def found(
+    spark: SparkSession,
+    warehouse: str,
+    audit_of: Callable[[Variant], AuditReport],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, str]:
     """What is printed for the captures of the pages, under the names that a warehouse of their own gives them."""
     stored = open_warehouse(spark, warehouse)
     demo, trades = audit_of(DEMO), audit_of(OF_TRADES)
     of_trades = load_report(stored, Settings(cluster=OF_TRADES.name), trades.run.run_id, TRADES[1:])
     tables = run_tables(stored, DEMO.name)
-    return outputs(_named(demo, "docs/demo.md"), tables, _named(of_trades, "README.md"))
+    asked = asked_outputs(tmp_path_factory.mktemp("asked"))
+    return outputs(_named(demo, "docs/demo.md"), tables, _named(of_trades, "README.md")) | asked
 
 
 def _named(report: AuditReport, page: str) -> AuditReport:

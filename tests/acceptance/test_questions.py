@@ -46,8 +46,16 @@ OF_THE_LIVE_ONE = (
     "list --topic orders",
     "describe --transactional-id inventory-sync --transactional-id billing-worker-17",
     "describe-producers --topic payments --partition 0",
+    "describe-producers --all --format csv",
+    "who --transactional-id inventory-sync",
+    "who --producer-id 1002 --format json",
+    "who --group payroll",
+    "who --transactional-id nobody",
     "explain",
     "explain --topic orders --format json",
+    "explain --topic orders --partition 0 --offset 159",
+    "explain --topic orders --partition 0 --offset 161 --format json",
+    "explain --topic orders --partition 0 --offset 205",
     "abort-plan --expired --topic orders --transactional-id billing-worker-17 --format commands",
     "list --topic order",
     "find-hanging --producer-id 77",
@@ -59,7 +67,10 @@ OF_THE_LIVE_ONE = (
 )
 QUESTIONS = [
     *((LIVE, words) for words in OF_THE_LIVE_ONE),
-    *((STALE, words) for words in ("ended --stale", "explain --format json", "report --format html")),
+    *(
+        (STALE, words)
+        for words in ("who --group billing-readers", "ended --stale", "explain --format json", "report --format html")
+    ),
     (VERSION_2, "ended --outcome any --format json"),
     (FIND_HANGING, "list"),
 ]

@@ -200,7 +200,11 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
     "What is left out": (
         Mistake("the files", "audit", "Error: Missing argument 'PATH'."),
         Mistake("the id", "describe --warehouse w", "Error: Missing option '--transactional-id'."),
-        Mistake("the partition", "describe-producers --topic orders", "Error: Missing option '--partition'."),
+        Mistake(
+            "the partition",
+            "describe-producers --topic orders",
+            "Error: Invalid value for --partition: give --topic and --partition once each, or --all",
+        ),
     ),
     "What is given twice": (
         Mistake(
@@ -211,7 +215,7 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "the topic whose one partition is shown",
             "describe-producers --topic orders --topic payments --partition 0",
-            "error: describe-producers shows one partition: give --topic and --partition once each",
+            "Error: Invalid value for --topic: give --topic and --partition once each, or --all",
         ),
         Mistake(
             "a topic, once with a slip",
@@ -547,6 +551,25 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "an offset at which nothing open begins",
             "explain --warehouse w --cluster east --start-offset 7",
             "error: no open transaction of this run fits; the verb `report` lists them",
+            when=When.AFTER,
+        ),
+    ),
+    "One offset, one owner": (
+        Mistake(
+            "an offset of no partition",
+            "explain --offset 161",
+            "error: --offset is of one partition: give --topic and --partition once each, and nothing else",
+        ),
+        Mistake(
+            "nobody to ask about",
+            "who --run run-1",
+            "error: give one of --group, --transactional-id and --producer-id",
+        ),
+        Mistake(
+            "an id that nobody has",
+            "who --warehouse w --cluster east --transactional-id nobody",
+            "error: --transactional-id nobody: this run saw no such id; no record of __transaction_state-1, which "
+            "would hold it, names it; the verb `list` shows all",
             when=When.AFTER,
         ),
     ),

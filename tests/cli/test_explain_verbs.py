@@ -1,7 +1,8 @@
-"""The command lines of `explain` and `ended`: what is refused before anything starts."""
+"""The command lines of `explain`, `ended` and `who`: what is refused before anything starts."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
     ("words", "message"),
     [
         (("explain", "--partition", "0"), "--partition needs --topic"),
+        (("explain", "--offset", "7"), "give --topic and --partition once each"),
+        (("explain", "--topic", "a", "--topic", "b", "--partition", "0", "--offset", "7"), "once each"),
+        (("explain", "--topic", "a", "--partition", "0", "--offset", "7", "--producer-id", "1"), "and nothing else"),
+        (("who",), "give one of --group, --transactional-id and --producer-id"),
+        (("who", "--group", "a", "--producer-id", "0"), "give one of --group, --transactional-id and --producer-id"),
         (("ended", "--partition", "0"), "--partition needs --topic"),
         (("ended", "--cause", "bad luck"), "the causes of an end are client_commit"),
         (("ended", "--transactional-id-pattern", "("), "not a regular expression"),
@@ -25,3 +31,24 @@ def test_what_cannot_be_answered_is_refused(command: Callable[..., Done], words:
     done = command(*words)
     assert (done.code, done.out) == (2, "")
     assert message in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        pytest.param((), None, id="a-list-of-explanations"),
+        pytest.param(("--topic", "a", "--partition", "0", "--offset", "7"), "OffsetAnswer", id="one-offset"),
+    ],
+)
+def test_the_schema_of_what_is_printed_as_json(
+    command: Callable[..., Done], words: tuple[str, ...], title: str | None
+) -> None:
+    done = command("explain", *words, "--schema")
+    schema = json.loads(done.out)
+    assert (done.code, schema.get("title")) == (0, title)
+    assert schema["type"] == ("array" if title is None else "object")
+
+
+def test_the_schema_of_who_it_is(command: Callable[..., Done]) -> None:
+    done = command("who", "--schema")
+    assert (done.code, json.loads(done.out)["title"]) == (0, "OwnerAnswer")

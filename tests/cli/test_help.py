@@ -26,6 +26,7 @@ VERBS = (
     "describe-producers",
     "explain",
     "ended",
+    "who",
     "abort-plan",
     "verify",
     "captures",
@@ -97,8 +98,9 @@ def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -
         ("report", {*OF_THE_EXIT_CODE}),
         ("find-hanging", {*OF_THE_EXIT_CODE}),
         ("verify", {"--exit-zero", "--accept-inconclusive"}),
+        *((verb, {"--exit-zero", "--accept-inconclusive"}) for verb in ("explain", "who")),
         ("forget", {"--capture"}),
-        *((verb, set[str]()) for verb in ("list", "describe", "describe-producers", "explain", "ended", "abort-plan")),
+        *((verb, set[str]()) for verb in ("list", "describe", "describe-producers", "ended", "abort-plan")),
     ],
 )
 def test_a_verb_offers_the_options_that_mean_something_to_it(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
+from tests.docs.asked import asked_outputs
 from tests.docs.examples import DOCUMENTS, ROOT, TRADES, outputs, with_examples
 from tests.docs.pages import made_pages, with_tables
 from txn_analysis.pipeline import steps as pipeline
@@ -37,6 +38,7 @@ def main() -> None:
         report = pipeline.audit(spark, paths, settings)
         tables = run_tables(open_warehouse(spark, folder), settings.cluster)
         found = outputs(report, tables, _of_trades(spark, Path(folder) / "trades"))
+        found |= asked_outputs(Path(folder) / "asked")
     spark.stop()
     for document in DOCUMENTS:
         text = document.read_text(encoding="utf-8")

@@ -9,6 +9,8 @@ from txn_analysis.questions import answers as kafkas
 from txn_analysis.questions.answers import CAPTURES, HISTORY, VERIFY
 from txn_analysis.questions.ended import ENDED_COLUMNS
 from txn_analysis.questions.explain import Explanation
+from txn_analysis.questions.offset import OffsetAnswer
+from txn_analysis.questions.owners import OwnerAnswer
 from txn_analysis.report.formats import MINUS_ONE
 from txn_analysis.report.model import AuditReport
 
@@ -23,6 +25,7 @@ _ROWS: dict[str, tuple[Column, ...]] = {
     "list": kafkas.LIST,
     "describe": kafkas.DESCRIBE,
     "describe-producers": kafkas.DESCRIBE_PRODUCERS,
+    "describe-producers --all": kafkas.DESCRIBE_ALL_PRODUCERS,
     "ended": ENDED_COLUMNS,
     "captures": CAPTURES,
     "verify": VERIFY,
@@ -47,6 +50,16 @@ def report_fields() -> Rows:
 def explanation_fields() -> Rows:
     """The same of an explanation."""
     return _objects(Explanation)
+
+
+def offset_fields() -> Rows:
+    """The same of what is at an offset."""
+    return _objects(OffsetAnswer)
+
+
+def owner_fields() -> Rows:
+    """The same of who a group or an id is."""
+    return _objects(OwnerAnswer)
 
 
 def row_columns() -> Rows:

@@ -10,7 +10,14 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.docs.format_tables import explanation_fields, plan_fields, report_fields, row_columns
+from tests.docs.format_tables import (
+    explanation_fields,
+    offset_fields,
+    owner_fields,
+    plan_fields,
+    report_fields,
+    row_columns,
+)
 from tests.docs.mistakes_page import mistakes_page
 from tests.judge.test_proof_table import CASES
 from tests.report import rows
@@ -98,6 +105,8 @@ _TABLES = {
     "format-plan": lambda: _table(("field", "type", "it says"), plan_fields()),
     "format-report": lambda: _table(("object", "its fields", "it says"), report_fields()),
     "format-explain": lambda: _table(("object", "its fields", "it says"), explanation_fields()),
+    "format-offset": lambda: _table(("object", "its fields", "it says"), offset_fields()),
+    "format-who": lambda: _table(("object", "its fields", "it says"), owner_fields()),
     "format-rows": lambda: _table(("verb", "columns, in order"), row_columns()),
     "rules": _rules_table,
     "causes": _causes_table,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from txn_analysis.cli.asking import as_printed
 from txn_analysis.cli.options import (
     Format,
     Now,
@@ -34,7 +35,6 @@ from txn_analysis.cli.output import (
     reader_of,
     write_metrics,
 )
-from txn_analysis.cli.query_verbs import as_printed
 from txn_analysis.cli.spark import check_new_warehouse, check_warehouse, progress, spark_when_needed, stored
 from txn_analysis.cli.verbs import exit_code
 from txn_analysis.errors import InputError

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from txn_analysis.cli import audit_verbs, plan_verbs, query_verbs, shell_verbs
+from txn_analysis.cli import audit_verbs, plan_verbs, query_verbs, shell_verbs, why_verbs
 from txn_analysis.cli.options import ENDING, JUDGING, READING
 from txn_analysis.cli.verbs import add_command, verb
 
@@ -38,6 +38,7 @@ def txn_analysis(
     raise typer.Exit
 
 
+_COULD_NOT_TELL = ("exit_zero", "accept_inconclusive")  # of verbs that answer, but not whether something hangs
 _asserted = "txn-analysis audit segments/ transaction-state/ --state-copied-last"
 verb(app, "audit", _asserted, reads_files=True, uses=(*JUDGING, *ENDING))(audit_verbs.audit)
 _in_parts = "txn-analysis ingest --capture tonight 'broker-1/*.txt'"
@@ -48,10 +49,12 @@ verb(app, "list", "txn-analysis list --state Ongoing --duration-filter 60000")(q
 verb(app, "describe", "txn-analysis describe --transactional-id billing-worker-17")(query_verbs.describe)
 _of_one = "txn-analysis describe-producers --topic orders --partition 0"
 verb(app, "describe-producers", _of_one)(query_verbs.describe_producers)
-verb(app, "explain", "txn-analysis explain --topic orders --partition 0")(query_verbs.explain)
-verb(app, "ended", "txn-analysis ended --topic orders --cause coordinator_timeout")(query_verbs.ended)
+_of_offset = "txn-analysis explain --topic orders --partition 0 --offset 161"
+verb(app, "explain", _of_offset, uses=_COULD_NOT_TELL)(why_verbs.explain)
+verb(app, "ended", "txn-analysis ended --topic orders --cause coordinator_timeout")(why_verbs.ended)
+verb(app, "who", "txn-analysis who --group billing-readers", uses=_COULD_NOT_TELL)(why_verbs.who)
 verb(app, "abort-plan", "txn-analysis abort-plan --format commands -o plan.sh")(plan_verbs.abort_plan)
-verb(app, "verify", "txn-analysis verify --history", uses=("exit_zero", "accept_inconclusive"))(plan_verbs.verify)
+verb(app, "verify", "txn-analysis verify --history", uses=_COULD_NOT_TELL)(plan_verbs.verify)
 verb(app, "captures", "txn-analysis captures --warehouse txn-warehouse")(audit_verbs.captures)
 verb(app, "forget", "txn-analysis forget --capture capture-127d9c186fa3", reads_files=True)(audit_verbs.forget)
 add_command(app, "help", "txn-analysis help audit")(shell_verbs.help_)

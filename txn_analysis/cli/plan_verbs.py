@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from txn_analysis.cli.asking import as_printed
 from txn_analysis.cli.options import (
     Partitions,
     Request,
@@ -23,7 +24,6 @@ from txn_analysis.cli.options import (
     repeated,
 )
 from txn_analysis.cli.output import emit, now_ms
-from txn_analysis.cli.query_verbs import as_printed
 from txn_analysis.cli.spark import asked_run, note_forgotten, stored
 from txn_analysis.cli.verbs import exit_code
 from txn_analysis.errors import AuditError

@@ -71,6 +71,8 @@ DESCRIBE_PRODUCERS = (
     Column("CurrentTransactionStartOffset"),
 )
 
+DESCRIBE_ALL_PRODUCERS = (Column("Topic"), Column("Partition"), *DESCRIBE_PRODUCERS)
+
 
 def find_hanging(findings: Iterable[Finding], filters: Filters, since: Iterable[Finding] = ()) -> Answer:
     """The hanging findings; `Duration(min)` is whole minutes since the last write, as Kafka's.
@@ -178,6 +180,19 @@ def describe_producers(
         raise WarehouseError(f"this run saw nothing of {escape(topic)}-{partition}; the verb `report` says what it saw")
     wanted = [tuple(producer) for producer in producers if not producer_ids or producer.producer_id in producer_ids]
     return Answer(DESCRIBE_PRODUCERS, tuple(sorted(wanted, key=itemgetter(0))))
+
+
+def describe_all_producers(
+    by_partition: Iterable[tuple[str, int, Iterable[ProducerState]]], producer_ids: Collection[int] = ()
+) -> Answer:
+    """The producers of many partitions, by topic, partition and producer id; all of them, or some."""
+    rows = [
+        (topic, partition, *producer)
+        for topic, partition, producers in by_partition
+        for producer in producers
+        if not producer_ids or producer.producer_id in producer_ids
+    ]
+    return Answer(DESCRIBE_ALL_PRODUCERS, tuple(sorted(rows, key=itemgetter(0, 1, 2))))
 
 
 def _coordinator(record: StateRecord) -> str | None:

@@ -5,7 +5,6 @@ Nothing is judged here: a finding keeps the rules that were asked, and what each
 
 from __future__ import annotations
 
-import json
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -166,11 +165,6 @@ class _Nearest:
         found = map(LoggedBatch._make, zip(*(column.to_pylist() for column in nearest.columns), strict=True))
         every = {one.base_offset: one for one in found} | self.found
         self.found = {offset: every[offset] for offset in sorted(every)[self._kept]}
-
-
-def explanations_json(explained: Iterable[Explanation]) -> str:
-    """A list of objects; ASCII only."""
-    return json.dumps([item.model_dump(mode="json") for item in explained], indent=2, ensure_ascii=True) + "\n"
 
 
 def explanations_text(explained: Iterable[Explanation]) -> str:

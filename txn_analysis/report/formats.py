@@ -125,14 +125,14 @@ def findings_csv(report: AuditReport) -> str:
     return csv_table(COLUMNS, rows, separator="; ")
 
 
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def report_schema() -> dict[str, Any]:
     """The JSON schema of what `json_report` gives; of `schema_version`, the version that it describes."""
     schema = AuditReport.model_json_schema(mode="serialization")
     schema["properties"]["schema_version"]["const"] = SCHEMA_VERSION
-    return {"$schema": _DIALECT} | schema
+    return {"$schema": DIALECT} | schema
 
 
 def json_report(report: AuditReport) -> str:

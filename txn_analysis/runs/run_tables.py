@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
@@ -19,7 +19,7 @@ from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.text.escape import clip, escape, shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     import pyarrow as pa
 
@@ -153,6 +153,13 @@ class RunTables(RunRows):
         """The producers of one partition; None where the run saw nothing of it."""
         rows = self.held(PARTITION_HEALTH, "producers", topic=[topic], partition=[partition])
         return records_of(ProducerState, rows["producers"].combine_chunks().flatten()) if len(rows) else None
+
+    def all_producers(self, **one_of: Collection[Any]) -> Iterator[tuple[str, int, list[ProducerState]]]:
+        """The producers of every partition, or of some; each partition with its topic and number."""
+        for batch in self.batches(PARTITION_HEALTH, "topic", "partition", "producers", **one_of):
+            places = zip(batch["topic"].to_pylist(), batch["partition"].to_pylist(), strict=True)
+            for row, (topic, partition) in enumerate(places):
+                yield topic, partition, records_of(ProducerState, batch["producers"].slice(row, 1).flatten())
 
     @cached_property
     def forgotten_captures(self) -> tuple[str, ...]:

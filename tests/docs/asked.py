@@ -1,0 +1,107 @@
+"""What is typed and printed in docs/symptoms.md and docs/questions.md: commands that are run on the real captures."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from tests.acceptance.captures import CASES, PARAMETERS
+from txn_analysis.cli.main import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+_SEGMENTS = ("segments", "transaction-state")
+_SETTINGS = [
+    *("--transaction-state-partitions", str(PARAMETERS["transaction_state_partitions"])),
+    *("--max-clock-skew-ms", str(PARAMETERS["max_clock_skew_ms"])),
+]
+DEMO = ("kafka-4.2/capture-1", _SEGMENTS)
+EDGE = ("kafka-4.2-edge/capture-2", (*_SEGMENTS, "producer-snapshots", "group-offsets"))
+DELETED = ("kafka-4.2-edge/capture-2", ("log-dirs",))
+ENDED = ("kafka-4.2-tv2/capture-1", _SEGMENTS)
+BUSY = ("kafka-4.3-busy/capture-1", ("log-dirs",))
+
+Capture = tuple[str, tuple[str, ...]]
+
+
+class Asked(NamedTuple):
+    """One command of a page, the capture that it asks about, and the code that it ends with.
+
+    `paragraph` is the label of the only paragraph of a report that is shown; dots stand for what is left out.
+    """
+
+    name: str
+    capture: Capture
+    command: str
+    exit_code: int = 0
+    paragraph: str | None = None
+
+
+ASKED = (
+    Asked("stuck-lag", DEMO, "explain --topic orders --partition 0 --offset 161"),
+    Asked("poison-message", DEMO, "explain --topic orders --partition 0 --offset 126"),
+    Asked("lag-of-one", ENDED, "explain --topic orders --partition 0 --offset 32"),
+    Asked("empty-polls", DEMO, "explain --topic orders --partition 0 --offset 118"),
+    Asked("compaction", BUSY, "explain --topic __transaction_state --partition 1 --offset 30000"),
+    Asked("beyond-the-end", DEMO, "explain --topic orders --partition 0 --offset 205", 3),
+    Asked("out-of-range", DELETED, "explain --topic trades --partition 0 --offset 100"),
+    Asked("unstable-offsets", EDGE, "who --group billing-readers"),
+    Asked("whose-is-it", DEMO, "who --producer-id 1002"),
+    Asked("disk-fills", EDGE, "report --topic accounts", 1, "blocks"),
+    Asked("fenced", ENDED, "ended --outcome ABORT"),
+)
+
+
+def asked_outputs(folder: Path) -> dict[str, str]:
+    """Each command as it is typed, and what it prints, by the name of the example; warehouses are made in a folder."""
+    return {asked.name: _shown(asked, _answer(folder, asked)) for asked in ASKED}
+
+
+def _shown(asked: Asked, printed: str) -> str:
+    if asked.paragraph is not None:
+        (found, *_) = re.findall(rf"^   {asked.paragraph} .*\n(?:^ {{12}}.*\n)*", printed, re.MULTILINE)
+        printed = f"...\n{found}...\n"
+    return f"$ txn-analysis {asked.command}\n{printed}"
+
+
+def _answer(folder: Path, asked: Asked) -> str:
+    case, parts = asked.capture
+    place = folder / f"{case}-{'-'.join(parts)}".replace("/", "-")
+    is_new = not place.exists()
+    place.mkdir(parents=True, exist_ok=True)
+    with contextlib.chdir(place):
+        if is_new:
+            paths = [str(CASES / case / part) for part in parts]
+            _run(["audit", *paths, *_SETTINGS, "--exit-zero", "--quiet"])
+        code, printed = _run(shlex.split(asked.command))
+    assert code == asked.exit_code, f"{asked.command}: {code}"
+    return printed
+
+
+def _run(words: Iterable[str]) -> tuple[int, str]:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), _plain_environment(), pytest.raises(SystemExit) as ended:
+        app([*words], prog_name="txn-analysis")
+    return int(ended.value.code or 0), out.getvalue()
+
+
+@contextlib.contextmanager
+def _plain_environment() -> Iterator[None]:
+    """No setting of this machine's decides what is printed."""
+    kept = {
+        name: os.environ.pop(name)
+        for name in [*os.environ]
+        if name.startswith("TXN_ANALYSIS_") and name != "TXN_ANALYSIS_JARS"
+    }
+    try:
+        yield
+    finally:
+        os.environ.update(kept)

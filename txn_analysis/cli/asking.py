@@ -1,0 +1,99 @@
+"""What the verbs that ask a finished run share: their options, what these ask for, and how rows are printed."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from txn_analysis.cli.options import RowFormat, number, repeated
+from txn_analysis.errors import ConfigError
+from txn_analysis.kafka.names import INT64_MAX, MAX_STATE_PARTITIONS
+
+if TYPE_CHECKING:
+    from txn_analysis.questions.filters import Filters
+    from txn_analysis.report.formats import Answer
+
+_STATE_PARTITION_PREFIX = "__transaction_state-"
+_STATE_PARTITION = re.compile("[0-9]{1,7}")
+_STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "PrepareEpochFence")
+
+
+Patterns = Annotated[
+    list[str] | None,
+    repeated("--transactional-id-pattern", "REGEX", "Only transactional ids that match as a whole"),
+]
+IdleFilter = Annotated[
+    list[int] | None,
+    number("--duration-filter", "MS", "Only what was idle for longer than this.", most=INT64_MAX),
+]
+DurationFilter = Annotated[
+    list[int] | None,
+    number("--duration-filter", "MS", "Only transactions that have run for longer than this.", most=INT64_MAX),
+]
+Broker = Annotated[
+    str | None,
+    typer.Option("--broker", "--broker-id", metavar="ID", help="Refused: the files do not say which broker leads."),
+]
+Coordinators = Annotated[
+    list[str] | None,
+    repeated("--coordinator", "NAME", "Only ids of this partition, such as __transaction_state-3"),
+]
+States = Annotated[list[str] | None, repeated("--state", "STATE", "Only this state, such as Ongoing, in any case")]
+
+
+def as_printed(answer: Answer, form: RowFormat) -> str:
+    """Rows as they are asked for."""
+    forms = {"text": answer.text, "json": answer.json, "ndjson": answer.ndjson, "csv": answer.csv}
+    return forms[form]()
+
+
+def refuse_broker(broker: str | None) -> None:
+    """Refuse the number of a broker, which no file tells.
+
+    Raises:
+        ConfigError: one is given.
+    """
+    if broker is not None:
+        raise ConfigError("--broker: dumps do not say which broker leads a partition; use --topic and --partition")
+
+
+def filters_of(
+    topics: list[str] | None,
+    partitions: list[int] | None,
+    states: list[str] | None = None,
+    producer_ids: list[int] | None = None,
+    durations_ms: list[int] | None = None,
+    patterns: list[str] | None = None,
+    coordinators: list[str] | None = None,
+) -> Filters:
+    """What is asked for; several durations add, so that the shortest one counts."""
+    from txn_analysis.questions.filters import Filters
+
+    return Filters(
+        topics=tuple(topics or ()),
+        partitions=tuple(partitions or ()),
+        states=tuple(map(_known_state, states or ())),
+        producer_ids=tuple(producer_ids or ()),
+        duration_ms=min(durations_ms) if durations_ms else None,
+        transactional_id_patterns=tuple(patterns or ()),
+        state_partitions=tuple(map(_state_partition, coordinators or ())),
+    )
+
+
+def _state_partition(coordinator: str) -> int:
+    number = coordinator.removeprefix(_STATE_PARTITION_PREFIX)
+    if number == coordinator or not _STATE_PARTITION.fullmatch(number) or int(number) >= MAX_STATE_PARTITIONS:
+        raise ConfigError(
+            f"--coordinator {coordinator}: dumps do not say which broker coordinates an id; "
+            f"give a partition, such as {_STATE_PARTITION_PREFIX}3"
+        )
+    return int(number)
+
+
+def _known_state(state: str) -> str:
+    known = {name.lower(): name for name in _STATES}
+    if state.lower() not in known:
+        raise ConfigError(f"--state {state}: unknown; the states are {', '.join(_STATES)}")
+    return known[state.lower()]

@@ -1,0 +1,178 @@
+"""The verbs that say why: `explain` for open transactions and for offsets, `ended` for what came to an end, `who`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from txn_analysis.cli.asking import Patterns, as_printed, filters_of
+from txn_analysis.cli.options import (
+    Format,
+    Partitions,
+    ProducerIds,
+    Request,
+    RowFormat,
+    RunId,
+    Schema,
+    Topics,
+    number,
+)
+from txn_analysis.cli.output import emit, run_options
+from txn_analysis.cli.spark import asked_run
+from txn_analysis.cli.verbs import exit_code
+from txn_analysis.errors import ConfigError
+from txn_analysis.judge.outcome import Outcome
+from txn_analysis.kafka.names import INT32_MAX, INT64_MAX
+
+if TYPE_CHECKING:
+    from txn_analysis.questions.filters import Filters
+
+StartOffset = Annotated[
+    int | None,
+    number("--start-offset", "N", "Only the one that begins at this offset.", most=INT64_MAX),
+]
+OneOffset = Annotated[
+    int | None,
+    number("--offset", "N", "What is at this offset of one partition, in place of a transaction.", most=INT64_MAX),
+]
+Outcomes = Annotated[
+    Literal["ABORT", "COMMIT", "any"], typer.Option("--outcome", help="Only those that ended like this.")
+]
+CauseName = Annotated[
+    str | None, typer.Option("--cause", metavar="NAME", help="Only this cause, such as coordinator_timeout.")
+]
+Stale = Annotated[
+    bool, typer.Option("--stale", help="Only those with records of an older transaction, whatever their outcome.")
+]
+Limit = Annotated[int, number("--limit", "N", "At most so many, the newest first.", most=INT32_MAX, least=1)]
+
+
+def explain(
+    request: Request,
+    run_id: RunId = None,
+    topic: Topics = None,
+    partition: Partitions = None,
+    start_offset: StartOffset = None,
+    offset: OneOffset = None,
+    producer_id: ProducerIds = None,
+    format: Format = "text",  # noqa: A002 the flag's own name
+    schema: Schema = False,
+) -> int:
+    """Explain an open transaction, or what is at an offset.
+
+    Of a transaction its timeline, the rules, the cause, and what would change it. Without a filter all open
+    transactions of the run are explained, as long as there are not more than 20. With --offset, what is there, and why
+    a consumer does not get past it.
+
+    Exit code: 0 it is explained, 2 there is no such run, topic or the like, 3 the files do not tell what a consumer
+    gets at the offset (see --accept-inconclusive).
+    """
+    settings = request.settings()
+    from txn_analysis.questions import explain as explanations
+    from txn_analysis.questions.answer_json import json_text, schema_text
+    from txn_analysis.questions.filters import check_seen
+    from txn_analysis.questions.offset import OffsetAnswer
+
+    filters = filters_of(topic, partition, producer_ids=producer_id)
+    if schema:
+        emit(schema_text(list[explanations.Explanation] if offset is None else OffsetAnswer), request.output)
+        return 0
+    if offset is not None:
+        if start_offset is not None or producer_id or len(filters.topics) != 1 or len(filters.partitions) != 1:
+            raise ConfigError("--offset is of one partition: give --topic and --partition once each, and nothing else")
+        return _explain_offset(request, filters, run_id, offset, format)
+    with asked_run(settings, run_id) as tables:
+        check_seen(tables, filters)
+        explained = explanations.explain(tables.finished, filters, start_offset)
+    emit(json_text(explained) if format == "json" else explanations.explanations_text(explained), request.output)
+    return 0
+
+
+def _explain_offset(request: Request, filters: Filters, run_id: str | None, offset: int, form: Format) -> int:
+    settings = request.settings()
+    from txn_analysis.questions.answer_json import json_text
+    from txn_analysis.questions.filters import check_seen
+    from txn_analysis.questions.offset import explain_offset
+    from txn_analysis.questions.offset_text import offset_text
+
+    with asked_run(settings, run_id) as tables:
+        check_seen(tables, filters)
+        answer = explain_offset(tables.finished, filters.topics[0], filters.partitions[0], offset)
+        options = run_options(settings, tables.run.cluster)
+    emit(json_text(answer) if form == "json" else offset_text(answer, options), request.output)
+    return exit_code(Outcome.CLEAN if answer.is_told else Outcome.COULD_NOT_TELL, settings)
+
+
+def ended(
+    request: Request,
+    run_id: RunId = None,
+    topic: Topics = None,
+    partition: Partitions = None,
+    producer_id: ProducerIds = None,
+    transactional_id_pattern: Patterns = None,
+    outcome: Outcomes = "ABORT",
+    cause: CauseName = None,
+    stale: Stale = False,
+    limit: Limit = 1000,
+    format: RowFormat = "text",  # noqa: A002 the flag's own name
+) -> int:
+    """List ended transactions, and who or what ended them.
+
+    The client, a timeout, a fencing, or an administrator. An abort of the coordinator looks to its client like any
+    other (KAFKA-9803); the coordinator's records tell them apart. Stale tells which transactions held records of an
+    older one, which a commit published (KIP-890).
+    """
+    settings = request.settings()
+    from txn_analysis.questions.ended import EndedFilters, ended_answer
+    from txn_analysis.questions.filters import check_seen
+
+    filters = filters_of(topic, partition, producer_ids=producer_id, patterns=transactional_id_pattern)
+    wanted = EndedFilters(None if outcome == "any" or stale else outcome, cause, stale, limit)
+    with asked_run(settings, run_id) as tables:
+        check_seen(tables, filters)
+        answer, left_out_count = ended_answer(tables.finished, filters, wanted)
+    emit(as_printed(answer, format), request.output)
+    if left_out_count:
+        typer.echo(f"note: {left_out_count} older ones are not shown; raise --limit or say more", err=True)
+    return 0
+
+
+def who(
+    request: Request,
+    group: Annotated[str | None, typer.Option("--group", metavar="G", help="A consumer group.")] = None,
+    transactional_id: Annotated[
+        str | None, typer.Option("--transactional-id", metavar="ID", help="A transactional id.")
+    ] = None,
+    producer_id: Annotated[int | None, number("--producer-id", "ID", "A producer id.", most=INT64_MAX)] = None,
+    run_id: RunId = None,
+    format: Format = "text",  # noqa: A002 the flag's own name
+    schema: Schema = False,
+) -> int:
+    """Show who a group, an id or a producer is.
+
+    Which partition of __consumer_offsets or __transaction_state holds it, whose leader is its coordinator; its history;
+    where it wrote; and what is open of it, or blocks it.
+
+    Exit code: 0 it is shown, 2 it was never seen, 3 what was copied cannot tell (see --accept-inconclusive).
+    """
+    settings = request.settings()
+    from txn_analysis.questions import owners
+    from txn_analysis.questions.answer_json import json_text, schema_text
+    from txn_analysis.questions.owners_text import owner_text
+
+    if schema:
+        emit(schema_text(owners.OwnerAnswer), request.output)
+        return 0
+    if sum(one is not None for one in (group, transactional_id, producer_id)) != 1:
+        raise ConfigError("give one of --group, --transactional-id and --producer-id")
+    with asked_run(settings, run_id) as tables:
+        if group is not None:
+            answer = owners.who_is_group(tables, group)
+        elif transactional_id is not None:
+            answer = owners.who_is_id(tables, transactional_id)
+        else:
+            answer = owners.who_is_producer(tables, producer_id or 0)
+        options = run_options(settings, tables.run.cluster)
+    emit(json_text(answer) if format == "json" else owner_text(answer, options), request.output)
+    return exit_code(Outcome.CLEAN if answer.is_told else Outcome.COULD_NOT_TELL, settings)

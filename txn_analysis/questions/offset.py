@@ -1,0 +1,403 @@
+"""What is at one offset of a partition, and why a consumer does not get past it; text and JSON.
+
+Nothing is judged here: the log is that of a finished run, and what blocks it is one of the run's findings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import pyarrow.compute as pc
+
+from txn_analysis.columns.records import records_of
+from txn_analysis.kafka.names import END_MARKERS, ProblemKind
+from txn_analysis.questions.linked_log import LinkedLog
+from txn_analysis.questions.readers import Ahead, Fate, Run, fates_of, longest
+from txn_analysis.report.model import InJson, Item
+from txn_analysis.runs.asked_states import histories
+from txn_analysis.runs.past_run import JUDGED_BY, ended_batches
+from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, TRANSACTIONS, Finding, PartitionHealth
+from txn_analysis.tables.findings import SINGLE_VALUES
+from txn_analysis.tables.transactions import OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.runs.past_run import PastRun
+    from txn_analysis.tables import Problem
+
+
+class Found(StrEnum):
+    """What is at an offset."""
+
+    DATA = "data"  # outside of transactions
+    COMMITTED_DATA = "committed_data"
+    ABORTED_DATA = "aborted_data"
+    ENDED_DATA = "ended_data"  # of a transaction that ended; the dump does not say how
+    OPEN_DATA = "open_data"
+    END_MARKER = "end_marker"
+    CONTROL_BATCH = "control_batch"  # of another kind
+    COMPACTED = "compacted"  # nothing: compaction removed what was there
+    DELETED = "deleted"  # nothing: it is below the log start
+    NOT_IN_FILES = "not_in_files"
+    BEYOND_END = "beyond_end"
+
+
+class Gets(StrEnum):
+    """What a `read_committed` consumer gets that stands at an offset."""
+
+    RECORD = "record"
+    NOTHING_YET = "nothing_yet"  # it waits at the last stable offset
+    SKIPS = "skips"  # its position moves on, to a later record or to the last stable offset
+    OUT_OF_RANGE = "out_of_range"  # OffsetOutOfRange, and what auto.offset.reset says
+    UNKNOWN = "unknown"
+
+
+class BatchAt(NamedTuple):
+    """The batch that holds an offset; `record_count` are those that compaction left."""
+
+    base_offset: int
+    last_offset: int
+    record_count: int | None
+    producer_id: int | None
+    producer_epoch: int | None
+    is_transactional: bool
+    is_control: bool
+    marker: str | None
+    coordinator_epoch: int | None
+    max_timestamp_ms: int | None
+    timestamp_type: str | None
+    size_bytes: int
+    is_valid: bool | None
+    is_contested: bool
+    may_be_header_keys: bool
+
+    @property
+    def is_doubted(self) -> bool:
+        """Its bytes are damaged, or may be text of a client."""
+        return self.is_valid is False or self.is_contested or self.may_be_header_keys
+
+    @property
+    def is_whole(self) -> bool:
+        """No record of it was removed."""
+        return self.record_count == self.last_offset - self.base_offset + 1
+
+
+class TransactionAt(NamedTuple):
+    """The transaction whose data or end marker is at an offset; `end_offset` is None while it is open."""
+
+    producer_id: int
+    txn_start_offset: int
+    end_offset: int | None
+    outcome: str
+    transactional_ids: tuple[str, ...]
+
+
+class Blocker(NamedTuple):
+    """The open transaction that holds the last stable offset, with its verdict."""
+
+    producer_id: int
+    transactional_id: str | None
+    txn_start_offset: int
+    verdict: str
+    rule: str
+
+
+class BoundedReader(NamedTuple):
+    """What a reader misses that stops at the end offset which a broker gives for `read_committed`.
+
+    It ends at `ends_at_offset`, without an error; None where the start of the open transaction is not in the files, nor
+    the log start that took its place. Above lie `committed_record_count` records that are outside of
+    transactions or committed, `aborted_record_count` that nobody is ever given, `open_record_count` whose transactions
+    are open, and `unknown_record_count` of transactions that ended nobody knows how; None where batches do not say how
+    many records they hold. Where `is_whole` is false, some of what lies above is not in the files: the counts are of
+    what is.
+    """
+
+    ends_at_offset: int | None
+    committed_record_count: int | None
+    aborted_record_count: int | None
+    open_record_count: int | None
+    unknown_record_count: int | None
+    is_whole: bool
+
+
+class OffsetAnswer(Item):
+    """What is at one offset, and what a `read_committed` consumer gets that stands there; None where it is not known.
+
+    `is_told` is false where the files leave it open, and `missing` says what would tell. `lag_to_end` is what lag
+    exporters show, `lag_to_last_stable` what the consumer itself reports. `next_record_offset` is the first one at or
+    above the offset that holds, or may hold, a record for it; `longest_run` is the longest run of offsets from there
+    to the last stable offset that give it none, None also where the files do not say of all of them.
+    """
+
+    run_id: str
+    topic: str
+    partition: int
+    offset: int
+    found: Found
+    gets: Gets
+    is_told: bool
+    batch: Annotated[BatchAt, InJson("BatchAt")] | None = None
+    transaction: Annotated[TransactionAt, InJson("TransactionAt")] | None = None
+    first_offset: int | None
+    log_start_offset: int | None
+    end_offset: int | None
+    last_stable_offset: int | None
+    lag_to_end: int | None = None
+    lag_to_last_stable: int | None = None
+    next_record_offset: int | None = None
+    longest_run: Annotated[Run, InJson("Run")] | None = None
+    blocked_by: Annotated[Blocker, InJson("Blocker")] | None = None
+    bounded_reader: Annotated[BoundedReader, InJson("BoundedReader")] | None = None
+    missing: tuple[str, ...] = ()
+
+    @property
+    def is_all_read(self) -> bool:
+        """No record is left for the consumer, and no transaction holds it: its lag stays, and nothing hangs."""
+        return (
+            self.gets is Gets.SKIPS
+            and self.next_record_offset is None
+            and self.last_stable_offset == self.end_offset
+            and self.blocked_by is None
+        )
+
+
+def explain_offset(run: PastRun, topic: str, partition: int, offset: int) -> OffsetAnswer:
+    """What is at an offset of a partition that the run saw, and why a consumer does not get past it.
+
+    It rests on the log as the run linked it: batches of `log_batches` in the pieces of
+    `partition_health.linked_pieces`, outcomes of `transactions` and `ended_transactions`, and the run's findings.
+    """
+    return _Asked.of(run, topic, partition, offset).answer()
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One offset that is asked about, with what the run knows of its partition."""
+
+    run: PastRun
+    log: LinkedLog
+    health: PartitionHealth
+    offset: int
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def of(cls, run: PastRun, topic: str, partition: int, offset: int) -> _Asked:
+        place: dict[str, Any] = {"topic": [topic], "partition": [partition]}
+        (health,) = records_of(PartitionHealth, run.held(PARTITION_HEALTH, *JUDGED_BY, **place))
+        findings = records_of(Finding, run.held(FINDINGS, *SINGLE_VALUES, **place))
+        return cls(run, LinkedLog.of(run, topic, partition), health, offset, tuple(findings))
+
+    @cached_property
+    def place(self) -> dict[str, Any]:
+        return {"topic": [self.log.topic], "partition": [self.log.partition]}
+
+    @cached_property
+    def batch(self) -> BatchAt | None:
+        """The batch that holds the offset."""
+        for rows in self.log.batches(self.offset, *BatchAt._fields):
+            here = rows.filter(pc.less_equal(rows["base_offset"], self.offset))
+            if len(here):
+                return records_of(BatchAt, here.slice(0, 1))[0]
+        return None
+
+    @cached_property
+    def transaction(self) -> TransactionAt | None:
+        """The transaction that the offset's batch is of."""
+        batch = self.batch
+        if batch is None or batch.producer_id is None or not batch.is_transactional:
+            return None
+        names = ("producer_id", "txn_start_offset", "end_offset", "outcome")
+        own = {**self.place, "producer_id": [batch.producer_id]}
+        ended = ended_batches(self.run, *names, **own)
+        opened = self.run.batches(TRANSACTIONS, *names, outcome=[OPEN], **own)
+        for row in (row for rows in (*ended, *opened) for row in rows.to_pylist()):
+            end = row["end_offset"]
+            if row["txn_start_offset"] <= batch.base_offset and (end is None or batch.base_offset <= end):
+                known = histories(self.run, [batch.producer_id]).get(batch.producer_id, {})
+                return TransactionAt(**{name: row[name] for name in names}, transactional_ids=tuple(sorted(known)))
+        return None
+
+    @cached_property
+    def found(self) -> Found:
+        batch, health = self.batch, self.health
+        if batch is not None:
+            return _found_in(batch, self.transaction)
+        if health.log_start_offset is not None and self.offset < health.log_start_offset:
+            return Found.DELETED
+        if health.end_offset is None or self.offset >= health.end_offset:
+            return Found.BEYOND_END
+        first, name = health.first_offset, self.log.names_first_file
+        if not self.log.pieces or first is None:
+            return Found.NOT_IN_FILES
+        if self.offset < first:
+            return Found.COMPACTED if name is not None and self.offset >= name else Found.NOT_IN_FILES
+        is_missing = self.log.gap_at(self.offset) or self.offset > self.log.pieces[-1].last_offset
+        return Found.NOT_IN_FILES if is_missing else Found.COMPACTED
+
+    @cached_property
+    def blocker(self) -> Finding | None:
+        """The open transaction that holds the last stable offset."""
+        return next((finding for finding in self.findings if finding.blocks_partition), None)
+
+    @cached_property
+    def ahead(self) -> Ahead | None:
+        stable = self.health.last_stable_offset
+        if stable is None:
+            return None
+        return Ahead.of(self.log, fates_of(self.run, self.log.topic, self.log.partition), self.offset, stable)
+
+    @property
+    def _is_in_log(self) -> bool:
+        return self.found not in {Found.DELETED, Found.NOT_IN_FILES, Found.BEYOND_END}
+
+    @property
+    def _stable(self) -> int | None:
+        """The last stable offset; None where the start that holds it lies below all files.
+
+        The broker's is then the start, or the log start if that is above it (`UnifiedLog`).
+        """
+        health, held = self.health, self.blocker
+        if held is None or held.txn_start_offset >= (health.first_offset or 0):
+            return health.last_stable_offset
+        is_known = health.last_stable_offset == health.log_start_offset
+        return health.last_stable_offset if is_known else None
+
+    def answer(self) -> OffsetAnswer:
+        health, ahead = self.health, self.ahead
+        end, stable, gets = health.end_offset, self._stable, self._gets()
+        runs = [*ahead.runs()] if ahead is not None and gets in {Gets.RECORD, Gets.SKIPS} else []
+        missing, open_from = (*self._missing(gets),), self._open_from
+        return OffsetAnswer(
+            run_id=self.run.run_id,
+            topic=health.topic,
+            partition=health.partition,
+            offset=self.offset,
+            found=self.found,
+            gets=gets if not missing or gets is Gets.OUT_OF_RANGE else Gets.UNKNOWN,
+            is_told=not missing,
+            batch=self.batch,
+            transaction=self.transaction,
+            first_offset=health.first_offset,
+            log_start_offset=health.log_start_offset,
+            end_offset=end,
+            last_stable_offset=stable,
+            lag_to_end=end - self.offset if self._is_in_log and end is not None else None,
+            lag_to_last_stable=max(stable - self.offset, 0) if self._is_in_log and stable is not None else None,
+            next_record_offset=self._next_record(gets, runs),
+            longest_run=longest(runs) if open_from is None else None,
+            blocked_by=self._blocked_by(),
+            bounded_reader=self._bounded(),
+            missing=missing,
+        )
+
+    def _gets(self) -> Gets:
+        """What a consumer gets there, if all that the run knows of the log is true."""
+        stable = self.health.last_stable_offset
+        if self.found is Found.DELETED:
+            return Gets.OUT_OF_RANGE
+        if self.found in {Found.NOT_IN_FILES, Found.BEYOND_END} or stable is None:
+            return Gets.UNKNOWN
+        if self.offset >= stable:
+            return Gets.NOTHING_YET
+        return Gets.RECORD if self.found in {Found.DATA, Found.COMMITTED_DATA} else Gets.SKIPS
+
+    @cached_property
+    def _open_from(self) -> int | None:
+        """The first offset ahead, below the last stable offset, of which it is not known whether it gives a record."""
+        stable = self.health.last_stable_offset or 0
+        unknown = [] if self.ahead is None or self.ahead.unknown_offset is None else [self.ahead.unknown_offset]
+        gaps = [max(gap.first_offset, self.offset) for gap in self.log.gaps if gap.last_offset >= self.offset]
+        return min((offset for offset in (*unknown, *gaps) if offset < stable), default=None)
+
+    def _next_record(self, gets: Gets, runs: list[Run]) -> int | None:
+        if gets is Gets.RECORD:
+            return self.offset
+        own = next((run for run in runs if run.first_offset == self.offset), None)
+        if own is None:
+            return None
+        found = [own.last_offset + 1, *([] if self._open_from is None else [self._open_from])]
+        return None if min(found) == self.health.last_stable_offset else min(found)
+
+    def _blocked_by(self) -> Blocker | None:
+        if self.blocker is None:
+            return None
+        return Blocker(*(getattr(self.blocker, name) for name in Blocker._fields))
+
+    def _bounded(self) -> BoundedReader | None:
+        """What is hidden from a bounded reader, where a transaction is proven to be open and hides something."""
+        if self.ahead is None or self.blocker is None or self.blocker.rule == _NOT_PROVEN:
+            return None
+        kinds = (Fate.DELIVERED, Fate.ABORTED, Fate.OPEN, Fate.UNKNOWN)
+        committed, aborted, opened, unknown = (
+            self.ahead.hidden[kind] if self.ahead.has_all_counts else None for kind in kinds
+        )
+        is_whole = self.health.hidden_record_count is not None
+        return BoundedReader(self._stable, committed, aborted, opened, unknown, is_whole)
+
+    def _missing(self, gets: Gets) -> Iterator[str]:
+        """What leaves the answer open, and what would settle it."""
+        if self.found is Found.DELETED:
+            return
+        yield from self._missing_here()
+        health = self.health
+        if not health.is_in_capture:
+            yield "only earlier captures hold the partition: copy it again"
+        yield from (problem.reason for problem in health.problems if self._is_doubted_by(problem))
+        if gets is Gets.NOTHING_YET and self.blocker is not None and self.blocker.rule == _NOT_PROVEN:
+            yield "the open transaction may have ended in what is missing of the log: `report` names it"
+        elif gets in {Gets.RECORD, Gets.SKIPS}:
+            yield from self._missing_below()
+
+    def _missing_here(self) -> Iterator[str]:
+        """Of the offset itself."""
+        health, gap = self.health, self.log.gap_at(self.offset)
+        if self.found is Found.BEYOND_END:
+            end = "holds no batch" if health.end_offset is None else f"ends at offset {health.end_offset}"
+            yield f"the copied log {end}: copy the partition again"
+        elif gap is not None:
+            where = f"offsets {gap.first_offset} to {gap.last_offset} lie between two files"
+            yield f"{where}: compaction may have removed them, or a file was not copied"
+        elif self.found is Found.NOT_IN_FILES and not any(p.kind in _CLIENT_TEXT for p in health.problems):
+            yield "the offset is in no file: give the partition's earlier files, and its checkpoint of log starts"
+        if self.batch is not None and self.batch.is_doubted:
+            yield "the batch is damaged, or may be text of a client: copy the file again, or give a shallow dump too"
+        if self.found is Found.ENDED_DATA and self.offset < (health.last_stable_offset or 0):
+            yield "the dump does not say whether its transaction was committed: give one with --deep-iteration"
+
+    def _missing_below(self) -> Iterator[str]:
+        """What may be open further down, where a consumer would wait."""
+        health, name = self.health, self.log.names_first_file
+        if health.snapshot_offset is None and name != 0:
+            begin = "inside a file" if name is None else f"at offset {name}"
+            what = "and no producer snapshot stands for what is below: a transaction may be open there"
+            yield f"the copied log begins {begin}, {what}. Give the .snapshot file of that offset"
+
+    def _is_doubted_by(self, problem: Problem) -> bool:
+        """Whether a problem makes it doubtful what is at the offset, or up to where consumers can read."""
+        if problem.kind not in _CLIENT_TEXT:
+            return problem.offset is None  # it spoils the log to its end
+        # What may be text of a client is in none of the pieces, and begins where they break off.
+        ends = [gap.first_offset for gap in self.log.gaps] or [piece.last_offset + 1 for piece in self.log.pieces[-1:]]
+        return not ends or max(self.offset + 1, self.health.last_stable_offset or 0) > ends[0]
+
+
+_NOT_PROVEN = "evidence_broken"  # the rule of what may have ended in what is missing of the log
+_CLIENT_TEXT = {ProblemKind.CONTESTED_LINE, ProblemKind.HEADER_KEYS_MAY_OPEN, ProblemKind.MAY_BE_HEADER_KEYS}
+
+
+def _found_in(batch: BatchAt, transaction: TransactionAt | None) -> Found:
+    if batch.is_control:
+        is_marker = batch.marker in END_MARKERS or (batch.marker is None and batch.producer_id is not None)
+        return Found.END_MARKER if is_marker else Found.CONTROL_BATCH
+    if not batch.is_transactional:
+        return Found.COMPACTED if batch.record_count == 0 else Found.DATA
+    if batch.record_count == 0:
+        return Found.COMPACTED
+    outcome = None if transaction is None else transaction.outcome
+    of_outcome = {"COMMIT": Found.COMMITTED_DATA, "ABORT": Found.ABORTED_DATA, OPEN: Found.OPEN_DATA}
+    return of_outcome.get(outcome or "", Found.ENDED_DATA)

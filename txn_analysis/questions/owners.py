@@ -1,0 +1,366 @@
+"""Who it is: a consumer group, a transactional id or a producer id, where Kafka keeps it, and what blocks it.
+
+A group lies in one partition of `__consumer_offsets`, an id in one of `__transaction_state`, each by the hash of its
+name (`GroupMetadataManager.partitionFor`, `TransactionStateManager.partitionFor`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from enum import StrEnum
+from operator import attrgetter
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from txn_analysis.columns.records import records_of
+from txn_analysis.coordinator.partition_count import DEFAULT_COUNT, IdSums
+from txn_analysis.errors import ConfigError
+from txn_analysis.judge.blocked_groups import files_that_count, group_files
+from txn_analysis.kafka.names import GROUP_TOPIC, STATE_TOPIC, java_hash, positive_hash, state_partition
+from txn_analysis.kafka.transactions import TOMBSTONE
+from txn_analysis.report.model import InJson, Item
+from txn_analysis.runs.asked_states import histories, of_ids
+from txn_analysis.tables import FINDINGS, GROUP_OFFSETS
+from txn_analysis.text.escape import clip
+from txn_analysis.text.words import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from txn_analysis.coordinator.history import History
+    from txn_analysis.kafka.transactions import StateRecord
+    from txn_analysis.runs.past_run import PastRun
+    from txn_analysis.runs.run_tables import RunTables
+
+MOST_CHANGES = 60
+_WIDTH = 80
+_MOST_NAMED = 5
+
+
+class Kind(StrEnum):
+    """What is asked about."""
+
+    GROUP = "group"
+    TRANSACTIONAL_ID = "transactional_id"
+    PRODUCER_ID = "producer_id"
+
+
+class Blocks(StrEnum):
+    """What open transactions in its partition of `__consumer_offsets` do to a group."""
+
+    NOTHING = "nothing"  # none is open there
+    COMPACTION = "compaction"  # its offsets can be fetched; only compaction of the partition stands still
+    OFFSETS = "offsets"  # nobody can fetch its offsets until the transaction ends (UNSTABLE_OFFSET_COMMIT)
+    UNKNOWN = "unknown"
+
+
+class Change(NamedTuple):
+    """One record of the coordinator: the id's state from `at_ms` on, by the broker's clock."""
+
+    at_ms: int | None
+    transactional_id: str
+    state: str | None
+    producer_id: int | None
+    producer_epoch: int | None
+    timeout_ms: int | None
+    partitions: tuple[str, ...]
+
+
+class Written(NamedTuple):
+    """What a producer left at the end of one partition's log."""
+
+    topic: str
+    partition: int
+    producer_id: int
+    producer_epoch: int | None
+    last_timestamp_ms: int | None
+    txn_start_offset: int | None
+
+
+class Opened(NamedTuple):
+    """One open transaction, with its verdict; `blocks_partition`: it holds the last stable offset."""
+
+    topic: str
+    partition: int
+    producer_id: int
+    transactional_id: str | None
+    txn_start_offset: int
+    verdict: str
+    rule: str
+    blocks_partition: bool
+
+
+class Committed(NamedTuple):
+    """Offsets of a group that one producer committed; `producer_id` is None outside of transactions."""
+
+    producer_id: int | None
+    last_offset: int
+    transactional_ids: tuple[str, ...]
+    is_pending: bool
+
+
+class OwnerAnswer(Item):
+    """Who a group, a transactional id or a producer id is; None where the files do not say.
+
+    `held_in` is the partition that keeps it, of a producer id that of its transactional id. `changes` are the last of
+    `change_count` records of its transactional ids, oldest first. `written` is where its producers left data at the end
+    of logs, `opened` what is open of it, or what is open in a group's partition. `commits` and `blocks` are of groups.
+    Where `is_told` is false, `missing` says what would tell.
+    """
+
+    run_id: str
+    kind: Kind
+    name: str
+    is_told: bool
+    held_in: str | None
+    transactional_ids: tuple[str, ...] = ()
+    producer_ids: tuple[int, ...] = ()
+    changes: tuple[Annotated[Change, InJson("Change")], ...] = ()
+    change_count: int = 0
+    written: tuple[Annotated[Written, InJson("Written")], ...] = ()
+    opened: tuple[Annotated[Opened, InJson("Opened")], ...] = ()
+    commits: tuple[Annotated[Committed, InJson("Committed")], ...] = ()
+    blocks: Blocks | None = None
+    missing: tuple[str, ...] = ()
+
+
+def who_is_id(tables: RunTables, transactional_id: str) -> OwnerAnswer:
+    """A transactional id: its partition of the state, its records, and what is open of it.
+
+    Raises:
+        ConfigError: the run saw the whole partition that would hold it, and no such id.
+    """
+    run = tables.finished
+    history = of_ids(run, [transactional_id]).get(transactional_id, ())
+    opened = _opened(run, transactional_id=[transactional_id])
+    held_in = _home(run, transactional_id, history)
+    missing = [*_missing_of_state(tables, [held_in])]
+    if not history and not opened and not missing:
+        there = f"no record of {STATE_TOPIC}-{held_in}, which would hold it, names it"
+        named = clip(transactional_id, _WIDTH)
+        raise ConfigError(f"--transactional-id {named}: this run saw no such id; {there}; the verb `list` shows all")
+    return _of_histories(
+        tables,
+        {transactional_id: history} if history else {},
+        opened,
+        kind=Kind.TRANSACTIONAL_ID,
+        name=transactional_id,
+        held_in=f"{STATE_TOPIC}-{held_in}",
+        missing=missing if not history else (),
+    )
+
+
+def who_is_producer(tables: RunTables, producer_id: int) -> OwnerAnswer:
+    """A producer id: the transactional ids that have it, or had it, and where it wrote.
+
+    Raises:
+        ConfigError: neither the logs nor the whole state, all of it given, have such a producer.
+    """
+    run = tables.finished
+    known = histories(run, [producer_id]).get(producer_id, {})
+    opened = _opened(run, producer_id=[producer_id])
+    written = _written(tables, [producer_id])
+    missing = [] if known else [*_missing_of_state(tables, range(int(tables.run.coverage["expected"])))]
+    if not known and not opened and not written and not missing:
+        look = "the verbs `list` and `describe-producers` show those that it saw"
+        raise ConfigError(f"--producer-id {producer_id}: this run saw no such producer; {look}")
+    homes = sorted({f"{STATE_TOPIC}-{_home(run, name, history)}" for name, history in known.items()})
+    return _of_histories(
+        tables,
+        known,
+        opened,
+        kind=Kind.PRODUCER_ID,
+        name=str(producer_id),
+        held_in=homes[0] if len(homes) == 1 else None,
+        missing=missing,
+        producer_ids=[producer_id],
+    )
+
+
+def _of_histories(
+    tables: RunTables,
+    known: dict[str, History],
+    opened: Sequence[Opened],
+    *,
+    missing: Sequence[str],
+    producer_ids: Sequence[int] = (),
+    **said: Any,
+) -> OwnerAnswer:
+    records = sorted((r for history in known.values() for r in history), key=lambda r: r.moment_ms or 0)
+    named = {one for record in records for one in record.producer_ids if one is not None}
+    producers = [*producer_ids] or sorted(named | {one.producer_id for one in opened})
+    return OwnerAnswer(
+        **said,
+        run_id=tables.run_id,
+        is_told=not missing,
+        missing=tuple(missing),
+        transactional_ids=tuple(sorted(known)),
+        producer_ids=tuple(producers),
+        changes=tuple(map(_change, records[-MOST_CHANGES:])),
+        change_count=len(records),
+        written=tuple(_written(tables, producers)),
+        opened=tuple(opened),
+    )
+
+
+def _change(record: StateRecord) -> Change:
+    return Change(
+        record.moment_ms,
+        record.transactional_id,
+        TOMBSTONE if record.is_tombstone else record.state,
+        record.producer_id,
+        record.producer_epoch,
+        record.timeout_ms,
+        tuple(f"{topic}-{partition}" for topic, partition in sorted(record.topic_partitions)),
+    )
+
+
+def _home(run: PastRun, transactional_id: str, history: Iterable[StateRecord]) -> int:
+    """The partition of the state that holds an id: the one that it was read from, or that of its hash."""
+    seen = (record.state_partition for record in history if record.state_partition is not None)
+    return next(seen, state_partition(java_hash(transactional_id), run.placing.partition_count))
+
+
+def _missing_of_state(tables: RunTables, wanted: Iterable[int]) -> Iterator[str]:
+    """Which of some partitions of the state were not given whole."""
+    whole = {p["partition"] for p in tables.run.coverage.get("partitions") or () if p["is_seen"] and p["is_complete"]}
+    lacking = [number for number in wanted if number not in whole]
+    if lacking:
+        shown = listed([f"{STATE_TOPIC}-{number}" for number in lacking], _MOST_NAMED)
+        yield f"not given, or not whole: {shown}. The records that say whose it is may be there"
+
+
+def _opened(run: PastRun, **one_of: Any) -> list[Opened]:
+    found = records_of(Opened, run.held(FINDINGS, *Opened._fields, **one_of))
+    return sorted(found, key=attrgetter("topic", "partition", "txn_start_offset"))
+
+
+def _written(tables: RunTables, producer_ids: Sequence[int]) -> list[Written]:
+    wanted = {*producer_ids}
+    found = (
+        Written(topic, partition, p.producer_id, p.producer_epoch, p.last_timestamp_ms, p.txn_start_offset)
+        for topic, partition, producers in (tables.all_producers() if wanted else ())
+        for p in producers
+        if p.producer_id in wanted
+    )
+    return sorted(found, key=attrgetter("topic", "partition", "producer_id"))
+
+
+class _GroupRow(NamedTuple):
+    partition: int
+    group_id: str | None
+    producer_id: int | None
+    last_offset: int
+    input_id: str
+    section_index: int
+    text_start_bytes: int
+    text_end_bytes: int
+
+
+def who_is_group(tables: RunTables, group_id: str) -> OwnerAnswer:
+    """A consumer group: its partition of `__consumer_offsets`, who committed its offsets, and what blocks them.
+
+    Raises:
+        ConfigError: all records were read of the partition that would hold it, and none is of this group.
+    """
+    run = tables.finished
+    rows = [
+        row
+        for batch in run.evidence.batches(GROUP_OFFSETS, *_GroupRow._fields, group_id=[group_id])
+        for row in records_of(_GroupRow, batch)
+    ]
+    seen_in = {row.partition for row in rows}
+    home = _group_home(run, group_id)
+    homes = sorted(seen_in or home.partitions)
+    unread = [number for number in homes if not _is_read(run, number)]
+    if not rows and homes and not unread:
+        there = f"no record of {GROUP_TOPIC}-{homes[0]}, which would hold it, names it"
+        raise ConfigError(f"--group {clip(group_id, _WIDTH)}: this run saw no such group; {there}")
+    opened = [one for number in homes for one in _opened(run, topic=[GROUP_TOPIC], partition=[number])]
+    commits = _commits(run, rows, opened) if rows else []
+    blocks = _blocks(commits, opened, is_read=not unread, is_seen=bool(rows))
+    what = "not all of its records were read: give its log, or a dump by kafka-dump-log --offsets-decoder"
+    missing = [f"{GROUP_TOPIC}-{number}{home.basis if not rows else ''}: {what}" for number in unread]
+    if not homes:
+        missing.append(f"its groups do not say how many partitions {GROUP_TOPIC} has: which would hold it is not known")
+    is_told = bool(rows) and blocks is not Blocks.UNKNOWN
+    ids = sorted({name for commit in commits for name in commit.transactional_ids})
+    return OwnerAnswer(
+        run_id=run.run_id,
+        kind=Kind.GROUP,
+        name=group_id,
+        is_told=is_told,
+        held_in=f"{GROUP_TOPIC}-{homes[0]}" if len(homes) == 1 and (rows or not home.basis) else None,
+        transactional_ids=tuple(ids),
+        producer_ids=tuple(sorted({c.producer_id for c in commits if c.producer_id is not None})),
+        opened=tuple(opened),
+        commits=tuple(commits),
+        blocks=blocks,
+        missing=() if is_told else tuple(missing),
+    )
+
+
+class _GroupHome(NamedTuple):
+    """The partition that holds a group by the hash of its name, if one is known; `basis` says what is assumed."""
+
+    partitions: tuple[int, ...]
+    basis: str = ""
+
+
+def _group_home(run: PastRun, group_id: str) -> _GroupHome:
+    """By how many partitions there are: the groups that were read tell, else Kafka's default if it fits them.
+
+    The default is that of `offsets.topic.num.partitions`.
+    """
+    sums = IdSums(last_partition=max((f.partition for f in group_files(run.evidence.sections)), default=-1))
+    for batch in run.evidence.batches(GROUP_OFFSETS, "group_id", "partition"):
+        for name, partition in set(zip(batch["group_id"].to_pylist(), batch["partition"].to_pylist(), strict=True)):
+            if name is not None:
+                sums = sums.plus(IdSums(1, abs(positive_hash(java_hash(name)) - partition), partition))
+    hashed, fitting = positive_hash(java_hash(group_id)), sums.fitting()
+    if len(fitting) == 1:
+        return _GroupHome((hashed % fitting[0],))
+    fits = DEFAULT_COUNT in fitting if fitting else sums.last_partition < DEFAULT_COUNT
+    return _GroupHome((hashed % DEFAULT_COUNT,), f" (of {DEFAULT_COUNT})") if fits else _GroupHome(())
+
+
+def _is_read(run: PastRun, partition: int) -> bool:
+    """The keys of all records of a partition of `__consumer_offsets` were read."""
+    files = files_that_count(group_files(run.evidence.sections), [partition])
+    read: defaultdict[tuple[str, int], set[tuple[int, int]]] = defaultdict(set)
+    names = ("group_id", "input_id", "section_index", "text_start_bytes", "text_end_bytes")
+    for batch in run.evidence.batches(GROUP_OFFSETS, *names, partition=[partition]):
+        for row in batch.to_pylist():
+            if row["group_id"] is None:
+                read[row["input_id"], row["section_index"]].add((row["text_start_bytes"], row["text_end_bytes"]))
+    sizes = {key: sum(end - start for start, end in spans) for key, spans in read.items()}
+    return bool(files) and all(
+        sizes.get((file.input_id, file.section_index), 0) == file.text_end_bytes - file.text_start_bytes
+        for file in files
+    )
+
+
+def _commits(run: PastRun, rows: Sequence[_GroupRow], opened: Sequence[Opened]) -> list[Committed]:
+    """By producer, the last offset of a batch that holds offsets of the group; the last one first."""
+    last: dict[int | None, int] = {}
+    for row in rows:
+        last[row.producer_id] = max(row.last_offset, last.get(row.producer_id, -1))
+    starts = {one.producer_id: one.txn_start_offset for one in opened}
+    known = histories(run, [producer for producer in last if producer is not None])
+    found = [
+        Committed(
+            producer,
+            offset,
+            tuple(sorted(known.get(producer, {}))) if producer is not None else (),
+            producer is not None and producer in starts and offset >= starts[producer],
+        )
+        for producer, offset in last.items()
+    ]
+    return sorted(found, key=lambda one: -one.last_offset)
+
+
+def _blocks(commits: Sequence[Committed], opened: Sequence[Opened], *, is_read: bool, is_seen: bool) -> Blocks:
+    if any(commit.is_pending for commit in commits):
+        return Blocks.OFFSETS
+    if not is_seen or (opened and not is_read):
+        return Blocks.UNKNOWN
+    return Blocks.COMPACTION if opened else Blocks.NOTHING

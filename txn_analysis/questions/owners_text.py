@@ -1,0 +1,131 @@
+"""Who a group, a transactional id or a producer id is, as a person reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txn_analysis.kafka.names import STATE_TOPIC
+from txn_analysis.questions.owners import Blocks, Kind
+from txn_analysis.report.terminal import labelled
+from txn_analysis.text.escape import clip, escape, shell_option, shell_word
+from txn_analysis.text.words import count, duration, iso_utc, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.questions.owners import Change, Committed, Opened, OwnerAnswer, Written
+
+_WIDTH = 110
+_TEXT_FROM = 12
+_ID_WIDTH = 80
+_MOST_PARTITIONS = 8
+_TITLES = {Kind.GROUP: "group", Kind.TRANSACTIONAL_ID: "transactional id", Kind.PRODUCER_ID: "producer id"}
+_NEVER = "Never recreate the group, under this name or another: it forgets its offsets"
+
+_OF_GROUP = {
+    Blocks.NOTHING: "no transaction is open in its partition: none blocks its offsets",
+    Blocks.COMPACTION: (
+        "its offsets can be fetched: the open transactions of its partition are of other groups, and only compaction "
+        "of the partition stands still"
+    ),
+    Blocks.OFFSETS: (
+        "offsets of it lie in an open transaction: until that ends, nobody can fetch them (UNSTABLE_OFFSET_COMMIT), "
+        "and its consumers retry or fail when they start. " + _NEVER
+    ),
+    Blocks.UNKNOWN: "it could not be told whether an open transaction holds offsets of it. " + _NEVER,
+}
+
+
+def owner_text(answer: OwnerAnswer, options: str = "") -> str:
+    """The answer as text.
+
+    Args:
+        answer: about one group or id.
+        options: they complete the commands in it, such as ` --warehouse /data/audit`.
+    """
+    where = "" if answer.held_in is None else f": held in {answer.held_in}"
+    leads = ", whose leader is its coordinator" if where else ""
+    lines = [f"{_TITLES[answer.kind]} {clip(answer.name, _ID_WIDTH)}{where}{leads}"]
+    shown = ""
+    for label, text in _paragraphs(answer, options):
+        if text.startswith("txn-analysis "):
+            lines.append((f"   {label}" if label != shown else "").ljust(_TEXT_FROM) + text)
+        else:
+            lines += [line.text for line in labelled(f"   {label}" if label != shown else "", text, _WIDTH, _TEXT_FROM)]
+        shown = label
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _paragraphs(answer: OwnerAnswer, options: str) -> Iterator[tuple[str, str]]:
+    if answer.blocks is not None:
+        yield "blocked", _OF_GROUP[answer.blocks]
+    if answer.kind is Kind.PRODUCER_ID:
+        yield "id", _ids(answer)
+    if answer.changes:
+        yield "state", _state(answer.changes[-1])
+    yield from (("missing", f"- {escape(fact)}") for fact in answer.missing)
+    yield from (("open", _opened(one)) for one in answer.opened)
+    if not answer.opened and answer.kind is not Kind.GROUP:
+        yield "open", "nothing, in the logs that were read"
+    yield from (("commits", _commit(commit)) for commit in answer.commits)
+    yield from (("wrote", _written(one)) for one in answer.written)
+    yield from (("history", line) for line in _history(answer))
+    yield from (("look", _look(answer, one, options)) for one in answer.opened)
+
+
+def _history(answer: OwnerAnswer) -> Iterator[str]:
+    more = answer.change_count - len(answer.changes)
+    if more:
+        yield f"({count(more, 'earlier record')} left out)"
+    yield from (_change(change, is_named=len(answer.transactional_ids) > 1) for change in answer.changes)
+
+
+def _look(answer: OwnerAnswer, one: Opened, options: str) -> str:
+    where = f"{shell_option('--topic', one.topic)} --partition {one.partition}"
+    start = f"--start-offset {one.txn_start_offset} --run {shell_word(answer.run_id)}"
+    return f"txn-analysis explain {where} {start}{options}"
+
+
+def _ids(answer: OwnerAnswer) -> str:
+    if answer.transactional_ids:
+        return "has it, or had it: " + listed([clip(name, _ID_WIDTH) for name in answer.transactional_ids], 5)
+    if answer.missing:
+        return "not known"
+    why = "its id expired, or it never had one" if answer.opened else "its id expired, or it writes no transactions"
+    return f"no record of {STATE_TOPIC} names it: {why}"
+
+
+def _state(change: Change) -> str:
+    timeout = "" if change.timeout_ms is None else f"; transaction timeout {duration(change.timeout_ms)}"
+    return f"{_change(change, is_named=False)}{timeout}"
+
+
+def _change(change: Change, *, is_named: bool) -> str:
+    name = f"{clip(change.transactional_id, _ID_WIDTH)}: " if is_named else ""
+    of = f" of {listed([escape(p) for p in change.partitions], _MOST_PARTITIONS)}" if change.partitions else ""
+    producer = (
+        "" if change.producer_id is None else f", producer id {change.producer_id}, epoch {change.producer_epoch}"
+    )
+    return f"{iso_utc(change.at_ms)} {name}{change.state}{of}{producer}"
+
+
+def _opened(one: Opened) -> str:
+    holds = ", holds the last stable offset" if one.blocks_partition else ""
+    named = "" if one.transactional_id is None else f", {clip(one.transactional_id, _ID_WIDTH)}"
+    place = f"{escape(one.topic)}-{one.partition} from offset {one.txn_start_offset}"
+    return f"{place}, producer id {one.producer_id}{named}: {one.verdict} ({one.rule}){holds}"
+
+
+def _commit(commit: Committed) -> str:
+    if commit.producer_id is None:
+        return f"up to offset {commit.last_offset}, outside of transactions"
+    ids = " or ".join(clip(name, _ID_WIDTH) for name in commit.transactional_ids) or "no transactional id is known"
+    pending = ": in an open transaction" if commit.is_pending else ""
+    return f"up to offset {commit.last_offset}, by producer id {commit.producer_id}, {ids}{pending}"
+
+
+def _written(one: Written) -> str:
+    epoch = "" if one.producer_epoch is None else f", epoch {one.producer_epoch}"
+    last = "" if one.last_timestamp_ms is None else f", last timestamp {iso_utc(one.last_timestamp_ms)}"
+    is_open = "" if one.txn_start_offset is None else f", open from offset {one.txn_start_offset}"
+    return f"{escape(one.topic)}-{one.partition}: producer id {one.producer_id}{epoch}{last}{is_open}"
