@@ -20,7 +20,7 @@ MAY_KNOW = {
     "kafka": {"columns", "text"},
     "spark": {"text"},
     "storage": {"columns", "spark", "tables", "text"},
-    "engine": {"columns", "storage", "tables", "text"},
+    "engine": {"columns", "spark", "storage", "tables", "text"},
     "read": {*GROUND, "spark", "storage"},
     "log": GROUND,
     "coordinator": GROUND,
