@@ -1,8 +1,10 @@
-"""The engine of large audits: Spark's tasks, by calls that every Spark since 4.0 has, and Spark Connect as well."""
+"""The engine of large audits: Spark's tasks, by calls that every Spark since 4.0 has, and Spark Connect as well.
+
+No setting of the session changes what it does, as the session may be somebody else's.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,14 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 
+from txn_analysis.columns.memory import keep_pages
 from txn_analysis.engine.buckets import in_buckets
 from txn_analysis.engine.engine import Engine, no_search_for_cycles
 from txn_analysis.settings import EngineName
+from txn_analysis.spark.workers import in_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -26,8 +29,14 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Table
 
 
-PACKED = pa.schema([("bucket", pa.int32()), ("input", pa.string()), ("rows", pa.binary())])
-"""One row is what one batch of an input has of one bucket, as an Arrow message without its schema."""
+# All that Spark sees of rows: Arrow messages without their schema. How it would turn nested columns into its own and
+# back depends on its version, and on settings of the session.
+PACKED = pa.schema([("rows", pa.binary())])
+"""One row is one batch."""
+IN_BUCKETS = pa.schema([("bucket", pa.int32()), ("input", pa.string()), *PACKED])
+"""One row is what one batch of an input has of one bucket."""
+_PACKED, _IN_BUCKETS = "rows BINARY", "bucket INT, input STRING, rows BINARY"
+_ROWS_PER_BATCH = 100_000
 
 
 def packer(name: str, key: Sequence[str], bucket_count: int) -> BatchFunction:
@@ -44,15 +53,14 @@ def packer(name: str, key: Sequence[str], bucket_count: int) -> BatchFunction:
 def _packed(name: str, slices: Mapping[int, pa.RecordBatch]) -> pa.RecordBatch:
     rows = pa.array([s.serialize().to_pybytes() for s in slices.values()], pa.binary())
     columns = [pa.array([*slices], pa.int32()), pa.array([name] * len(slices)), rows]
-    return pa.RecordBatch.from_arrays(columns, schema=PACKED)
+    return pa.RecordBatch.from_arrays(columns, schema=IN_BUCKETS)
 
 
-def unpacked(packed: pa.Table, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Table]:
+def rows_of_bucket(in_bucket: pa.Table, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Table]:
     """The rows of one bucket, by the name of their input."""
-    parts: defaultdict[str, list[pa.RecordBatch]] = defaultdict(list)
-    for name, rows in zip(packed["input"].to_pylist(), pc.cast(packed["rows"], pa.binary()), strict=True):
-        parts[name].append(pa.ipc.read_record_batch(rows.as_buffer(), schemas[name]))
-    return {name: pa.Table.from_batches(parts[name], schema) for name, schema in schemas.items()}
+    names = pc.cast(in_bucket["input"], pa.string())
+    own = {name: in_bucket.filter(pc.equal(names, name)) for name in schemas}
+    return {name: _table(own[name], schema) for name, schema in schemas.items()}
 
 
 class Source(NamedTuple):
@@ -60,6 +68,15 @@ class Source(NamedTuple):
 
     frame: DataFrame
     function: BatchFunction
+
+    def then(self, function: BatchFunction) -> Source:
+        """The same, and another function of what the first one makes, in the same pass."""
+        first = self.function  # tasks take the functions along, and could not take the frame
+        return Source(self.frame, lambda batches: function(first(batches)))
+
+    def in_tasks(self, schema: str) -> DataFrame:
+        """What the function makes, of columns that Spark shall see."""
+        return in_tasks(self.frame, self.function, schema)
 
 
 class FrameRows(NamedTuple):
@@ -96,8 +113,7 @@ class OnSpark(Engine[FrameRows]):
 
     def made(self, rows: pa.Table) -> FrameRows:
         """As of `Engine`."""
-        frame = self._spark.createDataFrame(rows, from_arrow_schema(rows.schema))
-        return FrameRows(rows.schema, (Source(frame, _cast_to(rows.schema)),))
+        return _unpacked(self._spark.createDataFrame(_packed_table(rows), _PACKED), rows.schema)
 
     def together(self, *rows: FrameRows) -> FrameRows:
         """As of `Engine`."""
@@ -105,56 +121,84 @@ class OnSpark(Engine[FrameRows]):
 
     def mapped(self, rows: FrameRows, function: BatchFunction, schema: pa.Schema) -> FrameRows:
         """As of `Engine`."""
-        return FrameRows(schema, tuple(Source(s.frame, _one_pass(s.function, function)) for s in rows.sources))
+        return FrameRows(schema, tuple(source.then(function) for source in rows.sources))
 
     def grouped(self, key: Sequence[str], function: GroupFunction, schema: pa.Schema, **inputs: FrameRows) -> FrameRows:
         """As of `Engine`."""
-        packed = [self.mapped(rows, packer(name, key, self._bucket_count), PACKED) for name, rows in inputs.items()]
+        frames = [
+            source.then(packer(name, key, self._bucket_count)).in_tasks(_IN_BUCKETS)
+            for name, rows in inputs.items()
+            for source in rows.sources
+        ]
         schemas = {name: rows.schema for name, rows in inputs.items()}
-        buckets = _frame(self.together(*packed)).groupBy("bucket")
-        frame = buckets.applyInArrow(_of_bucket(function, schemas), from_arrow_schema(schema))
-        return FrameRows(schema, (Source(frame, _cast_to(schema)),))
+        # Into a number of parts of our own: the session's may be 200, or 1.
+        buckets = reduce(DataFrame.unionByName, frames).repartition(self._bucket_count, "bucket").groupBy("bucket")
+        return _unpacked(buckets.applyInArrow(_of_bucket(function, schemas, schema), _PACKED), schema)
 
     @contextmanager
     def kept(self, rows: FrameRows) -> Iterator[FrameRows]:
         """As of `Engine`."""
         frame = _frame(rows).persist()
         try:
-            yield FrameRows(rows.schema, (Source(frame, _cast_to(rows.schema)),))
+            yield _unpacked(frame, rows.schema)
         finally:
             frame.unpersist()
 
     def collected(self, rows: FrameRows) -> pa.Table:
         """As of `Engine`."""
-        return _frame(rows).toArrow().cast(rows.schema)
+        return _table(_frame(rows).toArrow(), rows.schema)
 
     def write(self, rows: FrameRows, function: BatchFunction, table: Table, **slice_of: str) -> None:
         """As of `Engine`; the tasks write what they make."""
         if self._warehouse is None:
             raise ValueError(table.name)
-        (source,) = rows.sources if len(rows.sources) == 1 else (Source(_frame(rows), _cast_to(rows.schema)),)
-        self._warehouse.replace_by(source.frame, _one_pass(source.function, function), table, **slice_of)
+        (source,) = rows.sources if len(rows.sources) == 1 else _unpacked(_frame(rows), rows.schema).sources
+        frame, made = source.then(function)
+        self._warehouse.replace_by(frame, made, table, **slice_of)
 
 
 def _frame(rows: FrameRows) -> DataFrame:
-    """The rows as one frame."""
-    schema = from_arrow_schema(rows.schema)
-    frames = [source.frame.mapInArrow(source.function, schema) for source in rows.sources]
-    return reduce(DataFrame.unionByName, frames)
+    """The rows as one frame, packed."""
+    return reduce(DataFrame.unionByName, [source.then(_packed_each).in_tasks(_PACKED) for source in rows.sources])
 
 
-def _cast_to(schema: pa.Schema) -> BatchFunction:
-    """Spark's own types of Arrow, such as of lists, are not always those that were written."""
-    return lambda batches: (batch.cast(schema) for batch in batches)
+def _packed_each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays([_messages([batch])], schema=PACKED)
 
 
-def _one_pass(first: BatchFunction, second: BatchFunction) -> BatchFunction:
-    return lambda batches: second(first(batches))
+def _packed_table(rows: pa.Table) -> pa.Table:
+    return pa.table([_messages(rows.to_batches(_ROWS_PER_BATCH))], schema=PACKED)
 
 
-def _of_bucket(function: GroupFunction, schemas: dict[str, pa.Schema]) -> Callable[[pa.Table], pa.Table]:
-    def run(packed: pa.Table) -> pa.Table:
+def _messages(batches: Iterable[pa.RecordBatch]) -> pa.Array:
+    return pa.array([batch.serialize().to_pybytes() for batch in batches], pa.binary())
+
+
+def _unpacked(packed: DataFrame, schema: pa.Schema) -> FrameRows:
+    """The rows of a frame of packed ones."""
+
+    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return (rows for batch in batches for rows in _batches(batch["rows"], schema))
+
+    return FrameRows(schema, (Source(packed, unpack),))
+
+
+def _table(packed: pa.Table, schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_batches(_batches(packed["rows"], schema), schema)
+
+
+def _batches(messages: pa.Array, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    # Sessions may hand over large binary values.
+    return (pa.ipc.read_record_batch(rows.as_buffer(), schema) for rows in pc.cast(messages, pa.binary()))
+
+
+def _of_bucket(
+    function: GroupFunction, schemas: dict[str, pa.Schema], schema: pa.Schema
+) -> Callable[[pa.Table], pa.Table]:
+    def run(in_bucket: pa.Table) -> pa.Table:
+        keep_pages()
         with no_search_for_cycles():
-            return function(unpacked(packed, schemas))
+            return _packed_table(function(rows_of_bucket(in_bucket, schemas)).cast(schema))
 
     return run

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlparse
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.spark.lazy_session import is_running, running
+from txn_analysis.spark.workers import is_connect
 
 if TYPE_CHECKING:
     from txn_analysis.spark.lazy_session import Spark
@@ -80,7 +81,7 @@ def open_warehouse(session: Spark, root: str) -> Warehouse:
 
 def local_folder(session: Spark, root: str) -> Path | None:
     """The folder of this machine that a warehouse is; None where it lies elsewhere."""
-    if not is_running(session) and (folder := folder_here(root)):
+    if (folder := folder_here(root)) is not None and (not is_running(session) or is_connect(running(session))):
         return folder
     from txn_analysis.spark.private_api import is_of_this_machine
 

@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.columns.values import NAMED, VALUES, packed, rows_named, rows_of_values, unpacked, unpickled
+from txn_analysis.spark.workers import in_tasks, numbered, numbers_in
 from txn_analysis.storage.data_files import write_data_files
 
 if TYPE_CHECKING:
@@ -50,10 +51,10 @@ def in_shares(
         room -= file.size_bytes
 
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in _numbers(numbers):
+        for number in numbers_in(numbers):
             yield from rows_of(shares[number])
 
-    return _numbered(spark, len(shares)), run
+    return numbered(spark, len(shares)), run
 
 
 def frame_of(spark: SparkSession, rows: Iterable[pa.RecordBatch], table: Table) -> DataFrame:
@@ -80,13 +81,13 @@ def write_in_tasks(
     """
 
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in _numbers(numbers):
+        for number in numbers_in(numbers):
             told: BatchesByName = {}
             files = write_data_files(tasks.of_tables(tasks.rows_of(number), told), root, slice_of)
             streams = [(name, packed(batches, batches[0].schema)) for name, batches in told.items()]
             yield from rows_of_values((files, streams)).to_batches()
 
-    found = _values(_numbered(spark, tasks.count), run)
+    found = _values(numbered(spark, tasks.count), run)
     return [file for files, _ in found for file in files], _told(one for _, streams in found for one in streams)
 
 
@@ -106,16 +107,16 @@ def named_rows(spark: SparkSession, tasks: RowTasks) -> DataFrame:
     """All that the tasks give, for storage where only Spark can write: one row is one batch of it, with its name."""
 
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for name, rows in chain.from_iterable(map(tasks.rows_of, _numbers(numbers))):
+        for name, rows in chain.from_iterable(map(tasks.rows_of, numbers_in(numbers))):
             yield pa.RecordBatch.from_pylist([{"name": name, "rows": packed([rows], rows.schema)}], schema=NAMED)
 
-    return _numbered(spark, tasks.count).mapInArrow(run, from_arrow_schema(NAMED))
+    return in_tasks(numbered(spark, tasks.count), run, from_arrow_schema(NAMED))
 
 
 def rows_of_table(named: DataFrame, table: Table) -> DataFrame:
     """The rows of one table, of `named_rows`."""
     own = named.where(F.col("name") == table.name)
-    return own.mapInArrow(rows_named(table.name), spark_schema(table))
+    return in_tasks(own, rows_named(table.name), spark_schema(table))
 
 
 def told_rows(named: DataFrame, tasks: RowTasks) -> dict[str, pa.Table]:
@@ -124,18 +125,9 @@ def told_rows(named: DataFrame, tasks: RowTasks) -> dict[str, pa.Table]:
     return _told((row["name"], row["rows"]) for row in rows)
 
 
-def _numbered(spark: SparkSession, count: int) -> DataFrame:
-    """One row, and one Spark task, for each number below a count."""
-    return spark.range(0, count, 1, max(count, 1))
-
-
-def _numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
-    return (number for batch in batches for number in batch.column(0).to_pylist())
-
-
 def _values(frame: DataFrame, run: BatchFunction) -> list[Any]:
     """The values that tasks give, one task for each part of a frame."""
-    rows = frame.mapInArrow(run, from_arrow_schema(VALUES)).collect()
+    rows = in_tasks(frame, run, from_arrow_schema(VALUES)).collect()
     return [*unpickled(row["value"] for row in rows)]
 
 

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.spark.private_api import make_folder
+from txn_analysis.spark.workers import in_tasks
 from txn_analysis.storage.errors import is_conflict, said_in_words
 from txn_analysis.storage.local_warehouse import one_writer
 from txn_analysis.storage.new_tables import check_format, description, properties
@@ -110,7 +111,7 @@ class SparkWarehouse(Warehouse):
 
     def replace_by(self, frame: DataFrame, rows_of: BatchFunction, table: Table, **slice_of: str) -> None:
         """As of `Warehouse`."""
-        self._replace(frame.mapInArrow(rows_of, spark_schema(table)), table, slice_of)
+        self._replace(in_tasks(frame, rows_of, spark_schema(table)), table, slice_of)
 
     def _replace(self, rows: DataFrame, table: Table, slice_of: dict[str, str]) -> None:
         writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", _condition(slice_of))

@@ -18,6 +18,7 @@ import pyarrow as pa
 from txn_analysis.columns.records import fields_of, records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.spark.lazy_session import running
+from txn_analysis.spark.workers import cores_of
 from txn_analysis.storage.opening import fits_in_memory
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Warehouse(ABC):
 
     def parallelism(self, input_bytes: int) -> int:
         """How many tasks run at once where so much is read."""
-        return 1 if fits_in_memory(input_bytes) else int(self.spark.sparkContext.defaultParallelism)
+        return 1 if fits_in_memory(input_bytes) else cores_of(self.spark)
 
     @abstractmethod
     def create(self) -> None:

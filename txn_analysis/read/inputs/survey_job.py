@@ -26,6 +26,7 @@ from txn_analysis.read.inputs.text import (
 from txn_analysis.read.log_dir.files import PassedOver, sort_out
 from txn_analysis.read.log_dir.survey import survey_broker_file
 from txn_analysis.spark.lazy_session import running
+from txn_analysis.spark.workers import cores_of, in_tasks, numbered
 from txn_analysis.storage.opening import fits_in_memory
 
 if TYPE_CHECKING:
@@ -137,8 +138,8 @@ def _said_here(pieces: Iterable[_Piece]) -> Iterator[_Said]:
 
 def _said_in_tasks(spark: Spark, pieces: list[_Piece]) -> list[_Said]:
     session = running(spark)
-    tasks = _tasks(pieces, session.sparkContext.defaultParallelism)
-    rows = session.range(0, len(tasks), 1, len(tasks)).mapInArrow(_surveyor(tasks), _SCHEMA).collect()
+    tasks = _tasks(pieces, cores_of(session))
+    rows = in_tasks(numbered(session, len(tasks)), _surveyor(tasks), _SCHEMA).collect()
     return [(row["file"], row["start"], pickle.loads(row["facts"])) for row in rows]  # noqa: S301 our own tasks wrote it
 
 

@@ -1,0 +1,66 @@
+"""Functions in Spark's tasks, by calls that every Spark since 4.0 has, and Spark Connect as well.
+
+Nothing here, and nothing that calls it, depends on a setting of the session: it may be somebody else's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from txn_analysis.columns.memory import keep_pages
+from txn_analysis.errors import MissingToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+OLDEST = (4, 0)
+"""Spark 3.5 has no `applyInArrow` of groups, and no `toArrow`."""
+_UNKNOWN_CORES = 32
+
+
+def check_spark(spark: SparkSession) -> None:
+    """Refuse the session of a Spark that is too old.
+
+    Raises:
+        MissingToolError: it is older than 4.0.
+    """
+    version = str(spark.version)
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
+        raise MissingToolError(f"this is Spark {version}: 4.0 or newer is needed")
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """The session is one of Spark Connect: its driver is another process, and its Java out of reach."""
+    return not hasattr(spark, "_jsparkSession")
+
+
+def cores_of(spark: SparkSession) -> int:
+    """How many tasks run at once; a guess where the session does not say, as in Spark Connect."""
+    context: Any = None if is_connect(spark) else spark.sparkContext
+    return _UNKNOWN_CORES if context is None else int(context.defaultParallelism)
+
+
+def numbered(spark: SparkSession, count: int) -> DataFrame:
+    """One row, and one task, for each number below a count."""
+    return spark.range(0, count, 1, max(count, 1))
+
+
+def numbers_in(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
+    """The numbers of the rows of `numbered` that a task has."""
+    return (number for batch in batches for number in batch.column(0).to_pylist())
+
+
+def in_tasks(frame: DataFrame, function: BatchFunction, schema: StructType | str) -> DataFrame:
+    """What a function makes of each part of a frame, in the task of that part."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        keep_pages()
+        return function(batches)
+
+    return frame.mapInArrow(run, schema)
