@@ -279,7 +279,8 @@ def _kept_ms(ids: IdsOfProducers, state: StateAtHand) -> Array:
     kept_ms = np.full(len(ids.home), EVER)
     place = place_in(given, ids.home)
     is_given = place != ABSENT
-    kept_ms[is_given] = np.minimum(known_ms[place[is_given]] + DECIDED_WITHIN_MS, EVER)
+    gap_end_ms = known_ms[place[is_given]]
+    kept_ms[is_given] = np.minimum(gap_end_ms + DECIDED_WITHIN_MS, EVER)
     is_exported = is_given & (np.isin(ids.home, [*state.exports]) if state.exports else False)
     if is_exported.any():
         has_gap = np.isin(ids.home, [n for n, ms in zip(given.tolist(), gap_ends, strict=True) if ms is not None])
