@@ -202,8 +202,11 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         Mutant(fact_finding.hidden_in, "ms >= since_ms", "ms > since_ms"),
         TABLE,
     ),
-    "gaps hide nothing": (Mutant(fact_finding.hidden_in, "tuple(counting)", "()"), ABORTED),
-    "rises hide nothing": (Mutant(fact_finding.hidden_in, "for rise in p.chain.rises", "for rise in ()"), ABORTED),
+    "gaps hide nothing": (
+        Mutant(fact_finding.hidden_in, "(end_ms,) if end_ms is not None and counts else ()", "()"),
+        ABORTED,
+    ),
+    "rises hide nothing": (Mutant(fact_finding.hidden_in, "own.chain.rises", "()"), ABORTED),
     "an inexact start is taken for exact": (
         Mutant(fact_finding._doubts, "if not is_exact and case.known", "if None and case.known"),
         ABORTED,
@@ -325,7 +328,7 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         Mutant(getter(fact_finding.Moments, "reach_ms"), "latest(self.as_of_ms, self.newest_ms)", "self.newest_ms"),
         TABLE,
     ),
-    "orphans are no sign of a rotation": (Mutant(fact_finding._log_reach, "*orphans", "*()"), TABLE),
+    "orphans are no sign of a rotation": (Mutant(fact_finding._log_reach, "*case.state.orphans_ms", "*()"), TABLE),
     "the last end marker bounds nothing": (
         Mutant(getter(fact_finding.Case, "since_ms"), "self.opened.last_marker_ms", "None"),
         STORIES,

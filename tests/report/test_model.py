@@ -39,7 +39,7 @@ def test_a_run_without_any_log_could_not_tell() -> None:
 
 
 def test_json_says_what_could_not_be_told_and_what_would_tell() -> None:
-    found = json.loads(json_report(build_report(rows.run(), [], [], [rows.inconclusive()])))["outcome"]
+    found = json.loads("".join(json_report(build_report(rows.run(), [], [], [rows.inconclusive()]))))["outcome"]
     assert (found["answer"], found["transaction_count"], found["partitions"]) == ("could_not_tell", 1, ["orders-0"])
     assert "--transaction-state-complete" in found["settled_by"][0]["text"]
 
@@ -76,7 +76,7 @@ def test_findings_are_sorted_worst_first_then_by_place() -> None:
 
 def test_json_has_the_fields_of_the_contract() -> None:
     report = build_report(rows.run(), [rows.input_file()], [rows.health()], [rows.live_finding()])
-    document = json.loads(json_report(report))
+    document = json.loads("".join(json_report(report)))
     promised = ["schema_version", "run", "inputs", "coverage", "partitions", "findings"]
     assert list(document) == [*promised, "impact", "warnings", "outcome", "topics"]
     assert document["schema_version"] == 3
@@ -87,7 +87,7 @@ def test_json_has_the_fields_of_the_contract() -> None:
 
 def test_json_is_ascii_whatever_the_ids_hold() -> None:
     evil = "a\x1b[31m\u202e\nb"
-    text = json_report(build_report(rows.run(), [], [], [rows.finding(transactional_id=evil)]))
+    text = "".join(json_report(build_report(rows.run(), [], [], [rows.finding(transactional_id=evil)])))
     assert text.isascii()
     assert all(line.isprintable() for line in text.split("\n"))
     assert json.loads(text)["findings"][0]["transactional_id"] == evil
@@ -109,5 +109,5 @@ def test_every_verdict_is_counted() -> None:
 
 def test_findings_show_every_column_of_their_table() -> None:
     of_explain = {"rules_asked", "would_change"}  # printed by that verb alone
-    (found,) = json.loads(json_report(build_report(rows.run(), [], [], [rows.finding()])))["findings"]
+    (found,) = json.loads("".join(json_report(build_report(rows.run(), [], [], [rows.finding()]))))["findings"]
     assert set(found) == {column.name for column in FINDINGS.columns} - {"run_id"} - of_explain

@@ -67,5 +67,5 @@ def test_the_page_has_the_order_of_the_text() -> None:
 
 def test_tables_and_json_keep_the_order_of_the_contract() -> None:
     expected = [*sorted(HIDDEN), "live"]
-    assert [finding["topic"] for finding in json.loads(json_report(report()))["findings"]] == expected
+    assert [finding["topic"] for finding in json.loads("".join(json_report(report())))["findings"]] == expected
     assert [line.split(",")[2] for line in findings_csv(report()).splitlines()[1:]] == expected

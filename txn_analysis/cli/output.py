@@ -16,7 +16,7 @@ from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings, parse_time
 from txn_analysis.text.escape import clip, shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import TextIO
 
     from txn_analysis.report.figures import Reader
@@ -39,11 +39,11 @@ def check_output(output: str | None, flag: str = "-o") -> None:
         raise AuditError(f"{flag} {output}: the folder does not exist; create it first")
 
 
-def emit(text: str, output: str | None, flag: str = "-o") -> None:
+def emit(text: str | Iterable[str], output: str | None, flag: str = "-o") -> None:
     """Writes the text to stdout, or to the file `output`, which appears whole or not at all.
 
     Args:
-        text: what is written.
+        text: what is written; or its parts, none of which is held.
         output: the file; None for stdout.
         flag: the option that named it.
 
@@ -52,10 +52,10 @@ def emit(text: str, output: str | None, flag: str = "-o") -> None:
     """
     if output is None:
         with quiet_pipe(sys.stdout) as stream:
-            stream.write(text)
+            stream.writelines([text] if isinstance(text, str) else text)
         return
     try:
-        _write_whole(Path(output), text)
+        _write_whole(Path(output), [text] if isinstance(text, str) else text)
     except OSError as error:
         why = error.strerror or error
         raise AuditError(f"{flag} {output}: cannot be written: {why}; mend that, or give another FILE") from error
@@ -80,16 +80,17 @@ def quiet_pipe(stream: TextIO) -> Iterator[TextIO]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _write_whole(path: Path, text: str) -> None:
-    data = text.encode("utf-8", "backslashreplace")
+def _write_whole(path: Path, parts: Iterable[str]) -> None:
+    data = (part.encode("utf-8", "backslashreplace") for part in parts)
     if path.exists() and not path.is_file():  # a pipe or a device can only be written to, not replaced
-        path.write_bytes(data)
+        with path.open("wb") as stream:
+            stream.writelines(data)
         return
     target = path.resolve()
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         with draft.open("xb") as file:
-            file.write(data)
+            file.writelines(data)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(target)

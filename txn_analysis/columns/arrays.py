@@ -37,8 +37,17 @@ def nullable(values: Array) -> pa.Array:
 
 def numbers(column: pa.Array | pa.ChunkedArray, of_null: int) -> Array:
     """A column of numbers, with a number for NULL."""
-    values: Array = column.cast(pa.int64()).fill_null(of_null).to_numpy()
+    own = column if column.type == pa.int64() else column.cast(pa.int64())
+    values: Array = (own.fill_null(of_null) if own.null_count else own).to_numpy()
     return values
+
+
+def place_in(ordered: Array, values: Array) -> Array:
+    """The place of each value among others, which are in order and differ; -1 where it is none of them."""
+    if not len(ordered):
+        return np.full(len(values), ABSENT)
+    place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    return np.where(ordered[place] == values, place, ABSENT)
 
 
 def counted(values: pa.Array | pa.ChunkedArray) -> Counter[int]:

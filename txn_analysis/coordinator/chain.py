@@ -243,6 +243,8 @@ def _are_filling(records: _Records, rows: Array, batches: _Batches, steps: _Step
     Those of earlier captures with a record that could not be decoded fill no hole, unless another copy has it.
     """
     lost = rows[records.is_undecodable[rows] & (records.capture_rank[rows] > 0)]
+    if not len(lost):
+        return np.ones(len(batches.is_own), bool)
     lost = lost[(records.base_offset[lost] != _NO_OFFSET) & ~np.isin(records.offset[lost], steps.offset)]
     places = {*zip(records.base_offset[lost].tolist(), records.last_offset[lost].tolist(), strict=True)}
     is_filling = np.ones(len(batches.is_own), bool)

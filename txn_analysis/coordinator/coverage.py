@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.coordinator.chain import NO_RECORDS, StateChain
+from txn_analysis.coordinator.chain import NO_RECORDS, Rise, StateChain
 from txn_analysis.coordinator.fit import Fit
 from txn_analysis.coordinator.partition_count import MOST_PARTITIONS, StateCount
 from txn_analysis.kafka.names import HOLES, STATE_TOPIC, java_hash, state_partition
@@ -175,11 +175,65 @@ class StateEvidence:
         """Partitions that the capture holds."""
         return sum(p.is_seen and p.state_partition < self.expected_count for p in self.partitions)
 
-    def gaps(self, *, holes_waived: bool) -> list[str]:
+    # What an unknown producer asks of all partitions that there are, found once for all of them.
+
+    @cached_property
+    def is_given(self) -> bool:
+        """All of them were given."""
+        return all(p.is_seen for p in self.expected)
+
+    @cached_property
+    def has_undecodable(self) -> bool:
+        """Some record could not be decoded."""
+        return any(p.undecodable_count for p in self.expected)
+
+    @cached_property
+    def earliest_end_ms(self) -> int | None:
+        """Up to when all speak that were given; UNBOUNDED_MS where none was, None where one does not say."""
+        ends = [p.moment_ms for p in self.expected if p.is_seen]
+        return None if None in ends else min((ms for ms in ends if ms is not None), default=UNBOUNDED_MS)
+
+    @cached_property
+    def first_moment_ms(self) -> int | None:
+        """The first moment of any; None where none has one."""
+        moments = (p.chain.first_moment_ms for p in self.expected)
+        return min((ms for ms in moments if ms is not None), default=None)
+
+    @cached_property
+    def rises(self) -> tuple[Rise, ...]:
+        """Where the leader of any changed."""
+        return tuple(rise for p in self.expected for rise in p.chain.rises)
+
+    @cached_property
+    def orphans_ms(self) -> tuple[int, ...]:
+        """As `StateChain.orphan_ms`, of all that have one."""
+        return tuple(p.chain.orphan_ms for p in self.expected if p.chain.orphan_ms is not None)
+
+    @cached_property
+    def dumped_gap_ends_ms(self) -> tuple[int, ...]:
+        """The moments behind the newest gaps of those for which not only a console export speaks."""
+        ends = (p.chain.gap_end_ms for p in self.expected if not p.is_console)
+        return tuple(ms for ms in ends if ms is not None)
+
+    @cached_property
+    def exported(self) -> tuple[StatePartition, ...]:
+        """Those for which only a console export speaks."""
+        return tuple(p for p in self.expected if p.is_console)
+
+    def gaps(self, *, holes_waived: bool) -> tuple[str, ...]:
         """What is missing anywhere, in words; an unknown producer needs all of it.
 
         What is missing in several partitions alike is one sentence.
         """
+        if holes_waived not in self._gaps:
+            self._gaps[holes_waived] = tuple(self._found_gaps(holes_waived=holes_waived))
+        return self._gaps[holes_waived]
+
+    @cached_property
+    def _gaps(self) -> dict[bool, tuple[str, ...]]:
+        return {}
+
+    def _found_gaps(self, *, holes_waived: bool) -> list[str]:
         places: dict[str, list[int]] = {}
         for partition in self.partitions:
             newer = [_OTHER_PRODUCERS] if partition.chain.may_name_more else []

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, numbers
+from txn_analysis.columns.arrays import ABSENT, numbers, place_in
 from txn_analysis.coordinator.fit import NO_EPOCH, Contradictions, MarkerSums, Witness
 from txn_analysis.coordinator.history import COMMIT
 from txn_analysis.coordinator.marker_columns import IS_ABORT, IS_COMMIT, IS_UNPRINTED, columns_of
@@ -81,6 +81,8 @@ class _Check:
         """Of COMMIT markers and those of unprinted kind; repetitions say nothing where one of them is confirmed."""
         own = self.markers
         counts = (own.kind != IS_ABORT) & (own.at_ms != NO_TIME)
+        if not counts.any():
+            return MarkerSums()
         is_sure, confirms = self._is_sure & counts, self._confirms & counts
         is_later = counts & (own.at_ms > self._bound("end_ms")) & ~self._is_served
         is_settled = self._in_run(confirms | ((own.kind == IS_UNPRINTED) & self._is_served))
@@ -194,7 +196,8 @@ class _Check:
     def _homes(self) -> Array:
         """Of each producer the partitions in which a leader's end can have been lost; -1 stands for none."""
         own = np.column_stack([self._ids.producer, self._ids.home])
-        own = own[(self._ids.home != ABSENT) & ~np.isin(self._ids.home, [*self.state.exports])]
+        is_export = np.isin(self._ids.home, [*self.state.exports]) if self.state.exports else False
+        own = own[(self._ids.home != ABSENT) & ~np.asarray(is_export)]
         producer, home = np.unique(own, axis=0).T
         nth = np.arange(len(producer)) - np.searchsorted(producer, producer)
         homes = np.full((len(self.markers.producers), nth.max(initial=-1) + 1), ABSENT)
@@ -221,15 +224,15 @@ class _Check:
 
     def _places_of(self, listed: pa.StructArray) -> Array:
         """Of partitions of topics their numbers among those of the markers; -1 where none has one."""
-        topics = [*dict.fromkeys(place.topic for place in self.markers.places)]
+        topics = {topic: n for n, topic in enumerate(dict.fromkeys(place.topic for place in self.markers.places))}
         width = 1 + max((place.partition for place in self.markers.places), default=0)
-        keys = np.array([topics.index(p.topic) * width + p.partition for p in self.markers.places], np.int64)
-        topic = numbers(pc.index_in(listed.field("topic"), pa.array(topics, pa.string())), ABSENT)
+        keys = np.array([topics[p.topic] * width + p.partition for p in self.markers.places], np.int64)
+        topic = numbers(pc.index_in(listed.field("topic"), pa.array([*topics], pa.string())), ABSENT)
         partition = numbers(listed.field("partition"), ABSENT)
         own = np.where((topic == ABSENT) | (partition >= width), ABSENT, topic * width + partition)
         order = np.argsort(keys)
-        place = np.minimum(np.searchsorted(keys[order], own), len(keys) - 1)
-        return np.where(keys[order][place] == own, order[place], ABSENT)
+        place = place_in(keys[order], own)
+        return np.where(place == ABSENT, ABSENT, order[place])
 
     def _are_served(self, start_ms: Array, stop_ms: Array, of: Array, *, anywhere: bool = False) -> Array:
         """Whether a decision of its kind serves a marker; an unprinted marker may be of either kind."""
@@ -324,21 +327,22 @@ class _Check:
         own = self.markers
         found = np.flatnonzero(are_these)
         asked = own.producers[np.unique(own.producer[found])].tolist()
-        of_asked = {i: self._of_producer(are_these, i) for i in asked if i in self.asked}
+        of_asked = {i: self._of_producer(found, i) for i in asked if i in self.asked}
         is_of_known = bool(self._bound("is_known")[found].any())
         return Contradictions(len(found), of_asked, self._first(are_these), is_of_known)
 
-    def _of_producer(self, are_these: Array, producer_id: int) -> Witness:
-        number = int(np.searchsorted(self.markers.producers, producer_id))
-        witness = self._first(are_these & (self.markers.producer == number))
-        assert witness is not None
-        return witness
+    def _of_producer(self, found: Array, producer_id: int) -> Witness:
+        """The earliest of some markers that is a producer's, of which there is one."""
+        number = np.searchsorted(self.markers.producers, producer_id)
+        start, stop = np.searchsorted(self.markers.producer[found], [number, number + 1])
+        return self._earliest(found[start:stop])
 
     def _first(self, are_these: Array) -> Witness | None:
         """The earliest of some markers, as it is named where it speaks against something."""
         found = np.flatnonzero(are_these)
-        if not len(found):
-            return None
+        return self._earliest(found) if len(found) else None
+
+    def _earliest(self, found: Array) -> Witness:
         at_ms = self.markers.at_ms[found]
         return min(map(self._witness, found[at_ms == at_ms.min()].tolist()))
 

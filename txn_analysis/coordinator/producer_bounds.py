@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, numbers
+from txn_analysis.columns.arrays import ABSENT, numbers, place_in
 from txn_analysis.coordinator.state_columns import NO_TIME, Followed
 from txn_analysis.logic import latest, minus
 
@@ -31,7 +31,7 @@ def are_within(key: Array, at_ms: Array, of_key: Array, start_ms: Array, stop_ms
     """Of each moment, whether an interval of its own key holds it; both bounds belong to an interval.
 
     Args:
-        key: of each moment, a number from 0 up.
+        key: of each moment, any number.
         at_ms: the moments.
         of_key: of each interval.
         start_ms: where it begins.
@@ -44,8 +44,10 @@ def are_within(key: Array, at_ms: Array, of_key: Array, start_ms: Array, stop_ms
     keys, moments = np.concatenate([of_key, key]), np.concatenate([start_ms, at_ms])
     is_moment = np.arange(len(keys)) >= len(of_key)
     order = np.lexsort((is_moment, moments, keys))
-    # In order of their starts the furthest end so far is the running maximum, which begins anew with each key.
-    base = keys[order] * (len(stops) + 1)
+    # In order of their starts the furthest end so far is the running maximum, which begins anew with each key. Keys are
+    # counted, as their own numbers times those of the ends may be more than 64 bits hold.
+    ordered = keys[order]
+    base = np.cumsum(np.append(False, ordered[1:] != ordered[:-1])) * (len(stops) + 1)
     ends = np.concatenate([rank + 1, np.zeros(len(key), np.int64)])[order]
     furthest = np.maximum.accumulate(base + ends) - base
     is_held = (furthest > 0) & (stops[furthest - 1] >= moments[order])
@@ -85,11 +87,8 @@ class StateAtHand:
         known = {n: value for n, chain in self.chains.items() if (value := getattr(chain, name)) is not None}
         numbers_of, said = (np.array(own, np.int64) for own in ([*known], [*known.values()]))
         order = np.argsort(numbers_of)
-        place = np.searchsorted(numbers_of[order], partitions)
-        is_known = np.isin(partitions, numbers_of)
-        found = np.full(len(partitions), of_none, np.int64)
-        found[is_known] = said[order][place[is_known]]
-        return found
+        place = place_in(numbers_of[order], partitions)
+        return np.where(place == ABSENT, of_none, said[order][place]) if len(said) else np.full(len(place), of_none)
 
     def gap_end_ms(self, partition: int) -> int | None:
         """The moment behind the newest hole of a partition, or behind what an export can lack; None without one."""
@@ -141,9 +140,8 @@ class IdsOfProducers(NamedTuple):
     @classmethod
     def of(cls, histories: pa.Table, producer_ids: Array) -> IdsOfProducers:
         """From rows of `OF_PRODUCER`, of some producers, whose ids are in order."""
-        own = numbers(histories["producer_id"], ABSENT)
-        place = np.searchsorted(producer_ids, own)
-        is_asked = producer_ids[np.minimum(place, len(producer_ids) - 1)] == own
+        place = place_in(producer_ids, numbers(histories["producer_id"], ABSENT))
+        is_asked = place != ABSENT
         rows = np.flatnonzero(is_asked)[np.argsort(place[is_asked], kind="stable")]
         lists = pa.chunked_array(histories["history"]).take(pa.array(rows))
         lists = pa.concat_arrays(lists.chunks) if lists.num_chunks else pa.array([], lists.type)
@@ -252,7 +250,9 @@ def bounds_of(ids: IdsOfProducers, count: int, state: StateAtHand) -> Bounds:
         """Of each producer the largest value of its partitions of the state."""
         anywhere = int(state.of_chains(given, name, of_none).max(initial=NONE_YET))
         found = np.where(has_home, NONE_YET, anywhere)
-        np.maximum.at(found, of, np.where(np.isin(at_home, given), state.of_chains(at_home, name, of_none), of_missing))
+        np.maximum.at(
+            found, of, np.where(place_in(given, at_home) != ABSENT, state.of_chains(at_home, name, of_none), of_missing)
+        )
         return np.where(found == NONE_YET, default, found)
 
     everywhere_ms = state.of_chains(given, "last_moment_ms", NEVER)
@@ -277,10 +277,11 @@ def _kept_ms(ids: IdsOfProducers, state: StateAtHand) -> Array:
     gap_ends = [state.gap_end_ms(number) for number in given.tolist()]
     known_ms = np.array([NEVER if ms is None else min(ms, EVER) for ms in gap_ends], np.int64)
     kept_ms = np.full(len(ids.home), EVER)
-    is_given = np.isin(ids.home, given)
-    gap_end_ms = known_ms[np.searchsorted(given, ids.home[is_given])]
+    place = place_in(given, ids.home)
+    is_given = place != ABSENT
+    gap_end_ms = known_ms[place[is_given]]
     kept_ms[is_given] = np.minimum(gap_end_ms + DECIDED_WITHIN_MS, EVER)
-    is_exported = is_given & np.isin(ids.home, [*state.exports])
+    is_exported = is_given & (np.isin(ids.home, [*state.exports]) if state.exports else False)
     if is_exported.any():
         has_gap = np.isin(ids.home, [n for n, ms in zip(given.tolist(), gap_ends, strict=True) if ms is not None])
         first_ms = np.minimum(ids.records.written_by_ms[ids.records.first], EVER) + DECIDED_WITHIN_MS

@@ -210,7 +210,7 @@ class Followed(NamedTuple):
     @property
     def is_of_commit(self) -> Array:
         """PrepareCommit and CompleteCommit."""
-        is_of_commit: Array = np.isin(self.state, [_PREPARED, _COMPLETED])
+        is_of_commit: Array = (self.state == _PREPARED) | (self.state == _COMPLETED)
         return is_of_commit
 
     @property

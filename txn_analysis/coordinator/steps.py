@@ -39,14 +39,18 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.producer_bounds import StateAtHand
     from txn_analysis.coordinator.sections import StateSums
     from txn_analysis.coordinator.state_records import Placing, Placings, StateFiles
+    from txn_analysis.coordinator.view import CoordinatorView
     from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.tables import PartitionHealth
 
 
 OPENED = pa.schema([AUDIT, *(field for field in TRANSACTIONS.arrow_schema if field.name in Transaction._fields)])
 """One row is one open transaction."""
-VIEWED = OPENED.append(pa.field("view", pa.binary()))
-"""One row is one open transaction with its `CoordinatorView`, pickled; NULL where no id has, or had, its producer."""
+VIEWED = pa.schema([*OPENED, ("view", pa.binary()), ("bears_on_others", pa.bool_())])
+"""One row is one open transaction with its `CoordinatorView`, pickled; NULL where no id has, or had, its producer.
+
+`bears_on_others` says that what becomes of others may depend on it: see `CoordinatorView.bears_on_others`.
+"""
 
 _PLACE = ("audit", "topic", "partition", "txn_start_offset", "producer_id")
 
@@ -125,12 +129,18 @@ def producer_step(states: Mapping[int, StateAtHand], asked: Mapping[int, Collect
             views[n] = views_of_producers(*own, of_audit.get(n, ()), states[n].max_clock_skew_ms)
             sums[n] = sums_of_markers(own[1], own[0], states[n], asked[n])
         of_audit_next = {n: iter(own) for n, own in of_audit.items()}
-        found = (views.get(n, {}).get(next(of_audit_next[n]).key) for n in audits)
-        column = pa.array([None if view is None else pickle.dumps(view) for view in found], pa.binary())
-        viewed = opened.append_column(VIEWED.field("view"), column).cast(VIEWED).combine_chunks()
-        return named(viewed=_batch(viewed), sums=_batch(rows_of_values(sums)))
+        found = [views.get(n, {}).get(next(of_audit_next[n]).key) for n in audits]
+        return named(viewed=_batch(with_views(opened, found)), sums=_batch(rows_of_values(sums)))
 
     return run
+
+
+def with_views(opened: pa.Table, views: Sequence[CoordinatorView | None]) -> pa.Table:
+    """Rows of `VIEWED`, from those of `OPENED` and what the coordinator knows of each."""
+    packed = pa.array([None if view is None else pickle.dumps(view) for view in views], pa.binary())
+    bears = pa.array([view is not None and view.bears_on_others for view in views], pa.bool_())
+    bears = pc.or_(bears, opened["other_copy_commit_offset"].is_valid())
+    return pa.table([*opened.columns, packed, bears], schema=VIEWED)
 
 
 def _batch(rows: pa.Table) -> pa.RecordBatch:

@@ -172,9 +172,9 @@ def _state_reach(case: Case, leader_epoch: int | None) -> StateReach:
     opened, known, state, settings = case.opened, case.known, case.state, case.settings
     before_ms, must_reach = opened.appended_before_ms, not settings.state_copied_last
     holder = case.holder
-    deciding = [p for p in state.expected if p.is_seen] if known is None else [] if holder is None else [holder]
+    deciding_end_ms = state.earliest_end_ms if known is None else UNBOUNDED_MS if holder is None else holder.moment_ms
     bound_ms = plus(before_ms, settings.max_clock_skew_ms)
-    is_behind = bound_ms is not None and any(possible(more(bound_ms, p.moment_ms)) for p in deciding)
+    is_behind = bound_ms is not None and possible(more(bound_ms, deciding_end_ms))
     end_ms = None if holder is None else latest(holder.moment_ms, holder.log_dir_end_ms)
     return StateReach(
         is_unbounded=must_reach and before_ms is None,
@@ -194,7 +194,7 @@ def _state_reach(case: Case, leader_epoch: int | None) -> StateReach:
 def _misfits(case: Case) -> tuple[str, ...]:
     """Why the state does not fit; a record that could not be decoded may be the one that an unknown producer lacks."""
     fit, is_known = case.state.fit, case.known is not None
-    if not is_known and any(p.undecodable_count for p in case.state.expected):
+    if not is_known and case.state.has_undecodable:
         return fit.in_any_case
     return fit.against(case.opened.producer_id, is_known=is_known)
 
@@ -216,13 +216,9 @@ def _gaps(case: Case) -> list[str]:
     if state.count.larger is not None:
         gaps.append(f"__transaction_state: its ids fit {state.count.larger} partitions as well as {state.count.used}")
     before_ms = case.opened.appended_before_ms
-    first_ms = [p.chain.first_moment_ms for p in state.expected]
-    is_given = all(p.is_seen for p in state.expected)  # what was not given may begin before the data
-    if (
-        before_ms is not None
-        and not any(ms is not None and ms < before_ms for ms in first_ms)
-        and (is_given or not gaps)
-    ):
+    begins_before = state.first_moment_ms is not None and before_ms is not None and state.first_moment_ms < before_ms
+    # What was not given may begin before the data.
+    if before_ms is not None and not begins_before and (state.is_given or not gaps):
         gaps.append("__transaction_state begins after the data: it may have been made again")
     return gaps
 
@@ -238,15 +234,14 @@ def _doubts_of_newest(known: CoordinatorView) -> list[str]:
 
 def _log_reach(case: Case, hidden: Hidden) -> LogReach:
     known, last_ms, settings = case.known, case.last_moment_ms, case.settings
-    deciding = case.state.expected if known is None else [p for p in [case.holder] if p is not None]
-    if any(p.undecodable_count for p in deciding):
+    holder = case.holder
+    if case.state.has_undecodable if known is None else holder is not None and holder.undecodable_count:
         return LogReach(last_ms, None, hidden.is_any if known is not None else None)
     log_end_ms = minus(last_ms, settings.max_clock_skew_ms)
     if known is not None:
         is_later = possible(more(known.recorded_ms, log_end_ms))
         return LogReach(last_ms, is_later and (hidden.is_any or known.without_marker.is_any), hidden.is_any)
-    orphans = [p.chain.orphan_ms for p in case.state.expected if p.chain.orphan_ms is not None]
-    is_later = any(possible(more(ms, log_end_ms)) for ms in (*hidden.gap_ends_ms, *orphans))
+    is_later = any(possible(more(ms, log_end_ms)) for ms in (*hidden.gap_ends_ms, *case.state.orphans_ms))
     seen_to_ms = last_ms if last_ms is not None else case.partition.last_credible_timestamp_ms
     known_since_ms = minus(case.moments.reach_ms, settings.transactional_id_expiration_ms)
     return LogReach(last_ms, is_later or possible(more(known_since_ms, seen_to_ms)), None)
@@ -270,15 +265,13 @@ class Hidden(NamedTuple):
 
 def hidden_in(case: Case) -> Hidden:
     """Of a known id its own history since the producer's last end marker; else every partition of the state."""
-    if case.known is None:
-        parts = case.state.expected
-        ends = [_gap_of_unknown_ms(case, p) for p in parts]
-    else:
-        parts = [p for p in [case.state.partition(case.known.state_partition)] if p is not None]
-        ends = [_own_gap_ms(case)]
-    since_ms = case.since_ms if case.known is not None else None
-    counting = [ms for ms in ends if ms is not None and (since_ms is None or ms >= since_ms)]
-    return Hidden(tuple(counting), tuple(rise for p in parts for rise in p.chain.rises))
+    state, known = case.state, case.known
+    if known is None:
+        exported = (_exported_gap_ms(case, p) for p in state.exported)
+        return Hidden((*state.dumped_gap_ends_ms, *(ms for ms in exported if ms is not None)), state.rises)
+    own, end_ms, since_ms = state.partition(known.state_partition), _own_gap_ms(case), case.since_ms
+    counts = end_ms is not None and (since_ms is None or end_ms >= since_ms)
+    return Hidden((end_ms,) if end_ms is not None and counts else (), () if own is None else own.chain.rises)
 
 
 def _own_gap_ms(case: Case) -> int | None:
@@ -293,13 +286,11 @@ def _own_gap_ms(case: Case) -> int | None:
     return holder.chain.gap_end_ms
 
 
-def _gap_of_unknown_ms(case: Case, partition: StatePartition) -> int | None:
-    """The end of the newest gap in which an unknown producer's history can be gone.
+def _exported_gap_ms(case: Case, partition: StatePartition) -> int | None:
+    """The end of the newest gap of an export in which an unknown producer's history can be gone.
 
-    In an export that is what came before the first record of each id: whatever producer ids it had used up by then.
+    That is what came before the first record of each id: whatever producer ids it had used up by then.
     """
-    if not partition.is_console:
-        return partition.chain.gap_end_ms
     return UNBOUNDED_MS if _is_lost_in_export(case) else partition.chain.export_gap_ms
 
 

@@ -148,7 +148,7 @@ class Judge:
 
     def disproved_by_loss(self, cases: Cases) -> Disproved:
         """The word that no record was lost, where a marker was."""
-        asked = (case for some in cases() for case in some if _may_have_lost_a_commit(*case))
+        asked = (case for some in cases() for case in some)
         lost = min(
             (f"{j.facts.where} lost a COMMIT marker" for j in self.judged(asked) if j.rule is COMMIT_MARKER_MISSING),
             default=None,
@@ -195,7 +195,7 @@ def judge_of(
     """What the open transactions of one capture are judged by.
 
     Args:
-        cases: all of them.
+        cases: those that bear on others, see `CoordinatorView.bears_on_others`; more do no harm.
         partitions: the health of every partition of the capture, those of `__transaction_state` included.
         state: what was seen of `__transaction_state`, and whether it fits the logs.
         settings: bounds, and what the operator gave their word for.
@@ -218,11 +218,6 @@ def judge_of(
     elif settings.no_records_lost and state.fit.sums.more_if_nothing_was_lost.marker_count:
         judge = replace(judge, state=replace(state, fit=replace(state.fit, sums=state.fit.sums.if_nothing_was_lost)))
     return judge.with_standing(cases, sections)
-
-
-def _may_have_lost_a_commit(opened: Transaction, known: CoordinatorView | None) -> bool:
-    is_unserved = known is not None and known.without_marker.commit is not None
-    return is_unserved or opened.other_copy_commit_offset is not None
 
 
 def _is_decided(known: CoordinatorView | None) -> TypeGuard[CoordinatorView]:

@@ -26,6 +26,7 @@ from txn_analysis.coordinator.steps import (
     producer_step,
     state_seen,
     sums_of,
+    with_views,
 )
 from txn_analysis.judge.early_warning import Known, median_of, warnings_of
 from txn_analysis.judge.warning_steps import OF_APPLICATION, timeouts, warnings_by_application, worst_step
@@ -136,9 +137,8 @@ def _of_producers(
     Returns:
         Rows of `VIEWED`, and by audit what the end markers say.
     """
-    no_view = pa.nulls(len(logs.opened), VIEWED.field("view").type)
     if not at_hand:
-        return logs.opened.append_column(VIEWED.field("view"), no_view), {}
+        return with_views(logs.opened, [None] * len(logs.opened)), {}
     engine = given.engine
     asked = {n: frozenset(own["producer_id"].to_pylist()) for n, own in by_audit(logs.opened).items()}
     made = engine.grouped(

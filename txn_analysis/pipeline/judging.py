@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from txn_analysis.columns.arrays import is_in
 from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.columns.values import unpickled
-from txn_analysis.engine.engine import no_search_for_cycles
+from txn_analysis.engine.engine import give_back_memory, no_search_for_cycles
 from txn_analysis.judge import blocked_groups as groups
 from txn_analysis.judge.early_warning import nearest_bound, open_warnings
 from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
@@ -152,6 +152,7 @@ def judge(run: Run, logs: Logs) -> Judged:
             partial(coordinator_side, run, states, logs),
             partial(warnings_of_ids, run.engine, states.histories, run.settings, run.as_of_ms),
         )
+    give_back_memory()
     health, state = logs.health.get(ONLY, []), side.seen[ONLY]
     own, cases = judges_of(run, side, logs.health)[ONLY]
     costs, settings = _costs_of(run, side.viewed, own), run.settings
@@ -183,13 +184,26 @@ def judges_of(
         side: what is known of the coordinator of each.
         health: of the partitions of each.
     """
-    cases, found = cases_of(side.viewed), {}
+    cases, bearing = cases_of(side.viewed), cases_of(side.viewed.filter(side.viewed["bears_on_others"]))
+    found = {}
     for number, seen in side.seen.items():
-        audit, own = given.audits[number], cases.get(number, lambda: iter(()))
+        audit = given.audits[number]
         partitions = {TopicPartition(one.topic, one.partition): one for one in health.get(number, ())}
-        judge_ = judge_of(own, partitions, seen, audit.settings, audit.moments, audit.sections, audit.manifests)
-        found[number] = judge_, own
+        judge_ = judge_of(
+            bearing.get(number, _no_cases),
+            partitions,
+            seen,
+            audit.settings,
+            audit.moments,
+            audit.sections,
+            audit.manifests,
+        )
+        found[number] = judge_, cases.get(number, _no_cases)
     return found
+
+
+def _no_cases() -> Iterator[list[Case]]:
+    return iter(())
 
 
 def cases_of(viewed: pa.Table) -> dict[int, Cases]:

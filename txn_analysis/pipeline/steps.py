@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from txn_analysis.engine.engine import give_back_memory
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline.ingest import Ingested
 from txn_analysis.pipeline.ingest import ingest as read_inputs
@@ -50,11 +51,13 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
     warehouse = open_warehouse(spark, settings.warehouse)
     ingested = read_inputs(warehouse, paths, settings, progress)
     settings = settings.model_copy(update={"capture": ingested.capture})
+    give_back_memory()
     run = start_run(warehouse, settings)  # the ingest has prepared the tables
     with ExitStack() as kept:
         with progress.stage("linking logs") as tell, followed(tell):
             logs = kept.enter_context(linked_logs(run))
             logs.hold()
+            give_back_memory()
         with progress.stage("judging") as tell, followed(tell):
             judged, _ = in_parallel(partial(judge, run, logs), partial(logs.write, run))
     with progress.stage("writing"):

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pydantic import TypeAdapter
+
 from txn_analysis.judge.causes import CAUSES
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report.model import SCHEMA_VERSION, AuditReport
@@ -19,6 +21,7 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from txn_analysis.columns.values import Json
     from txn_analysis.tables import PartitionHealth
 
 Cell = str | int | float | list[str] | tuple[str, ...] | None
@@ -135,15 +138,40 @@ def report_schema() -> dict[str, Any]:
     return {"$schema": DIALECT} | schema
 
 
-def json_report(report: AuditReport) -> str:
-    """One JSON object and a newline; ASCII only, so that no id can reach a terminal unescaped."""
-    return json.dumps(report.model_dump(mode="json"), indent=2, ensure_ascii=True) + "\n"
+_ROWS_AT_ONCE = 500
+_MANY = ("inputs", "partitions", "findings")
 
 
-def findings_ndjson(report: AuditReport) -> str:
+def json_report(report: AuditReport) -> Iterator[str]:
+    """One JSON object and a newline, in parts; ASCII only, so that no id can reach a terminal unescaped."""
+    whole = report.model_dump(mode="json", exclude={*_MANY})
+    for place, name in enumerate(type(report).model_fields):
+        yield f'{"," if place else "{"}\n  "{name}": '
+        if name not in _MANY or not getattr(report, name):
+            yield _indented(whole.get(name, []), 1)
+            continue
+        for number, row in enumerate(_rows(report, name)):
+            yield f"{',' if number else '['}\n    {_indented(row, 2)}"
+        yield "\n  ]"
+    yield "\n}\n"
+
+
+def _indented(value: Json, depth: int) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=True).replace("\n", "\n" + "  " * depth)
+
+
+def findings_ndjson(report: AuditReport) -> Iterator[str]:
     """One line a finding, worst first, as `findings` of `json_report` holds it; nothing where nothing is open."""
-    findings = report.model_dump(mode="json", include={"findings"})["findings"]
-    return "".join(json.dumps(finding, ensure_ascii=True) + "\n" for finding in findings)
+    return (json.dumps(finding, ensure_ascii=True) + "\n" for finding in _rows(report, "findings"))
+
+
+def _rows(report: AuditReport, name: str) -> Iterator[Json]:
+    """The items of one field as JSON has them, of which some are made at a time."""
+    items, kind = getattr(report, name), type(report).model_fields[name].annotation
+    assert kind is not None
+    form = TypeAdapter[Any](kind)
+    for start in range(0, len(items), _ROWS_AT_ONCE):
+        yield from form.dump_python(items[start : start + _ROWS_AT_ONCE], mode="json")
 
 
 MOST_PARTITIONS = 200

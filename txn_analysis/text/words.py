@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ _BYTE_UNITS = ("B", "kB", "MB", "GB", "TB")
 _BYTE_STEP = 1000
 
 
+@lru_cache(maxsize=1 << 10)
 def utc(ms: int | None) -> str | None:
     """ISO 8601 in UTC to the millisecond; None stays None, and the bare number where no calendar reaches."""
     if ms is None:
