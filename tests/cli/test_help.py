@@ -30,6 +30,7 @@ VERBS = (
     "verify",
     "captures",
     "forget",
+    "copy-kit",
     "help",
     "version",
     "completion",

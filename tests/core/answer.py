@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tests.core.history import History
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.engine.engine import Engine
+    from txn_analysis.judge.copied import Copied
     from txn_analysis.judge.judgement import Disproved, Judgement, Judgements
     from txn_analysis.tables import Finding, Table
     from txn_analysis.tables.batches import Batches
@@ -62,6 +63,7 @@ class Answer:
         state: what was seen of `__transaction_state`; None where nothing is open that depends on it.
         as_of_ms: when the files were copied; None where no broker's clock speaks.
         disproved: assurances that counted nowhere, and why.
+        copied: what manifests prove; None where nothing is open.
     """
 
     judgements: tuple[Judgement, ...]
@@ -71,6 +73,7 @@ class Answer:
     state: StateEvidence | None
     as_of_ms: int | None
     disproved: Disproved
+    copied: Copied | None = None
 
     @property
     def hanging(self) -> tuple[Finding, ...]:
@@ -114,7 +117,7 @@ def _answer(audit: Audit, health: Iterable[Row], judged: Judgements | None, stat
     impacts = impacts_of(judged.of_open, {}, audit.settings, as_of_ms)
     findings = tuple(_finding(judgement, impacts) for judgement in judged.of_open)
     plan = abort_plan(findings, audit.settings, as_of_ms)
-    return Answer(tuple(judged.of_open), findings, plan, rows, state, as_of_ms, judged.disproved)
+    return Answer(tuple(judged.of_open), findings, plan, rows, state, as_of_ms, judged.disproved, judged.copied)
 
 
 def _finding(judgement: Judgement, impacts: Any) -> Finding:
@@ -144,6 +147,7 @@ class GivenHistories:
                     moments_ms.get(n) if own.settings.as_of_ms is None else own.settings.as_of_ms, moments_ms.get(n)
                 ),
                 own.known_sections,
+                own.manifests,
             )
             for n, own in numbered.items()
         }
