@@ -31,6 +31,7 @@ VERBS = (
     "verify",
     "captures",
     "forget",
+    "copy-kit",
     "help",
     "version",
     "completion",

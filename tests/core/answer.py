@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tests.core.history import History
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.engine.engine import Engine
+    from txn_analysis.judge.copied import Copied
     from txn_analysis.judge.judgement import Cases, Disproved, Judge, Judgement
     from txn_analysis.tables import Finding, Table
     from txn_analysis.tables.batches import Batches
@@ -62,6 +63,7 @@ class Answer:
         state: what was seen of `__transaction_state`; None where nothing is open that depends on it.
         as_of_ms: when the files were copied; None where no broker's clock speaks.
         disproved: assurances that counted nowhere, and why.
+        copied: what manifests prove; None where nothing is open.
     """
 
     judgements: tuple[Judgement, ...]
@@ -71,6 +73,7 @@ class Answer:
     state: StateEvidence | None
     as_of_ms: int | None
     disproved: Disproved
+    copied: Copied | None = None
 
     @property
     def hanging(self) -> tuple[Finding, ...]:
@@ -112,7 +115,7 @@ def _answer(audit: Audit, health: Iterable[Row], judge: tuple[Judge, Cases] | No
     costs = Costs(holders_of(map(place_of, judged), own.partitions), {}, {}, audit.settings, as_of_ms)
     findings = tuple(finding_of(one, _RUN, _name_of(one), costs.of(one)) for one in judged)
     plan = abort_plan(findings, audit.settings, as_of_ms)
-    return Answer(judged, findings, plan, rows, own.state, as_of_ms, own.disproved)
+    return Answer(judged, findings, plan, rows, own.state, as_of_ms, own.disproved, own.copied)
 
 
 def _name_of(judgement: Judgement) -> str:
@@ -142,6 +145,7 @@ class GivenHistories:
                     moments_ms.get(n) if own.settings.as_of_ms is None else own.settings.as_of_ms, moments_ms.get(n)
                 ),
                 own.known_sections,
+                own.manifests,
             )
             for n, own in numbered.items()
         }

@@ -6,7 +6,7 @@ Offsets count from 0 unless they are given. Batches are 100 bytes long.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.kafka.names import TIMES, java_hash, state_partition
 from txn_analysis.settings import Settings
 from txn_analysis.tables.batches import Batches, BatchPlace
+
+if TYPE_CHECKING:
+    from txn_analysis.tables.inputs import Manifest
 
 Row = dict[str, Any]
 
@@ -152,6 +155,8 @@ class World:
         snapshots: of producers, beside the logs.
         high_watermarks: by folder and partition, what the folder's checkpoint says.
         cluster_ids: of the folders' `meta.properties`.
+        epoch_starts: by partition, the newest leader epoch of its `leader-epoch-checkpoint`, and where that begins.
+        manifests: what is said of the copying.
     """
 
     settings: Settings = field(default_factory=lambda: Settings(transaction_state_partitions=1, max_clock_skew_ms=0))
@@ -162,6 +167,8 @@ class World:
     snapshots: list[Snapshot] = field(default_factory=list)
     high_watermarks: dict[tuple[str, tuple[str, int]], int] = field(default_factory=dict)
     cluster_ids: list[str] = field(default_factory=list)
+    epoch_starts: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    manifests: list[Manifest] = field(default_factory=list)
 
     def history(self) -> History:
         """It as the core takes it."""
@@ -175,6 +182,7 @@ class World:
         sections += [file.section() for file in self.files] + [snapshot.section() for snapshot in self.snapshots]
         sections += [_marked(folder, place, mark) for (folder, place), mark in self.high_watermarks.items()]
         sections += [_of_cluster(stated) for stated in self.cluster_ids]
+        sections += [_epoch_start(place, *newest) for place, newest in self.epoch_starts.items()]
         rows = [_state_row(n, offset, r) for n, own in self.states.items() for offset, r in enumerate(own)]
         rows += [row for file in self.files for row in file.records()]
         if self.export:
@@ -184,7 +192,7 @@ class World:
             newest_ms = max(r["last_update_ms"] or 0 for r in self.export)
             rows += [_exported(n, r, newest_ms) for n, r in enumerate(self.export)]
         taken = [row for snapshot in self.snapshots for row in snapshot.rows()]
-        return History(self.settings, sections, parts, taken, rows)
+        return History(self.settings, sections, parts, taken, rows, self.manifests)
 
     def record(self, row: Row) -> None:
         """Append a record to the partition of the state that its id hashes to."""
@@ -220,6 +228,11 @@ def _section(place: tuple[str, int], kind: str, batch_count: int, base_offset: i
 def _marked(folder: str, place: tuple[str, int], offset: int) -> Row:
     section = _section(place, "high_watermark", 0, offset)
     return section | {"input_id": f"{folder}, checkpoint", "log_dir": folder}
+
+
+def _epoch_start(place: tuple[str, int], epoch: int, offset: int) -> Row:
+    section = _section(place, "leader_epoch", 0, offset)
+    return section | {"input_id": f"{_input_id(place)}, leader-epoch-checkpoint", "stated": str(epoch)}
 
 
 def _of_cluster(stated: str) -> Row:

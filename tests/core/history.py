@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from txn_analysis.log.segments import SectionKey
     from txn_analysis.settings import Settings
     from txn_analysis.tables.batches import Batches
-    from txn_analysis.tables.inputs import InputSection
+    from txn_analysis.tables.inputs import InputSection, Manifest
 
 Row = dict[str, Any]
 
@@ -40,6 +40,7 @@ class History:
         batches: what those sections hold that are logs, in parts of any size.
         snapshots: rows of `producer_snapshots`.
         records: rows of `transaction_states`, each with `capture_rank` and, for console exports, `input_moment_ms`.
+        manifests: what is said of the copying of the judged capture.
     """
 
     settings: Settings
@@ -47,6 +48,7 @@ class History:
     batches: Sequence[Batches] = ()
     snapshots: Sequence[Row] = ()
     records: Sequence[Row] = ()
+    manifests: Sequence[Manifest] = ()
 
     @cached_property
     def known_sections(self) -> list[InputSection]:
@@ -77,6 +79,7 @@ def _reached(parts: Sequence[Mapping[str, Array]]) -> Row:
     return {
         "first_offset": min(firsts, default=None),
         "end_offset": max(ends, default=None),
+        "leader_epoch": max((int(columns["leader_epoch"].max()) for columns in parts), default=None),
         "rival_positions": rival_positions(map(_span, parts)) if len(parts) > 1 else None,
     }
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tests.core.answer import Answer
     from tests.core.history import History
     from tests.world.model import Batch, StateRow, World
+    from txn_analysis.tables.inputs import Manifest
 
 Row = dict[str, Any]
 
@@ -47,6 +48,8 @@ class Evidence:
         is_count_unsaid: nobody says how many partitions the state has.
         is_shallow: by partition, whether its log was dumped without the kinds of its end markers; empty where none was.
         clocks_ms: by how much the brokers' clocks differ that lead the logs; within the allowance.
+        manifests: what is said of the copying.
+        epoch_starts: of some partitions what the `leader-epoch-checkpoint` says last.
     """
 
     logs: tuple[tuple[Batch, ...], ...]
@@ -61,6 +64,8 @@ class Evidence:
     clocks_ms: tuple[int, ...] = ()
     is_count_unsaid: bool = False
     is_shallow: tuple[bool, ...] = ()
+    manifests: tuple[Manifest, ...] = ()
+    epoch_starts: tuple[tuple[tuple[str, int], tuple[int, int]], ...] = ()
 
     def history(self) -> History:
         """It as the core takes it."""
@@ -83,6 +88,7 @@ class Evidence:
         copies.states, copies.export = (
             ({}, [r for rows in given.values() for r in rows]) if self.is_console else (given, [])
         )
+        copies.manifests, copies.epoch_starts = list(self.manifests), dict(self.epoch_starts)
         if self.is_folder:
             copies.files = [File((STATE_TOPIC, n), rows, folder="copied") for n, rows in copies.states.items()]
             copies.states = {}

@@ -57,6 +57,7 @@ verb(app, "abort-plan", "txn-analysis abort-plan --format commands -o plan.sh")(
 verb(app, "verify", "txn-analysis verify --history", uses=_COULD_NOT_TELL)(plan_verbs.verify)
 verb(app, "captures", "txn-analysis captures --warehouse txn-warehouse")(audit_verbs.captures)
 verb(app, "forget", "txn-analysis forget --capture capture-127d9c186fa3", reads_files=True)(audit_verbs.forget)
+add_command(app, "copy-kit", "txn-analysis copy-kit > copy-kit.sh")(shell_verbs.copy_kit)
 add_command(app, "help", "txn-analysis help audit")(shell_verbs.help_)
 add_command(app, "version", "txn-analysis version")(shell_verbs.version)
 add_command(app, "completion", "txn-analysis completion bash")(shell_verbs.completion)

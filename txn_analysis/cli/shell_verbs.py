@@ -7,6 +7,7 @@ printed: at a tab no Python starts, which would take a third of a second. What i
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
@@ -17,6 +18,7 @@ from txn_analysis.cli.output import emit
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+SCRIPT = Path(__file__).with_name("copy-kit.sh")
 _FILES = frozenset({"FILE", "DIR", "PATH"})
 
 
@@ -183,6 +185,15 @@ def help_(
 def version() -> None:
     """Print the version."""
     emit(f"txn-analysis {__version__}\n", None)
+
+
+def copy_kit() -> None:
+    """Print the script that copies a broker's log directories, and proves the order.
+
+    `txn-analysis copy-kit > copy-kit.sh`, and on each broker `sh copy-kit.sh --to DIR LOG_DIR...`. It needs a POSIX
+    shell and coreutils there, or busybox; `sh copy-kit.sh --help` lists its options.
+    """
+    emit(SCRIPT.read_text(encoding="utf-8"), None)
 
 
 def completion(

@@ -1,0 +1,1 @@
+../txn_analysis/cli/copy-kit.sh

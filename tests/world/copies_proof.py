@@ -1,0 +1,104 @@
+"""Random histories whose copies have manifests: no plan is wrong, and what only a manifest can tell is found.
+
+A plan is wrong where it holds an acknowledged commit, or a transaction that is live at its coordinator, and where it
+destroys one when it is carried out later. Nobody gives the word that the state was copied last, but in the wrong order.
+`python -m tests.world.copies_proof --histories 20000`
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tests.core.answer import answers_of
+from tests.world.copying import KINDS, told
+from tests.world.evidence import truth_of
+from tests.world.steps import story_of
+from tests.world.ways import AT_ONCE, when_it_destroys
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.core.answer import Answer
+    from tests.world.copying import Copier
+    from tests.world.evidence import Evidence
+    from tests.world.random_worlds import Plot
+
+
+@dataclass
+class Report:
+    """What so many histories come to; `proven` and `reached` count copies by what their manifests prove."""
+
+    seed: int
+    histories: int = 0
+    planned: int = 0
+    wrong: int = 0
+    destroyed: int = 0
+    proven: int = 0
+    reached: int = 0
+    disproved: int = 0
+    hanging: int = 0
+    found: int = 0
+    by_kind: Counter[str] = field(default_factory=Counter)
+    wrong_by_kind: Counter[str] = field(default_factory=Counter)
+    stories: list[str] = field(default_factory=list)
+
+
+def report_of(count: int, seed: int, *, first: int = 0, kind: str | None = None) -> Report:
+    """Judge so many random copies, of one kind or of all, and carry out their plans."""
+    report = Report(seed)
+    for begin in range(first, first + count, AT_ONCE):
+        given = [told(f"{seed}/{number}", kind) for number in range(begin, min(begin + AT_ONCE, first + count))]
+        answers = answers_of([evidence.history() for _, _, evidence in given])
+        for (plot, copier, evidence), answer in zip(given, answers, strict=True):
+            _note(report, plot, copier, evidence, answer)
+    return report
+
+
+def _note(report: Report, plot: Plot, copier: Copier, evidence: Evidence, answer: Answer) -> None:
+    truth = truth_of(copier.world, answer, evidence.logs)
+    report.histories += 1
+    report.by_kind[copier.kind] += 1
+    report.planned += len(answer.plan)
+    report.hanging += len(truth.hanging)
+    report.found += len(truth.found)
+    if answer.copied is not None:
+        report.proven += answer.copied.is_state_last
+        report.reached += bool(answer.copied.reach_ms)
+        report.disproved += answer.copied.disproof is not None
+    if truth.wrong:
+        report.wrong += 1
+        report.wrong_by_kind[copier.kind] += 1
+        report.stories.append(f"{plot.seed}: {copier.kind}: {'; '.join(story_of(copier.world.steps))}: {truth.wrong}")
+    elif answer.plan and (moment := when_it_destroys(plot, copier.world, answer)) is not None:
+        report.destroyed += 1
+        report.stories.append(f"{plot.seed}: {copier.kind}: it destroys after {moment}")
+
+
+def main(words: Sequence[str]) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.world.copies_proof", description=__doc__)
+    parser.add_argument("--histories", type=int, default=2_000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args(words)
+    began = time.process_time()
+    report = report_of(given.histories, given.seed)
+    for story in report.stories[:10]:
+        print(story)
+    print(
+        f"{report.histories} copies with seed {given.seed} in {time.process_time() - began:.0f} s: {report.planned} "
+        f"planned, {report.wrong} wrong plans, {report.destroyed} that destroy when carried out; {report.found} of "
+        f"{report.hanging} true hangs found; the order proven in {report.proven}, disproved in {report.disproved}, "
+        f"a reach in {report.reached}"
+    )
+    for kind in KINDS:
+        print(f"{report.by_kind[kind]} where {kind}: {report.wrong_by_kind[kind]} wrong")
+    return int(report.wrong + report.destroyed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

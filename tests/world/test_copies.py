@@ -1,0 +1,107 @@
+"""Copies with manifests: no plan is wrong, and every weaker reading of a manifest has one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.world.copies_proof import report_of
+from tests.world.copying import BEHIND, CALM, CLEANED, DEMOTED, KILLED, SEVERAL, STALE, STATE_FIRST, STEPS, UNNAMED
+from txn_analysis.judge import fact_finding
+from txn_analysis.judge.copied import NOTHING_COPIED
+from txn_analysis.log import copy_order
+from txn_analysis.log.copy_order import OrderOfCopies
+from txn_analysis.log.manifests import Copying
+from txn_analysis.log.whole_copies import WholeCopies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HISTORIES, OF_ONE_KIND = 500, 400
+
+
+def test_no_plan_is_wrong_and_hangs_are_found() -> None:
+    report = report_of(HISTORIES, seed=3)
+    assert (report.wrong, report.destroyed, report.stories) == (0, 0, [])
+    assert report.proven
+    assert report.reached
+    assert report.disproved
+    assert report.found
+
+
+def a_clock_is_believed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(copy_order, "_why_unsteady", lambda *_: None)
+
+
+def a_leader_is_asked_once(patch: pytest.MonkeyPatch) -> None:
+    def asked_before(_: Any, __: Any, files: Any) -> int | None:
+        epoch: int | None = files[0].leader_epoch
+        return epoch
+
+    patch.setattr(WholeCopies, "_leaders_epoch", asked_before)
+
+
+def no_other_file_is_asked(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(WholeCopies, "_void", lambda *_: None)
+
+
+def the_end_of_a_file_is_that_of_the_log(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(WholeCopies, "_unended", lambda *_: None)
+
+
+def a_kit_that_was_killed_counts(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(WholeCopies, "_why_unclear", lambda *_: iter(()))
+    patch.setattr(OrderOfCopies, "_undated", lambda *_: iter(()))
+
+
+def what_nobody_names_was_copied_in_order(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(OrderOfCopies, "_undated", lambda *_: iter(()))
+
+
+def a_log_was_whole_when_its_last_byte_was_read(patch: pytest.MonkeyPatch) -> None:
+    began = Copying.reach_ms
+
+    def ended(self: Copying, where: Any, last_ms: Any) -> int | None:
+        found = began(self, where, last_ms)
+        files = [f for m in self.manifests for f in m.files if (f.topic, f.partition) == where]
+        return None if found is None else max(f.ended_ms or 0 for f in files)
+
+    patch.setattr(Copying, "reach_ms", ended)
+
+
+def the_files_cannot_disprove_it(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(OrderOfCopies, "_disproof", lambda *_: None)
+
+
+def only_the_copys_end_is_asked(patch: pytest.MonkeyPatch) -> None:
+    """The last moment is moved for `log_may_end_early` alone: a lost commit is neither there nor missed."""
+    loss_of = fact_finding.loss_of
+    patch.setattr(fact_finding, "loss_of", lambda case, hidden: loss_of(case._replace(copied=NOTHING_COPIED), hidden))
+
+
+WEAKER: list[tuple[Callable[[pytest.MonkeyPatch], None], str]] = [
+    (a_clock_is_believed, STEPS),
+    (a_leader_is_asked_once, DEMOTED),
+    (no_other_file_is_asked, STALE),
+    (the_end_of_a_file_is_that_of_the_log, BEHIND),
+    (the_end_of_a_file_is_that_of_the_log, CLEANED),
+    (a_kit_that_was_killed_counts, KILLED),
+    (what_nobody_names_was_copied_in_order, UNNAMED),
+    (a_log_was_whole_when_its_last_byte_was_read, CALM),
+    (the_files_cannot_disprove_it, STATE_FIRST),
+    (only_the_copys_end_is_asked, CALM),
+]
+
+
+@pytest.mark.parametrize(("weaken", "kind"), WEAKER, ids=lambda each: getattr(each, "__name__", None))
+def test_a_weaker_reading_is_fooled(
+    weaken: Callable[[pytest.MonkeyPatch], None], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weaken(monkeypatch)
+    report = report_of(OF_ONE_KIND, seed=1, kind=kind)
+    assert report.wrong + report.destroyed
+
+
+def test_several_brokers_have_several_clocks() -> None:
+    assert not report_of(100, seed=1, kind=SEVERAL).proven
