@@ -12,7 +12,7 @@ import pytest
 from tests.capture.fake_brokers import STATE, FakeBrokers, FakeClock
 from tests.log_dir.reading import plans
 from tests.log_dir.test_segments import data, file_of, marker
-from txn_analysis.capture.answers import CaptureError, Place, RefusedError, UnavailableError
+from txn_analysis.capture.answers import CaptureError, NobodyAnswersError, Place, RefusedError, UnavailableError
 from txn_analysis.capture.capturing import Outcome, Wanted, capture, summary
 from txn_analysis.kafka.names import COORDINATORS_FILE
 
@@ -166,6 +166,15 @@ def test_one_that_stays_away_is_given_up_in_one_line(tmp_path: Path) -> None:
     assert manifest["is_complete"] is False
 
 
+def test_where_nobody_answers_nothing_more_is_asked(tmp_path: Path) -> None:
+    gone = [NobodyAnswersError("no broker answers")] * 1000
+    given = brokers(failures={"fetch": deque(gone)})
+    outcome, manifest = captured(given, tmp_path, is_all=True, give_up_after_ms=5000)
+    assert len(outcome.failures) == 1
+    assert not any(str(FREE) in call for call in given.calls)
+    assert manifest["is_complete"] is False
+
+
 def test_a_missing_right_is_named_by_its_acl(tmp_path: Path) -> None:
     refused = RefusedError("Read", "Topic", "orders", "Fetch")
     outcome, _ = captured(brokers(failures={"fetch": deque([refused])}), tmp_path)
@@ -186,13 +195,17 @@ def test_a_folder_with_files_is_refused(tmp_path: Path) -> None:
 def test_an_interrupted_capture_says_that_it_is_not_complete(tmp_path: Path) -> None:
     given = brokers()
 
-    def interrupt(_place: Place, _offset: int) -> None:
-        raise KeyboardInterrupt
+    def interrupt(place: Place, _offset: int) -> None:
+        if place == FREE:
+            raise KeyboardInterrupt
 
     given.when_fetched = interrupt
     with pytest.raises(KeyboardInterrupt):
-        captured(given, tmp_path)
-    assert json.loads((tmp_path / "c" / "txn-capture.json").read_text())["is_complete"] is False
+        captured(given, tmp_path, is_all=True)
+    manifest = json.loads((tmp_path / "c" / "txn-capture.json").read_text())
+    assert manifest["is_complete"] is False
+    there = {str(path.relative_to(tmp_path / "c")) for path in (tmp_path / "c").glob("*/*")}
+    assert there == set(entries(manifest))
 
 
 def test_a_log_whose_start_was_deleted_in_a_batch_is_named_by_that_batch(tmp_path: Path) -> None:

@@ -5,23 +5,26 @@ from __future__ import annotations
 from itertools import chain
 from pathlib import Path
 
+from tests.capture.capture_mistakes import CAPTURE_KINDS, CAPTURE_MISTAKES, CaptureMistake
 from tests.cli.mistakes import KINDS, MISTAKES, Mistake, When
 from tests.plan.script_mistakes import SCRIPT_KINDS, SCRIPT_MISTAKES, ScriptMistake
 
 FOLDER = Path("/captures")
+_Any = Mistake | ScriptMistake | CaptureMistake
 _WHEN = {
     When.BEFORE: "before Spark starts",
     When.ALONE: "before Spark starts",
     When.AFTER: "from the tables or the files",
     When.INTERRUPTED: "at Ctrl-C",
 }
-_HEAD = """<!-- Made by `make docs` from tests/cli/mistakes.py and tests/plan/script_mistakes.py; tests run it. -->
+_HEAD = """<!-- Made by `make docs` from tests/cli/mistakes.py, tests/plan/script_mistakes.py
+and tests/capture/capture_mistakes.py; tests run it. -->
 
 # What goes wrong, and what is said then
 
 {count} mistakes in {kinds} kinds. Each command stands behind `txn-analysis`, in the folder `{folder}`, but those of
-the last three kinds: they call the [script of a plan](runbook.md#what-the-script-does), which ends with 2 where it
-could not begin and with 1 where it refused. What is said
+the last six kinds. Three call the [script of a plan](runbook.md#what-the-script-does), which ends with 2 where it
+could not begin and with 1 where it refused; three call [`txn-capture`](capture.md). What is said
 goes to stderr (of a report, which goes to stdout, its first lines are shown). The exit code is 2 for what cannot be
 read or done, 3 for what could not be told, 130 for Ctrl-C; none of these ends with 0. What is said *before Spark
 starts* is there after about a second.
@@ -33,17 +36,18 @@ In `w` four transactions of the cluster `east` hang. See also:
 
 def mistakes_page() -> str:
     """The whole page."""
-    kinds: list[tuple[str, tuple[Mistake | ScriptMistake, ...]]] = [*KINDS.items(), *SCRIPT_KINDS.items()]
-    head = _HEAD.format(count=len(MISTAKES) + len(SCRIPT_MISTAKES), kinds=len(kinds), folder=FOLDER)
+    kinds: list[tuple[str, tuple[_Any, ...]]] = [*KINDS.items(), *SCRIPT_KINDS.items(), *CAPTURE_KINDS.items()]
+    count = len(MISTAKES) + len(SCRIPT_MISTAKES) + len(CAPTURE_MISTAKES)
+    head = _HEAD.format(count=count, kinds=len(kinds), folder=FOLDER)
     return head + "".join(chain.from_iterable(_kind(name, mistakes) for name, mistakes in kinds))
 
 
-def _kind(name: str, mistakes: tuple[Mistake | ScriptMistake, ...]) -> list[str]:
+def _kind(name: str, mistakes: tuple[_Any, ...]) -> list[str]:
     head = [f"\n## {name}\n\n", "| what is wrong | command | code | what is said | when |\n", "|---|---|---|---|---|\n"]
     return head + [f"| {' | '.join(_cells(mistake))} |\n" for mistake in mistakes]
 
 
-def _cells(mistake: Mistake | ScriptMistake) -> tuple[str, ...]:
+def _cells(mistake: _Any) -> tuple[str, ...]:
     said = "<br>".join(map(_code, mistake.answer_in(FOLDER).splitlines()))
     when = _WHEN[mistake.when] if isinstance(mistake, Mistake) else "when it is run"
     return mistake.wrong, _code(mistake.command), str(mistake.exit_code), said, when

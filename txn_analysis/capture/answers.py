@@ -113,3 +113,11 @@ class OffsetGoneError(Exception):
 
 class UnavailableError(Exception):
     """A broker cannot be reached, or cannot answer yet; it may in a moment."""
+
+
+class NobodyAnswersError(UnavailableError):
+    """No broker of the cluster can be reached."""
+
+
+class ClusterGoneError(CaptureError):
+    """Nobody answered for so long that nothing more is asked."""

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from txn_analysis.capture.answers import CaptureError, UnavailableError
+from txn_analysis.capture.answers import CaptureError, ClusterGoneError, UnavailableError
 from txn_analysis.capture.files import CaptureFiles, checkpoint, new_folder
 from txn_analysis.capture.manifest import FileEntry, Manifest
 from txn_analysis.capture.partition_capture import Captured, PartitionCapture
@@ -117,17 +117,28 @@ class _Run:
         if not logs:
             return self._outcome
         new_folder(self._files.folder)
-        self._write_manifest(is_complete=False)  # until the end: a capture that is killed says so
+        self._write_manifest(is_complete=False)  # until the end: one that is killed is no whole capture
+        try:
+            self._all_partitions(logs, [led.place for led in state])
+        except ClusterGoneError as error:
+            self._outcome.failures.append(str(error))
+            self._write_manifest(is_complete=False)
+            return self._outcome
+        except BaseException:
+            self._write_manifest(is_complete=False)  # it names what is there
+            raise
+        self._finish()
+        return self._outcome
+
+    def _all_partitions(self, logs: Sequence[Place], state: Sequence[Place]) -> None:
         for place in logs:
             self._capture(place, is_whole_log=self._wanted.is_all)
         self._clock.wait(self._wanted.max_clock_skew_ms + 1)
-        for led in state:
-            self._capture(led.place, is_whole_log=True)
+        for place in state:
+            self._capture(place, is_whole_log=True)
         of_state = [each for each in self._outcome.captured if each.place.topic == STATE_TOPIC]
         state_bytes = size(sum(each.fetched_bytes for each in of_state))
         self._say(f"{STATE_TOPIC}: {state_bytes} in {len(of_state)} of {count(len(state), 'partition')}")
-        self._finish()
-        return self._outcome
 
     def _triage(self) -> list[Place]:
         """The partitions to be captured; of those whose offsets are refused, why."""
@@ -173,6 +184,8 @@ class _Run:
         is_described = place.topic != STATE_TOPIC
         try:
             captured = self._partitions.capture(place, is_whole_log=is_whole_log, is_described=is_described)
+        except ClusterGoneError:
+            raise
         except CaptureError as error:
             self._outcome.failures.append(str(error))
             self._say(f"{place}: failed")

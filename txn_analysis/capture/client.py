@@ -17,6 +17,7 @@ from txn_analysis.capture.answers import (
     Cluster,
     LeaderChangedError,
     Leadership,
+    NobodyAnswersError,
     OffsetGoneError,
     Place,
     ProducerAnswer,
@@ -49,6 +50,7 @@ _EARLIEST, _LATEST = -2, -1
 _ASKED_FOR_LEADERS = 3  # brokers; one that is cut off may still believe in an old leader
 _IDS_AT_ONCE = 500  # as kafka-transactions.sh asks
 _NO_EPOCH = -1
+_TURN_MS = 1000
 _CHANGED = (
     errors.NotLeaderForPartitionError,
     errors.FencedLeaderEpochError,
@@ -79,8 +81,6 @@ class KafkaBrokers:
         Raises:
             CaptureError: none does, or it refuses who asks.
         """
-        for name in ("kafka", "kafka.net", "kafka.cluster"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)  # what goes wrong is said once, by this program
         servers = [word.strip() for word in bootstrap.split(",") if word.strip()]
         own = {"bootstrap_servers": servers, "receive_message_max_bytes": _MAX_FRAME_BYTES, "client_id": "txn-capture"}
         self._bootstrap = bootstrap
@@ -88,18 +88,30 @@ class KafkaBrokers:
         self._manager = KafkaConnectionManager(self._net, **(own | dict(config)))
         self._net.start()
         try:
-            self._manager.bootstrap(timeout_ms)
-        except Exception as error:
-            why = self._refusal() or "no broker answers"
+            self._connect(timeout_ms)
+        except BaseException:
             self.close()
-            raise CaptureError(
-                f"{bootstrap}: {why}. Check the address, the port's protocol (security.protocol), and who you are"
-            ) from error
+            raise
 
-    def _refusal(self) -> str | None:
-        asked = [self._manager.auth_failure(broker.node_id) for broker in self._manager.cluster.bootstrap_brokers()]
-        refusals = [str(failure) for failure in asked if failure is not None]
-        return f"the broker refuses who asks: {refusals[0]}" if refusals else None
+    def _connect(self, timeout_ms: int) -> None:
+        """Ask one broker after the other, in short turns: who is refused once is not to ask again and again."""
+        with _reasons() as reasons:
+            for left_ms in range(timeout_ms, 0, -_TURN_MS):
+                try:
+                    self._manager.bootstrap(min(left_ms, _TURN_MS))
+                    return
+                except errors.KafkaError as error:
+                    reasons.append(error)
+                refused = [e for e in reasons if isinstance(e, errors.SaslAuthenticationFailedError)]
+                if refused:
+                    raise CaptureError(
+                        f"{self._bootstrap}: the broker refuses who asks: {refused[-1]}. Check the --command-config"
+                    )
+        said = [e for e in reasons if not isinstance(e, errors.KafkaTimeoutError)]
+        why = f"no broker answers ({said[-1]})" if said else "no broker answers"
+        raise CaptureError(
+            f"{self._bootstrap}: {why}. Check the address, the port's protocol (security.protocol), and who you are"
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -110,14 +122,20 @@ class KafkaBrokers:
     def close(self) -> None:
         """End all connections."""
         self._manager.close()
-        self._net.stop()
+        self._net.close()
 
     def _ask(self, request: Any, node_id: int | None = None) -> Any:
         async def sent() -> Any:
             return await self._manager.send(request, node_id=node_id)
 
-        with _translated(f"broker {node_id}" if node_id is not None else self._bootstrap):
-            return self._manager.run(sent)
+        if node_id is not None:
+            with _translated(f"broker {node_id}"):
+                return self._manager.run(sent)
+        try:
+            with _translated(self._bootstrap):
+                return self._manager.run(sent)
+        except UnavailableError as error:
+            raise NobodyAnswersError(str(error)) from error
 
     def cluster(self) -> Cluster:
         """The brokers that there are."""
@@ -147,7 +165,7 @@ class KafkaBrokers:
             if answered == _ASKED_FOR_LEADERS:
                 break
         if not answered:
-            raise failure or UnavailableError("no broker answers")
+            raise NobodyAnswersError(f"no broker answers: {failure}")
         return sorted(found.values(), key=lambda led: led.place)
 
     def end_offsets(self, led: Iterable[Leadership], *, is_committed: bool) -> dict[Place, int | Exception]:
@@ -368,6 +386,27 @@ def _raise(code: int, place: Place, request: str, operation: str) -> None:
     problem = _problem(code, place, request, operation)
     if problem is not None:
         raise problem
+
+
+@contextmanager
+def _reasons() -> Iterator[list[Exception]]:
+    """Why no connection was made, which the library of this version only logs."""
+    found: list[Exception] = []
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            args = record.args if isinstance(record.args, tuple) else ()
+            found.extend(each for each in args if isinstance(each, Exception))
+
+    logger, kept = logging.getLogger("kafka"), Kept()
+    # What goes wrong is said once, by this program.
+    logger.propagate = False
+    logger.addHandler(kept)
+    try:
+        yield found
+    finally:
+        logger.removeHandler(kept)
+        logger.addHandler(logging.NullHandler())
 
 
 @contextmanager

@@ -36,16 +36,19 @@ def txn_capture(
         Path | None,
         typer.Option(metavar="FILE", help="How to connect: a properties file as Kafka's own tools take it."),
     ] = None,
-    topic: Annotated[list[str] | None, typer.Option(help="Only this topic; given twice adds.")] = None,
+    topic: Annotated[list[str] | None, typer.Option(metavar="TOPIC", help="Only this topic; given twice adds.")] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every partition from its log start on, stuck or not.")] = False,
     look_back_bytes: Annotated[
-        int, typer.Option(min=0, help="What is fetched at most, in each partition, to find an earlier end marker.")
+        int,
+        typer.Option(
+            min=0, metavar="N", help="What is fetched at most, in each partition, to find an earlier end marker."
+        ),
     ] = Wanted.look_back_bytes,
     max_clock_skew_ms: Annotated[
-        int, typer.Option(min=0, help="By how much the brokers' clocks differ at most.")
+        int, typer.Option(min=0, metavar="N", help="By how much the brokers' clocks differ at most.")
     ] = Wanted.max_clock_skew_ms,
     give_up_after_ms: Annotated[
-        int, typer.Option(min=0, help="How long a broker that does not answer is asked again.")
+        int, typer.Option(min=0, metavar="N", help="How long a broker that does not answer is asked again.")
     ] = Wanted.give_up_after_ms,
 ) -> None:
     """Capture what hides behind open transactions, over the network, for `txn-analysis audit`.

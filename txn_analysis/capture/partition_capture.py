@@ -104,8 +104,8 @@ class PartitionCapture:
                 why = "its log start moved" if isinstance(change, OffsetGoneError) else "its leader changed"
                 self._say(f"{place}: {why} while it was fetched; it begins again")
                 self._files.clock.wait(500)
-            except CaptureError:
-                self._files.forget(place)
+            except BaseException:
+                self._files.forget(place)  # no manifest would name it
                 raise
         raise CaptureError(f"{place}: its leader changed {_ATTEMPTS} times while it was fetched. Capture it later")
 
