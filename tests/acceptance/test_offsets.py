@@ -184,6 +184,53 @@ def test_where_consumers_wait_a_shallow_dump_tells_enough(run_of: Callable[[Vari
     assert "and perhaps 20 more, whose dump does not say how they ended" in flat(answer)
 
 
+OF_REPLICAS = (
+    Variant("kafka-4.2-three-nodes/capture-1", ("log-dirs",)),
+    Variant("kafka-4.2-lost-marker/capture-1", ("log-dirs",)),
+    Variant("kafka-4.4-upgrade/capture-1", ("log-dirs",), (("state_copied_last", True), ("no_records_lost", True))),
+)
+
+
+@pytest.mark.parametrize("variant", [LIVE, TRADES, *OF_REPLICAS], ids=lambda variant: variant.capture)
+def test_as_many_records_are_hidden_as_the_run_counted(run_of: Callable[[Variant], PastRun], variant: Variant) -> None:
+    """Also of several brokers' copies, which overlap, and some of which end in a truncated tail."""
+    run, compared = run_of(variant), 0
+    for health in run.health():
+        if health.end_offset is None or health.open_transaction_count == 0 or health.hidden_record_count is None:
+            continue
+        bounded = explain_offset(run, health.topic, health.partition, health.end_offset - 1).bounded_reader
+        assert bounded is not None
+        counts = (bounded.committed_record_count, bounded.aborted_record_count, bounded.open_record_count)
+        assert sum(filter(None, (*counts, bounded.unknown_record_count))) == health.hidden_record_count
+        compared += 1
+    assert compared
+
+
+@pytest.mark.parametrize("variant", OF_REPLICAS, ids=lambda variant: variant.capture)
+def test_no_offset_is_in_no_file_where_several_brokers_were_copied(
+    run_of: Callable[[Variant], PastRun], variant: Variant
+) -> None:
+    run = run_of(variant)
+    for health in run.health():
+        if health.topic.startswith("_") or health.end_offset is None or health.first_offset is None:
+            continue
+        found = {
+            explain_offset(run, health.topic, health.partition, offset).found
+            for offset in range(health.first_offset, health.end_offset, 11)
+        }
+        assert found.isdisjoint({Found.NOT_IN_FILES, Found.BEYOND_END, Found.COMPACTED})
+
+
+def test_how_a_file_was_read_in_parts_changes_no_answer(
+    spark: SparkSession, warehouse: str, run_of: Callable[[Variant], PastRun]
+) -> None:
+    report = run_audit(spark, warehouse, LIVE.paths, cluster="in-pieces", range_bytes=4096)
+    in_pieces = run_tables(open_warehouse(spark, warehouse), "in-pieces", report.run.run_id).finished
+    for offset in range(0, 205, 7):
+        answers = [explain_offset(run, "orders", 0, offset) for run in (run_of(LIVE), in_pieces)]
+        assert answers[0] == answers[1].model_copy(update={"run_id": answers[0].run_id})
+
+
 FORGED = ("kafka-2.8.payments-0", "kafka-4.2.payments-0")
 
 

@@ -32,6 +32,9 @@ KAFKA_OPTIONS = {
         "--topic", "--num-records", "--record-size", "--throughput", "--producer-props", "--transaction-duration-ms",
         "--transactional-id",
     },
+    "kafka-console-consumer.sh": {
+        "--bootstrap-server", "--topic", "--partition", "--offset", "--timeout-ms", "--formatter",
+    },
     "kafka-topics.sh": {"--bootstrap-server", "--describe", "--topic"},
     "kafka-configs.sh": {"--bootstrap-server", "--describe", "--all", "--entity-type", "--entity-name"},
     "kafka-log-dirs.sh": {"--bootstrap-server", "--describe", "--topic-list"},

@@ -183,3 +183,13 @@ def test_what_is_beside_a_segment_must_be_what_it_is_named(tmp_path: Path) -> No
 def test_the_same_segment_of_two_brokers_is_one_input_and_of_two_partitions_two(tmp_path: Path) -> None:
     found(tmp_path, {f"{folder}/{NAME}": SEGMENT for folder in ("n1/orders-0", "n2/orders-0", "n2/orders-1")})
     assert len({plan.input_id for plan in plans(tmp_path)}) == 2
+
+
+def test_of_empty_dumps_those_of_snapshots_alone_are_passed_over(tmp_path: Path) -> None:
+    """A log's may be that of a tool that failed: a partition that nobody looked at must not pass."""
+    what = found(tmp_path, dict.fromkeys(("orders-0.snapshot.txt", "n1.snapshot", "orders-0.txt"), b""))
+    assert what == {
+        "orders-0.snapshot.txt": PassedOver("empty dumps of .snapshot files"),
+        "n1.snapshot": PassedOver("empty dumps of .snapshot files"),
+        "orders-0.txt": None,
+    }

@@ -3,6 +3,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+import google_crc32c
 import pytest
 
 from txn_analysis.read.inputs.recognise import Recognition, Refusal, recognise
@@ -57,11 +58,20 @@ def test_exports_of_the_console_consumer(head: bytes, kind: str, grammar: str) -
 SEGMENT = struct.pack(">qiib", 0, 100, 0, 2) + bytes(95)
 SNAPSHOT = struct.pack(">hIi", 1, 7, 1) + bytes(46)
 TXNINDEX = struct.pack(">hqqqq", 0, 5, 1, 2, 3)
+# The first batch of a partition's `0-1-v1.log`: size, base offset, type, the CRC of Kafka's form, attributes, last
+# offset delta, two timestamps, producer id and epoch, base sequence, record count.
+_TIME_MS = 1_795_229_916_182
+_REDPANDA = struct.pack("<iqbIhiqqqhii", 131, 0, 2, 0x1EDC6F41, 0, 0, _TIME_MS, _TIME_MS, -1, -1, -1, 1)
+REDPANDA = struct.pack("<I", google_crc32c.value(_REDPANDA)) + _REDPANDA + bytes(70)
+BOOKKEEPER = b"BKLO\x00\x00\x00\x01".ljust(1024, b"\x00")
 
 
 @pytest.mark.parametrize(
     ("head", "reason", "remedy"),
     [
+        (REDPANDA, "a segment of a Redpanda broker", "rpk cluster txn"),
+        (REDPANDA[:60] + b"\x01" + REDPANDA[61:], "binary data", "leave the file out"),  # its checksum is wrong
+        (BOOKKEEPER, "an entry log of Apache BookKeeper", "pulsar-admin"),
         (b"", "empty", "Copy it again"),
         (SEGMENT, "binary log segment (.log)", "kafka-dump-log"),
         (SNAPSHOT, "binary producer snapshot", "kafka-dump-log"),

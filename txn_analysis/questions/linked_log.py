@@ -1,7 +1,9 @@
 """The log of one partition as a finished run put it together: its batches, and the offsets that no file holds.
 
 A run names the ranges of batches that its log was linked from (`partition_health.linked_pieces`). Other copies, tails
-that a new leader truncated, and text that a client may have written are not among them.
+that a new leader truncated, and text that a client may have written are not among them. Where it compared copies whose
+ranges lie otherwise, it names none of these: the log is then put together again of the judged capture's copies. Of two
+batches at one offset the one with the higher leader epoch is the log, and from there on no older one is (KIP-101).
 """
 
 from __future__ import annotations
@@ -9,7 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,11 +18,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.columns.arrays import ABSENT, Array, numbers
 from txn_analysis.columns.records import records_of
 from txn_analysis.tables import LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, UsedBatchRange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Self
 
     from txn_analysis.runs.past_run import PastRun
@@ -39,6 +41,9 @@ class LinkedPiece(NamedTuple):
     end_position: int
     first_offset: int
     last_offset: int
+    contested_offset: int | None
+    doubtful_offset: int | None
+    capture_rank: int
 
     @property
     def key(self) -> UsedBatchRange:
@@ -49,6 +54,11 @@ class LinkedPiece(NamedTuple):
     def section(self) -> tuple[str, int]:
         """The input and the section that it is of."""
         return self.input_id, self.section_index
+
+    @property
+    def is_doubted(self) -> bool:
+        """All of it may be text of a client."""
+        return self.contested_offset is not None or self.doubtful_offset is not None
 
     def goes_on_in(self, following: LinkedPiece) -> bool:
         """The other one begins in the same file where this one ends: what lies between, compaction removed."""
@@ -68,26 +78,43 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True)
 class LinkedLog:
-    """One partition's log of one run; `pieces` in offset order."""
+    """One partition's log of one run; `pieces` in offset order.
+
+    Where they are those of all copies, which overlap, `copied_to` is the offset at which the run's log ends.
+    """
 
     run: PastRun
     topic: str
     partition: int
     pieces: tuple[LinkedPiece, ...]
+    copied_to: int | None = None
 
     @classmethod
     def of(cls, run: PastRun, topic: str, partition: int) -> Self:
         """The log of a partition that the run saw."""
         place: dict[str, Any] = {"topic": [topic], "partition": [partition]}
-        rows = run.held(PARTITION_HEALTH, "linked_pieces", **place)["linked_pieces"].combine_chunks().flatten()
-        linked = {*records_of(UsedBatchRange, rows)}
-        found = (
-            piece
-            for batch in run.evidence.batches(LOG_PIECES, *LinkedPiece._fields, **place)
-            for piece in records_of(LinkedPiece, batch)
+        health = run.held(PARTITION_HEALTH, "linked_pieces", "first_offset", "end_offset", **place)
+        linked = {*records_of(UsedBatchRange, health["linked_pieces"].combine_chunks().flatten())}
+        wanted = [name for name in LinkedPiece._fields if name != "capture_rank"]
+        every = sorted(
+            (
+                piece
+                for batch in run.evidence.batches(LOG_PIECES, *wanted, **place)
+                for piece in records_of(LinkedPiece, batch)
+            ),
+            key=attrgetter("first_offset"),
         )
-        own = (piece for piece in found if piece.key in linked)
-        return cls(run, topic, partition, tuple(sorted(own, key=attrgetter("first_offset"))))
+        log = cls(run, topic, partition, tuple(piece for piece in every if piece.key in linked))
+        first_offset, end_offset = health["first_offset"][0].as_py(), health["end_offset"][0].as_py()
+        if end_offset is None or log._is_from_to(first_offset, end_offset):
+            return log
+        copies = (piece for piece in every if piece.capture_rank == 0 and not piece.is_doubted)
+        return cls(run, topic, partition, tuple(p for p in copies if p.first_offset < end_offset), end_offset)
+
+    def _is_from_to(self, first_offset: int | None, end_offset: int) -> bool:
+        """Its pieces leave nothing out between two offsets."""
+        is_begun = bool(self.pieces) and self.pieces[0].first_offset == first_offset
+        return is_begun and self.pieces[-1].last_offset + 1 == end_offset and not self.gaps
 
     @property
     def names_first_file(self) -> int | None:
@@ -101,37 +128,101 @@ class LinkedLog:
     @cached_property
     def gaps(self) -> tuple[Gap, ...]:
         """Where one file ends and the next one begins later; inside a file a hole is compaction, and no gap."""
-        pairs = pairwise(self.pieces)
-        return tuple(
-            Gap(before.last_offset + 1, after.first_offset - 1)
-            for before, after in pairs
-            if after.first_offset > before.last_offset + 1 and not before.goes_on_in(after)
-        )
+        found, reached = [], self.pieces[:1]
+        for piece in self.pieces[1:]:
+            end = max(before.last_offset for before in reached)
+            if piece.first_offset > end + 1 and not any(before.goes_on_in(piece) for before in reached):
+                found.append(Gap(end + 1, piece.first_offset - 1))
+            reached = (*(before for before in reached if before.last_offset >= end), piece)
+        return tuple(found)
+
+    @property
+    def end_offset(self) -> int | None:
+        """The offset after its last batch."""
+        end = max((piece.last_offset + 1 for piece in self.pieces), default=None)
+        return end if end is None or self.copied_to is None else min(end, self.copied_to)
 
     def gap_at(self, offset: int) -> Gap | None:
         """The gap that an offset lies in."""
         return next((gap for gap in self.gaps if gap.has(offset)), None)
 
     def batches(self, from_offset: int, *names: str) -> Iterator[pa.RecordBatch]:
-        """Some columns of the log's batches that reach `from_offset` or lie above it; in no order."""
+        """Some columns of the log's batches that reach `from_offset` or lie above it, each once; in no order."""
         wanted = [piece for piece in self.pieces if piece.last_offset >= from_offset]
-        ranges: defaultdict[tuple[str, int], list[LinkedPiece]] = defaultdict(list)
+        if self.copied_to is None:
+            yield from self._of(wanted, from_offset, *names)
+            return
+        copies: defaultdict[tuple[str, int], list[LinkedPiece]] = defaultdict(list)
         for piece in wanted:
+            copies[piece.section].append(piece)
+        log = _Selected(self._epoch_starts, self.copied_to)
+        columns = tuple(dict.fromkeys((*names, "base_offset", "last_offset", "leader_epoch")))
+        # The copy that reaches farthest first: of the others is taken what it lacks.
+        for pieces in sorted(copies.values(), key=lambda own: (-own[-1].last_offset, own[0].first_offset)):
+            for batch in self._of(pieces, from_offset, *columns):
+                rows = log.of(batch)
+                if len(rows):
+                    yield rows.select([*names])
+
+    @cached_property
+    def _epoch_starts(self) -> dict[int, int]:
+        """By leader epoch, the first offset at which any copy holds a batch of it."""
+        starts: dict[int, int] = {}
+        for batch in self._of(self.pieces, 0, "leader_epoch", "base_offset"):
+            first = pa.Table.from_batches([batch]).group_by("leader_epoch").aggregate([("base_offset", "min")])
+            for row in first.to_pylist():
+                if row["leader_epoch"] is not None:
+                    known = starts.get(row["leader_epoch"], row["base_offset_min"])
+                    starts[row["leader_epoch"]] = min(known, row["base_offset_min"])
+        return starts
+
+    def _of(self, pieces: Sequence[LinkedPiece], from_offset: int, *names: str) -> Iterator[pa.RecordBatch]:
+        """The batches of some pieces."""
+        ranges: defaultdict[tuple[str, int], list[LinkedPiece]] = defaultdict(list)
+        for piece in pieces:
             ranges[piece.section].append(piece)
         columns = tuple(dict.fromkeys((*names, "last_offset", *_PLACE)))
-        asked: dict[str, Any] = {
-            "topic": [self.topic],
-            "partition": [self.partition],
-            "input_id": sorted({p.input_id for p in wanted}),
-        }
-        for batch in self.run.evidence.batches(LOG_BATCHES, *columns, **asked) if wanted else ():
+        asked: dict[str, Any] = {"topic": [self.topic], "partition": [self.partition]}
+        asked["input_id"] = sorted({piece.input_id for piece in pieces})
+        for batch in self.run.evidence.batches(LOG_BATCHES, *columns, **asked) if pieces else ():
             is_own = pa.array(_are_in(batch, ranges))
             rows = batch.filter(pc.and_(is_own, pc.greater_equal(batch["last_offset"], from_offset)))
             if len(rows):
                 yield rows.select([*names])
 
 
-def _are_in(batch: pa.RecordBatch, ranges: dict[tuple[str, int], list[LinkedPiece]]) -> np.ndarray[Any, Any]:
+class _Selected:
+    """Of batches of several copies, those of the log: each offset once, and nothing that a newer leader truncated."""
+
+    def __init__(self, epoch_starts: dict[int, int], end_offset: int) -> None:
+        self._epochs = np.array(sorted(epoch_starts), np.int64)
+        starts = np.array([epoch_starts[epoch] for epoch in self._epochs.tolist()], np.int64)
+        # Where the first batch of any later epoch begins.
+        self._ends = np.append(np.minimum.accumulate(starts[::-1])[::-1], end_offset)
+        self._taken = np.empty((2, 0), np.int64)
+
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that are of the log, and of no batch before."""
+        base, last = batch["base_offset"].to_numpy(), batch["last_offset"].to_numpy()
+        later = np.searchsorted(self._epochs, numbers(batch["leader_epoch"], ABSENT), "right")
+        place = np.searchsorted(self._taken[0], base, "right") - 1
+        is_taken = (place >= 0) & (base < self._taken[1][place]) if self._taken.shape[1] else np.zeros(len(base), bool)
+        is_new = (base < self._ends[later]) & ~is_taken
+        own = np.stack([base[is_new], last[is_new] + 1])
+        self._taken = joined(np.concatenate([self._taken, own], axis=1))
+        return batch.filter(pa.array(is_new))
+
+
+def joined(ranges: Array) -> Array:
+    """Ranges of offsets (firsts, and those after the last), in order, those that touch or overlap as one."""
+    begin, end = ranges[:, np.argsort(ranges[0], kind="stable")]
+    reached = np.maximum.accumulate(end) if len(end) else end
+    is_new = np.append(True, begin[1:] > reached[:-1])[: len(begin)]
+    is_last = np.append(is_new[1:], True)[: len(begin)]
+    return np.stack([begin[is_new], reached[is_last]])
+
+
+def _are_in(batch: pa.RecordBatch, ranges: dict[tuple[str, int], list[LinkedPiece]]) -> Array:
     """Which rows lie in one of some ranges of their section."""
     inputs, sections = batch["input_id"], batch["section_index"].to_numpy()
     positions, found = batch["position"].to_numpy(), np.zeros(len(batch), bool)

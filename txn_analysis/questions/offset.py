@@ -236,7 +236,7 @@ class _Asked:
             return Found.NOT_IN_FILES
         if self.offset < first:
             return Found.COMPACTED if name is not None and self.offset >= name else Found.NOT_IN_FILES
-        is_missing = self.log.gap_at(self.offset) or self.offset > self.log.pieces[-1].last_offset
+        is_missing = self.log.gap_at(self.offset) or self.offset >= (self.log.end_offset or 0)
         return Found.NOT_IN_FILES if is_missing else Found.COMPACTED
 
     @cached_property
@@ -382,8 +382,8 @@ class _Asked:
         if problem.kind not in _CLIENT_TEXT:
             return problem.offset is None  # it spoils the log to its end
         # What may be text of a client is in none of the pieces, and begins where they break off.
-        ends = [gap.first_offset for gap in self.log.gaps] or [piece.last_offset + 1 for piece in self.log.pieces[-1:]]
-        return not ends or max(self.offset + 1, self.health.last_stable_offset or 0) > ends[0]
+        end = min([gap.first_offset for gap in self.log.gaps], default=self.log.end_offset)
+        return end is None or max(self.offset + 1, self.health.last_stable_offset or 0) > end
 
 
 _NOT_PROVEN = "evidence_broken"  # the rule of what may have ended in what is missing of the log

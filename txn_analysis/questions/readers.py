@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, Array, numbers
+from txn_analysis.questions.linked_log import joined
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.tables import TRANSACTIONS
 from txn_analysis.tables.transactions import OPEN
@@ -151,12 +152,12 @@ class Ahead:
             found = int(max(unknown.min(), self.from_offset))
             self.unknown_offset = found if self.unknown_offset is None else min(found, self.unknown_offset)
         gives = is_ahead & (fate == Fate.DELIVERED)
-        self._delivered.append(_joined(np.stack([base[gives], last[gives] + 1])))
+        self._delivered.append(joined(np.stack([base[gives], last[gives] + 1])))
         skips = is_ahead & ~gives
         self._skipped.append(np.stack([base[skips], batch["size_bytes"].to_numpy()[skips].astype(np.int64)]))
         self._held += self._delivered[-1].shape[1]
         if self._held > 2 * _HELD_RANGES:
-            self._delivered = [_joined(np.concatenate(self._delivered, axis=1))]
+            self._delivered = [joined(np.concatenate(self._delivered, axis=1))]
             self._held = self._delivered[0].shape[1]
 
     def runs(self) -> Iterator[Run]:
@@ -167,7 +168,7 @@ class Ahead:
         if self.from_offset >= self.last_stable_offset:
             return
         none = np.empty((2, 0), np.int64)
-        begin, end = _joined(np.concatenate([none, *self._delivered], axis=1))
+        begin, end = joined(np.concatenate([none, *self._delivered], axis=1))
         bases, sizes = np.concatenate([none, *self._skipped], axis=1)
         firsts = np.concatenate([[self.from_offset], np.maximum(end, self.from_offset)])
         lasts = np.concatenate([begin, [self.last_stable_offset]]) - 1
@@ -176,15 +177,6 @@ class Ahead:
         for first, last, size in zip(firsts.tolist(), lasts.tolist(), size_of.tolist(), strict=True):
             if last >= first:
                 yield Run(first, last, size)
-
-
-def _joined(ranges: Array) -> Array:
-    """Ranges of offsets (firsts, and those after the last), in order, those that touch or overlap as one."""
-    begin, end = ranges[:, np.argsort(ranges[0], kind="stable")]
-    reached = np.maximum.accumulate(end) if len(end) else end
-    is_new = np.append(True, begin[1:] > reached[:-1])[: len(begin)]
-    is_last = np.append(is_new[1:], True)[: len(begin)]
-    return np.stack([begin[is_new], reached[is_last]])
 
 
 def longest(runs: Iterable[Run]) -> Run | None:

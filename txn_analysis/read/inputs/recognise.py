@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import google_crc32c
+
 from txn_analysis.kafka.batch_headers import UP_TO_MAGIC_BYTES
 from txn_analysis.read.dump.forms import (
     ABORTED_TRANSACTION,
@@ -21,6 +23,10 @@ from txn_analysis.read.state.forms import CONSOLE_COUNT, CONSOLE_JSON_START, CON
 HEAD_BYTES = (1 << 16) + (1 << 10)  # a console export's first record prints its id twice, of 32,767 bytes at most
 # In POSIX and GNU tar the word lies behind the name and the numbers of the first file; zip begins so (APPNOTE 4.3.7).
 _ARCHIVES = (("tar", 257, b"ustar"), ("zip", 0, b"PK\x03\x04"))
+# Other brokers' files: BookKeeper's (`EntryLogger`), and Redpanda's (`model/record_utils.cc`), whose batch headers are
+# in little-endian order and begin with a CRC-32C of the rest.
+_BOOKKEEPER_MAGIC = b"BKLO"
+_REDPANDA_HEADER_BYTES, _REDPANDA_CRC_BYTES = 61, 4
 UNKNOWN_TEXT_REMEDY = "Give it the text of kafka-dump-log, or an export of __transaction_state, or leave the file out"
 
 DUMP = "dump"
@@ -129,6 +135,8 @@ def _binary_refusal(head: bytes, text_bytes: int) -> Refusal | None:
             "UTF-16 text, as PowerShell's redirection writes it",
             "Dump again from cmd.exe, or change it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE",
         )
+    if (other := _other_broker(head)) is not None:
+        return other
     for what, starts_at, magic in _ARCHIVES:
         if head.startswith(magic, starts_at):
             return Refusal(f"a {what} archive", "Unpack it, and give what was in it")
@@ -141,6 +149,23 @@ def _binary_refusal(head: bytes, text_bytes: int) -> Refusal | None:
         f"a binary {kind} of a broker's log directory, compressed, or where its path does not say of which partition",
         "Give it as the broker has it, such as orders-0/00000000000000000000.log, or a dump of it by kafka-dump-log",
     )
+
+
+def _other_broker(head: bytes) -> Refusal | None:
+    """Files of brokers that speak Kafka's protocol and store something else."""
+    header, crc = head[_REDPANDA_CRC_BYTES:_REDPANDA_HEADER_BYTES], head[:_REDPANDA_CRC_BYTES]
+    is_whole = len(head) >= _REDPANDA_HEADER_BYTES and any(header)
+    if is_whole and int(google_crc32c.value(header)) == int.from_bytes(crc, "little"):
+        return Refusal(
+            "a segment of a Redpanda broker, whose format is not Apache Kafka's",
+            "Only Apache Kafka's files are read here: ask Redpanda's own tool, rpk cluster txn describe-producers",
+        )
+    if head.startswith(_BOOKKEEPER_MAGIC):
+        return Refusal(
+            "an entry log of Apache BookKeeper, as Apache Pulsar keeps its topics",
+            "Only Apache Kafka's files are read here: ask Pulsar's own tool, pulsar-admin transactions",
+        )
+    return None
 
 
 def _is_text(head: bytes) -> bool:

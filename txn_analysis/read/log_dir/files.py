@@ -62,6 +62,7 @@ _NO_EVIDENCE = re.compile(
     r"\d+\.(?:index|timeindex)|.*\.(?:deleted|cleaned|swap|tmp)|recovery-point-offset-checkpoint|cleaner-offset-checkpoint"
     r"|bootstrap\.checkpoint|\d+-\d+\.checkpoint|quorum-state|\.lock|\.kafka_cleanshutdown"
 )
+_SNAPSHOT_DUMP = re.compile(r"\.snapshot(?:\.|$)")
 _TOPIC_ID_HEAD = b"version: 0\ntopic_id: "
 _REMOTE_CACHE = "remote-log-index-cache"
 _BINARY_STARTS = {b"\0", b""}  # offsets and versions begin with it, no text does
@@ -155,6 +156,8 @@ def _in_partition(path: PurePath, size_bytes: int, head: bytes, partition: Dumpe
 
 def _outside(path: PurePath, size_bytes: int, head: bytes, log_dirs: set[PurePath]) -> Sorted:
     """A file that is in no partition's folder: of a whole log directory, or of a folder that is set aside in one."""
+    if not size_bytes and _SNAPSHOT_DUMP.search(path.name):
+        return PassedOver("empty dumps of .snapshot files")  # the tool found no producer, or failed: it proves nothing
     if path.parent in log_dirs:
         return _in_log_dir(path, size_bytes)
     is_inside = path.parent.parent in log_dirs
