@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "data" / "cases"
 THERE = f"s3://{BUCKET}"
+IN_BUCKET = f"{THERE}/cases"
 WORDS = ("--transaction-state-partitions", "4", "--max-clock-skew-ms", "0", "--exit-zero", "--quiet")
 TEXTS = ("kafka-4.2/capture-1/segments", "kafka-4.2/capture-1/transaction-state")
 OTHERS = ("kafka-4.2/capture-2/segments", "kafka-4.2/capture-2/transaction-state")
 LOG_DIRS = ("kafka-4.2/capture-1/log-dirs",)
+KINDS = {"texts": TEXTS, "log-directories": LOG_DIRS}
 QUESTIONS = ("report", "find-hanging", "list", "explain", "verify", "abort-plan --expired --format ndjson")
 _LOOK_AGAIN_S = 0.002
 _LONGEST_S = 300
@@ -103,29 +105,44 @@ def reach(folder: Path) -> list[str]:
         expected = _where_by_where(cells, server, folder)
         _questions(cells, server)
         _two_at_once(cells, server, folder)
-        _killed(cells, server, folder, expected)
-    _with_faults(cells, folder, expected)
+        _killed(cells, server, folder, expected["texts"])
+    _with_faults(cells, folder, expected["texts"])
+    with gateway(folder) as server:
+        store_at.cache_clear()
+        os.environ.update(server.environment)
+        _by_spark(cells, server, expected)
     return cells.wrong
 
 
-def _where_by_where(cells: Cells, server: Gateway, folder: Path) -> Tables:
-    """Inputs and warehouse, here and there, by both engines."""
+def _where_by_where(cells: Cells, server: Gateway, folder: Path) -> dict[str, Tables]:
+    """Inputs and warehouse, here and there, in the command's own process; the tables of each kind of input."""
     expected: dict[str, Tables] = {}
-    for name, parts in (("texts", TEXTS), ("log directories", LOG_DIRS)):
-        for cases in (str(CASES), f"{THERE}/cases"):
-            for engine in ("local", "spark"):
-                for place in (str(folder / "warehouses"), f"{THERE}/warehouses"):
-                    warehouse = (
-                        f"{place}/{name.replace(' ', '-')}-{engine}-{'here' if cases == str(CASES) else 'there'}"
-                    )
-                    server.counts()
-                    paths = [f"{cases}/{part}" for part in parts]
-                    ran = run(server.environment, "audit", *paths, *WORDS, "--engine", engine, "--warehouse", warehouse)
-                    counts, found = server.counts(), stored(warehouse, cases)
-                    first = expected.setdefault(name, found)
-                    what = f"{name} {_said(cases)}, warehouse {_said(warehouse)}, `--engine {engine}`"
-                    cells.row(what, ran, counts, is_right=ran.code == 0 and found == first and any(found["findings"]))
-    return expected["texts"]
+    for name, parts in KINDS.items():
+        for cases in (str(CASES), IN_BUCKET):
+            for place in (str(folder / "warehouses"), f"{THERE}/warehouses"):
+                warehouse = f"{place}/{name}-{'here' if cases == str(CASES) else 'there'}"
+                ran, counts = _audit(server, cases, parts, warehouse)
+                found = stored(warehouse, cases)
+                first = expected.setdefault(name, found)
+                what = f"{name} {_said(cases)}, warehouse {_said(warehouse)}"
+                cells.row(what, ran, counts, is_right=ran.code == 0 and found == first and any(found["findings"]))
+    return expected
+
+
+def _by_spark(cells: Cells, server: Gateway, expected: dict[str, Tables]) -> None:
+    """From the bucket into the bucket by Spark's tasks."""
+    for name, parts in KINDS.items():
+        warehouse = f"{THERE}/warehouses/{name}-by-spark"
+        ran, counts = _audit(server, IN_BUCKET, parts, warehouse, "--engine", "spark")
+        is_right = ran.code == 0 and stored(warehouse, IN_BUCKET) == expected[name]
+        cells.row(f"{name} in a bucket, warehouse in a bucket, `--engine spark`", ran, counts, is_right=is_right)
+
+
+def _audit(server: Gateway, cases: str, parts: Sequence[str], warehouse: str, *words: str) -> tuple[Ran, Counts]:
+    server.counts()
+    paths = [f"{cases}/{part}" for part in parts]
+    ran = run(server.environment, "audit", *paths, *WORDS, *words, "--warehouse", warehouse)
+    return ran, server.counts()
 
 
 def _said(place: str) -> str:
@@ -133,7 +150,7 @@ def _said(place: str) -> str:
 
 
 def _questions(cells: Cells, server: Gateway) -> None:
-    warehouse = f"{THERE}/warehouses/texts-local-there"
+    warehouse = f"{THERE}/warehouses/texts-there"
     for words in QUESTIONS:
         server.counts()
         ran = run(server.environment, *words.split(), "--warehouse", warehouse)
@@ -144,7 +161,7 @@ def _two_at_once(cells: Cells, server: Gateway, folder: Path) -> None:
     """Four audits of two captures begin together; their tables are those of two audits, one after another."""
     for place, at_once in ((f"{folder}/warehouses/in-turn", False), (f"{THERE}/warehouses/at-once", True)):
         commands = [
-            ("audit", *(f"{THERE}/cases/{part}" for part in parts), *WORDS, "--capture", name, "--warehouse", place)
+            ("audit", *(f"{IN_BUCKET}/{part}" for part in parts), *WORDS, "--capture", name, "--warehouse", place)
             for name, parts in (("one", TEXTS), ("two", OTHERS))
         ]
         server.counts()
@@ -158,7 +175,7 @@ def _two_at_once(cells: Cells, server: Gateway, folder: Path) -> None:
         else:
             codes = [run(server.environment, *words).code for words in commands]
         ran, counts = Ran(max(codes), "", "", time.monotonic() - began, 0.0), server.counts()
-        found = _evidence(stored(place, f"{THERE}/cases"))
+        found = _evidence(stored(place, IN_BUCKET))
         if not at_once:
             expected = found
     cells.row("four audits of two captures at once into one bucket", ran, counts, is_right=found == expected)
@@ -180,7 +197,7 @@ def _killed(cells: Cells, server: Gateway, folder: Path, expected: Tables) -> No
     """Killed when the first data file of a table is there, which no commit names yet; then the same command again."""
     for table in ("log_batches", "findings"):
         warehouse = f"{THERE}/warehouses/killed-{table}"
-        words = ("audit", *(f"{THERE}/cases/{part}" for part in TEXTS), *WORDS, "--warehouse", warehouse)
+        words = ("audit", *(f"{IN_BUCKET}/{part}" for part in TEXTS), *WORDS, "--warehouse", warehouse)
         process = started(server.environment, *words, out=subprocess.DEVNULL, err=subprocess.DEVNULL)
         here = folder / "objects" / BUCKET / "warehouses" / f"killed-{table}" / table
         while process.poll() is None and next(here.rglob("part-*"), None) is None:
@@ -190,13 +207,13 @@ def _killed(cells: Cells, server: Gateway, folder: Path, expected: Tables) -> No
         is_committed = (here / "_delta_log" / f"{1:020}.json").exists()
         server.counts()
         ran = run(server.environment, *words)
-        is_right = was_killed and stored(warehouse, f"{THERE}/cases") == expected
+        is_right = was_killed and stored(warehouse, IN_BUCKET) == expected
         when = "after" if is_committed else "before"
         cells.row(f"killed {when} the commit of `{table}`, and again", ran, server.counts(), is_right=is_right)
 
 
 def _with_faults(cells: Cells, folder: Path, expected: Tables) -> None:
-    words = ("audit", *(f"{THERE}/cases/{part}" for part in TEXTS), *WORDS, "--warehouse")
+    words = ("audit", *(f"{IN_BUCKET}/{part}" for part in TEXTS), *WORDS, "--warehouse")
     for number, faults in enumerate((("-fail", "5"), ("-cut", "3"), ("-delay", "100ms"))):
         with gateway(folder, 7090, *faults) as server:
             store_at.cache_clear()
@@ -205,7 +222,7 @@ def _with_faults(cells: Cells, folder: Path, expected: Tables) -> None:
             ran = run(server.environment, *words, warehouse)
             counts = server.counts()
         with gateway(folder, 7090) as server:
-            is_right = ran.code == 0 and stored(warehouse, f"{THERE}/cases") == expected
+            is_right = ran.code == 0 and stored(warehouse, IN_BUCKET) == expected
         cells.row(f"a store with `{' '.join(faults)}`", ran, counts, is_right=is_right)
     for only, place in (
         ("cases", str(folder / "warehouses/refused")),
