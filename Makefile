@@ -9,7 +9,7 @@ CAPTURE := data/cases/kafka-4.2/capture-1
 CODE := txn_analysis jobs tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test cluster e2e captures proof bench bench-wide check-wide check format golden docs setup clean
+.PHONY: help demo demo-spark test cluster reach e2e captures proof bench bench-wide check-wide check format golden docs setup clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -33,6 +33,9 @@ test: $(READY) ## Run the tests
 
 cluster: $(READY) ## Run the tests that start a Spark of their own or cost much: clusters, the command, a notebook
 	@$(BIN)/python -m pytest -m cluster
+
+reach: $(READY) ## Audit from and into a bucket of an S3 server of its own (20 min; Go builds it into .reach/ on first use)
+	@$(BIN)/python -m tests.reach
 
 # E2E=--brief: the oldest and the newest of the brokers, and nothing twenty times.
 E2E ?=

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.faults.scene import Scene
+    from tests.stores.s3_server import Bucket
     from tests.torture.inputs import InputReader
 
 # The same examples every time, so that a red build is red for everybody; `--hypothesis-profile=explore` looks further
@@ -102,6 +103,21 @@ def spark() -> Iterator[SparkSession]:
         spark = session("local[2]", "txn-analysis-tests")
     yield spark
     spark.stop()
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    """A bucket of its own on loopback, which the program finds by the environment, whatever its name."""
+    from tests.stores.s3_server import Bucket, environment, served
+    from txn_analysis.stores.store import store_at
+
+    kept = Bucket()
+    with served(kept) as address:
+        for name, value in environment(address).items():
+            monkeypatch.setenv(name, value)
+        store_at.cache_clear()
+        yield kept
+    store_at.cache_clear()
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as F
 
+from tests.by_spark import frame_by_delta, frame_of
 from txn_analysis.storage.new_tables import FORMAT
-from txn_analysis.storage.spark_tasks import frame_of
 from txn_analysis.tables import (
     ABORT_PLAN,
     ABORTED_TRANSACTIONS,
@@ -134,14 +134,14 @@ def replace_slice(warehouse: Warehouse, table: Table, *rows: Row) -> None:
 
 
 def committed(warehouse: Warehouse, table: Table) -> DataFrame:
-    """The committed rows of a table as it is now: what a reader of its frame may see."""
-    rows = warehouse.frame(table)
-    runs = warehouse.frame(RUNS).select("run_id")
+    """The committed rows of a table as it is now: what a reader of Delta may see."""
+    rows = frame_by_delta(warehouse, table)
+    runs = frame_by_delta(warehouse, RUNS).select("run_id")
     if "run_id" in table.partition_by:
         return rows.join(F.broadcast(runs), "run_id", "leftsemi")
     if "ingest_id" not in table.partition_by:
         return rows
-    inputs = warehouse.frame(INPUTS).select("input_id", "ingest_id")
+    inputs = frame_by_delta(warehouse, INPUTS).select("input_id", "ingest_id")
     read = rows.join(F.broadcast(inputs), ["ingest_id", "input_id"], "leftsemi")
     if table is not ENDED_TRANSACTIONS:
         return read

@@ -9,8 +9,6 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.pipeline.forget import forget as forget_capture
 from txn_analysis.questions import loaded_report
@@ -19,7 +17,6 @@ from txn_analysis.runs.run_tables import captures as captures_of
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.spark.foreign_session import borrowed, check_usable
 from txn_analysis.spark.lazy_session import started_once
-from txn_analysis.spark.private_api import is_of_this_machine, look_at_log
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.opening import fits_in_memory, open_warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
     from txn_analysis.runs.run_tables import Capture, RunTables
     from txn_analysis.settings import Settings
     from txn_analysis.spark.lazy_session import Spark
-    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 
     Path = str | os.PathLike[str]
@@ -141,13 +137,11 @@ def forget(spark: SparkSession, warehouse: Path, capture: str, *, cluster: str =
 def _rows(
     spark: SparkSession, root: str, table: Table, cluster: str, run_id: str | None, *, every_run: bool
 ) -> DataFrame:
-    with _at_work(spark, root) as own:
-        tables = run_tables(open_warehouse(own, root), cluster, run_id)
+    check_usable(spark)
+    with said_in_words(root):
+        tables = run_tables(open_warehouse(spark, root), cluster, run_id)
         ids = _runs_of(tables) if every_run else [tables.run.run_id]
-        # Delta keeps what it finds in a table's log for all sessions: here in one task, there in 50.
-        look_at_log(_of_runs(open_warehouse(own, root), table, ids))
-    # A frame of another session could not become a view of theirs.
-    return _of_runs(open_warehouse(spark, root), table, ids)
+        return tables.warehouse.frame(table, run_id=ids)  # the runs are finished: these rows count
 
 
 def _runs_of(tables: RunTables) -> list[str]:
@@ -155,15 +149,11 @@ def _runs_of(tables: RunTables) -> list[str]:
     return [run.run_id for run in tables.warehouse.records(RunRecord, RUNS, cluster=[tables.run.cluster])]
 
 
-def _of_runs(warehouse: Warehouse, table: Table, ids: list[str]) -> DataFrame:
-    return warehouse.frame(table).where(F.col("run_id").isin(ids))  # the runs are finished: these rows count
-
-
 @contextmanager
 def _at_work_when_needed(spark: SparkSession, warehouse: str, input_bytes: int) -> Iterator[Spark]:
-    """As `_at_work`; for little work on a disk of this machine only once something needs Spark."""
+    """As `_at_work`; for little work only once something needs Spark."""
     check_usable(spark)
-    is_little = fits_in_memory(input_bytes) and is_of_this_machine(spark, warehouse)
+    is_little = fits_in_memory(input_bytes)
     with said_in_words(warehouse), started_once(lambda: _at_work(spark, warehouse)) as start:
         yield start if is_little else start()
 

@@ -131,7 +131,9 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     """
 
     warehouse: Annotated[Name, Flag(RUNNING, "DIR")] = Field(
-        default="txn-warehouse", description="folder, or URI that Spark can write, of the Delta tables"
+        default="txn-warehouse",
+        description="folder of the Delta tables: a path, or a URI with s3:// (or s3a://), gs://, abfss://, hdfs:// "
+        "or file://",
     )
     cluster: Annotated[Name, Flag(INPUT, "NAME")] = Field(
         default="default", description="the cluster that the files come from; one warehouse can hold several"

@@ -1,4 +1,4 @@
-"""What is asked of a finished run is read without Spark, and Spark's rows give the same answers, byte by byte."""
+"""What is asked of a finished run is read without Spark, and a bucket gives the same answers, byte by byte."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ import os
 import re
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.acceptance.captures import FIND_HANGING, SEGMENTS, Variant
-from tests.by_spark import only_by_spark
 from txn_analysis.cli.main import app
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
-
+    from tests.stores.s3_server import Bucket
     from txn_analysis.report.model import AuditReport
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +71,7 @@ QUESTIONS = [
     (VERSION_2, "ended --outcome any --format json"),
     (FIND_HANGING, "list"),
 ]
-# The others are asked of Spark's rows by `make cluster`.
+# The others are asked of a bucket's rows by `make cluster`.
 QUICK = {
     (LIVE, "explain"),
     (VERSION_2, "ended --outcome any --format json"),
@@ -129,23 +126,16 @@ print(json.dumps(answers))
 _PROGRESS = re.compile(r"^txn-analysis: .*\n", re.MULTILINE)
 
 Answer = tuple[int, str, str]
+IN_BUCKET = "s3://kept/audits"
 
 
 @pytest.fixture
-def asked(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], spark: SparkSession
-) -> Callable[..., Answer]:
-    """Exit code, stdout and stderr of a command in this process; where it is said, of rows that Spark reads."""
+def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
+    """Exit code, stdout and stderr of a command in this process, which starts no Spark."""
 
-    @contextmanager
-    def session(*_: Any, **__: Any) -> Iterator[SparkSession]:
-        yield spark
-
-    def answer(words: list[str], *, by_spark: bool = False) -> Answer:
+    def answer(words: list[str]) -> Answer:
         with monkeypatch.context() as patched:
-            patched.setattr("txn_analysis.cli.spark.spark_session", session if by_spark else _no_session)
-            if by_spark:
-                only_by_spark(patched)
+            patched.setattr("txn_analysis.cli.spark.spark_session", _no_session)
             with pytest.raises(SystemExit) as ended:
                 app(words, prog_name="txn-analysis")
         out, err = capsys.readouterr()
@@ -163,17 +153,20 @@ def _no_session(*_: Any, **__: Any) -> Any:
     [pytest.param(*asked, marks=[] if asked in QUICK else [pytest.mark.cluster]) for asked in QUESTIONS],
     ids=lambda part: getattr(part, "name", part),
 )
-def test_both_readers_give_the_same_answer(
+def test_a_bucket_gives_the_same_answer(
     audit_of: Callable[[Variant], AuditReport],
     warehouse: str,
     asked: Callable[..., Answer],
+    bucket: Bucket,
     variant: Variant,
     words: str,
 ) -> None:
     audit_of(variant)
-    command = [*words.split(), "--warehouse", warehouse, "--cluster", variant.name]
-    answer = asked(command)
-    assert answer == asked(command, by_spark=True)
+    bucket.put_folder(Path(warehouse), "audits")
+    here, there = (
+        asked([*words.split(), "--warehouse", place, "--cluster", variant.name]) for place in (warehouse, IN_BUCKET)
+    )
+    assert (here[0], *(said.replace(warehouse, IN_BUCKET) for said in here[1:])) == there
 
 
 def test_no_question_needs_spark_or_java(

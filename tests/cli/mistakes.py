@@ -94,6 +94,19 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "error: s3:///orders: names no bucket. Give s3://BUCKET/NAME",
         ),
     ),
+    "A warehouse in a store": (
+        Mistake(
+            "a warehouse on storage that is not known",
+            "report --warehouse dbfs://audits/kafka",
+            "error: dbfs://audits/kafka: no storage that is known begins with dbfs://. Give a path, or a URI with s3://"
+            " (or s3a://), gs://, abfss://, hdfs:// or file://",
+        ),
+        Mistake(
+            "a warehouse in a store by a strange name",
+            "report --warehouse 's3://audits/a b'",
+            "error: s3://audits/a b: a warehouse in a store has a name of letters, digits and _ . = + - alone",
+        ),
+    ),
     "Names that lead elsewhere": (
         Mistake(
             "a glob that matches nothing",
@@ -400,13 +413,6 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "ingest segments --warehouse table/runs",
             "error: {folder}/table/runs: {folder}/table/runs is a Delta table. Give the folder of a warehouse"
             " as --warehouse, or a new one",
-        ),
-        Mistake(
-            "a kind of storage that Spark has no jars for",
-            "report --warehouse s3a://audits/kafka",
-            "error: s3a://audits/kafka: Spark knows no storage of this kind. Check what stands before `://`;"
-            " or give spark-submit its jars, such as --packages org.apache.hadoop:hadoop-aws:VERSION for s3a",
-            when=When.AFTER,
         ),
         Mistake(
             "a disk that lost a part of a file",

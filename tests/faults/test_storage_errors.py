@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from deltalake.exceptions import DeltaError
 
-from txn_analysis.storage.errors import is_conflict, storage_error
+from txn_analysis.storage.errors import storage_error
+from txn_analysis.stores.store import StoreError
 
 
 @pytest.mark.parametrize(
@@ -17,7 +19,10 @@ from txn_analysis.storage.errors import is_conflict, storage_error
         (NotADirectoryError(20, "Not a directory", "/w/.locks"), "a part of this path is a file"),
         (ConnectionRefusedError(111, "Connection refused"), "Spark's Java process ended in the middle"),
         (RuntimeError("Python worker exited unexpectedly (crashed)"), "a Python worker of Spark died"),
-        (RuntimeError('UnsupportedFileSystemException: No FileSystem for scheme "hfds"'), "no storage of this kind"),
+        (StoreError("the store refuses access (403 Forbidden)"), "the store refuses access (403 Forbidden)"),
+        (RuntimeError("… txn_analysis.stores.store.StoreError: the store failed"), "the store failed. What earlier"),
+        (DeltaError("Generic S3 error: Error performing GET …"), "the store does not answer as it should"),
+        (DeltaError("Kernel error"), "the warehouse is damaged here"),
     ],
 )
 def test_what_storage_did(error: Exception, words: str) -> None:
@@ -30,4 +35,3 @@ def test_what_storage_did(error: Exception, words: str) -> None:
 @pytest.mark.parametrize("error", [ValueError("too many values to unpack"), KeyError("ingest_id")])
 def test_an_error_of_the_program_stays_one(error: Exception) -> None:
     assert storage_error(error, "/w") is None
-    assert not is_conflict(error)

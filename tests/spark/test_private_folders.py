@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.faults.interrupts import IN_TASKS
-from txn_analysis.spark.private_api import make_folder
 from txn_analysis.storage.opening import OWNER_ONLY, make_private
 
 if TYPE_CHECKING:
@@ -110,15 +109,6 @@ def test_a_new_warehouse_is_private_and_its_parents_are_as_ever(tmp_path: Path, 
         os.umask(before)
     assert mode(tmp_path / "audits" / "warehouse") == OWNER_ONLY
     assert mode(tmp_path / "audits") == 0o777 & ~umask
-
-
-def test_a_new_warehouse_behind_a_uri_is_private_too(spark: SparkSession, tmp_path: Path) -> None:
-    new, existing = tmp_path / "new", tmp_path / "existing"
-    existing.mkdir()
-    existing.chmod(OPEN_TO_ALL)
-    for root in (new, existing):
-        make_folder(spark, root.as_uri(), OWNER_ONLY)
-    assert (mode(new), mode(existing)) == (OWNER_ONLY, OPEN_TO_ALL)
 
 
 def test_sparks_folders_are_closed_where_the_operator_says_where_they_are(spark: SparkSession) -> None:

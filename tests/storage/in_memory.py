@@ -53,7 +53,7 @@ class MemoryWarehouse(Warehouse):
         rows = [row for row in self._of(table) if all(row[name] in values for name, values in wanted.items())]
         return iter([pa.RecordBatch.from_pylist(rows, schema_of(table, names))])
 
-    def frame(self, table: Table) -> DataFrame:
+    def frame(self, table: Table, **one_of: Collection[Any]) -> DataFrame:  # noqa: ARG002
         raise AssertionError(f"Spark was asked for {table.name}")
 
     def read_in_tasks(self, table: Table, *names: str, **one_of: Collection[Any]) -> NoReturn:  # noqa: ARG002

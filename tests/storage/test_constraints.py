@@ -12,12 +12,14 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from tests.by_spark import frame_of
 from tests.table_rows import VIOLATIONS, batch, listed, replace_rows, replace_slice, row_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.data_files import write_data_files
 from txn_analysis.storage.errors import storage_error
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.spark_tasks import frame_of, spark_schema
+from txn_analysis.storage.roots import DiskRoot
+from txn_analysis.storage.spark_tasks import spark_schema
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, REJECTS, Table
 
 if TYPE_CHECKING:
@@ -34,7 +36,8 @@ CHECKS = [(table, name) for table in ALL_TABLES for name in table.checks]
 def written(table: Table, row: Row, folder: Path) -> None:
     """The row as a data file of our own."""
     slice_of = {name: row[name] for name in table.partition_by}
-    write_data_files([(table, pa.RecordBatch.from_pylist([row], schema=table.arrow_schema))], folder, slice_of)
+    rows = pa.RecordBatch.from_pylist([row], schema=table.arrow_schema)
+    write_data_files([(table, rows)], DiskRoot(folder), slice_of)
 
 
 @pytest.mark.parametrize(("table", "check"), CHECKS, ids=[f"{table.name}-{name}" for table, name in CHECKS])

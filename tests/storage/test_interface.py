@@ -1,4 +1,4 @@
-"""What every warehouse does, wherever it lies: in a folder, in a store that Spark reads and writes, in memory."""
+"""What every warehouse does, wherever it lies: in a folder, in a bucket, in memory."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from tests.storage.in_memory import MemoryWarehouse
 from tests.table_rows import batch, listed, replace_rows, row_of
 from txn_analysis.errors import WarehouseError
-from txn_analysis.storage.local_warehouse import LocalWarehouse
-from txn_analysis.storage.spark_warehouse import SparkWarehouse
+from txn_analysis.storage.delta_warehouse import DeltaWarehouse
+from txn_analysis.storage.roots import DiskRoot, root_at
 from txn_analysis.storage.warehouse import MatchKey, RowTasks
 from txn_analysis.tables import FINDINGS, INPUTS, REJECTS, RUNS
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from txn_analysis.storage.warehouse import NamedRows, Warehouse
 
 
-@pytest.fixture(params=["in a folder", "in memory", pytest.param("by Spark", marks=pytest.mark.cluster)])
+@pytest.fixture(params=["in a folder", "in memory", "in a bucket"])
 def warehouse(request: pytest.FixtureRequest, tmp_path: Path) -> Warehouse:
     if request.param == "in memory":
         in_memory = MemoryWarehouse()
@@ -33,10 +33,10 @@ def warehouse(request: pytest.FixtureRequest, tmp_path: Path) -> Warehouse:
         return in_memory
     spark: SparkSession = request.getfixturevalue("spark")
     empty: Path = request.getfixturevalue("empty_warehouse")
-    folder = shutil.copytree(empty, tmp_path / "warehouse")
-    if request.param == "in a folder":
-        return LocalWarehouse(spark, folder)
-    return SparkWarehouse(spark, str(folder), folder)
+    if request.param == "in a bucket":
+        request.getfixturevalue("bucket").put_folder(empty, "audits/kafka")
+        return DeltaWarehouse(spark, root_at("s3://kept/audits/kafka"))
+    return DeltaWarehouse(spark, DiskRoot(shutil.copytree(empty, tmp_path / "warehouse")))
 
 
 def runs_of(warehouse: Warehouse) -> list[str]:
@@ -58,7 +58,7 @@ def test_what_another_audit_commits_is_seen_at_the_next_look(
     spark: SparkSession, empty_warehouse: Path, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(empty_warehouse, tmp_path / "warehouse")
-    one, other = (LocalWarehouse(spark, folder) for _ in range(2))
+    one, other = (DeltaWarehouse(spark, DiskRoot(folder)) for _ in range(2))
     for writer, run_id in ((one, "a"), (other, "b"), (one, "c")):
         replace_rows(writer, [row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
         assert runs_of(one) == runs_of(other)

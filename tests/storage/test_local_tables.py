@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import functions as F
 
+from tests.by_spark import frame_by_delta
 from tests.records import record_of
 from tests.table_rows import batch, collected, committed, listed, replace_rows
 from txn_analysis.columns.records import records_of
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 NIGHTS = 12  # more commits than Delta leaves without a checkpoint
+PAIRS = [*product(("x", "y", None), repeat=2)]
 FIRST_COMMITS = [f"{version:020}" for version in range(3)]
 
 
@@ -106,8 +107,9 @@ def test_a_log_without_some_commits_is_damaged(
     assert len(listed(copy, INPUTS)) == 2
     for name in gone:
         (log / f"{name}.json").unlink()
-    with pytest.raises(WarehouseError, match="the warehouse is damaged here"):
-        listed(copy, INPUTS)
+    for look in (lambda: listed(copy, INPUTS), lambda: open_warehouse(spark, copy.root)):
+        with pytest.raises(WarehouseError, match="the warehouse is damaged here"):
+            look()
 
 
 def test_a_warehouse_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
@@ -119,7 +121,7 @@ def test_rows_of_some_slices_are_those_that_spark_reads(nightly: Warehouse) -> N
     for name in ("a 1", "b'2", "c"):
         spans = [{"input_id": i, "section_index": 0, "offset_bytes": 0, "length_bytes": 9} for i in ("x", "y")]
         replace_rows(nightly, [span | {"ingest_id": name, "reason": name} for span in spans], REJECTS, ingest_id=name)
-    expected = collected(nightly.frame(REJECTS).where("ingest_id != 'c' AND input_id = 'x'"))
+    expected = collected(frame_by_delta(nightly, REJECTS).where("ingest_id != 'c' AND input_id = 'x'"))
     found = listed(nightly, REJECTS, ingest_id=["b'2", "a 1", "never written"], input_id=["x"])
     assert sorted(found, key=str) == sorted(expected, key=str)
     assert len(found) == 2
@@ -127,36 +129,30 @@ def test_rows_of_some_slices_are_those_that_spark_reads(nightly: Warehouse) -> N
     assert listed(nightly, REJECTS, ingest_id=["never written"]) == []
 
 
-def test_a_table_that_only_delta_can_read_now(nightly: Warehouse, tmp_path: Path) -> None:
+def test_a_table_with_names_of_columns_that_only_delta_knows_is_refused(nightly: Warehouse, tmp_path: Path) -> None:
     shutil.copytree(nightly.root, tmp_path / "copy")
     copy = open_warehouse(nightly.spark, str(tmp_path / "copy"))
     features = "'delta.columnMapping.mode' = 'name', 'delta.minReaderVersion' = '2', 'delta.minWriterVersion' = '5'"
-    changes = (
-        f"SET TBLPROPERTIES ({features})",
-        "DROP COLUMN earlier_captures",
-        "ADD COLUMN earlier_captures ARRAY<STRING>",
-    )
-    for change in changes:
-        copy.spark.sql(f"ALTER TABLE delta.`{copy.path(RUNS)}` {change}")
-    with pytest.raises(WarehouseError, match=r"only Spark can read\. Run the same command again"):
-        listed(copy, RUNS)
-    copy = open_warehouse(nightly.spark, copy.root)
-    commit_run(copy, record_of(RunRecord, audited(NIGHTS)[1]))
-    found = {row["run_id"]: row["earlier_captures"] for row in listed(copy, RUNS)}
-    assert found == {f"run {night}": None for night in range(NIGHTS)} | {f"run {NIGHTS}": ["before"]}
+    copy.spark.sql(f"ALTER TABLE delta.`{copy.path(RUNS)}` SET TBLPROPERTIES ({features})")
+    refused = "/copy/runs: another tool has deleted rows beside its files, or gave columns other names"
+    for look in (lambda: listed(copy, RUNS), lambda: open_warehouse(nightly.spark, copy.root)):
+        with pytest.raises(WarehouseError, match=refused):
+            look()
 
 
-def test_rows_match_in_spark_as_they_do_here(spark: SparkSession) -> None:
-    pairs = [*product(("x", "y", None), repeat=2)]
-    s, t = (spark.createDataFrame(pairs, "a string, b string").alias(name) for name in ("s", "t"))
-    for way in (MatchKey(("a",)), MatchKey(("a", "b")), MatchKey(("a",), but=("b",))):
-        met = s.join(t, F.expr(way.sql)).select("s.a", "s.b", "t.a", "t.b").collect()
-        alike = {
-            (row, other) for row, other in product(pairs, repeat=2) if not any(way.is_new(_rows(row), _rows(other)))
-        }
-        assert {((row[0], row[1]), (row[2], row[3])) for row in met} == alike
-    left = rows_without_match(_rows(*pairs), _rows(("x", "y")), [MatchKey(("a",), but=("b",)), MatchKey(("b",))])
-    assert left.to_pylist() == [{"a": a, "b": b} for a, b in pairs if b != "y" and a != "x"]
+def test_rows_that_another_tool_deleted_beside_the_files_are_never_read(nightly: Warehouse, tmp_path: Path) -> None:
+    root = str(shutil.copytree(nightly.root, tmp_path / "copy"))
+    nightly.spark.sql(f"ALTER TABLE delta.`{root}/runs` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    nightly.spark.sql(f"DELETE FROM delta.`{root}/runs` WHERE run_id = 'run 3'")
+    with pytest.raises(WarehouseError, match="another tool has deleted rows beside its files"):
+        open_warehouse(nightly.spark, root)
+
+
+def test_rows_match_where_all_are_equal_null_as_well_and_one_differs() -> None:
+    left = rows_without_match(_rows(*PAIRS), _rows(("x", "y")), [MatchKey(("a",), but=("b",)), MatchKey(("b",))])
+    assert left.to_pylist() == [{"a": a, "b": b} for a, b in PAIRS if b != "y" and a != "x"]
+    of_null = rows_without_match(_rows(*PAIRS), _rows((None, "y")), [MatchKey(("a",))])
+    assert of_null.to_pylist() == [{"a": a, "b": b} for a, b in PAIRS if a is not None]
 
 
 def _rows(*values: tuple[str | None, ...]) -> pa.RecordBatch:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.by_spark import create_by_delta, newest_version
 from tests.table_rows import replace_rows, row_of
-from txn_analysis.storage.local_warehouse import LocalWarehouse
-from txn_analysis.storage.new_tables import create_table_here
-from txn_analysis.storage.spark_warehouse import create_table, newest_version
+from txn_analysis.storage.delta_warehouse import DeltaWarehouse
+from txn_analysis.storage.new_tables import create_table
+from txn_analysis.storage.roots import DiskRoot
 from txn_analysis.tables import ALL_TABLES, FINDINGS
 
 if TYPE_CHECKING:
@@ -48,16 +49,17 @@ def comparable(metadata: dict[str, Any]) -> dict[str, Any]:
     ids=lambda table: table.name,
 )
 def test_it_is_defined_as_delta_defines_it(spark: SparkSession, tmp_path: Path, table: Table) -> None:
-    create_table_here(tmp_path / "here", table)
-    create_table(spark, str(tmp_path / "by_delta"), table)
-    assert first_commit(tmp_path / "here") == first_commit(tmp_path / "by_delta")
-    own, its = checksum(tmp_path / "here"), checksum(tmp_path / "by_delta")
+    here = tmp_path / table.name
+    create_table(DiskRoot(tmp_path), table)
+    create_by_delta(spark, str(tmp_path / "by_delta"), table)
+    assert first_commit(here) == first_commit(tmp_path / "by_delta")
+    own, its = checksum(here), checksum(tmp_path / "by_delta")
     assert {name: its[name] for name in own.keys() - {"txnId"}} == {n: v for n, v in own.items() if n != "txnId"}
 
 
 def test_delta_reads_it(spark: SparkSession, tmp_path: Path) -> None:
     for table in ALL_TABLES:
-        create_table_here(tmp_path / table.name, table)
+        create_table(DiskRoot(tmp_path), table)
         assert newest_version(spark, str(tmp_path / table.name)) == 0
         assert spark.read.format("delta").load(str(tmp_path / table.name)).schema.names == table.names
 
@@ -65,12 +67,12 @@ def test_delta_reads_it(spark: SparkSession, tmp_path: Path) -> None:
 def test_delta_reads_it_after_a_night_whose_disk_was_full_before_the_checksum(
     spark: SparkSession, empty_warehouse: Path, tmp_path: Path
 ) -> None:
-    warehouse = LocalWarehouse(spark, Path(shutil.copytree(empty_warehouse, tmp_path / "warehouse")))
+    warehouse = DeltaWarehouse(spark, DiskRoot(Path(shutil.copytree(empty_warehouse, tmp_path / "warehouse"))))
     for run_id in ("before", "full"):
         replace_rows(warehouse, [row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
     newest = max((tmp_path / "warehouse" / FINDINGS.name / "_delta_log").glob("0*.crc"))
     newest.unlink()
-    warehouse = LocalWarehouse(spark, tmp_path / "warehouse")
+    warehouse = DeltaWarehouse(spark, DiskRoot(tmp_path / "warehouse"))
     replace_rows(warehouse, [row_of(FINDINGS, run_id="after")], FINDINGS, run_id="after")
     found = spark.read.format("delta").load(warehouse.path(FINDINGS))
     assert found.filter("run_id <> 'full'").count() == 2
@@ -80,7 +82,7 @@ def test_delta_reads_it_after_a_night_whose_disk_was_full_before_the_checksum(
 
 def test_one_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
     first, *_ = ALL_TABLES
-    create_table_here(tmp_path, first)
+    create_table(DiskRoot(tmp_path), first)
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
-    create_table_here(tmp_path, first)
+    create_table(DiskRoot(tmp_path), first)
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before

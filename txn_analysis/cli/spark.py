@@ -1,4 +1,4 @@
-"""Where a command finds its rows: on a disk of this machine in Python, elsewhere by the one Spark session it has."""
+"""Where a command finds its rows, and the one Spark session that it starts where it needs one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from txn_analysis.report.terminal import Progress, progress_on
 from txn_analysis.spark.interrupts import handle_signals
 from txn_analysis.spark.lazy_session import started_once
 from txn_analysis.storage.errors import said_in_words
-from txn_analysis.storage.opening import check_writable, folder_here
+from txn_analysis.storage.opening import check_writable
+from txn_analysis.stores.places import PlaceError, local_path, place_of, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,12 +57,13 @@ def progress() -> Progress:
 
 
 def check_warehouse(settings: Settings) -> None:
-    """Refuses a warehouse that is not there, before Spark starts; of one that is no folder here Spark is asked.
+    """Refuses a warehouse that is not there, before Arrow is imported; of one in a store its tables tell.
 
     Raises:
-        WarehouseError: there is no such folder, or it holds no run.
+        WarehouseError: there is no such folder, or it holds no run; or it is named by a URI that names nothing.
     """
-    if "://" not in settings.warehouse and not (Path(settings.warehouse) / RUNS_FOLDER).is_dir():
+    folder = _folder(settings)
+    if folder is not None and not (folder / RUNS_FOLDER).is_dir():
         raise WarehouseError(
             f"{settings.warehouse}: no warehouse here: give the --warehouse of an audit, or audit first"
         )
@@ -73,8 +75,17 @@ def check_new_warehouse(settings: Settings) -> None:
     Raises:
         WarehouseError: a part of its path is a file or a table, or it cannot be written.
     """
-    if "://" not in settings.warehouse:
-        check_writable(Path(settings.warehouse).absolute())
+    folder = _folder(settings)
+    if folder is not None:
+        check_writable(folder.absolute())
+
+
+def _folder(settings: Settings) -> Path | None:
+    """The folder of this machine that a warehouse is; None where it is in a store."""
+    try:
+        return None if place_of(settings.warehouse) else Path(local_path(settings.warehouse))
+    except PlaceError as error:
+        raise WarehouseError(f"{shown(settings.warehouse)}: {error}") from None
 
 
 def check_master(master: str | None) -> None:
@@ -104,7 +115,7 @@ def spark_when_needed(settings: Settings, input_bytes: int) -> Iterator[Spark]:
     check_master(settings.master)
     from txn_analysis.engine.engine import is_on_spark  # --help needs no Arrow
 
-    starts_now = is_on_spark(settings, input_bytes) or folder_here(settings.warehouse) is None
+    starts_now = is_on_spark(settings, input_bytes)
     with (
         said_in_words(settings.warehouse),
         started_once(lambda: spark_session(settings)) as start,

@@ -28,6 +28,8 @@ from txn_analysis.read.log_dir.producer_files import CHANGED
 from txn_analysis.storage.commits import commit_inputs, held_inputs
 from txn_analysis.tables import REJECTS
 from txn_analysis.tables.inputs import ReadInput, ReadSection, RejectedSpan
+from txn_analysis.text.escape import escape
+from txn_analysis.text.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
     from txn_analysis.report.terminal import Progress
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
+
+
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,7 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     new = [p for p in planned if (p.input_id, p.kind) not in known]
     content = _read_content(warehouse, new, settings, progress) if new else Content(ingest_id="")
     settled = _settled(planned, content)
+    _say_changed(planned, settled, progress)
     if content.rejects:
         rejects = batch_of(RejectedSpan, content.rejects, REJECTS.arrow_schema, ingest_id=content.ingest_id)
         warehouse.replace([rejects], REJECTS, ingest_id=content.ingest_id)
@@ -159,6 +165,15 @@ def _settled(planned: Sequence[PlannedInput], content: Content) -> Sequence[Plan
         RejectedSpan(p.input_id, 0, start, end - start, why) for p in unread for start, end, why in p.rejects
     ]
     return kept
+
+
+def _say_changed(planned: Sequence[PlannedInput], settled: Sequence[PlannedInput], progress: Progress) -> None:
+    """Name the files of log directories that were replaced or removed while they were read."""
+    ids = {p.input_id for p in settled}
+    changed = [escape(p.path) for p in planned if p.input_id not in ids]
+    if changed:
+        with progress.stage("leaving out", f"files that changed while they were read: {listed(changed, _MOST_NAMED)}"):
+            pass  # said between two stages
 
 
 ContentKey = tuple[str, str | None]

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.memory import keep_pages
 from txn_analysis.columns.records import batch_of
+from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import BINARY_GRAMMARS, DESCRIBED, LOG, SNAPSHOT, STATE, TXNINDEX
 from txn_analysis.log.rivals import UNCUT
 from txn_analysis.log.summarize import summarize_parts
@@ -36,7 +37,7 @@ from txn_analysis.read.state.decoded_dump import StateDumpReader
 from txn_analysis.read.state.records import ReadStateRecord
 from txn_analysis.read.state.segment import StateSegmentReader
 from txn_analysis.storage.warehouse import RowTasks
-from txn_analysis.stores.store import ChangedError
+from txn_analysis.stores.store import ChangedError, StoreError
 from txn_analysis.tables import (
     ABORTED_TRANSACTIONS,
     ENDED_TRANSACTIONS,
@@ -150,6 +151,8 @@ def _read_ranges(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows 
         except ChangedError:  # in neither version: what was read of the first one does not count either
             for part in own:
                 yield REJECTED, _rejected([Reject(part.start, part.end - part.start, CHANGED)], part)
+        except StoreError as error:
+            raise InputError([f"{own[0].path}: {error}"]) from error
 
 
 def _open(part: ScanRange, *, is_broker_file: bool) -> Text:

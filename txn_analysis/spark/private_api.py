@@ -1,4 +1,4 @@
-"""What is needed of Spark's and Hadoop's Java, and PySpark has no public name for; for PySpark 4.2.
+"""What is needed of Spark's Java, and PySpark has no public name for; for PySpark 4.2.
 
 Everything else that reaches into Java starts a session (`session`), or works in one of somebody else
 (`foreign_session`).
@@ -14,7 +14,7 @@ import pyspark
 from txn_analysis.errors import MissingToolError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 VERSION = "4.2"
 _OWNER_ONLY = 0o700
@@ -28,30 +28,6 @@ def check_version(version: str = pyspark.__version__) -> None:
     """
     if not version.startswith(f"{VERSION}."):
         raise MissingToolError(f"this is PySpark {version}: install pyspark {VERSION}, which this version works with")
-
-
-def is_of_this_machine(spark: SparkSession, root: str) -> bool:
-    """Whether a path or URI lies on a file system of this machine; what it means only its session knows."""
-    return bool(_in_store(spark, root)[1].getScheme() == "file")
-
-
-def make_folder(spark: SparkSession, root: str, mode: int) -> None:
-    """Make a folder, and those above it, at any URI that Spark can write; one that is there stays as it is."""
-    path, store = _in_store(spark, root)
-    if not store.exists(path):
-        permission = spark._jvm.org.apache.hadoop.fs.permission.FsPermission(f"{mode:o}")  # type: ignore[union-attr]
-        store.mkdirs(path, permission)
-
-
-def _in_store(spark: SparkSession, root: str) -> tuple[Any, Any]:
-    jvm: Any = spark._jvm
-    path = jvm.org.apache.hadoop.fs.Path(root)
-    return path, path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-
-
-def look_at_log(frame: DataFrame) -> None:
-    """Let Delta read the logs of the tables that a frame is of, in this session, without reading rows."""
-    frame._jdf.queryExecution().optimizedPlan()
 
 
 def delete_with_java(jvm: Any, folder: Path) -> None:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+from pyarrow.fs import LocalFileSystem
 
 from txn_analysis.storage.errors import broken_check, missing_value
 from txn_analysis.storage.warehouse import schema_of
@@ -26,15 +27,16 @@ from txn_analysis.tables import INDEXED_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from txn_analysis.columns.values import Json
     from txn_analysis.storage.delta_folder import StoredFile
+    from txn_analysis.storage.roots import Root
     from txn_analysis.tables import Table
 
 _ROW_GROUP_BYTES = 64 << 20  # of Arrow memory
 _LONGEST_STATISTIC = 32  # characters, as in Delta's own files
 _BATCH_ROWS = 1 << 16
+_FORMAT, _DISK = ds.ParquetFileFormat(), LocalFileSystem()
 
 
 @dataclass(frozen=True)
@@ -55,13 +57,13 @@ class DataFile:
 
 
 def write_data_files(
-    rows: Iterable[tuple[Table, pa.RecordBatch]], root: Path, slice_of: Mapping[str, str]
+    rows: Iterable[tuple[Table, pa.RecordBatch]], root: Root, slice_of: Mapping[str, str]
 ) -> list[DataFile]:
     """Write rows of some tables, one file for each table that has any.
 
     Args:
         rows: batches of whole rows, each with its table.
-        root: the folder of this machine where the tables lie, by their names.
+        root: where the tables lie, by their names.
         slice_of: the partition that all rows belong to, by the names of its columns.
 
     Raises:
@@ -99,20 +101,19 @@ def check_rows(table: Table, batch: pa.Table) -> None:
 class _Writer:
     """One file that grows by row groups."""
 
-    def __init__(self, table: Table, root: Path, slice_of: Mapping[str, str]) -> None:
+    def __init__(self, table: Table, root: Root, slice_of: Mapping[str, str]) -> None:
         self._table = table
         self._own = [name for name in table.names if name not in table.partition_by]
         # Hive's form, in which a value is escaped for the folder's name; Delta's log escapes it once more, as in a URI.
         parts = [f"{column}={quote(slice_of[column], safe='')}" for column in table.partition_by]
         self._relative = "/".join([*parts, f"part-{uuid.uuid4()}.parquet"])
-        self._path = root / table.name / self._relative
+        self._new = root.new_file(f"{table.name}/{self._relative}")
         self._held: list[pa.RecordBatch] = []
         self._held_bytes = 0
         self._schema = pa.schema([table.arrow_schema.field(name) for name in self._own])
         leaves = dict(leaf for field in self._schema for leaf in _leaves(field.name, field.type))
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = pq.ParquetWriter(
-            self._path,
+            self._new.target,
             self._schema,
             # Numbers repeat too seldom for dictionaries; most are near the one before, or are it.
             use_dictionary=[path for path, kind in leaves.items() if pa.types.is_string(kind)],
@@ -138,16 +139,14 @@ class _Writer:
     def finish(self) -> DataFile:
         self._flush()
         self._file.close()
-        statistics = json.dumps(_statistics(pq.read_metadata(self._path), self._own[:INDEXED_COLUMNS]))
-        size_bytes, now_ms = self._path.stat().st_size, time.time_ns() // 1_000_000
-        return DataFile(self._table.name, self._relative, size_bytes, now_ms, statistics)
+        statistics = json.dumps(_statistics(pq.read_metadata(self._new.target), self._own[:INDEXED_COLUMNS]))
+        return DataFile(self._table.name, self._relative, self._new.keep(), time.time_ns() // 1_000_000, statistics)
 
     def drop(self) -> None:
         """Free the space of what nobody will commit; the disk may be full."""
         with suppress(Exception):
             self._file.close()
-        with suppress(OSError):
-            self._path.unlink()
+        self._new.drop()
 
 
 def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
@@ -181,13 +180,13 @@ def _statistics(metadata: Any, indexed: Collection[str]) -> dict[str, Json]:
 
 
 def read_files(
-    table: Table, root: Path, files: Iterable[StoredFile], names: Sequence[str], one_of: Mapping[str, Collection[Any]]
+    table: Table, root: Root, files: Iterable[StoredFile], names: Sequence[str], one_of: Mapping[str, Collection[Any]]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of some data files of a table, one batch after another; wherever the files can be opened.
 
     Args:
         table: whose files they are.
-        root: the folder of this machine where the tables lie, by their names.
+        root: where the tables lie, by their names.
         files: those to read.
         names: the columns that are wanted, in the order of the batches; all where there are none.
         one_of: what some columns may hold; rows that do not meet all are left out.
@@ -198,18 +197,19 @@ def read_files(
     wanted = pc.scalar(True)
     for name in asked:
         wanted &= pc.field(name).isin(pa.array([*one_of[name]], in_files.field(name).type))
-    of_slices: defaultdict[str | None, list[str]] = defaultdict(list)
+    of_slices: defaultdict[str | None, list[StoredFile]] = defaultdict(list)
     for file in files:
-        of_slices[file.slice].append(f"{root}/{table.name}/{file.path}")
+        of_slices[file.slice].append(file)
     own = [name for name in schema.names if name != column]
-    for slice_, paths in of_slices.items():
-        for batch in filter(len, batches_of(paths, in_files, own, wanted, asked)):
+    for slice_, its in of_slices.items():
+        sources = root.sources((f"{table.name}/{file.path}", file.size_bytes) for file in its)
+        for batch in filter(len, batches_of(sources, in_files, own, wanted, asked)):
             arrays = [pa.repeat(slice_, len(batch)) if name == column else batch[name] for name in schema.names]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def batches_of(
-    paths: Sequence[str], schema: pa.Schema, names: Sequence[str], wanted: pa.Expression, asked: Collection[str]
+    sources: Iterable[Any], schema: pa.Schema, names: Sequence[str], wanted: pa.Expression, asked: Collection[str]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of some files that meet a condition; row groups that cannot hold one are not read.
 
@@ -217,7 +217,7 @@ def batches_of(
     they give its first rows, and the one behind it meanwhile.
 
     Args:
-        paths: the files, read one after another.
+        sources: the files, as paths or open, read one after another.
         schema: what the files hold.
         names: the columns that are wanted, in any order.
         wanted: the condition.
@@ -227,14 +227,15 @@ def batches_of(
         ArrowException: a file is damaged.
         OSError: it is not there, or cannot be read.
     """
-    for fragment in ds.dataset([*paths], schema).get_fragments(wanted):
-        chosen = fragment.subset(wanted)
+    for source in sources:
+        fragment = _FORMAT.make_fragment(source, None if hasattr(source, "read") else _DISK)
+        chosen = fragment.subset(wanted, schema)
         columns = [*dict.fromkeys((*names, *asked))]
         if not _is_as_declared(fragment.physical_schema, schema, columns):
             yield from chosen.to_batches(schema, columns=[*names], filter=wanted, batch_size=_BATCH_ROWS)
             continue
         groups = [group.id for group in chosen.row_groups]
-        file = pq.ParquetFile(fragment.path, metadata=fragment.metadata)
+        file = pq.ParquetFile(source, metadata=fragment.metadata)
         for batch in file.iter_batches(_BATCH_ROWS, groups, columns):
             yield (batch.filter(wanted) if asked else batch).select([*names])
 

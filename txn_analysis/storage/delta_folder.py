@@ -1,4 +1,4 @@
-"""Delta's log of one table in a folder of this machine, read and written by `deltalake`, which needs no Java.
+"""Delta's log of one table, read and written by `deltalake`, which needs no Java.
 
 Only lists of files come from the library, and commits of files that are written already; Python reads and writes the
 data. What its version 1.6 takes for granted is looked at here: that no commit of a log is missing at its start or is
@@ -8,13 +8,10 @@ empty, that a checksum agrees, and that a folder's name means the same to it as 
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from uuid import uuid4
@@ -26,13 +23,14 @@ from deltalake.transaction import AddAction, CommitProperties
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.errors import DAMAGED
-from txn_analysis.storage.opening import LOG
+from txn_analysis.storage.roots import NoTable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from txn_analysis.columns.values import Json
     from txn_analysis.storage.data_files import DataFile
+    from txn_analysis.storage.roots import Root
     from txn_analysis.tables import Table
 
 _COMMIT = re.compile(r"(\d{20})\.json")
@@ -52,10 +50,6 @@ OF_NO_FILES: dict[str, Json] = {
 """What the checksum of a table without files counts."""
 
 
-class NoTable(Exception):  # noqa: N818 an answer as well as an error
-    """There is no Delta table in a folder."""
-
-
 @dataclass(frozen=True)
 class StoredFile:
     """A data file of a table.
@@ -71,7 +65,7 @@ class StoredFile:
 
 
 class DeltaFolder:
-    """The table in `folder` as it is now; whoever commits to it opens it anew.
+    """A table below a root as it is now; whoever commits to it opens it anew.
 
     Raises:
         NoTable: there is none.
@@ -79,19 +73,19 @@ class DeltaFolder:
         DeltaError: it is damaged in a way that the library sees; `storage_errors` has the words.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._log = folder / LOG
-        newest = _newest_version(self._log)
-        with _plainly_named(folder) as place:
+    def __init__(self, root: Root, name: str) -> None:
+        self._root, self._name = root, name
+        log = root.log(name)
+        newest = self._newest(log)
+        with root.for_delta(name) as (place, options):
             try:
-                self._table = DeltaTable(place)
+                self._table = DeltaTable(place, storage_options={**options})
                 self._added = pa.table(self._table.get_add_actions(flatten=True))
             except TableNotFoundError as error:
-                raise NoTable(folder) from error
+                raise NoTable(name) from error
         if self.version < newest:
-            raise WarehouseError(f"{folder}: {DAMAGED}")
-        self._check_sum()
+            raise self._damaged()
+        self._check_sum(log)
 
     @property
     def version(self) -> int:
@@ -105,7 +99,7 @@ class DeltaFolder:
             NoTable: it is gone.
             WarehouseError: its log is damaged now.
         """
-        return _newest_version(self._log) == self.version
+        return self._newest(self._root.log(self._name)) == self.version
 
     @property
     def is_plain(self) -> bool:
@@ -137,7 +131,11 @@ class DeltaFolder:
         return [file for file in self.files if wanted is None or file.slice in wanted]
 
     def append(self, files: Iterable[DataFile]) -> None:
-        """Add files, already written into the folder of a table without partitions, in one commit."""
+        """Add files, already written into the folder of a table without partitions, in one commit.
+
+        Raises:
+            CommitFailedError: another writer committed since this was opened; so it is of `replace`.
+        """
         self._commit("append", self.files, [*files], {})
 
     def replace(self, files: Iterable[DataFile], slice_of: Mapping[str, str]) -> None:
@@ -158,9 +156,9 @@ class DeltaFolder:
         version = self.version
         sizes = [*(file.size_bytes for file in kept), *(file.size_bytes for file in files)]
         added = [AddAction(f.path, f.size_bytes, dict(slice_of), f.modified_ms, True, f.statistics) for f in files]
-        with _plainly_named(self._folder) as place:
+        with self._root.for_delta(self._name) as (place, _):
             # The library asks the folder that it was opened in, which may have been a passing one.
-            table = self._table if place == str(self._folder) else DeltaTable(place)
+            table = self._table if place == f"{self._root.place}/{self._name}" else DeltaTable(place)
             table.create_write_transaction(
                 [*added],
                 mode,
@@ -171,22 +169,43 @@ class DeltaFolder:
             )
         self._put_sum(version + 1, {"numFiles": len(sizes), "tableSizeBytes": sum(sizes)})
 
-    def _check_sum(self) -> None:
+    def _newest(self, log: Mapping[str, int]) -> int:
+        """The newest version in a log that has every commit since its last checkpoint, or since the first.
+
+        Raises:
+            NoTable: it has none at all.
+            WarehouseError: commits are missing or empty.
+        """
+        commits = {int(found[1]): size for name, size in log.items() if (found := _COMMIT.fullmatch(name))}
+        checkpoints = {int(found[1]) for name in log if (found := _CHECKPOINT.fullmatch(name))}
+        if not commits and not checkpoints:
+            raise NoTable(self._name)
+        newest, since = max(commits.keys() | checkpoints), max(checkpoints, default=-1) + 1
+        if not all(commits.get(version) for version in range(since, newest + 1)):
+            raise self._damaged()
+        return newest
+
+    def _damaged(self) -> WarehouseError:
+        return WarehouseError(f"{self._root.place}/{self._name}: {DAMAGED}")
+
+    def _check_sum(self, log: Mapping[str, int]) -> None:
         """Refuse a version whose files are not those that its checksum counts: a commit may have lost its last lines.
 
         Delta's PROTOCOL.md, "Version Checksum File"; a version may have none.
         """
-        known = self._sum_of(self.version)
+        known = self._sum_of(self.version) if f"{self.version:020}.crc" in log else None
         sizes = self._added.column("size_bytes").to_pylist()
         if known and (known["numFiles"], known["tableSizeBytes"]) != (len(sizes), sum(sizes)):
-            raise WarehouseError(f"{self._folder}: {DAMAGED}")
+            raise self._damaged()
 
     def _put_sum(self, version: int, counted: dict[str, int]) -> None:
         """The checksum of a new version, without which Spark counts a table's files when it looks at it first."""
         known = self._sum_of(version - 1) or self._defined(version - 1)
         if known:
             lasting = {name: known[name] for name in _LASTING if name in known}
-            put_lines(self._log / f"{version:020}.crc", [{"txnId": str(uuid4())} | counted | lasting])
+            with suppress(FileExistsError):
+                text = lines_of([{"txnId": str(uuid4())} | counted | lasting])
+                self._root.put_log(self._name, f"{version:020}.crc", text)
 
     def _defined(self, version: int) -> dict[str, Json]:
         """What lasts as of a version that has no checksum, as on a disk that was full: from the commits.
@@ -195,7 +214,7 @@ class DeltaFolder:
         some commits are in a checkpoint alone, or say what only the library of their writer counts.
         """
         try:
-            texts = [(self._log / f"{n:020}.json").read_text("utf-8") for n in range(version + 1)]
+            texts = [self._root.log_text(self._name, f"{n:020}.json") for n in range(version + 1)]
         except FileNotFoundError:
             return {}
         said = {
@@ -207,59 +226,12 @@ class DeltaFolder:
 
     def _sum_of(self, version: int) -> dict[str, Json]:
         try:
-            text = (self._log / f"{version:020}.crc").read_text(encoding="utf-8")
-            known: dict[str, Json] = json.loads(text)
+            known: dict[str, Json] = json.loads(self._root.log_text(self._name, f"{version:020}.crc"))
         except (FileNotFoundError, json.JSONDecodeError):
             return {}
         return known
 
 
-def put_lines(path: Path, lines: Iterable[Mapping[str, Json]]) -> None:
-    """A file of JSON lines that is there as a whole, or not at all.
-
-    Raises:
-        OSError: the disk fails it.
-    """
-    new = path.with_name(f".{path.name}.{uuid4()}.tmp")
-    with new.open("w", encoding="utf-8") as file:
-        file.writelines(f"{json.dumps(line)}\n" for line in lines)
-        file.flush()
-        os.fsync(file.fileno())
-    new.rename(path)
-
-
-def _newest_version(log: Path) -> int:
-    """The newest version in a log that has every commit since its last checkpoint, or since the first.
-
-    Raises:
-        NoTable: there is no log.
-        WarehouseError: commits are missing or empty.
-    """
-    try:
-        entries = [*os.scandir(log)]
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise NoTable(log.parent) from error
-    commits = {int(found[1]): entry for entry in entries if (found := _COMMIT.fullmatch(entry.name))}
-    checkpoints = {int(found[1]) for entry in entries if (found := _CHECKPOINT.fullmatch(entry.name))}
-    if not commits and not checkpoints:
-        raise NoTable(log.parent)
-    newest, since = max(commits.keys() | checkpoints), max(checkpoints, default=-1) + 1
-    if any(version not in commits or not commits[version].stat().st_size for version in range(since, newest + 1)):
-        raise WarehouseError(f"{log.parent}: {DAMAGED}")
-    return newest
-
-
-@contextmanager
-def _plainly_named(folder: Path) -> Iterator[str]:
-    """A name of the folder that the library does not take for another one.
-
-    It decodes `%20` in a path, also in that of a URI, takes a backslash for `/`, and refuses control characters. The
-    log of such a folder is shown to it in a passing one; where links lead does not matter, as it reads no data.
-    """
-    name = str(folder)
-    if unquote(name) == name and "\\" not in name and name.isprintable():
-        yield name
-        return
-    with tempfile.TemporaryDirectory(prefix="txn-analysis-") as passing:
-        (Path(passing) / LOG).symlink_to(folder / LOG)
-        yield passing
+def lines_of(actions: Iterable[Mapping[str, Json]]) -> str:
+    """A text of JSON, one object a line."""
+    return "".join(f"{json.dumps(action)}\n" for action in actions)

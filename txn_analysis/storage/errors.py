@@ -1,4 +1,4 @@
-"""What Spark and Delta throw when storage fails them, in the words of the problem.
+"""What Arrow, Delta's library and Spark throw when storage fails them, in the words of the problem.
 
 The cause is looked for along the whole chain of Java exceptions: a full disk in a task arrives as a failed write of a
 failed stage. Whatever is not known here stays an error of the program, with its traceback.
@@ -11,41 +11,29 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.errors import AuditError, WarehouseError
+from txn_analysis.stores.store import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _INTACT = "What earlier runs wrote is intact"
-_S3_JARS = "org.apache.hadoop:hadoop-aws:VERSION"
 _AGAIN = "the same command can be run again, and starts over"
 
 _IS_DAMAGED = "the warehouse is damaged here"
 _RESTORE = "Restore this folder from a backup, or audit the files again into a new --warehouse"
 DAMAGED = f"{_IS_DAMAGED}. {_RESTORE}"
 
-# What Delta, Spark and Arrow say of a table that lost files, or whose files were changed by something else.
+# What Delta's library and Arrow say of a table that lost files, or whose files were changed by something else.
 _DAMAGE = (
     "Corrupt snappy",
     "Could not open Parquet input source",
     "Couldn't deserialize thrift",
-    "FAILED_READ_FILE",
-    "DELTA_CHECKPOINT_",
-    "DELTA_FILE_",
-    "DELTA_INVALID_FORMAT",
-    "DELTA_LOG_",
-    "DELTA_MISSING_DELTA_TABLE",
-    "DELTA_MISSING_PART",
-    "DELTA_SCHEMA_NOT_SET",
-    "DELTA_STATE_RECOVER_ERROR",
-    "DELTA_TABLE_NOT_FOUND",
-    "DELTA_TRUNCATED_TRANSACTION_LOG",
-    "DELTA_VERSIONS_NOT_CONTIGUOUS",
     "FileNotFoundError: ",
-    "JsonParseException",
     "Unexpected end of stream",
-    "checksum version (",
     "DeltaError: ",
 )
+# What Delta's library says of a store that failed it, which is no damage.
+_NO_ANSWER = ("Error performing ", "Generic S3 error", "Generic GCS error", "Generic MicrosoftAzure error")
 # The first problem whose sign is found anywhere along the chain: signs, what it is, what to do.
 _PROBLEMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
@@ -65,10 +53,11 @@ _PROBLEMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
         "Give another --warehouse",
     ),
     (
-        ("Mkdirs failed to create", "DELTA_CANNOT_CREATE_LOG_PATH"),
+        ("Mkdirs failed to create",),
         "folders cannot be made here",
         f"{_INTACT}. Check that the disk is writable and not full: {_AGAIN}",
     ),
+    (_NO_ANSWER, "the store does not answer as it should", f"{_INTACT}: {_AGAIN}"),
     (_DAMAGE, _IS_DAMAGED, _RESTORE),
     (
         (
@@ -79,14 +68,13 @@ _PROBLEMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
         "a Python worker of Spark died: killed, or out of memory",
         f"{_INTACT}, and {_AGAIN}",
     ),
-    (
-        ("UnsupportedFileSystemException", "FileSystem not found"),
-        "Spark knows no storage of this kind",
-        f"Check what stands before `://`; or give spark-submit its jars, such as --packages {_S3_JARS} for s3a",
-    ),
     (("OutOfMemoryError",), "Spark ran out of memory", f"{_INTACT}. Raise spark.driver.memory: {_AGAIN}"),
 )
 _LOST_JVM = f"Spark's Java process ended in the middle: killed, or out of memory. {_INTACT}, and {_AGAIN}"
+
+# Our own errors, raised in a task of Spark.
+_OURS = re.compile(r"txn_analysis\.(?:stores\.store\.(?:Store|Changed)Error|errors\.InputError): ")
+_SAID = re.compile(r"(StoreError|ChangedError|InputError): (.*)")
 
 _LOST_CONNECTION = "Py4JNetworkError"  # by name: questions do without Py4J
 
@@ -114,10 +102,10 @@ def storage_error(error: BaseException, place: str) -> WarehouseError | None:
     """
     if isinstance(error, ConnectionRefusedError) or type(error).__name__ == _LOST_CONNECTION:
         return WarehouseError(f"{place}: {_LOST_JVM}")
-    if is_conflict(error):
-        return None
     chain = [*_java_chain(error)] or [f"{type(error).__name__}: {error}"]
     text = "\n".join(chain)
+    if isinstance(error, StoreError) or _OURS.search(text):
+        return _of_store(text, place)
     if broken := _broken_constraint(text):
         return WarehouseError(
             f"{place}: a row breaks {broken}; nothing of its slice was written. A dump that is damaged or forged in an"
@@ -127,6 +115,12 @@ def storage_error(error: BaseException, place: str) -> WarehouseError | None:
         if any(sign in text for sign in signs):
             return WarehouseError(f"{_place(text, place)}: {what}. {remedy}")
     return None
+
+
+def _of_store(text: str, place: str) -> WarehouseError:
+    """What a store did to a task, or to us; an input is named by whoever read it."""
+    kind, said = _SAID.findall(text)[-1]
+    return WarehouseError(said if kind == "InputError" else f"{place}: {said}. {_INTACT}")
 
 
 @contextmanager
@@ -145,14 +139,6 @@ def said_in_words(place: str) -> Iterator[None]:
         if known is None:
             raise
         raise known from error
-
-
-def is_conflict(error: BaseException) -> bool:
-    """Another writer committed to the same table in between; doing the whole write again is right."""
-    # What Delta's own package for Python makes of them keeps no Java exception.
-    if any(kind.__module__ == "delta.exceptions.base" for kind in type(error).__mro__):
-        return True
-    return any(entry.startswith("io.delta.exceptions.") for entry in _java_chain(error))
 
 
 def _java_chain(error: BaseException) -> Iterator[str]:

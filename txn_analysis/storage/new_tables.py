@@ -1,22 +1,22 @@
-"""How the tables of a warehouse come into being on a disk of this machine."""
+"""How the tables of a warehouse come into being."""
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from txn_analysis.errors import WarehouseError
-from txn_analysis.storage.delta_folder import OF_NO_FILES, put_lines
+from txn_analysis.storage.delta_folder import OF_NO_FILES, lines_of
 from txn_analysis.storage.errors import DAMAGED
-from txn_analysis.storage.opening import LOG
 from txn_analysis.tables import INDEXED_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from txn_analysis.columns.values import Json
+    from txn_analysis.storage.roots import Root
     from txn_analysis.tables import Table
 
 FORMAT = 3
@@ -27,25 +27,20 @@ _FORMAT_PROPERTY = "txn-analysis.format"
 _WRITER, _WRITER_OF_CHECKS = 2, 3
 
 
-def create_table_here(folder: Path, table: Table) -> None:
-    """Create a table in a folder of this machine, past Spark, which takes seconds to make those of a warehouse.
+def create_table(root: Root, table: Table) -> None:
+    """Create a table past Spark, which takes seconds to make those of a warehouse; one that is there stays as it is.
 
     A table without rows is one commit, a text of two actions, and the checksum of its version, without which whoever
     looks at the table next has Spark count its files (Delta's PROTOCOL.md, "Actions" and "Version Checksum File").
 
-    The caller is the only writer of the table meanwhile.
+    The caller has seen that there is no table, and is its only writer meanwhile, or the storage refuses the second one.
 
     Raises:
         WarehouseError: there are data files here, and no log of what they are.
         OSError: the disk fails it; no half of a file is left under its name.
     """
-    log = folder / LOG
-    log.mkdir(parents=True, exist_ok=True)
-    commit = log / f"{0:020}.json"
-    if commit.exists():
-        return
-    if any(path != log for path in folder.iterdir()):
-        raise WarehouseError(f"{folder}: {DAMAGED}")
+    if root.has_files(table.name):
+        raise WarehouseError(f"{root.place}/{table.name}: {DAMAGED}")
     from txn_analysis.storage.spark_tasks import spark_schema
 
     now, transaction = time.time_ns() // 1_000_000, str(uuid4())
@@ -57,7 +52,7 @@ def create_table_here(folder: Path, table: Table) -> None:
     }
     metadata: Json = {
         "id": str(uuid4()),
-        "description": description(table),
+        "description": f"One row is {table.grain}.",
         "format": {"provider": "parquet", "options": {}},
         "schemaString": spark_schema(table).json(),
         "partitionColumns": list(table.partition_by),
@@ -65,14 +60,12 @@ def create_table_here(folder: Path, table: Table) -> None:
         "createdTime": now,
     }
     protocol = {"minReaderVersion": 1, "minWriterVersion": _WRITER_OF_CHECKS if table.checks else _WRITER}
-    put_lines(commit, [{"commitInfo": made}, {"metaData": metadata}, {"protocol": protocol}])
     counted = {"txnId": transaction, "allFiles": []} | OF_NO_FILES
-    put_lines(commit.with_suffix(".crc"), [counted | {"metadata": metadata, "protocol": protocol}])
-
-
-def description(table: Table) -> str:
-    """What Delta's metadata says of a table."""
-    return f"One row is {table.grain}."
+    actions: list[dict[str, Json]] = [{"commitInfo": made}, {"metaData": metadata}, {"protocol": protocol}]
+    with suppress(FileExistsError):  # another audit was faster
+        root.put_log(table.name, f"{0:020}.json", lines_of(actions))
+        sums = lines_of([counted | {"metadata": metadata, "protocol": protocol}])
+        root.put_log(table.name, f"{0:020}.crc", sums)
 
 
 def properties(table: Table) -> dict[str, str]:
@@ -82,7 +75,7 @@ def properties(table: Table) -> dict[str, str]:
     return checks | {"delta.dataSkippingNumIndexedCols": str(INDEXED_COLUMNS), _FORMAT_PROPERTY: str(FORMAT)}
 
 
-def check_format(root: Path | str, properties: Mapping[str, str]) -> None:
+def check_format(root: str, properties: Mapping[str, str]) -> None:
     """Refuse a warehouse of another format: its rows would be read as what they are not (decision 0089).
 
     Args:

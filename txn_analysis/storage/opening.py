@@ -1,9 +1,4 @@
-"""Where a warehouse lies, and which implementation it has: chosen once, by its place and by what its tables are.
-
-In a folder of this machine, with tables as we write them, Python reads and writes it. Everything else is Spark's:
-object stores, and tables that another tool gave deletion vectors or column mapping. What is asked of a folder before
-Spark starts is here as well.
-"""
+"""What is asked before a warehouse is opened: how much fits into memory, and whether a folder can be written."""
 
 from __future__ import annotations
 
@@ -11,11 +6,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlparse
 
 from txn_analysis.errors import WarehouseError
-from txn_analysis.spark.lazy_session import is_running, running
-from txn_analysis.spark.workers import is_connect
 
 if TYPE_CHECKING:
     from txn_analysis.spark.lazy_session import Spark
@@ -32,8 +24,6 @@ _MACHINE, _CONTROL_GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 OWNER_ONLY = 0o700
 LOG = "_delta_log"
 """The folder of a Delta table that makes it one."""
-# What lets Spark and Hadoop mean another file system by a path without a scheme.
-_CONFIGURED_BY = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "PYSPARK_GATEWAY_PORT")
 
 
 def fits_in_memory(text_bytes: int) -> bool:
@@ -61,43 +51,16 @@ def _free_memory_bytes() -> int:
     return min(free)
 
 
-def open_warehouse(session: Spark, root: str) -> Warehouse:
-    """The warehouse at a folder or URI; a session that is yet to start is started only where Spark must read.
+def open_warehouse(session: Spark, given: str) -> Warehouse:
+    """The warehouse at a path or URI; a session that is yet to start is started only where Spark must read.
 
     Raises:
-        WarehouseError: a table there is damaged, or of another format.
+        WarehouseError: it names no place, or a table there is damaged, of another format, or not plain.
     """
-    from txn_analysis.storage.local_warehouse import LocalWarehouse
+    from txn_analysis.storage.delta_warehouse import DeltaWarehouse
+    from txn_analysis.storage.roots import root_at
 
-    # Delta takes a relative path for the name of a table.
-    place = root.rstrip("/") if "://" in root else str(Path(root).absolute())
-    folder = local_folder(session, place)
-    if folder is not None and (local := LocalWarehouse(session, folder)).is_plain:
-        return local
-    from txn_analysis.storage.spark_warehouse import SparkWarehouse
-
-    return SparkWarehouse(running(session), place, folder)
-
-
-def local_folder(session: Spark, root: str) -> Path | None:
-    """The folder of this machine that a warehouse is; None where it lies elsewhere."""
-    if (folder := folder_here(root)) is not None and (not is_running(session) or is_connect(running(session))):
-        return folder
-    from txn_analysis.spark.private_api import is_of_this_machine
-
-    return _path_of(root) if is_of_this_machine(running(session), root) else None
-
-
-def folder_here(root: str) -> Path | None:
-    """The folder of this machine that a warehouse certainly is; None where Spark must be asked what its place means."""
-    if root.startswith("file://"):
-        return _path_of(root)
-    is_plain = "://" not in root and not any(name in os.environ for name in _CONFIGURED_BY)
-    return Path(root).absolute() if is_plain else None
-
-
-def _path_of(root: str) -> Path:
-    return Path(unquote(urlparse(root).path) if "://" in root else root)
+    return DeltaWarehouse(session, root_at(given))
 
 
 def check_writable(root: Path) -> None:

@@ -1,33 +1,27 @@
-"""Rows and Spark: the types of declared tables, frames of rows, and tasks that write the data files of tables.
-
-A frame of Spark fills one table. A task gives rows of several (`rows.RowTasks`); for storage that only Spark writes,
-they are one frame first.
-"""
+"""Rows and Spark: the types of declared tables, and tasks that read and write the data files of tables."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
-from txn_analysis.columns.values import NAMED, VALUES, packed, rows_named, rows_of_values, unpacked, unpickled
+from txn_analysis.columns.values import VALUES, packed, rows_of_values, unpacked, unpickled
 from txn_analysis.spark.workers import in_tasks, numbered, numbers_in
 from txn_analysis.storage.data_files import write_data_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.storage.data_files import DataFile
     from txn_analysis.storage.delta_folder import StoredFile
+    from txn_analysis.storage.roots import Root
     from txn_analysis.storage.warehouse import BatchesByName, RowTasks
     from txn_analysis.tables import Table
 
@@ -57,12 +51,6 @@ def in_shares(
     return numbered(spark, len(shares)), run
 
 
-def frame_of(spark: SparkSession, rows: Iterable[pa.RecordBatch], table: Table) -> DataFrame:
-    """Rows made on the driver as a frame of the table's schema."""
-    alike = [batch.cast(table.arrow_schema) for batch in rows]
-    return spark.createDataFrame(pa.Table.from_batches(alike, table.arrow_schema), spark_schema(table))
-
-
 def spark_schema(table: Table) -> StructType:
     """The columns of a table, comments included."""
     columns = table.columns
@@ -72,7 +60,7 @@ def spark_schema(table: Table) -> StructType:
 
 
 def write_in_tasks(
-    spark: SparkSession, tasks: RowTasks, root: Path, slice_of: Mapping[str, str]
+    spark: SparkSession, tasks: RowTasks, root: Root, slice_of: Mapping[str, str]
 ) -> tuple[list[DataFile], dict[str, pa.Table]]:
     """Let each task write one file of each table that it has rows of, and tell the rest; see `write_data_files`.
 
@@ -92,7 +80,7 @@ def write_in_tasks(
 
 
 def write_frame(
-    frame: DataFrame, rows_of: BatchFunction, table: Table, root: Path, slice_of: Mapping[str, str]
+    frame: DataFrame, rows_of: BatchFunction, table: Table, root: Root, slice_of: Mapping[str, str]
 ) -> list[DataFile]:
     """Let each task of a frame write one file of what `rows_of` makes of its rows; see `write_data_files`."""
 
@@ -101,28 +89,6 @@ def write_frame(
         yield from rows_of_values(*files).to_batches()
 
     return _values(frame, run)
-
-
-def named_rows(spark: SparkSession, tasks: RowTasks) -> DataFrame:
-    """All that the tasks give, for storage where only Spark can write: one row is one batch of it, with its name."""
-
-    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for name, rows in chain.from_iterable(map(tasks.rows_of, numbers_in(numbers))):
-            yield pa.RecordBatch.from_pylist([{"name": name, "rows": packed([rows], rows.schema)}], schema=NAMED)
-
-    return in_tasks(numbered(spark, tasks.count), run, from_arrow_schema(NAMED))
-
-
-def rows_of_table(named: DataFrame, table: Table) -> DataFrame:
-    """The rows of one table, of `named_rows`."""
-    own = named.where(F.col("name") == table.name)
-    return in_tasks(own, rows_named(table.name), spark_schema(table))
-
-
-def told_rows(named: DataFrame, tasks: RowTasks) -> dict[str, pa.Table]:
-    """What the driver is told, of `named_rows`."""
-    rows = named.where(~F.col("name").isin([table.name for table in tasks.tables])).collect()
-    return _told((row["name"], row["rows"]) for row in rows)
 
 
 def _values(frame: DataFrame, run: BatchFunction) -> list[Any]:

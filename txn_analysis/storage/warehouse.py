@@ -1,4 +1,4 @@
-"""The tables of one warehouse, written and read: the interface that both implementations have (`storage.opening`).
+"""The tables of one warehouse, written and read: the interface.
 
 A slice of a table (the rows of one ingest or of one run) is always replaced as a whole, so that doing something again
 changes nothing. Rows count only once they are committed, by the write that comes last (`commits`): content rows by
@@ -42,12 +42,6 @@ class MatchKey:
     same: tuple[str, ...]
     but: tuple[str, ...] = ()
 
-    @property
-    def sql(self) -> str:
-        """The condition in SQL, on rows `s` and `t`."""
-        conditions = [f"t.{name} <=> s.{name}" for name in self.same]
-        return " AND ".join(conditions + [f"NOT t.{name} <=> s.{name}" for name in self.but])
-
     def is_new(self, rows: pa.RecordBatch, present: pa.Table) -> list[bool]:
         """Of each row, whether it matches none of those that are present."""
         others: defaultdict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
@@ -71,7 +65,7 @@ def rows_without_match(rows: pa.RecordBatch, present: pa.Table, keys: Iterable[M
 
 
 class Warehouse(ABC):
-    """Delta tables under one folder, or any URI that Spark can write.
+    """Delta tables under one folder, or one name in a store.
 
     Rows are given whether they are committed or not. Of a result table those count whose `run_id` is in `runs`, of a
     content table those whose `ingest_id` and `input_id` are in `inputs`: whoever asks names them.
@@ -81,7 +75,7 @@ class Warehouse(ABC):
 
     Attributes:
         root: the folder, or URI, of the tables.
-        session: where Spark is needed; questions need none where the tables are in a folder of this machine.
+        session: where Spark is needed; questions need none.
     """
 
     def __init__(self, session: Spark, root: str) -> None:
@@ -133,8 +127,8 @@ class Warehouse(ABC):
         return records_of(kind, self.held(table, *names, **one_of))
 
     @abstractmethod
-    def frame(self, table: Table) -> DataFrame:
-        """All rows of the table as it is now, committed or not, for Spark."""
+    def frame(self, table: Table, **one_of: Collection[Any]) -> DataFrame:
+        """Rows of the table as it is now, committed or not, for Spark, whose tasks read them; see `batches`."""
 
     @abstractmethod
     def read_in_tasks(self, table: Table, *names: str, **one_of: Collection[Any]) -> tuple[DataFrame, BatchFunction]:

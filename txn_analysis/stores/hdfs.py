@@ -48,10 +48,19 @@ class HdfsStore:
                 data = bytes(file.read(end - start))
             finally:
                 file.close()
-        now = self.found(key)
-        if now is None or now.version != version:
+        now = self.found(key) if version.tag else None
+        if version.tag and (now is None or now.version != version):
             raise ChangedError
         return data
+
+    def whole(self, key: str) -> bytes:
+        """As of `Store`."""
+        with _said():
+            file = self._handler.open_input_file(key)
+            try:
+                return bytes(file.read(None))
+            finally:
+                file.close()
 
     def put(self, key: str, data: bytes | IO[bytes], *, is_new: bool = False) -> None:
         """As of `Store`."""

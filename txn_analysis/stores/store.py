@@ -46,7 +46,7 @@ class Version(NamedTuple):
     """What an object was when it was listed.
 
     Attributes:
-        tag: differs once the object is replaced: its entity tag, or its time and size.
+        tag: differs once the object is replaced: its entity tag, or its time and size; empty where any will do.
     """
 
     tag: str
@@ -82,6 +82,9 @@ class Store(Protocol):
         Raises:
             ChangedError: it is another version, or gone.
         """
+
+    def whole(self, key: str) -> bytes:
+        """All of a small object, as it is now."""
 
     def put(self, key: str, data: bytes | IO[bytes], *, is_new: bool = False) -> None:
         """Keep an object as a whole.
@@ -152,12 +155,21 @@ class _ObjectStore:
         """As of `Store`: the store itself compares the version, with each request."""
         import obstore
 
-        options: Any = {"range": (start, end), "if_match": version.tag}
+        options: Any = {"range": (start, end)} | ({"if_match": version.tag} if version.tag else {})
         try:
             with _said():
                 return bytes(obstore.get(self._store, key, options=options).bytes())
         except FileNotFoundError:
-            raise ChangedError from None
+            if version.tag:
+                raise ChangedError from None
+            raise
+
+    def whole(self, key: str) -> bytes:
+        """As of `Store`."""
+        import obstore
+
+        with _said():
+            return bytes(obstore.get(self._store, key).bytes())
 
     def put(self, key: str, data: bytes | IO[bytes], *, is_new: bool = False) -> None:
         """As of `Store`."""
@@ -179,7 +191,7 @@ def _folder(prefix: str) -> str | None:
 
 
 def _found(meta: Any) -> Found:
-    return Found(meta["path"], Version(meta["e_tag"] or "*", meta["size"]))
+    return Found(meta["path"], Version(meta["e_tag"] or "", meta["size"]))
 
 
 @contextmanager

@@ -1,0 +1,116 @@
+"""Whole audits of files in a bucket, into a bucket: the same rows, or one clear line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+from tests.records import record_of
+from tests.stores.s3_server import Fault
+from tests.table_rows import listed, row_of
+from txn_analysis.errors import WarehouseError
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.settings import Settings
+from txn_analysis.storage.commits import commit_run
+from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
+from txn_analysis.tables.inputs import RunRecord
+from txn_analysis.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.stores.s3_server import Bucket
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.storage.warehouse import Warehouse
+
+CAPTURE = Path(__file__).parents[2] / "data/cases/kafka-4.2/capture-1"
+LOG_DIR = CAPTURE / "log-dirs"
+REPLACED = "copies/n1/orders-0/00000000000000000000.log"
+
+
+def no_session() -> NoReturn:
+    raise AssertionError("Spark was asked for")
+
+
+def audited(place: str, warehouse: str) -> AuditReport:
+    settings = {"warehouse": warehouse, "transaction_state_partitions": 4, "max_clock_skew_ms": 0}
+    return pipeline.audit(no_session, [place], Settings.model_validate(settings))
+
+
+def rows_of(warehouse: str, place: str) -> dict[str, list[str]]:
+    stored = open_warehouse(no_session, warehouse)
+    found = {table.name: [row | {"table_versions": None} for row in listed(stored, table)] for table in ALL_TABLES}
+    return {name: sorted(repr(row).replace(place, "") for row in rows) for name, rows in found.items()}
+
+
+def test_from_a_bucket_into_a_bucket_the_tables_are_those_of_a_disk(bucket: Bucket, tmp_path: Path) -> None:
+    bucket.put_folder(LOG_DIR, "copies")
+    audited(str(LOG_DIR), str(tmp_path / "w"))
+    audited("s3://kept/copies", "s3a://kept/audits/w")
+    there = rows_of("s3a://kept/audits/w", "s3://kept/copies")
+    assert there == rows_of(str(tmp_path / "w"), str(LOG_DIR))
+    assert there["findings"]
+
+
+def test_no_secret_is_in_any_object(bucket: Bucket) -> None:
+    bucket.put_folder(LOG_DIR / "n1", "copies")
+    audited("s3://kept/copies", "s3://kept/w")
+    secrets = [os.environ[name].encode() for name in ("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID")]
+    assert not any(secret in kept.data for kept in bucket.objects.values() for secret in secrets)
+
+
+def test_a_segment_that_is_replaced_between_survey_and_scan_is_read_in_neither_version(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    bucket.put_folder(LOG_DIR, "copies")
+    whole = audited("s3://kept/copies", str(tmp_path / "whole"))
+    looks: list[str] = []
+
+    def replaced(kind: str, key: str) -> Fault | None:
+        looks.extend([key] if (kind, key) == ("GET", REPLACED) else [])
+        if len(looks) == 3:  # once for its head, once for its plan
+            bucket.put(REPLACED, b"\0" * 100)
+        return None
+
+    bucket.fault = replaced
+    report = audited("s3://kept/copies", str(tmp_path / "w"))
+    hanging = {(f.topic, f.partition) for f in whole.findings if f.verdict is Verdict.HANGING}
+    assert hanging - {(f.topic, f.partition) for f in report.findings if f.verdict is Verdict.HANGING} == {
+        ("orders", 0)
+    }
+    inputs = {row["path"]: row for row in listed(open_warehouse(no_session, str(tmp_path / "w")), INPUTS)}
+    assert inputs[f"s3://kept/{REPLACED}"]["parsed_bytes"] == 0
+
+
+def test_a_store_that_refuses_the_warehouse_is_no_damage(bucket: Bucket) -> None:
+    bucket.put_folder(LOG_DIR / "n1", "copies")
+    bucket.fault = lambda kind, _: Fault(status=403) if kind == "PUT" else None
+    with pytest.raises(WarehouseError, match=r"^s3://kept/w/\w+: the store refuses access \(403 Forbidden\)"):
+        audited("s3://kept/copies", "s3://kept/w")
+
+
+def test_of_two_that_commit_at_once_the_second_looks_again(bucket: Bucket) -> None:
+    """The other audit comes in between, each time that this one is about to number its run."""
+    one, other = (open_warehouse(no_session, "s3://kept/w") for _ in range(2))
+    one.create()
+    _with_run_between(bucket, other, lambda: _numbered(one, "one"))
+    found = {row["run_id"]: row["run_number"] for row in listed(one, RUNS)}
+    assert found == {"other": 1, "one": 2}
+
+
+def _with_run_between(bucket: Bucket, other: Warehouse, write: Callable[[], None]) -> None:
+    def come_in(key: str) -> None:
+        if key.startswith("w/runs/_delta_log/") and key.endswith("1.json"):
+            bucket.before_put = lambda _: None
+            _numbered(other, "other")
+
+    bucket.before_put = come_in
+    write()
+
+
+def _numbered(warehouse: Warehouse, run_id: str) -> None:
+    commit_run(warehouse, record_of(RunRecord, dict.fromkeys(RUNS.names) | row_of(RUNS, run_id=run_id)))

@@ -1,0 +1,216 @@
+"""A warehouse whose tables are made, read and written without Spark, wherever they lie (`roots`).
+
+Arrow writes and reads the data files; Delta's log says which they are (`delta_folder`). Spark is asked for what only it
+does: frames of large tables, and the tasks that fill them.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake.exceptions import CommitFailedError
+
+from txn_analysis.errors import WarehouseError
+from txn_analysis.storage.data_files import read_files, write_data_files
+from txn_analysis.storage.delta_folder import DeltaFolder
+from txn_analysis.storage.errors import said_in_words
+from txn_analysis.storage.new_tables import check_format, create_table
+from txn_analysis.storage.opening import fits_in_memory
+from txn_analysis.storage.roots import NoTable
+from txn_analysis.storage.warehouse import (
+    MOST_ATTEMPTS,
+    Warehouse,
+    no_warehouse,
+    rows_without_match,
+    schema_of,
+    tables_of,
+    too_busy,
+)
+from txn_analysis.tables import ALL_TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from txn_analysis.columns.values import BatchFunction
+    from txn_analysis.spark.lazy_session import Spark
+    from txn_analysis.storage.data_files import DataFile
+    from txn_analysis.storage.roots import Root
+    from txn_analysis.storage.warehouse import BatchesByName, MatchKey, RowTasks
+    from txn_analysis.tables import Table
+
+
+_Result = TypeVar("_Result")
+
+_LONGEST_PAUSE_S = 0.5
+_NOT_PLAIN = (
+    "another tool has deleted rows beside its files, or gave columns other names, which is not read here. Undo it with"
+    " that tool (REORG TABLE … APPLY (PURGE) for deleted rows), or audit the files again into a new --warehouse"
+)
+
+
+class DeltaWarehouse(Warehouse):
+    """Tables below a root, all of them plain: no rows deleted beside their files, no columns by other names.
+
+    Raises:
+        WarehouseError: one that is there is not plain, is damaged, or of another format.
+    """
+
+    def __init__(self, session: Spark, root: Root) -> None:
+        super().__init__(session, root.place)
+        self._root = root
+        self._known: dict[str, DeltaFolder] = {}
+        self._of_all(self._stored)
+
+    def create(self) -> None:
+        """As of `Warehouse`."""
+        with said_in_words(self.root):
+            self._root.prepare()
+        self._of_all(self._made)
+
+    def _of_all(self, look: Callable[[Table], Any]) -> None:
+        """Do something with each table; side by side, as a store takes long to answer."""
+        with ThreadPoolExecutor(len(ALL_TABLES)) as pool:
+            list(pool.map(look, ALL_TABLES))
+
+    def _made(self, table: Table) -> None:
+        with said_in_words(self.path(table)), self._root.one_writer(table.name):
+            if not self._stored(table):
+                create_table(self._root, table)
+
+    def versions(self, tables: Sequence[Table]) -> dict[str, int]:
+        """As of `Warehouse`."""
+        return {table.name: self._plain(table).version for table in tables}
+
+    def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
+        """As of `Warehouse`."""
+        return self._streamed(table, self._plain(table), names, one_of)
+
+    def _streamed(
+        self, table: Table, stored: DeltaFolder, names: Sequence[str], one_of: Mapping[str, Collection[Any]]
+    ) -> Iterator[pa.RecordBatch]:
+        with said_in_words(self.path(table)):
+            yield from read_files(table, self._root, stored.files_of(table, one_of), names, one_of)
+
+    def read_in_tasks(self, table: Table, *names: str, **one_of: Collection[Any]) -> tuple[DataFrame, BatchFunction]:
+        """As of `Warehouse`; the tasks read the files, and Java none of their rows."""
+        from txn_analysis.storage.spark_tasks import in_shares
+
+        files = self._plain(table).files_of(table, one_of)
+        root, wanted = self._root, {name: [*values] for name, values in one_of.items()}
+        return in_shares(self.spark, files, lambda own: read_files(table, root, own, names, wanted))
+
+    def frame(self, table: Table, **one_of: Collection[Any]) -> DataFrame:
+        """As of `Warehouse`."""
+        from txn_analysis.storage.spark_tasks import spark_schema
+
+        shares, rows_of = self.read_in_tasks(table, **one_of)
+        return shares.mapInArrow(rows_of, spark_schema(table))
+
+    def replace(self, rows: Iterable[pa.RecordBatch], table: Table, **slice_of: str) -> None:
+        """As of `Warehouse`."""
+        if table.partition_by:
+            with said_in_words(self.path(table)):
+                files = self._written(rows, table, slice_of)
+            self._commit(files, table, slice_of)
+            return
+
+        def replace(stored: DeltaFolder) -> None:
+            kept = self._held(table, stored, ())
+            is_replaced = [pc.equal(kept[name], value) for name, value in slice_of.items()]
+            if is_replaced:
+                kept = kept.filter(pc.invert(pc.fill_null(reduce(pc.and_, is_replaced), fill_value=False)))
+            stored.replace(self._written([*(kept.to_batches() if is_replaced else ()), *rows], table, {}), {})
+
+        self._change(table, replace)
+
+    def replace_by(self, frame: DataFrame, rows_of: BatchFunction, table: Table, **slice_of: str) -> None:
+        """As of `Warehouse`; the tasks write the files, and only their names come here."""
+        from txn_analysis.storage.spark_tasks import write_frame
+
+        with said_in_words(self.path(table)):
+            files = write_frame(frame, rows_of, table, self._root, slice_of)
+        self._commit(files, table, slice_of)
+
+    def fill(self, tasks: RowTasks, **slice_of: str) -> dict[str, pa.Table]:
+        """As of `Warehouse`."""
+        with said_in_words(self.root):
+            if fits_in_memory(tasks.input_bytes):  # in this process, one after another: no job of Spark is as fast
+                batches: BatchesByName = {}
+                files = write_data_files(tasks.of_tables(tasks.all_rows(), batches), self._root, slice_of)
+                told = tables_of(batches)
+            else:
+                from txn_analysis.storage.spark_tasks import write_in_tasks
+
+                files, told = write_in_tasks(self.spark, tasks, self._root, slice_of)
+        for table in tasks.tables:
+            self._commit([file for file in files if file.table == table.name], table, slice_of)
+        return told
+
+    def insert(self, rows: pa.RecordBatch, table: Table, unless: Sequence[MatchKey]) -> int:
+        """As of `Warehouse`."""
+        names = sorted({name for key in unless for name in (*key.same, *key.but)})
+
+        def insert(stored: DeltaFolder) -> int:
+            own = rows_without_match(rows, self._held(table, stored, names), unless) if names else rows
+            if len(own):
+                stored.append(self._written([own], table, {}))
+            return len(own)
+
+        return self._change(table, insert)
+
+    def _held(self, table: Table, stored: DeltaFolder, names: Sequence[str]) -> pa.Table:
+        return pa.Table.from_batches(self._streamed(table, stored, names, {}), schema_of(table, names))
+
+    def _written(self, rows: Iterable[pa.RecordBatch], table: Table, slice_of: Mapping[str, str]) -> list[DataFile]:
+        """Data files that no commit names yet."""
+        return write_data_files(((table, batch) for batch in rows), self._root, slice_of)
+
+    def _commit(self, files: Sequence[DataFile], table: Table, slice_of: Mapping[str, str]) -> None:
+        """Make files, already written, the whole content of a slice."""
+        self._change(table, lambda stored: stored.replace(files, slice_of))
+
+    def _change(self, table: Table, change: Callable[[DeltaFolder], _Result]) -> _Result:
+        """Do one whole change to a table as it is now, and again where another writer committed in between."""
+        for attempt in range(MOST_ATTEMPTS):
+            with said_in_words(self.path(table)), self._root.one_writer(table.name):
+                stored = self._plain(table)
+                self._known.pop(table.name, None)
+                with suppress(CommitFailedError):
+                    return change(stored)
+            time.sleep(random.uniform(0, _LONGEST_PAUSE_S * (attempt + 1) / MOST_ATTEMPTS))  # noqa: S311 no secret
+        raise too_busy(self.path(table))
+
+    def _plain(self, table: Table) -> DeltaFolder:
+        """The table as it is now.
+
+        Raises:
+            WarehouseError: there is none, or as of the class.
+        """
+        stored = self._stored(table)
+        if stored is None:
+            raise no_warehouse(self.root, table)
+        return stored
+
+    def _stored(self, table: Table) -> DeltaFolder | None:
+        """The table as it is now, None where there is none; its log is read once for each version, in milliseconds."""
+        known = self._known.get(table.name)
+        with said_in_words(self.path(table)):
+            try:
+                if known is None or not known.is_newest():
+                    known = DeltaFolder(self._root, table.name)
+                    check_format(self.root, known.properties)
+                    if not known.is_plain:
+                        raise WarehouseError(f"{self.path(table)}: {_NOT_PLAIN}")
+                    self._known[table.name] = known
+            except NoTable:
+                return None
+        return known
