@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
 from tests.storage.in_memory import MemoryWarehouse
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.settings import Settings
+from txn_analysis.tables import ABORT_PLAN, FINDINGS
 
 if TYPE_CHECKING:
     import pytest
+
+    from txn_analysis.report.model import AuditReport
 
 PATHS = [str(CASES / "kafka-4.2/capture-1" / part) for part in SEGMENTS]
 
@@ -20,11 +25,16 @@ def no_session() -> None:
     raise AssertionError("Spark was started")
 
 
-def test_an_audit_and_its_report_again_need_no_disk_and_no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    warehouse = MemoryWarehouse()
+def audited(monkeypatch: pytest.MonkeyPatch, warehouse: MemoryWarehouse) -> AuditReport:
     monkeypatch.setattr("txn_analysis.pipeline.steps.open_warehouse", lambda *_: warehouse)
     settings = Settings.model_validate({"warehouse": "memory"} | PARAMETERS)
-    report = steps.audit(no_session, PATHS, settings)  # type: ignore[arg-type]  # nobody may call it
+    return steps.audit(no_session, PATHS, settings)  # type: ignore[arg-type]  # nobody may call it
+
+
+def test_an_audit_and_its_report_again_need_no_disk_and_no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse = MemoryWarehouse()
+    settings = Settings.model_validate({"warehouse": "memory"} | PARAMETERS)
+    report = audited(monkeypatch, warehouse)
     assert [item.topic_partition for item in report.hanging] == [
         "ledger.events-1",
         "orders-0",
@@ -32,3 +42,14 @@ def test_an_audit_and_its_report_again_need_no_disk_and_no_spark(monkeypatch: py
         "payments-0",
     ]
     assert [finding.shown for finding in load_report(warehouse, settings).hanging] == [*report.hanging]
+
+
+def test_nothing_depends_on_how_much_is_judged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, divided = MemoryWarehouse(), MemoryWarehouse()
+    report = audited(monkeypatch, whole)
+    monkeypatch.setattr("txn_analysis.pipeline.judging.MOST_AT_ONCE", 1)
+    monkeypatch.setattr("txn_analysis.pipeline.run.bucket_count", lambda _: 5)
+    assert audited(monkeypatch, divided) == report
+    for table in (FINDINGS, ABORT_PLAN):
+        rows, others = (pa.Table.from_batches(each.batches(table)).to_pylist() for each in (whole, divided))
+        assert rows == others

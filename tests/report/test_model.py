@@ -85,6 +85,16 @@ def test_json_has_the_fields_of_the_contract() -> None:
     assert document["findings"][0]["coordinator_epoch"] is None
 
 
+def test_json_in_parts_is_the_json_of_the_whole() -> None:
+    health, findings = (
+        [rows.health(topic=name) for name in "ab"],
+        [rows.live_finding(), rows.finding(), rows.inconclusive()],
+    )
+    for report in (build_report(rows.run(), [], health, findings), build_report(rows.run(), [], [], [])):
+        whole = json.dumps(report.model_dump(mode="json"), indent=2, ensure_ascii=True) + "\n"
+        assert "".join(json_report(report)) == whole
+
+
 def test_json_is_ascii_whatever_the_ids_hold() -> None:
     evil = "a\x1b[31m\u202e\nb"
     text = "".join(json_report(build_report(rows.run(), [], [], [rows.finding(transactional_id=evil)])))

@@ -151,7 +151,7 @@ def _of_producers(
     )
     found = engine.collected(made)
     viewed = pa.Table.from_batches(rows_named("viewed")(iter(found.to_batches())), VIEWED)
-    sums = (value for rows in rows_named("sums")(iter(found.to_batches())) for value in values_in(rows))
+    sums = [value for rows in rows_named("sums")(iter(found.to_batches())) for value in values_in(rows)]
     return in_place_order(viewed), sums_of(sums)
 
 

@@ -231,7 +231,7 @@ def _cases(viewed: pa.Table) -> list[Case]:
 
 def _costs_of(run: Run, viewed: pa.Table, own: Judge) -> Costs:
     columns = (viewed[name].to_pylist() for name in ("topic", "partition", "producer_id", "txn_start_offset"))
-    starts = ((TopicPartition(topic, number), *rest) for topic, number, *rest in zip(*columns, strict=True))
+    starts = [(TopicPartition(topic, number), *rest) for topic, number, *rest in zip(*columns, strict=True)]
     of_groups = viewed.filter(pc.equal(viewed["topic"], GROUP_TOPIC))
     return Costs(
         holders_of(starts, own.partitions),
