@@ -138,6 +138,13 @@ def test_a_shallow_dump_is_read_alike_line_by_line_and_as_a_run(texts: list[list
         assert getattr(plain, name).tolist() == getattr(fast, name).tolist()
 
 
+def test_a_small_shallow_dump_is_one_run_up_to_its_last_line() -> None:
+    data = (LINES[NEWEST] + b"\n") * 3
+    with loading_takes(NOTHING):
+        assert len(Lines.of(data).run) == 3
+        assert len(Lines.of(data[:-1]).run) == 2  # the last line may have been cut
+
+
 def test_more_lines_than_usual_in_a_text_are_all_found() -> None:
     data = b"| offset: 1\n" * 100_000
     with loading_takes(NOTHING):

@@ -90,7 +90,9 @@ def _column(parts: Sequence[Batches], part: Array, field: pa.Field) -> pa.Array:
         return pa.array(_WORDS[field.name], field.type).take(pa.array(values, mask=values == ABSENT))
     if values.dtype in (bool, object) or not field.nullable:
         return pa.array(values, field.type)
-    return pa.array(values.astype(bool) if pa.types.is_boolean(field.type) else values, field.type, values == ABSENT)
+    is_absent = values == ABSENT
+    known = values.astype(bool) if pa.types.is_boolean(field.type) else values
+    return pa.array(known, field.type, is_absent if is_absent.any() else None)  # without a mask nothing is copied
 
 
 def batches_of(rows: pa.RecordBatch) -> Iterator[Batches]:

@@ -27,7 +27,8 @@ _KIND, _LOW, _HIGH, _DIGITS, _BYTES_BEFORE, _FIRST_TEXT, _STOP_TEXT, _FIRST_CHOI
 _IS_ABLE = sys.byteorder == "little"
 _U = np.uint64
 _NO_PLACE = -1
-_USUAL_LINE_BYTES = 200
+_USUAL_LINE_BYTES = 240
+_COPIED_BYTES = 1 << 20
 _EXPRESSION_US = 5  # for each line
 _EXPRESSION_BYTES_PER_US = 100
 _NEWLINE, _MINUS, _OPEN, _CLOSE = b"\n-[]"
@@ -85,6 +86,8 @@ def read_run(data: bytes, forms: Iterable[LineForm]) -> tuple[dict[str, Array], 
     form = _form_of(data[: data.find(b"\n")], forms)
     if form is None or not _IS_ABLE or not _read_run.is_worth_loading:
         return None
+    if len(data) <= _COPIED_BYTES:  # the last lines by their expression would take longer than the copy
+        data += bytes(WORD_BYTES + _LOOK_AHEAD_BYTES)
     last_newline = data.rfind(b"\n", 0, max(0, len(data) - WORD_BYTES - _LOOK_AHEAD_BYTES))
     room = len(data) // _USUAL_LINE_BYTES + 1
     values, ends = np.empty((len(form.fields), room), np.int64), np.empty(room, np.int64)
