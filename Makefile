@@ -41,8 +41,8 @@ reach: $(READY) ## Audit from and into a bucket of an S3 server of its own (20 m
 E2E ?=
 
 e2e: $(READY) ## Repair real brokers of five versions, end to end (20 min; fetches Kafka into .kafka/ on first use)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt confluent-kafka \
-		|| echo 'Without confluent-kafka: the tests with librdkafka are skipped' >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt confluent-kafka kafka-python \
+		|| echo 'Without confluent-kafka and kafka-python: the tests with librdkafka and of txn-capture are skipped' >&2
 	@$(BIN)/python -m tests.e2e.kafka_jars
 	@$(BIN)/python -m pytest -m e2e $(E2E) tests/e2e tests/kafka_log tests/kafka_requests
 

@@ -227,4 +227,4 @@ def test_the_audit_knows_every_file_of_a_capture(tmp_path: Path) -> None:
 
 def test_what_it_cost_is_said_beside_what_is_stored(tmp_path: Path) -> None:
     outcome, _ = captured(brokers(), tmp_path, look_back_bytes=0)
-    assert summary(outcome, tmp_path).splitlines()[0].startswith("fetched 418 B of 666 B stored, 62.8%: orders (1")
+    assert summary(outcome, tmp_path).splitlines()[0].startswith("fetched 418 B of 666 B stored, 63%: orders (1")

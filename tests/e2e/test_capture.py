@@ -171,7 +171,7 @@ def test_who_may_not_is_told_which_right_is_missing(spark: SparkSession, tmp_pat
         assert (finding.verdict, finding.topic, finding.partition) == ("hanging", TOPIC, STUCK)
         config.write_text(cluster.guest_config.replace(f'username="{USER}"', 'username="nobody"'))
         done = run(cluster.guest_bootstrap, tmp_path / "stranger", *words)
-        assert (done.returncode, "the broker refuses who asks" in done.stderr) == (2, True)
+        assert (done.returncode, "the broker hangs up when it is told who asks" in done.stderr) == (2, True)
 
 
 def hung(cluster: Cluster, running: ExitStack, folder: Path) -> None:

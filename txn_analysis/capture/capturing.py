@@ -239,7 +239,7 @@ class _Run:
 def summary(outcome: Outcome, folder: Path) -> str:
     """What was captured and what it cost, for people; with the command that comes next."""
     fetched, stored = outcome.fetched_bytes, outcome.stored_bytes
-    of_stored = "" if not stored else f" of {size(stored)} stored, {100 * fetched / stored:.1f}%"
+    of_stored = "" if not stored else f" of {size(stored)} stored, {100 * fetched / stored:.2g}%"
     topics = Counter(each.place.topic for each in outcome.captured)
     shown = listed([f"{topic} ({count(number, 'partition')})" for topic, number in topics.items()], _SHOWN)
     lines = [f"fetched {size(fetched)}{of_stored}: {shown}"]

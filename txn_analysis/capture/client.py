@@ -7,18 +7,14 @@ answer as they are stored, control batches included, and every KIP-664 request w
 from __future__ import annotations
 
 import base64
-import logging
 from collections import defaultdict
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from txn_analysis.capture.answers import (
     CaptureError,
     Cluster,
-    LeaderChangedError,
     Leadership,
     NobodyAnswersError,
-    OffsetGoneError,
     Place,
     ProducerAnswer,
     RefusedError,
@@ -46,29 +42,19 @@ except ImportError as missing:  # pragma: no cover - the extra is installed wher
         "txn-capture needs its client library: pip install 'txn-analysis[capture]', or pip install 'kafka-python>=3,<4'"
     ) from missing
 
+from txn_analysis.capture.client_errors import (
+    UnknownRequestError,
+    connection_failures,
+    problem_of,
+    raise_problem,
+    translated,
+)
+
 _EARLIEST, _LATEST = -2, -1
 _ASKED_FOR_LEADERS = 3  # brokers; one that is cut off may still believe in an old leader
 _IDS_AT_ONCE = 500  # as kafka-transactions.sh asks
 _NO_EPOCH = -1
 _TURN_MS = 1000
-_CHANGED = (
-    errors.NotLeaderForPartitionError,
-    errors.FencedLeaderEpochError,
-    errors.UnknownLeaderEpochError,
-    errors.UnknownTopicIdError,
-    errors.InconsistentTopicIdError,
-    errors.UnknownTopicOrPartitionError,
-    errors.LeaderNotAvailableError,
-    errors.ReplicaNotAvailableError,
-)
-_LATER = (
-    errors.RetriableError,
-    errors.KafkaStorageError,
-    errors.BrokerNotAvailableError,
-    errors.UnknownBrokerIdError,
-    errors.NetworkExceptionError,
-    OSError,
-)
 _MAX_FRAME_BYTES = 200 << 20  # one batch may be as large as the topic's max.message.bytes
 
 
@@ -84,6 +70,7 @@ class KafkaBrokers:
         servers = [word.strip() for word in bootstrap.split(",") if word.strip()]
         own = {"bootstrap_servers": servers, "receive_message_max_bytes": _MAX_FRAME_BYTES, "client_id": "txn-capture"}
         self._bootstrap = bootstrap
+        self._is_sasl = "sasl_mechanism" in config
         self._net = NetworkSelector()
         self._manager = KafkaConnectionManager(self._net, **(own | dict(config)))
         self._net.start()
@@ -95,17 +82,19 @@ class KafkaBrokers:
 
     def _connect(self, timeout_ms: int) -> None:
         """Ask one broker after the other, in short turns: who is refused once is not to ask again and again."""
-        with _reasons() as reasons:
+        with connection_failures() as reasons:
             for left_ms in range(timeout_ms, 0, -_TURN_MS):
                 try:
                     self._manager.bootstrap(min(left_ms, _TURN_MS))
                     return
                 except errors.KafkaError as error:
                     reasons.append(error)
-                refused = [e for e in reasons if isinstance(e, errors.SaslAuthenticationFailedError)]
-                if refused:
+                # The library does not read what a broker says before it hangs up.
+                is_refused = any("socket disconnected" in str(each) for each in reasons)
+                if self._is_sasl and is_refused:
                     raise CaptureError(
-                        f"{self._bootstrap}: the broker refuses who asks: {refused[-1]}. Check the --command-config"
+                        f"{self._bootstrap}: the broker hangs up when it is told who asks. Check user, password and"
+                        " mechanism in the --command-config"
                     )
         said = [e for e in reasons if not isinstance(e, errors.KafkaTimeoutError)]
         why = f"no broker answers ({said[-1]})" if said else "no broker answers"
@@ -129,10 +118,10 @@ class KafkaBrokers:
             return await self._manager.send(request, node_id=node_id)
 
         if node_id is not None:
-            with _translated(f"broker {node_id}"):
+            with translated(f"broker {node_id}"):
                 return self._manager.run(sent)
         try:
-            with _translated(self._bootstrap):
+            with translated(self._bootstrap):
                 return self._manager.run(sent)
         except UnavailableError as error:
             raise NobodyAnswersError(str(error)) from error
@@ -196,7 +185,7 @@ class KafkaBrokers:
             for topic in answer.topics:
                 for row in topic.partitions:
                     place = Place(topic.name, row.partition_index)
-                    found[place] = _problem(row.error_code, place, "ListOffsets", "Describe") or row.offset
+                    found[place] = problem_of(row.error_code, place, "ListOffsets", "Describe") or row.offset
         return found
 
     def epoch_start(self, led: Leadership) -> int | None:
@@ -214,7 +203,7 @@ class KafkaBrokers:
         topics = [kind(topic=led.place.topic, partitions=[wanted])]
         answer = self._ask(OffsetForLeaderEpochRequest(replica_id=-1, topics=topics), led.leader_id)
         row = answer.topics[0].partitions[0]
-        _raise(row.error_code, led.place, "OffsetForLeaderEpoch", "Describe")
+        raise_problem(row.error_code, led.place, "OffsetForLeaderEpoch", "Describe")
         return row.end_offset if row.end_offset >= 0 else None
 
     def producers(self, led: Leadership) -> list[ProducerAnswer] | None:
@@ -222,10 +211,10 @@ class KafkaBrokers:
         topic = DescribeProducersRequest.TopicRequest(name=led.place.topic, partition_indexes=[led.place.partition])
         try:
             answer = self._ask(DescribeProducersRequest(topics=[topic]), led.leader_id)
-        except _UnknownRequestError:
+        except UnknownRequestError:
             return None
         row = answer.topics[0].partitions[0]
-        _raise(row.error_code, led.place, "DescribeProducers", "Read")
+        raise_problem(row.error_code, led.place, "DescribeProducers", "Read")
         return [
             ProducerAnswer(
                 producer_id=each.producer_id,
@@ -258,9 +247,9 @@ class KafkaBrokers:
             max_version=12,
         )
         answer = self._ask(request, led.leader_id)
-        _raise(answer.error_code, led.place, "Fetch", "Read")
+        raise_problem(answer.error_code, led.place, "Fetch", "Read")
         row = answer.responses[0].partitions[0]
-        _raise(row.error_code, led.place, "Fetch", "Read")
+        raise_problem(row.error_code, led.place, "Fetch", "Read")
         records = bytes(row.records or b"")
         if not records and answer.throttle_time_ms:
             raise UnavailableError(f"{led.place}: a quota of the brokers makes it wait")
@@ -276,7 +265,7 @@ class KafkaBrokers:
                 for at in range(0, len(ids), _IDS_AT_ONCE):
                     request = DescribeTransactionsRequest(transactional_ids=ids[at : at + _IDS_AT_ONCE])
                     found += [_transaction(node_id, row) for row in self._ask(request, node_id).transaction_states]
-            except _UnknownRequestError:
+            except UnknownRequestError:
                 return None
         return sorted(found, key=lambda row: str(row["transactional_id"]))
 
@@ -291,15 +280,11 @@ class KafkaBrokers:
         for node_id in self.cluster().broker_ids:
             try:
                 answer = self._ask(DescribeLogDirsRequest(topics=topics), node_id)
-            except (UnavailableError, CaptureError, _UnknownRequestError):
+            except (UnavailableError, CaptureError, UnknownRequestError):
                 return None
             for row in (row for log_dir in answer.results for topic in log_dir.topics for row in _sizes(topic)):
                 found[row[0]] = max(found[row[0]], row[1])
         return dict(found) if found else None
-
-
-class _UnknownRequestError(Exception):
-    """The broker is older than the request."""
 
 
 def _sizes(topic: Any) -> list[tuple[Place, int]]:
@@ -364,59 +349,3 @@ def _transaction(node_id: int, row: Any) -> dict[str, object]:
 
 def _known(value: int) -> int | None:
     return None if value < 0 else value
-
-
-def _problem(code: int, place: Place, request: str, operation: str) -> Exception | None:
-    if not code:
-        return None
-    kind = errors.for_code(code)
-    if issubclass(kind, errors.TopicAuthorizationFailedError):
-        return RefusedError(operation, "Topic", place.topic, request)
-    if issubclass(kind, errors.ClusterAuthorizationFailedError):
-        return RefusedError(operation, "Cluster", "kafka-cluster", request)
-    if issubclass(kind, errors.OffsetOutOfRangeError):
-        return OffsetGoneError(str(place))
-    said = f"{place}: {request} is answered by {kind.__name__} ({code})"
-    if issubclass(kind, _CHANGED):
-        return LeaderChangedError(said)
-    return UnavailableError(said) if issubclass(kind, _LATER) else CaptureError(said)
-
-
-def _raise(code: int, place: Place, request: str, operation: str) -> None:
-    problem = _problem(code, place, request, operation)
-    if problem is not None:
-        raise problem
-
-
-@contextmanager
-def _reasons() -> Iterator[list[Exception]]:
-    """Why no connection was made, which the library of this version only logs."""
-    found: list[Exception] = []
-
-    class Kept(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            args = record.args if isinstance(record.args, tuple) else ()
-            found.extend(each for each in args if isinstance(each, Exception))
-
-    logger, kept = logging.getLogger("kafka"), Kept()
-    # What goes wrong is said once, by this program.
-    logger.propagate = False
-    logger.addHandler(kept)
-    try:
-        yield found
-    finally:
-        logger.removeHandler(kept)
-        logger.addHandler(logging.NullHandler())
-
-
-@contextmanager
-def _translated(where: str) -> Iterator[None]:
-    """Errors of the library as those of a capture."""
-    try:
-        yield
-    except errors.IncompatibleBrokerVersion as error:
-        raise _UnknownRequestError(where) from error
-    except (errors.SaslAuthenticationFailedError, errors.AuthorizationError) as error:
-        raise CaptureError(f"{where}: the broker refuses who asks: {error}. Check the --command-config") from error
-    except _LATER as error:
-        raise UnavailableError(f"{where}: {type(error).__name__}: {error}") from error
