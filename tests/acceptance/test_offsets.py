@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.acceptance.captures import CASES, SEGMENTS, Variant, run_audit
-from txn_analysis.questions.offset import Found, Gets, explain_offset
+from txn_analysis.questions.offset import explain_offset
+from txn_analysis.questions.offset_answer import Found, Gets
 from txn_analysis.questions.offset_text import offset_text
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.storage.opening import open_warehouse
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from txn_analysis.questions.offset import OffsetAnswer
+    from txn_analysis.questions.offset_answer import OffsetAnswer
     from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.past_run import PastRun
 

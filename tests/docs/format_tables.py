@@ -9,7 +9,7 @@ from txn_analysis.questions import answers as kafkas
 from txn_analysis.questions.answers import CAPTURES, HISTORY, VERIFY
 from txn_analysis.questions.ended import ENDED_COLUMNS
 from txn_analysis.questions.explain import Explanation
-from txn_analysis.questions.offset import OffsetAnswer
+from txn_analysis.questions.offset_answer import OffsetAnswer
 from txn_analysis.questions.owners import OwnerAnswer
 from txn_analysis.report.formats import MINUS_ONE
 from txn_analysis.report.model import AuditReport

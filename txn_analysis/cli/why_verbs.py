@@ -72,7 +72,7 @@ def explain(
     from txn_analysis.questions import explain as explanations
     from txn_analysis.questions.answer_json import json_text, schema_text
     from txn_analysis.questions.filters import check_seen
-    from txn_analysis.questions.offset import OffsetAnswer
+    from txn_analysis.questions.offset_answer import OffsetAnswer
 
     filters = filters_of(topic, partition, producer_ids=producer_id)
     if schema:

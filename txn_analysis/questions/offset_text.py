@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
-from txn_analysis.questions.offset import Found, Gets
+from txn_analysis.questions.offset_answer import Found, Gets
 from txn_analysis.report.terminal import labelled
 from txn_analysis.text.escape import clip, escape, shell_option, shell_word
 from txn_analysis.text.words import count, iso_utc, size
@@ -13,7 +13,7 @@ from txn_analysis.text.words import count, iso_utc, size
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txn_analysis.questions.offset import BatchAt, BoundedReader, OffsetAnswer
+    from txn_analysis.questions.offset_answer import BatchAt, BoundedReader, OffsetAnswer
 
 _WIDTH = 110
 _TEXT_FROM = 12

@@ -167,7 +167,21 @@ def blocks_sentence(finding: Finding, partition: PartitionHealth | None) -> str:
         f"the last stable offset stays at {finding.txn_start_offset}: {records} ({bytes_hidden}) "
         "hidden from read_committed consumers"
     )
-    return text + "".join(f"{joint}{part}" for joint, part in consequences(impact))
+    return text + "".join(f"{joint}{part}" for joint, part in consequences(impact)) + _short_reads(finding, hidden)
+
+
+def _short_reads(finding: Finding, hidden: int | None) -> str:
+    """What readers miss that stop at the end offset which brokers give for `read_committed`: batch jobs, restores.
+
+    Of the hidden records those of the transaction itself are not committed; of the others some may be aborted, or open
+    as well, which `explain --offset` tells apart.
+    """
+    own = finding.record_count
+    most = None if hidden is None or own is None else hidden - own
+    if most is not None and most <= 0:
+        return ""
+    missed = "what is committed above" if most is None else f"up to {count(most, 'committed record')}"
+    return f"; readers that stop at the read_committed end offset end there without an error, and miss {missed}"
 
 
 def consequences(impact: Impact | None) -> Iterator[tuple[str, str]]:
