@@ -31,7 +31,7 @@ demo-spark: $(READY) ## The same, judged by Spark's tasks: the report is equal b
 test: $(READY) ## Run the tests
 	@$(BIN)/python -m pytest -m 'not cluster and not e2e' --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
-cluster: $(READY) ## Run the tests that start a Spark of their own: clusters, spark-submit, the command, a notebook
+cluster: $(READY) ## Run the tests that start a Spark of their own or cost much: clusters, the command, a notebook
 	@$(BIN)/python -m pytest -m cluster
 
 # E2E=--brief: the oldest and the newest of the brokers, and nothing twenty times.

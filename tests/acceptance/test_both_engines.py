@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,11 +26,11 @@ from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
     from tests.torture.inputs import InputReader
+    from tests.torture.subjects import Files
     from txn_analysis.report.model import AuditReport
 
 # Dumps with their payloads and without, exports, logs that are cut at snapshots, folders of brokers; and one night
@@ -38,11 +39,11 @@ WHOLE = (
     *(VARIANTS[k] for k in (0, 1, 2, 3, 7, 9, 11, 12, 13, 14)),
     Variant("kafka-4.2/capture-2", ("../capture-1/segments", *SEGMENTS, "producer-snapshots")),
 )
-# `make test` has Spark's tasks read and write an export with its logs, and folders of brokers; what else is copied as
-# dumps they judge as one job. `make cluster` runs all others from their files to their tables.
-QUICK = {VARIANTS[k].name for k in (1, 11)}
+# `make test` has Spark's tasks read and write folders of brokers, and the demo's dumps. They judge all other dumps as
+# one job, odd captures included. `make cluster` runs the others from their files to their tables.
+QUICK = {VARIANTS[11].name}
 # A count of partitions that the logs contradict, and one that the ids prove.
-COUNTS = ((VARIANTS[2], 3), (VARIANTS[2], None))
+COUNTS = (3, None)
 
 
 def without_engine(report: AuditReport) -> AuditReport:
@@ -79,24 +80,63 @@ def test_a_real_capture(spark: SparkSession, warehouse: str, variant: Variant) -
 
 def test_all_real_dumps_as_one_job(spark: SparkSession, reader: InputReader) -> None:
     """Each capture as it was copied, alone and with the nights before it; and two generated clusters with theirs."""
-    histories = [
-        history_of(items_of(reader, captures, judged), Settings.model_validate(subject.settings))
+    given = [
+        (captures, judged, subject.settings)
         for subject in (*real_cases(), *(simulated(f"both engines, {number}") for number in range(2)))
         for judged, files in subject.captures.items()
         for captures in ({judged: files}, subject.captures)
+    ]
+    demo = files_at(VARIANTS[2].paths)
+    given += [({"demo": demo}, "demo", PARAMETERS | {"transaction_state_partitions": stated}) for stated in COUNTS]
+    given += [({"odd": files}, "odd", PARAMETERS) for files in (tomorrow(), contradicting())]
+    histories = [
+        history_of(items_of(reader, captures, judged), Settings.model_validate(settings))
+        for captures, judged, settings in given
     ]
     here, there = answers_of(histories), answers_of(histories, OnSpark(spark, 2))
     assert here == there
     assert sum(len(answer.findings) for answer in here) > len(histories)
 
 
-@pytest.mark.parametrize(("variant", "stated"), [COUNTS[0], pytest.param(*COUNTS[1], marks=pytest.mark.cluster)])
-def test_other_counts_of_partitions(spark: SparkSession, warehouse: str, variant: Variant, stated: int | None) -> None:
+def files_at(paths: list[str]) -> Files:
+    return {str(file): file.read_bytes() for path in paths for file in sorted(Path(path).iterdir())}
+
+
+def tomorrow() -> Files:
+    """The newest record of one id has an unknown status, and one of another partition an unknown type of key."""
+    case = CASES / "kafka-4.4-tomorrow"
+    files = files_at([str(case / "capture-1/segments"), str(case / "capture-2/state-printed")])
+    for name, text in files.items():
+        before, newest, after = text.rpartition(b'"transactionalId":"fraud-scorer"')
+        if newest:
+            files[name] = before + newest + after.replace(b'Status":1', b'Status":8', 1)
+        elif "state-printed" in name and b"settlement" not in text:
+            files[name] = text.replace(b'"type":"0"', b'"type":"9"', 1)
+    return files
+
+
+def contradicting() -> Files:
+    """Of two copies of one log: one batch is another one, and the last one is not there yet."""
+    own = (CASES / "kafka-4.2/capture-1/segments/n1.orders-0.txt").read_bytes()
+    shorter = own.rpartition(b"\nbaseOffset: ")[0]
+    return {"own.txt": own, "other.txt": re.sub(rb"crc: \d+", b"crc: 1", shorter, count=1) + b"\n"}
+
+
+def written(folder: Path, files: Files) -> list[str]:
+    for number, text in enumerate(files.values()):
+        (folder / f"{number}.txt").write_bytes(text)
+    return [str(folder)]
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("stated", COUNTS)
+def test_other_counts_of_partitions(spark: SparkSession, warehouse: str, stated: int | None) -> None:
     settings: dict[str, Any] = {"transaction_state_partitions": stated, "cluster": f"counted, {stated}"}
-    assert assert_alike(spark, warehouse, variant.paths, **settings).findings
+    assert assert_alike(spark, warehouse, VARIANTS[2].paths, **settings).findings
 
 
-@pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.cluster)])
+@pytest.mark.cluster
+@pytest.mark.parametrize("number", range(2))
 def test_a_generated_capture(spark: SparkSession, warehouse: str, tmp_path: Path, number: int) -> None:
     """A cluster with idempotent and transactional producers, restarts and late writes; some nights of it."""
     subject = simulated(f"both engines, {number}")
@@ -117,29 +157,16 @@ def test_a_generated_capture(spark: SparkSession, warehouse: str, tmp_path: Path
     assert assert_alike(spark, warehouse, [str(tmp_path / judged)], capture=judged, **settings).partitions
 
 
+@pytest.mark.cluster
 def test_records_of_tomorrow_and_undecodable_ones(spark: SparkSession, warehouse: str, tmp_path: Path) -> None:
-    """The newest record of one id has an unknown status, and one of another partition an unknown type of key."""
-    case = CASES / "kafka-4.4-tomorrow"
-    for file in (case / "capture-2/state-printed").iterdir():
-        text = file.read_text(encoding="utf-8")
-        before, newest, after = text.rpartition('"transactionalId":"fraud-scorer"')
-        if newest:
-            text = before + newest + after.replace('Status":1', 'Status":8', 1)
-        elif "settlement" not in text:
-            text = text.replace('"type":"0"', '"type":"9"', 1)
-        (tmp_path / file.name).write_text(text, encoding="utf-8")
-    report = assert_alike(spark, warehouse, [str(case / "capture-1/segments"), str(tmp_path)], cluster=tmp_path.name)
+    report = assert_alike(spark, warehouse, written(tmp_path, tomorrow()), cluster=tmp_path.name)
     rules = {finding.transactional_id: finding.rule for finding in report.findings}
     assert rules["fraud-scorer"] == rules[None] == "state_incomplete"
 
 
+@pytest.mark.cluster
 def test_copies_that_contradict_each_other(spark: SparkSession, warehouse: str, tmp_path: Path) -> None:
-    """Of two copies of one log: one batch is another one, and the last one is not there yet."""
-    of_log = CASES / "kafka-4.2/capture-1/segments/n1.orders-0.txt"
-    own, other = of_log.read_text(encoding="utf-8"), tmp_path / of_log.name
-    shorter = own.rpartition("\nbaseOffset: ")[0]
-    other.write_text(re.sub(r"crc: \d+", "crc: 1", shorter, count=1) + "\n", encoding="utf-8")
-    report = assert_alike(spark, warehouse, [str(of_log), str(other)], cluster=tmp_path.name)
+    report = assert_alike(spark, warehouse, written(tmp_path, contradicting()), cluster=tmp_path.name)
     assert {p.kind for item in report.partitions for p in item.problems} == {ProblemKind.COPIES_DIFFER}
 
 

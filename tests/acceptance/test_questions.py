@@ -65,7 +65,7 @@ QUESTIONS = [
 ]
 # The others are asked of Spark's rows by `make cluster`.
 QUICK = {
-    *((LIVE, words) for words in ("find-hanging --format json", "list --format csv", "verify", "explain")),
+    (LIVE, "explain"),
     (VERSION_2, "ended --outcome any --format json"),
 }
 # Loaded by Python before anything else: nobody starts a process, and there is no Spark.

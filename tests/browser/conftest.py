@@ -17,5 +17,5 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def open_page(browser: Browser, tmp_path: Path) -> Callable[..., Opened]:
-    """Opens the text of a page, as a file and without a network; options are Chromium's, such as `color_scheme`."""
+    """Opens the text of a page, as a file and without a network."""
     return opened_in(browser, tmp_path)

@@ -23,6 +23,8 @@ from txn_analysis.report.pictures import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from playwright.sync_api import Page
+
     from tests.browser.chromium import Opened
 
 pytestmark = pytest.mark.browser
@@ -80,8 +82,8 @@ def whole_page() -> str:
 
 
 LOOKS: dict[str, dict[str, Any]] = {
-    "light": {"color_scheme": "light"},
-    "dark": {"color_scheme": "dark"},
+    "light": {},
+    "dark": {"is_dark": True},
     "narrow": {"viewport": {"width": 360, "height": 740}},
 }
 
@@ -190,7 +192,7 @@ def test_nothing_needs_scrolling_sideways(open_page: Callable[..., Opened], widt
 
 
 def test_print_shows_the_evidence_of_what_hangs(open_page: Callable[..., Opened]) -> None:
-    page = open_page(whole_page(), color_scheme="dark").page
+    page = open_page(whole_page(), is_dark=True).page
     page.emulate_media(media="print")
     assert page.locator("#finding-2 pre").first.is_visible()
     assert not page.locator("#controls").is_visible()
@@ -201,10 +203,16 @@ def test_print_shows_the_evidence_of_what_hangs(open_page: Callable[..., Opened]
 
 
 def test_page_is_readable_without_its_script(open_page: Callable[..., Opened]) -> None:
-    page = open_page(whole_page(), java_script_enabled=False).page
+    page = open_page(whole_page(), has_script=False).page
     page.locator("#finding-2 > summary").click()
     assert page.locator("#finding-2 pre").first.is_visible()
     assert not page.locator("#controls").is_visible()
+
+
+def seconds_of_reload(page: Page) -> float:
+    began = time.monotonic()
+    page.reload()
+    return time.monotonic() - began
 
 
 def test_ten_thousand_findings_open_quickly(open_page: Callable[..., Opened]) -> None:
@@ -212,12 +220,8 @@ def test_ten_thousand_findings_open_quickly(open_page: Callable[..., Opened]) ->
     health = [rows.health(partition=number) for number in range(10_000)]
     found = build_report(rows.run(verdict_counts={"hanging": 10_000}), [], health, many)
     text = html_report(found, table_file="report.findings.csv")
-    page, seconds = open_page(text).page, []
-    for _ in range(3):  # the machine may be busy with something else
-        began = time.monotonic()
-        page.reload()
-        seconds.append(time.monotonic() - began)
-    assert min(seconds) < 2
+    page = open_page(text).page
+    assert any(seconds_of_reload(page) < 2 for _ in range(3))  # the machine may be busy with something else
     assert page.locator("tbody.finding").count() == MOST_FINDINGS
     assert len(text.encode()) < 5_000_000
     assert page.locator(".cut a").get_attribute("href") == "report.findings.csv"

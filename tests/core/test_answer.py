@@ -145,7 +145,7 @@ def test_a_contested_marker_says_nothing_of_whose_state_it_is() -> None:
     assert [finding.rule for finding in answer_of(world.history()).findings] == [*honest[:-1], "evidence_broken"]
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(SEEDS)
 def test_what_is_answered_at_once_is_what_is_answered_alone(seed: int) -> None:
     numbers = [seed + n for n in range(12)]
@@ -154,7 +154,7 @@ def test_what_is_answered_at_once_is_what_is_answered_alone(seed: int) -> None:
     assert [(shown(a), a.plan, a.health) for a in together] == [(shown(a), a.plan, a.health) for a in alone]
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(SEEDS)
 def test_no_order_of_what_was_read_matters(seed: int) -> None:
     histories = [random_history(seed + n) for n in range(12)]
@@ -172,7 +172,7 @@ def _shuffled(history: History, seed: int) -> History:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(SEEDS)
 def test_the_plan_is_what_hangs(seed: int) -> None:
     answers = answers_of([random_history(seed + n) for n in range(20)])
@@ -182,7 +182,7 @@ def test_the_plan_is_what_hangs(seed: int) -> None:
         assert sorted(hanging) == sorted(planned)
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(SEEDS, st.data())
 def test_state_that_is_taken_away_never_makes_anything_hang(seed: int, draw: st.DataObject) -> None:
     whole = [random_history(seed + n) for n in range(20)]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tests.faults.scene import Scene
 
 
+@pytest.mark.cluster
 def test_a_worker_dies_while_contents_are_written(scene: Scene) -> None:
     kill = kill_at_first_file(scene, LOG_BATCHES, is_of_driver=False)
     assert kill.consequences(kill.cut_worker()) == (True, [])

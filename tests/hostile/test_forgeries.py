@@ -48,7 +48,8 @@ def test_the_scene_has_an_orphan_and_a_live_transaction(reader: InputReader) -> 
 
 
 def test_forged_lines_are_payload(reader: InputReader) -> None:
-    for scene, found in answers_to(reader, forged_scenes()):
+    """Every fourth scene, so that each forgery comes in some places; `make proof` takes all."""
+    for scene, found in answers_to(reader, islice(forged_scenes(), 0, None, 4)):
         assert scene.wrong(found.findings) == [], scene.name
         assert found.unaccounted_bytes == 0, scene.name
         if not scene.name.startswith(FORGED_SECTIONS) and " header, " not in scene.name:
@@ -58,8 +59,8 @@ def test_forged_lines_are_payload(reader: InputReader) -> None:
 
 @pytest.mark.parametrize("which", range(len(SMALL_RANGES_BYTES)))
 def test_forged_lines_raise_nothing_where_ranges_begin_within_them(reader: InputReader, which: int) -> None:
-    """Every 7th scene, so that each forgery comes in all places; `make proof` takes all of them in both sizes."""
-    scenes = islice(islice(forged_scenes(), 0, None, 7), which, None, len(SMALL_RANGES_BYTES))
+    """Every 13th scene, so that each forgery comes in all places; `make proof` takes all of them in both sizes."""
+    scenes = islice(islice(forged_scenes(), 0, None, 13), which, None, len(SMALL_RANGES_BYTES))
     for scene, found in answers_to(reader, scenes, SMALL_RANGES_BYTES[which]):
         assert scene.wrong(found.findings) == [], scene.name
         assert found.unaccounted_bytes == 0, scene.name

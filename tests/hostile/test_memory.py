@@ -101,7 +101,13 @@ def measure() -> Iterator[Measure]:
         asked.close()
 
 
-@pytest.mark.parametrize("name", LINES)
+# `make test` reads one of the longest lines and one bomb, `make cluster` all of them.
+QUICK = "a line of 100 MB in a log"
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == QUICK else [pytest.mark.cluster]) for name in LINES]
+)
 def test_a_line_of_any_length_is_read_in_bounded_memory(measure: Measure, tmp_path: Path, name: str) -> None:
     with (tmp_path / "dump.txt").open("wb") as file:
         repeated(file, *LINES[name], mib=100)
@@ -111,7 +117,12 @@ def test_a_line_of_any_length_is_read_in_bounded_memory(measure: Measure, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("compressed", "start", "filler"), [("gzip", b"", b"\x00"), ("zstd", LOG, b"\n"), ("gzip", LOG, b"x")]
+    ("compressed", "start", "filler"),
+    [
+        pytest.param("gzip", b"", b"\x00", marks=pytest.mark.cluster),
+        pytest.param("zstd", LOG, b"\n", marks=pytest.mark.cluster),
+        ("gzip", LOG, b"x"),
+    ],
 )
 def test_a_bomb_is_read_in_bounded_memory(
     measure: Measure, tmp_path: Path, compressed: str, start: bytes, filler: bytes

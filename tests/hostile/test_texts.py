@@ -23,10 +23,10 @@ DEADLINE_S = 60
 ODD = odd_payloads() | bad_json()
 
 
-@pytest.mark.parametrize("name", ODD)
 @pytest.mark.parametrize("range_bytes", [1 << 25, 100])
-def test_odd_bytes_are_accounted_for(reader: InputReader, name: str, range_bytes: int) -> None:
-    assert problems_of(reader, ODD[name], range_bytes) == []
+def test_odd_bytes_are_accounted_for(reader: InputReader, range_bytes: int) -> None:
+    found = {name: problems_of(reader, text, range_bytes) for name, text in ODD.items()}
+    assert {name: problems for name, problems in found.items() if problems} == {}
 
 
 @pytest.mark.parametrize("payload", ["no UTF-8", "no UTF-8, with newlines", "Unicode line ends", "carriage returns"])
@@ -53,17 +53,16 @@ def test_no_text_takes_more_than_its_length(reader: InputReader, name: str) -> N
     assert time.monotonic() - began < DEADLINE_S
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_numbers_out_of_range_are_no_rows(reader: InputReader, part: int) -> None:
-    """Every 40th; `python -m tests.hostile.corpus` reads them all."""
-    texts = islice(out_of_range(), part * 10 + 3, None, 40)
+def test_numbers_out_of_range_are_no_rows(reader: InputReader) -> None:
+    """Every 23rd; `python -m tests.hostile.corpus` reads them all."""
+    texts = islice(out_of_range(), 3, None, 23)
     assert {name: problems for name, text in texts if (problems := problems_of(reader, text))} == {}
 
 
 @pytest.mark.parametrize("file", CUT_FILES)
 def test_a_text_cut_anywhere_is_read_up_to_the_cut(reader: InputReader, file: str) -> None:
-    """At every 29th byte; `python -m tests.hostile.corpus` cuts at every one."""
-    texts = islice(cut_anywhere(file), 0, None, 29)
+    """At every 61st byte; `python -m tests.hostile.corpus` cuts at every one."""
+    texts = islice(cut_anywhere(file), 0, None, 61)
     assert {name: problems for name, text in texts if (problems := problems_of(reader, text))} == {}
 
 

@@ -204,7 +204,7 @@ PARTS = (
         "every property of the tests holds of many more random examples",
         "python -m pytest -m hypothesis --times {size} --hypothesis-seed {seed} -n 2",
         properties,
-        size=20,
+        size=40,
         sample=1,
     ),
     Part(

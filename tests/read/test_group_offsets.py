@@ -148,7 +148,7 @@ def logs(draw: st.DrawFn, tool: tuple[int, int]) -> tuple[list[Batch], dict[int,
 def test_no_group_is_lost_or_given_to_another_producer_wherever_a_dump_is_cut(
     version: tuple[int, int], loading_us: float
 ) -> None:
-    @settings(max_examples=60)
+    @settings(max_examples=30)
     @given(logs(version), st.integers(1, 900))
     def check(log: tuple[list[Batch], dict[int, str]], step: int) -> None:
         batches, names = log

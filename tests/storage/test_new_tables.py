@@ -42,7 +42,11 @@ def comparable(metadata: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in metadata.items() if name not in OF_ITS_OWN}
 
 
-@pytest.mark.parametrize("table", ALL_TABLES, ids=lambda table: table.name)
+@pytest.mark.parametrize(
+    "table",
+    [pytest.param(table, marks=[] if table is FINDINGS else [pytest.mark.cluster]) for table in ALL_TABLES],
+    ids=lambda table: table.name,
+)
 def test_it_is_defined_as_delta_defines_it(spark: SparkSession, tmp_path: Path, table: Table) -> None:
     create_table_here(tmp_path / "here", table)
     create_table(spark, str(tmp_path / "by_delta"), table)

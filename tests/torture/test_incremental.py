@@ -16,7 +16,7 @@ from txn_analysis.settings import Settings
 if TYPE_CHECKING:
     from tests.torture.inputs import InputReader
 
-PAIRS = 20
+PAIRS = 10
 SETTINGS = Settings(transaction_state_partitions=STATE_PARTITIONS, max_clock_skew_ms=0)
 
 

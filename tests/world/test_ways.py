@@ -77,7 +77,7 @@ def test_what_hangs_is_found(name: str) -> None:
 
 
 def test_random_histories_have_true_hangs_and_no_wrong_abort_and_no_plan_that_destroys_later() -> None:
-    report = ways.report_of(300, SEED)
+    report = ways.report_of(120, SEED)
     assert (report.wrong, report.destroyed) == (0, 0)
     assert report.found
 
@@ -90,7 +90,7 @@ def begins_where_it_did(_: Log, data: Sequence[Batch], record: AbortRecord) -> b
 def test_a_plan_that_does_not_ask_for_the_end_of_its_producer_destroys_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AbortRecord, "must_end_producer", property(lambda _: False))
     monkeypatch.setattr("tests.world.executor._is_what_was_copied", begins_where_it_did)
-    report = ways.report_of(250, SEED, first=250)
+    report = ways.report_of(50, SEED, first=500)
     assert report.destroyed
     assert all(story.startswith("  1. ") for story in report.stories.values())
 
@@ -102,7 +102,7 @@ def switch_off(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 def test_a_judge_that_never_accuses_finds_no_hang(monkeypatch: pytest.MonkeyPatch) -> None:
     never = tuple(rule for rule in rules.RULES if rule.verdict != "hanging")
     monkeypatch.setattr(rules, "RULES", never)
-    report = ways.report_of(250, SEED)
+    report = ways.report_of(60, SEED)
     assert (report.wrong, report.destroyed, report.found) == (0, 0, 0)
     assert report.hanging
 
@@ -110,7 +110,7 @@ def test_a_judge_that_never_accuses_finds_no_hang(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("switched_off", "size"),
     [
-        ("log_may_end_early", Size(steps=6, beginning=(*OPEN, PASS), most_disturbances=0)),
+        ("log_may_end_early", Size(steps=5, beginning=(*OPEN, PASS), most_disturbances=0)),
         ("commit_marker_missing", Size(steps=5, beginning=(*OPEN, COMMIT), most_disturbances=1)),
         ("commit_may_be_missing", Size(steps=4, beginning=(*OPEN, COMMIT, SKIP, COMPLETE), most_disturbances=1)),
     ],
