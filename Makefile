@@ -9,7 +9,7 @@ CAPTURE := data/cases/kafka-4.2/capture-1
 CODE := txn_analysis jobs tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test cluster e2e captures proof bench check format golden docs setup clean
+.PHONY: help demo demo-spark test cluster e2e captures proof bench bench-wide check-wide check format golden docs setup clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -70,6 +70,22 @@ REPEATS ?= 3
 bench: $(READY) ## Measure what an audit costs against its targets, into benchmarks/RESULTS.md (an hour; SMALL=, LARGE=, REPEATS=)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@$(BIN)/python -m benchmarks --small $(SMALL) --large $(LARGE) --repeats $(REPEATS)
+
+# Of everything that is many: at 1, 5,000 partitions, 300,000 ids, 50,000 hanging transactions, 20,000 folders. The ratio
+# at 0.1 is the one that `make check-wide` asks for before each merge.
+SCALE ?= 0.25
+BEFORE ?=
+
+bench-wide: $(READY) ## Measure wide captures, into benchmarks/RESULTS.md (10 min; SCALE=; BEFORE=COMMIT: in turns, an hour)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	@$(BIN)/python -m benchmarks.wide --scale $(SCALE) $(if $(BEFORE),--before $(BEFORE) --repeats 3)
+	@$(BIN)/python -m benchmarks.wide --scale 0.1 --repeats 3 --only partitions
+
+# Before a release: ROWS= and SCALE=0.25 ask for all rows that were committed.
+check-wide: ROWS ?= --only partitions
+check-wide: SCALE = 0.1
+check-wide: $(READY) ## Hold the ratios of wide captures against the committed ones (a minute; ROWS= SCALE=0.25: all)
+	@$(BIN)/python -m benchmarks.wide --check --scale $(SCALE) --repeats 3 $(ROWS)
 
 check: $(READY) ## Check format, lint and types
 	@$(BIN)/ruff format --check .

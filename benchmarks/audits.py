@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.event_log import Events, read_events
 from benchmarks.processes import FailedError
@@ -27,19 +27,24 @@ class Audit:
 
     Attributes:
         stage_seconds: of the stages on stderr, by name.
-        open_transactions: findings in the report.
-        events: what Spark logged; None where it was not asked to.
+        report: the JSON report.
+        events: what Spark logged; None where it was not asked to, or did not start.
     """
 
     process: Finished
     stage_seconds: dict[str, float]
-    open_transactions: int
+    report: dict[str, Any]
     events: Events | None
 
     @property
     def seconds(self) -> float:
         """From its start to its end."""
         return self.process.seconds
+
+    @property
+    def open_transactions(self) -> int:
+        """How many findings the report has."""
+        return len(self.report["findings"])
 
 
 def audit(
@@ -60,11 +65,12 @@ def audit(
     given: list[str | Path] = ["audit", *words, "--warehouse", warehouse, "--exit-zero", "--format", "json", *paths]
     process = by.run(*given, extra_env=_logging_to(events_to) if events_to else None)
     try:
-        findings = json.loads(process.stdout)["findings"]
-    except (ValueError, KeyError) as error:
-        raise FailedError(f"the report has no findings ({error!r})") from error
+        report = json.loads(process.stdout)
+    except ValueError as error:
+        raise FailedError(f"the report is no JSON ({error!r})") from error
     stages = {name: float(seconds) for name, seconds in _STAGE.findall(process.stderr)}
-    return Audit(process, stages, len(findings), read_events(events_to) if events_to else None)
+    has_events = events_to is not None and any(events_to.iterdir())
+    return Audit(process, stages, report, read_events(events_to) if events_to and has_events else None)
 
 
 def _logging_to(folder: Path) -> dict[str, str]:

@@ -108,13 +108,13 @@ class Partition:
         size_bytes = np.where(is_control, CONTROL_BATCH_BYTES, self._shape.size_bytes(records))
         timestamp_ms = self._timestamp_ms + np.cumsum(self._random.integers(0, 5, count))
         made = Batches(
-            base_offset=self.next_offset + _before(records),
+            base_offset=self.next_offset + sums_before(records),
             record_count=records,
             base_sequence=self._sequences(producer, np.where(is_control, 0, records), is_control),
             producer_id=producer + _FIRST_PRODUCER_ID,
             is_control=is_control,
             is_commit=self._random.random(count) < _COMMITTED,
-            position=self._position + _before(size_bytes),
+            position=self._position + sums_before(size_bytes),
             size_bytes=size_bytes,
             timestamp_ms=timestamp_ms,
         )
@@ -125,28 +125,28 @@ class Partition:
 
     def _ends(self, producer: Ints) -> Flags:
         """Which batches are end markers: each producer goes on in its list where it stopped."""
-        steps = _per_group(producer, np.ones_like(producer))
+        steps = sums_before_in_group(producer, np.ones_like(producer))
         found: Flags = self._is_end[(self._walked[producer] + steps) % len(self._is_end)]
         self._walked += np.bincount(producer, minlength=len(self._walked))
         return found
 
     def _sequences(self, producer: Ints, records: Ints, is_control: Flags) -> Ints:
-        found = (self._sequence[producer] + _per_group(producer, records)) % _SEQUENCE_NUMBERS
+        found = (self._sequence[producer] + sums_before_in_group(producer, records)) % _SEQUENCE_NUMBERS
         used = np.bincount(producer, weights=records, minlength=len(self._sequence)).astype(np.int64)
         self._sequence = (self._sequence + used) % _SEQUENCE_NUMBERS
         return np.where(is_control, -1, found)
 
 
-def _before(values: Ints) -> Ints:
+def sums_before(values: Ints) -> Ints:
     """The sum of all values before each."""
     before: Ints = np.cumsum(values) - values
     return before
 
 
-def _per_group(group: Ints, values: Ints) -> Ints:
+def sums_before_in_group(group: Ints, values: Ints) -> Ints:
     """The sum of all values before each in its own group."""
     order = np.argsort(group, kind="stable")
-    before = _before(values[order])
+    before = sums_before(values[order])
     is_first = np.r_[True, np.diff(group[order]) != 0]
     start = np.maximum.accumulate(np.where(is_first, np.arange(len(group)), 0))
     found = np.empty_like(values)

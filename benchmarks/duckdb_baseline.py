@@ -1,6 +1,7 @@
 """What a capable user would write instead: DuckDB reads batch lines as CSV. Needs `pip install 'txn-analysis[bench]'`.
 
-`python -m benchmarks.duckdb_baseline FOLDER [--keep PARQUET]` prints the number of open transactions in shallow dumps.
+`python -m benchmarks.duckdb_baseline FOLDER [--keep PARQUET]` prints the number of open transactions in shallow dumps;
+`--lines FOLDER` keeps the lines of other dumps as well.
 It trusts every line: no position chain, no rejects, no coordinator.
 """
 
@@ -28,23 +29,27 @@ _COUNT_OPEN = """
     )"""
 
 
-def open_transactions(folder: Path, threads: int, keep: Path | None = None) -> int:
+def open_transactions(folder: Path, threads: int, keep: Path | None = None, others: Path | None = None) -> int:
     """How many transactions are open in the shallow dumps of a folder, each dump being one partition.
 
     Args:
         folder: the dumps, `*.txt`, two lines of heading in each.
         threads: how many DuckDB may use.
         keep: where to write every batch as Parquet, if anywhere; the answer is then taken from there.
+        others: a folder of dumps whose lines are kept as words, beside the batches.
     """
     database = duckdb.connect()
     database.execute(f"SET threads = {threads}")
     columns = ", ".join(f"'c{number:02d}': 'VARCHAR'" for number in range(_WORDS_OF_A_LINE))
     options = "delim = ' ', quote = '', escape = '', header = false, skip = 2, null_padding = true, auto_detect = false"
-    lines = f"read_csv('{folder}/*.txt', filename = true, {options}, columns = {{{columns}}})"
+    read = f"read_csv('{{}}/*.txt', filename = true, {options}, columns = {{{{{columns}}}}})"
+    lines = read.format(folder)
     source = f"(SELECT {_NEEDED} FROM {lines})"  # noqa: S608 paths of the bench's own
     if keep:
         database.execute(f"COPY (SELECT {_KEPT} FROM {lines}) TO '{keep}' (FORMAT parquet)")  # noqa: S608 the same
         source = f"'{keep}'"
+        if others:
+            database.execute(f"COPY (FROM {read.format(others)}) TO '{keep}.lines' (FORMAT parquet)")
     (answer,) = database.execute(_COUNT_OPEN.format(source=source)).fetchall()
     return int(answer[0])
 
@@ -55,8 +60,9 @@ def main() -> None:
     options.add_argument("folder", type=Path)
     options.add_argument("--threads", type=int, default=os.cpu_count())
     options.add_argument("--keep", type=Path)
+    options.add_argument("--lines", type=Path)
     chosen = options.parse_args()
-    print(open_transactions(chosen.folder, chosen.threads, chosen.keep))
+    print(open_transactions(chosen.folder, chosen.threads, chosen.keep, chosen.lines))
 
 
 if __name__ == "__main__":

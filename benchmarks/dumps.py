@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import BinaryIO
 
-    from benchmarks.batches import Batches
+    from benchmarks.batches import Batches, Ints
 
     Words = Any  # an Arrow array of strings; pyarrow carries no types
 
@@ -103,21 +103,22 @@ def write_segment(folder: Path, log: Partition, size_bytes: int, *, is_deep: boo
         written = Written(text_bytes=out.write(head.encode()))
         while written.text_bytes < size_bytes:
             made = log.take(min(_MOST_BATCHES_AT_ONCE, (size_bytes - written.text_bytes) // longest + 1))
-            text_bytes = _append(out, _deep_text(made, log) if is_deep else _batch_lines(made, log))
+            text_bytes = append(out, _deep_text(made, log) if is_deep else batch_lines(made, log.checksums(len(made))))
             written += Written(len(made), text_bytes, int(made.size_bytes.sum()))
     return written
 
 
-def _append(out: BinaryIO, lines: Words) -> int:
+def append(out: BinaryIO, lines: Words) -> int:
     """Write an array of strings: in Arrow's memory they stand one behind the other already."""
     _, offsets, text = lines.buffers()
     places = np.frombuffer(offsets, dtype=np.int64)[lines.offset : lines.offset + len(lines) + 1]
     return out.write(memoryview(text)[places[0] : places[-1]])
 
 
-def _batch_lines(made: Batches, log: Partition) -> Words:
+def batch_lines(made: Batches, checksums: Ints) -> Words:
+    """Batches as lines of a dump."""
     last_sequence = np.where(made.is_control, -1, (made.base_sequence + made.record_count - 1) % 2**31)
-    return _joined(
+    return joined(
         "baseOffset: ", made.base_offset,
         " lastOffset: ", made.base_offset + made.record_count - 1,
         " count: ", made.record_count,
@@ -125,23 +126,23 @@ def _batch_lines(made: Batches, log: Partition) -> Words:
         " lastSequence: ", last_sequence,
         " producerId: ", made.producer_id,
         f" producerEpoch: {PRODUCER_EPOCH} partitionLeaderEpoch: {LEADER_EPOCH} isTransactional: true isControl: ",
-        _either(made.is_control, "true", "false"),
+        either(made.is_control, "true", "false"),
         " deleteHorizonMs: OptionalLong.empty position: ", made.position,
         " CreateTime: ", made.timestamp_ms,
         " size: ", made.size_bytes,
-        " magic: 2 compresscodec: ", _either(made.is_control, "none", "lz4"),
-        " crc: ", log.checksums(len(made)),
+        " magic: 2 compresscodec: ", either(made.is_control, "none", "lz4"),
+        " crc: ", checksums,
         " isvalid: true\n",
     )  # fmt: skip
 
 
 def _deep_text(made: Batches, log: Partition) -> Words:
     """Batch lines, each with the lines of its records, as `--deep-iteration` prints them."""
-    marker = _joined(
+    marker = joined(
         "| offset: ", made.base_offset,
         " CreateTime: ", made.timestamp_ms,
         " keySize: 4 valueSize: 6 sequence: -1 headerKeys: [] endTxnMarker: ",
-        _either(made.is_commit, "COMMIT", "ABORT"),
+        either(made.is_commit, "COMMIT", "ABORT"),
         f" coordinatorEpoch: {COORDINATOR_EPOCH}\n",
     )  # fmt: skip
     records: list[Any] = []
@@ -152,15 +153,17 @@ def _deep_text(made: Batches, log: Partition) -> Words:
             " keySize: 12 valueSize: 88 sequence: ", (made.base_sequence + number) % 2**31,
             " headerKeys: [trace-id]\n",
         ]  # fmt: skip
-    inside = pc.if_else(pa.array(made.is_control), marker, _joined(*records))
-    return _joined(_batch_lines(made, log), inside)
+    inside = pc.if_else(pa.array(made.is_control), marker, joined(*records))
+    return joined(batch_lines(made, log.checksums(len(made))), inside)
 
 
-def _either(condition: Any, true: str, false: str) -> Words:
-    return pc.if_else(pa.array(condition), *(pa.scalar(word, pa.large_string()) for word in (true, false)))
+def either(condition: Any, true: str, false: Words) -> Words:
+    """One text, or where the condition does not hold another one, or the element of an array."""
+    words = (pa.scalar(each, pa.large_string()) if isinstance(each, str) else each for each in (true, false))
+    return pc.if_else(pa.array(condition), *words)
 
 
-def _joined(*parts: Any) -> Words:
+def joined(*parts: Any) -> Words:
     """The parts one behind the other: words are repeated, columns of numbers are printed."""
     words = [
         pa.scalar(part, pa.large_string())

@@ -25,6 +25,7 @@ class Events:
         python_seconds: in Python workers, all cores added.
         from_python_bytes: crossed from Python to the JVM.
         to_python_bytes: crossed from the JVM to Python.
+        idle_share: of the time from the application's start to its end, that in which no task ran.
     """
 
     task_count: int
@@ -34,16 +35,22 @@ class Events:
     python_seconds: float
     from_python_bytes: int
     to_python_bytes: int
+    idle_share: float
 
 
 def read_events(folder: Path) -> Events:
     """The sums of the one event log in a folder; the log is removed."""
     (log,) = folder.iterdir()
     sums: Counter[str] = Counter()
+    tasks, application = [], []
     with open(log, encoding="utf-8") as lines:
         for line in lines:
             if '"Event":"SparkListenerTaskEnd"' in line:
-                sums += _task(json.loads(line))
+                event = json.loads(line)
+                sums += _task(event)
+                tasks.append((event["Task Info"]["Launch Time"], event["Task Info"]["Finish Time"]))
+            elif '"Event":"SparkListenerApplication' in line:
+                application.append(json.loads(line)["Timestamp"])
     log.unlink()
     return Events(
         task_count=sums["tasks"],
@@ -53,7 +60,17 @@ def read_events(folder: Path) -> Events:
         python_seconds=sums[_PYTHON_MS] / 1000,
         from_python_bytes=sums[_FROM_PYTHON],
         to_python_bytes=sums[_TO_PYTHON],
+        idle_share=1 - _covered_ms(tasks) / max(1, max(application) - min(application)),
     )
+
+
+def _covered_ms(spans: list[tuple[int, int]]) -> int:
+    """How long at least one of the spans lasts."""
+    covered_ms, until_ms = 0, 0
+    for start_ms, end_ms in sorted(spans):
+        covered_ms += max(0, end_ms - max(start_ms, until_ms))
+        until_ms = max(until_ms, end_ms)
+    return covered_ms
 
 
 def _task(event: Any) -> Counter[str]:

@@ -91,13 +91,13 @@ def _write_segment(place: Path, log: Partition, size_bytes: int, batch_bytes: in
     with open(place / f"{name}.log", "wb") as segment, open(place / f"{name}.index", "wb") as index:
         while written < size_bytes:
             made = log.take(min(_WRITE_BYTES, size_bytes - written) // batch_bytes + 1)
-            written += segment.write(_segment_bytes(made).data)
+            written += segment.write(segment_bytes(made).data)
             index.write(_index_entries(made, first_offset).tobytes())
             batches += len(made)
     return written, batches
 
 
-def _segment_bytes(made: Batches) -> Bytes:
+def segment_bytes(made: Batches) -> Bytes:
     """The batches as they lie in a segment."""
     place = made.position - made.position[0]
     size_bytes = int(made.size_bytes.sum())

@@ -51,12 +51,14 @@ class Finished:
         cpu_seconds: of all cores, by it and its descendants; steadier than `seconds` where others use the machine.
         peak_memory_bytes: the largest sum of resident memory of it and its descendants, pages they share counted twice.
         read_bytes: what all of them read, from disk or from the page cache.
+        peak_open_files: the most files that one of them had open.
     """
 
     seconds: float
     cpu_seconds: float
     peak_memory_bytes: int
     read_bytes: int
+    peak_open_files: int
     stdout: str
     stderr: str
 
@@ -106,7 +108,7 @@ def run(
     if process.returncode != code:
         raise FailedError(_last_line(stderr) or f"exit code {process.returncode}")
     cpu_seconds, read_bytes = watch.cpu_ticks.total() / _TICKS_PER_S, watch.read_bytes.total()
-    return Finished(seconds, cpu_seconds, watch.peak_memory_bytes, read_bytes, stdout, stderr)
+    return Finished(seconds, cpu_seconds, watch.peak_memory_bytes, read_bytes, watch.peak_open_files, stdout, stderr)
 
 
 def fastest(actions: Mapping[str, Callable[[], Run]], repeats: int) -> dict[str, Run]:
@@ -139,6 +141,7 @@ class _Watch:
 
     session: int
     peak_memory_bytes: int = 0
+    peak_open_files: int = 0
     read_bytes: Counter[int] = field(default_factory=Counter)
     cpu_ticks: Counter[int] = field(default_factory=Counter)
     _others: set[int] = field(default_factory=set)
@@ -161,6 +164,7 @@ class _Watch:
         self.cpu_ticks[process] = sum(map(int, fields[_CPU]))
         counters = dict(line.split(": ") for line in (folder / "io").read_text().splitlines())
         self.read_bytes[process] = int(counters["rchar"])
+        self.peak_open_files = max(self.peak_open_files, sum(1 for _ in (folder / "fd").iterdir()))
         return int((folder / "statm").read_text().split()[1]) * _PAGE_BYTES
 
 

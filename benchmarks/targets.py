@@ -80,26 +80,27 @@ def _per_gib(figures: Figures, name: str, text: str = "{}_text_bytes") -> float:
     return added(figures, name, text, GIB)
 
 
-def _against(mine: float, other: float, unit: str) -> Measured:
+def against(mine: float, other: float, unit: str) -> Measured:
+    """The ratio of two figures, in words with their unit."""
     return Measured(mine / other, f"{_number(mine)} {unit} against {_number(other)}")
 
 
 def _full(figures: Figures) -> Measured:
-    return _against(_per_gib(figures, "full"), _per_gib(figures, "duckdb_keep"), "s per added GiB")
+    return against(_per_gib(figures, "full"), _per_gib(figures, "duckdb_keep"), "s per added GiB")
 
 
 def _deep(figures: Figures) -> Measured:
-    return _against(_per_gib(figures, "deep", "deep_{}_text_bytes"), _per_gib(figures, "full"), "s per added GiB")
+    return against(_per_gib(figures, "deep", "deep_{}_text_bytes"), _per_gib(figures, "full"), "s per added GiB")
 
 
 def _fixed(figures: Figures) -> Measured:
-    return _against(figures["tiny_s"], figures["bare_session_s"], "s")
+    return against(figures["tiny_s"], figures["bare_session_s"], "s")
 
 
 def _log_dir_seconds(figures: Figures) -> Measured:
     mine = added(figures, f"log_dir_{_SMALL_BATCH}", f"log_dir_{_SMALL_BATCH}_{{}}_batches", 1e6)
     theirs = figures["kafka_dump_log_s"] / figures["kafka_dump_log_batches"] * 1e6
-    return _against(mine, theirs, "s per million batches")
+    return against(mine, theirs, "s per million batches")
 
 
 def _log_dir_bytes(figures: Figures) -> Measured:
@@ -108,16 +109,16 @@ def _log_dir_bytes(figures: Figures) -> Measured:
         (figures[f"{name}_{_LARGE}_{what}"] - figures[f"{name}_{_SMALL}_{what}"]) / GIB
         for what in ("read_bytes", "bytes")
     )
-    return _against(read, held, "GiB read of the added GiB")
+    return against(read, held, "GiB read of the added GiB")
 
 
 def _memory(figures: Figures) -> Measured:
     large, small = (figures[f"full_{size}_memory_bytes"] / GIB for size in (_LARGE, _SMALL))
-    return _against(large, small, "GiB at the large size")
+    return against(large, small, "GiB at the large size")
 
 
 def _shuffled(figures: Figures) -> Measured:
-    return _against(figures["full_large_shuffled_bytes"] / 2**20, figures["large_text_bytes"] / 2**20, "MiB")
+    return against(figures["full_large_shuffled_bytes"] / 2**20, figures["large_text_bytes"] / 2**20, "MiB")
 
 
 def _again(figures: Figures) -> Measured:
@@ -127,7 +128,7 @@ def _again(figures: Figures) -> Measured:
 
 
 def _one_partition(figures: Figures) -> Measured:
-    return _against(figures["one_partition_s"], figures["full_large_s"], "s")
+    return against(figures["one_partition_s"], figures["full_large_s"], "s")
 
 
 TARGETS = (

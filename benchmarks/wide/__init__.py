@@ -1,0 +1,1 @@
+"""What an audit costs where a cluster is wide: many partitions, transactional ids, open transactions and folders."""
