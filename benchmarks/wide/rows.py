@@ -19,6 +19,8 @@ _MS_PER_FINDING = 0.4  # 50,000 of them in 20 seconds
 _MS_PER_FOLDER = 1.0
 _MOST_MIB_OF_FINDINGS = 500
 _FLAT = 1.2
+# What is the same whichever version audits.
+_OF_CAPTURES = ("_log_bytes", "_state_bytes", "_findings", "_partitions")
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ def by_cpu(figures: Figures) -> Figures:
 
 def of_before(figures: Figures) -> Figures:
     """The figures of the earlier version, where it was measured."""
-    sizes = {name: value for name, value in figures.items() if name.endswith(("_bytes", "_findings", "_batches"))}
+    sizes = {name: value for name, value in figures.items() if name.endswith(_OF_CAPTURES)}
     return sizes | {name.replace("_before", ""): value for name, value in figures.items() if "_before" in name}
 
 

@@ -39,9 +39,8 @@ WHOLE = (
     *(VARIANTS[k] for k in (0, 1, 2, 3, 7, 9, 11, 12, 13, 14)),
     Variant("kafka-4.2/capture-2", ("../capture-1/segments", *SEGMENTS, "producer-snapshots")),
 )
-# `make test` has Spark's tasks read and write folders of brokers, and the demo's dumps. They judge all other dumps as
-# one job, odd captures included. `make cluster` runs the others from their files to their tables.
-QUICK = {VARIANTS[11].name}
+# `make test` has Spark's tasks read and write the demo's dumps, and judge all other dumps as one job, odd captures
+# included. `make cluster` runs the others from their files to their tables.
 # A count of partitions that the logs contradict, and one that the ids prove.
 COUNTS = (3, None)
 
@@ -68,11 +67,8 @@ def rows_of_run(spark: SparkSession, warehouse: str, report: AuditReport) -> lis
     return [sorted(map(repr, listed(stored, table, **{name: [run_id]}))) for table, name in asked]
 
 
-@pytest.mark.parametrize(
-    "variant",
-    [pytest.param(each, marks=[] if each.name in QUICK else [pytest.mark.cluster]) for each in WHOLE],
-    ids=lambda v: v.name,
-)
+@pytest.mark.cluster
+@pytest.mark.parametrize("variant", WHOLE, ids=lambda v: v.name)
 def test_a_real_capture(spark: SparkSession, warehouse: str, variant: Variant) -> None:
     cluster = f"both engines, {variant.name}"
     assert assert_alike(spark, warehouse, variant.paths, cluster=cluster, **dict(variant.settings)).partitions

@@ -84,19 +84,26 @@ def test_the_runs_that_judged_it_are_gone_and_those_that_had_it_behind_them_say_
     assert again.findings == third.findings
 
 
+@pytest.fixture(scope="module")
+def resting(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse whose last run rests on a capture that was forgotten."""
+    folder = tmp_path_factory.mktemp("resting") / "warehouse"
+    audited(folder, FIRST)
+    audited(folder, THIRD)
+    forget(opened(folder), "default", name(FIRST))
+    return folder
+
+
 @pytest.mark.parametrize(
     ("verb", "code", "notes"),
     [("report", 1, 0), ("explain", 0, 1), ("list", 0, 1), ("verify", 3, 1), ("abort-plan", 2, 1)],
 )
 def test_every_verb_says_what_a_run_rests_on_and_no_plan_of_it_is_printed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str, code: int, notes: int
+    resting: Path, capsys: pytest.CaptureFixture[str], verb: str, code: int, notes: int
 ) -> None:
-    audited(tmp_path, FIRST)
-    audited(tmp_path, THIRD)
-    forget(opened(tmp_path), "default", name(FIRST))
     capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
-        app([verb, "--warehouse", str(tmp_path)], prog_name="txn-analysis")
+        app([verb, "--warehouse", str(resting)], prog_name="txn-analysis")
     out, err = capsys.readouterr()
     assert ended.value.code == code
     words = "This run rests on capture kafka-4.2-capture-1, forgotten since: audit its own files again"

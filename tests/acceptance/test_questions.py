@@ -72,10 +72,7 @@ QUESTIONS = [
     (FIND_HANGING, "list"),
 ]
 # The others are asked of a bucket's rows by `make cluster`.
-QUICK = {
-    (LIVE, "explain"),
-    (VERSION_2, "ended --outcome any --format json"),
-}
+QUICK = {(VERSION_2, "ended --outcome any --format json")}
 # Loaded by Python before anything else: nobody starts a process, and there is no Spark.
 NO_SPARK = """
 import sys

@@ -145,7 +145,7 @@ def test_a_contested_marker_says_nothing_of_whose_state_it_is() -> None:
     assert [finding.rule for finding in answer_of(world.history()).findings] == [*honest[:-1], "evidence_broken"]
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(SEEDS)
 def test_what_is_answered_at_once_is_what_is_answered_alone(seed: int) -> None:
     numbers = [seed + n for n in range(12)]

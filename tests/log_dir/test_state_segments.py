@@ -198,7 +198,7 @@ def batch_bytes(records: list[bytes], *, codec: int = 0, body: bytes | None = No
 ONE = record(0, 0, KEY, VALUE)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(st.sampled_from((VALUE, FLEXIBLE, TAGGED)), st.data())
 def test_any_bytes_are_read_alike_many_at_once_and_one_by_one(value: bytes, data: st.DataObject) -> None:
     good = [record(0, 0, KEY, value), record(1, 0, KEY, None), record(2, 0, KEY, value)]

@@ -130,7 +130,7 @@ CONTENTS = st.one_of(st.none(), st.lists(st.sampled_from(PIECES), max_size=6).ma
 
 
 @given(st.lists(st.lists(st.tuples(CONTENTS, CONTENTS), max_size=4), min_size=1, max_size=4), st.integers(300, 3000))
-@settings(max_examples=400)
+@settings(max_examples=150)
 def test_whatever_records_hold_only_real_sections_are_proven(
     contents: list[list[tuple[bytes | None, bytes | None]]], chunk_bytes: int
 ) -> None:

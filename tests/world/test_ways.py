@@ -87,6 +87,7 @@ def begins_where_it_did(_: Log, data: Sequence[Batch], record: AbortRecord) -> b
     return data[0].offset == record.txn_start_offset
 
 
+@pytest.mark.cluster
 def test_a_plan_that_does_not_ask_for_the_end_of_its_producer_destroys_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AbortRecord, "must_end_producer", property(lambda _: False))
     monkeypatch.setattr("tests.world.executor._is_what_was_copied", begins_where_it_did)
