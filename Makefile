@@ -1,9 +1,10 @@
-# Set-up happens by itself, once, before what needs it: a virtual environment and the packages in .venv/; the Delta jars
-# in the user's cache, where the command finds them as well.
+# Set-up happens by itself, once, before what needs it: a virtual environment and the packages in .venv/; for the tests,
+# the Delta jars in the user's cache, with which Spark reads warehouses beside the program.
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+SPARK := .venv/.spark
 
 CAPTURE := data/cases/kafka-4.2/capture-1
 CODE := txn_analysis jobs tests benchmarks
@@ -28,19 +29,19 @@ demo-spark: $(READY) ## The same, judged by Spark's tasks: the report is equal b
 
 # Two processes, each with a Spark session of its own; the tests of one file, or of one folder that shares its audits,
 # stay together.
-test: $(READY) ## Run the tests
+test: $(SPARK) ## Run the tests
 	@$(BIN)/python -m pytest -m 'not cluster and not e2e' --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
-cluster: $(READY) ## Run the tests that start a Spark of their own or cost much: clusters, the command, a notebook
+cluster: $(SPARK) ## Run the tests that start a Spark of their own or cost much: clusters, the command, a notebook
 	@$(BIN)/python -m pytest -m cluster
 
-reach: $(READY) ## Audit from and into a bucket of an S3 server of its own (20 min; Go builds it into .reach/ on first use)
+reach: $(SPARK) ## Audit from and into a bucket of an S3 server of its own (20 min; Go builds it into .reach/ on first use)
 	@$(BIN)/python -m tests.reach
 
 # E2E=--brief: the oldest and the newest of the brokers, and nothing twenty times.
 E2E ?=
 
-e2e: $(READY) ## Repair real brokers of five versions, end to end (20 min; fetches Kafka into .kafka/ on first use)
+e2e: $(SPARK) ## Repair real brokers of five versions, end to end (20 min; fetches Kafka into .kafka/ on first use)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt confluent-kafka kafka-python \
 		|| echo 'Without confluent-kafka and kafka-python: the tests with librdkafka and of txn-capture are skipped' >&2
 	@$(BIN)/python -m tests.e2e.kafka_jars
@@ -61,7 +62,7 @@ captures: $(READY) ## Make again the captures in data/cases that programs made, 
 # The whole is kept in docs/proofs.md; PROOF=--sample takes minutes, PROOF='--minutes 20' about so many.
 PROOF ?= --write
 
-proof: $(READY) ## Random and small histories, damaged inputs, kills: a table of figures (hours; PROOF=--sample: minutes)
+proof: $(SPARK) ## Random and small histories, damaged inputs, kills: a table of figures (hours; PROOF=--sample: minutes)
 	@$(BIN)/python -m tests.proof $(PROOF)
 
 # GiB of dumps: what both sizes cost alike drops out of the difference. Each process runs so often, and its fastest run
@@ -70,7 +71,7 @@ SMALL ?= 1
 LARGE ?= 4
 REPEATS ?= 3
 
-bench: $(READY) ## Measure what an audit costs against its targets, into benchmarks/RESULTS.md (an hour; SMALL=, LARGE=, REPEATS=)
+bench: $(SPARK) ## Measure what an audit costs against its targets, into benchmarks/RESULTS.md (an hour; SMALL=, LARGE=, REPEATS=)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@$(BIN)/python -m benchmarks --small $(SMALL) --large $(LARGE) --repeats $(REPEATS)
 
@@ -79,7 +80,7 @@ bench: $(READY) ## Measure what an audit costs against its targets, into benchma
 SCALE ?= 0.25
 BEFORE ?=
 
-bench-wide: $(READY) ## Measure wide captures, into benchmarks/RESULTS.md (10 min; SCALE=; BEFORE=COMMIT: in turns, an hour)
+bench-wide: $(SPARK) ## Measure wide captures, into benchmarks/RESULTS.md (10 min; SCALE=; BEFORE=COMMIT: in turns, an hour)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@$(BIN)/python -m benchmarks.wide --scale $(SCALE) $(if $(BEFORE),--before $(BEFORE) --repeats 3)
 	@$(BIN)/python -m benchmarks.wide --scale 0.1 --repeats 3 --only partitions
@@ -87,7 +88,7 @@ bench-wide: $(READY) ## Measure wide captures, into benchmarks/RESULTS.md (10 mi
 # Before a release: ROWS= and SCALE=0.25 ask for all rows that were committed.
 check-wide: ROWS ?= --only partitions
 check-wide: SCALE = 0.1
-check-wide: $(READY) ## Hold the ratios of wide captures against the committed ones (a minute; ROWS= SCALE=0.25: all)
+check-wide: $(SPARK) ## Hold the ratios of wide captures against the committed ones (a minute; ROWS= SCALE=0.25: all)
 	@$(BIN)/python -m benchmarks.wide --check --scale $(SCALE) --repeats 3 $(ROWS)
 
 check: $(READY) ## Check format, lint and types
@@ -99,24 +100,27 @@ format: $(READY) ## Format the code, and mend what lint can mend
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-golden: $(READY) ## Write the expected reports anew; read the diff before committing it
+golden: $(SPARK) ## Write the expected reports anew; read the diff before committing it
 	@$(BIN)/python -m pytest -m golden --update-golden
 
-docs: $(READY) ## Write what is made in README.md and docs/: tables, rules, outputs of commands (about 30 s)
+docs: $(SPARK) ## Write what is made in README.md and docs/: tables, rules, outputs of commands (about 30 s)
 	@$(BIN)/python -m tests.docs
 
-setup: $(READY) ## Only the set-up: .venv/, and the Delta jars in ~/.cache/txn-analysis/
+setup: $(READY) $(SPARK) ## Only the set-up: .venv/, and the Delta jars in ~/.cache/txn-analysis/ for the tests
 
 clean: ## Remove what runs, tests and checks left; keeps what setup made
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
-# The JDK is looked for first: without one the rest would be for nothing.
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed; set PYTHON=")'
-	@$(PYTHON) -m txn_analysis.spark.jdk
-	@echo 'Setting up .venv and ~/.cache/txn-analysis, once; this takes a minute or two' >&2
+	@echo 'Setting up .venv, once; this takes a minute or two' >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,browser,lint]'
-	@$(BIN)/python -m txn_analysis.spark.delta_jars > /dev/null
+	@touch $@
+
+$(SPARK): $(READY) tests/delta_jars.py
+	@$(BIN)/python -m txn_analysis.spark.jdk
+	@mkdir -p build
+	@$(BIN)/python -m tests.delta_jars > build/delta-jars.log 2>&1 || { cat build/delta-jars.log >&2; exit 2; }
 	@touch $@

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import sys
 import time
@@ -32,13 +31,9 @@ def bare_session(folder: Path) -> dict[str, float]:
     """A session with Delta and Spark's own defaults, and one write of one row; timed from outside."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 its import is part of what is timed
 
-    from txn_analysis.spark.delta_jars import delta_jars, jars_folder  # noqa: PLC0415 the same
+    from tests.delta_jars import delta_options  # noqa: PLC0415 the same
 
-    jars = ",".join(map(str, delta_jars(jars_folder(os.environ))))
-    builder = SparkSession.builder.master("local[*]").config("spark.jars", jars)
-    builder = builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-    builder = builder.config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
-    spark = builder.getOrCreate()
+    spark = SparkSession.builder.master("local[*]").config(map=delta_options()).getOrCreate()
     spark.range(1).write.format("delta").save(str(folder / "bare"))
     spark.stop()
     return {}

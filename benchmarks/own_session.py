@@ -28,12 +28,7 @@ spark = session()
 _OF_ONES_OWN = """
 import os
 from pyspark.sql import SparkSession
-from txn_analysis.spark.delta_jars import delta_jars, jars_folder
-jars = ",".join(map(str, delta_jars(jars_folder(os.environ))))
 own = {
-    "spark.jars": jars,
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",

@@ -47,7 +47,6 @@ _FOR_SMALL_QUERIES = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "2",
     "spark.buffer.pageSize": "1m",
 }
 
@@ -96,9 +95,10 @@ def _group(item: pytest.Item) -> str:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one session of a test run; tests keep apart by their folders."""
+    from tests.delta_jars import delta_options
     from txn_analysis.spark.session import session
 
-    options = " ".join(f"--conf {name}={value}" for name, value in _FOR_SMALL_QUERIES.items())
+    options = " ".join(f"--conf {name}={value}" for name, value in (delta_options() | _FOR_SMALL_QUERIES).items())
     with patch.dict(os.environ, PYSPARK_SUBMIT_ARGS=f"{options} pyspark-shell"):
         spark = session("local[2]", "txn-analysis-tests")
     yield spark

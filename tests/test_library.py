@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from chispa import assert_df_equality
 from pyspark.core.rdd import RDD
-from pyspark.sql import SparkSession
 
 import txn_analysis
 from tests.docs.examples import ROOT
 from txn_analysis import AuditError, Settings, abort_plan, audit, findings, ingest, load_report
 from txn_analysis.pipeline import steps as pipeline
-from txn_analysis.spark.foreign_session import borrowed
 from txn_analysis.spark.lazy_session import running
-from txn_analysis.spark.parallel import in_parallel
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
     from txn_analysis.report.model import AuditReport
     from txn_analysis.spark.lazy_session import Spark
@@ -73,12 +72,9 @@ def report(theirs: SparkSession, folder: Path) -> AuditReport:
 
 def left_in(spark: SparkSession) -> dict[str, Any]:
     """All that a call could leave behind."""
-    java: Any = spark._jvm
     return {
         "settings": dict(spark.conf.getAll),
         "views": [table.name for table in spark.catalog.listTables()],
-        "active": SparkSession._activeSession,
-        "active in Java": java.org.apache.spark.sql.classic.SparkSession.getActiveSession().toString(),
         "environment": dict(spark.sparkContext.environment),
         "toDF": RDD.toDF,
     }
@@ -156,8 +152,7 @@ def test_after_an_error_the_session_is_as_it_was(
     theirs: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(spark: Spark, *_: object) -> None:
-        session = running(spark)
-        in_parallel(lambda: session.createDataFrame([(1,)], "a INT").collect())
+        running(spark).createDataFrame([(1,)], "a INT").collect()
         raise OSError("it failed in between")
 
     monkeypatch.setattr(pipeline, "audit", fail)
@@ -167,16 +162,11 @@ def test_after_an_error_the_session_is_as_it_was(
     assert left_in(theirs) == before
 
 
-def test_two_calls_at_once_put_back_what_the_first_one_found(theirs: SparkSession) -> None:
-    before = left_in(theirs)
-    with borrowed(theirs) as first, borrowed(theirs) as second:
-        assert first.conf.get("spark.sql.session.timeZone") == second.conf.get("spark.sql.session.timeZone") == "UTC"
-    assert left_in(theirs) == before
+def test_a_session_of_an_older_spark_is_refused_in_one_line(tmp_path: Path) -> None:
+    class Older:
+        """Has no `applyInArrow` of groups."""
 
+        version = "3.5.6"
 
-def test_a_session_of_spark_connect_is_refused_in_one_line(tmp_path: Path) -> None:
-    class Connect:
-        """Has no Java."""
-
-    with pytest.raises(AuditError, match="a session of Spark Connect"):
-        findings(Connect(), os.fspath(tmp_path))  # type: ignore[arg-type]
+    with pytest.raises(AuditError, match=r"^this is Spark 3\.5\.6: give a session of Spark 4\.0 or newer$"):
+        findings(Older(), os.fspath(tmp_path))  # type: ignore[arg-type]

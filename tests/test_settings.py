@@ -57,8 +57,8 @@ def test_flags_beat_environment_beats_file(toml: Callable[[str], str]) -> None:
     assert settings.as_of_ms is None
 
 
-def test_only_prefixed_variables_count_and_the_jars_folder_is_no_setting() -> None:
-    env = {"CLUSTER": "other", "TXN_ANALYSIS_JARS": "jars", "HOME": "home"}
+def test_only_prefixed_variables_count() -> None:
+    env = {"CLUSTER": "other", "HOME": "home"}
     assert load_settings(None, env, {}) == Settings()
 
 

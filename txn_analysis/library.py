@@ -1,6 +1,6 @@
 """The library: what `from txn_analysis import …` gives, for notebooks and schedulers with a Spark session of their own.
 
-Each function works in any session that has Delta, and changes nothing in it that outlives the call; see `borrowed`.
+Each function works in any session of Spark 4.0 or newer, one of Spark Connect as well, and changes nothing in it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.pipeline.forget import forget as forget_capture
 from txn_analysis.questions import loaded_report
-from txn_analysis.read.inputs.find_files import find_files
 from txn_analysis.runs.run_tables import captures as captures_of
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.spark.foreign_session import borrowed, check_usable
-from txn_analysis.spark.lazy_session import started_once
+from txn_analysis.spark.workers import check_spark
 from txn_analysis.storage.errors import said_in_words
-from txn_analysis.storage.opening import fits_in_memory, open_warehouse
+from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS
 from txn_analysis.tables.inputs import RunRecord
 
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.run_tables import Capture, RunTables
     from txn_analysis.settings import Settings
-    from txn_analysis.spark.lazy_session import Spark
     from txn_analysis.tables import Table
 
     Path = str | os.PathLike[str]
@@ -42,7 +39,7 @@ def audit(spark: SparkSession, paths: Path | Iterable[Path], settings: Settings)
     """Read files, judge every open transaction, write findings and abort plan into the warehouse.
 
     Args:
-        spark: any session that has Delta.
+        spark: any session.
         paths: files, folders or globs, as paths or URIs; one, or several.
         settings: of the run; `Settings(warehouse=…)` at least.
 
@@ -53,17 +50,17 @@ def audit(spark: SparkSession, paths: Path | Iterable[Path], settings: Settings)
         InputError: an input was not found or not understood; nothing is judged then.
         ConfigError: the file of `topic_config` was not understood.
         WarehouseError: the warehouse cannot be written.
-        MissingToolError: the session has no Delta.
+        MissingToolError: the session is of a Spark older than 4.0.
     """
     given = _listed(paths)
-    with _at_work_when_needed(spark, settings.warehouse, _input_bytes(given)) as own:
+    with _at_work(spark, settings.warehouse) as own:
         return pipeline.audit(own, given, settings)
 
 
 def ingest(spark: SparkSession, paths: Path | Iterable[Path], settings: Settings) -> Ingested:
     """Only fill the input tables of the warehouse; arguments and errors as of `audit`."""
     given = _listed(paths)
-    with _at_work_when_needed(spark, settings.warehouse, _input_bytes(given)) as own:
+    with _at_work(spark, settings.warehouse) as own:
         return pipeline.ingest(own, given, settings)
 
 
@@ -88,7 +85,7 @@ def findings(
     """The table `findings`: one row per open transaction of the last run of a cluster, with its verdict.
 
     Args:
-        spark: any session that has Delta; the frame belongs to it.
+        spark: any session; the frame belongs to it.
         warehouse: the folder, or URI, of the Delta tables.
         cluster: whose last run is meant.
         run_id: another run, in place of the last one.
@@ -119,7 +116,7 @@ def captures(spark: SparkSession, warehouse: Path, *, cluster: str | None = None
         WarehouseError: there is no such warehouse.
     """
     root = os.fspath(warehouse)
-    with _at_work_when_needed(spark, root, 0) as own:
+    with _at_work(spark, root) as own:
         return captures_of(open_warehouse(own, root), cluster)
 
 
@@ -130,16 +127,15 @@ def forget(spark: SparkSession, warehouse: Path, capture: str, *, cluster: str =
         WarehouseError: there is no such warehouse or capture, or it cannot be written.
     """
     root = os.fspath(warehouse)
-    with _at_work_when_needed(spark, root, 0) as own:
+    with _at_work(spark, root) as own:
         return forget_capture(open_warehouse(own, root), cluster, capture)
 
 
 def _rows(
     spark: SparkSession, root: str, table: Table, cluster: str, run_id: str | None, *, every_run: bool
 ) -> DataFrame:
-    check_usable(spark)
-    with said_in_words(root):
-        tables = run_tables(open_warehouse(spark, root), cluster, run_id)
+    with _at_work(spark, root) as own:
+        tables = run_tables(open_warehouse(own, root), cluster, run_id)
         ids = _runs_of(tables) if every_run else [tables.run.run_id]
         return tables.warehouse.frame(table, run_id=ids)  # the runs are finished: these rows count
 
@@ -150,24 +146,11 @@ def _runs_of(tables: RunTables) -> list[str]:
 
 
 @contextmanager
-def _at_work_when_needed(spark: SparkSession, warehouse: str, input_bytes: int) -> Iterator[Spark]:
-    """As `_at_work`; for little work only once something needs Spark."""
-    check_usable(spark)
-    is_little = fits_in_memory(input_bytes)
-    with said_in_words(warehouse), started_once(lambda: _at_work(spark, warehouse)) as start:
-        yield start if is_little else start()
-
-
-@contextmanager
 def _at_work(spark: SparkSession, warehouse: str) -> Iterator[SparkSession]:
-    with borrowed(spark) as own, said_in_words(warehouse):
-        yield own
+    with said_in_words(warehouse):
+        yield check_spark(spark)
 
 
 def _listed(paths: Path | Iterable[Path]) -> list[str]:
     """One path is no list of characters."""
     return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
-
-
-def _input_bytes(paths: list[str]) -> int:
-    return sum(file.size_bytes for file in find_files(paths))

@@ -26,9 +26,8 @@ LATE_TRANSACTION_BUFFER_MS = 300_000
 """What the brokers' own late-transaction metric adds to `transaction.max.timeout.ms` (KIP-664)."""
 
 ENVIRONMENT_PREFIX = "TXN_ANALYSIS_"
-JARS_VARIABLE = "TXN_ANALYSIS_JARS"  # a folder, and no setting of a run
 
-_REMOVED = frozenset({"depth"})  # settings of earlier versions
+_REMOVED = frozenset({"depth", "jars"})  # settings of earlier versions
 
 _EPOCH_MS = re.compile(r"[+-]?[0-9]+")
 _MOST_DIGITS = 20  # of an int64 with its sign; Python itself refuses to read or print a number of thousands of them
@@ -268,7 +267,7 @@ def _entries(
         for field, value in _toml(config_file).items():
             yield field, f"{config_file}: {field}", value
     for variable, text in sorted(env.items()):
-        if variable.startswith(ENVIRONMENT_PREFIX) and variable != JARS_VARIABLE:
+        if variable.startswith(ENVIRONMENT_PREFIX):
             yield variable.removeprefix(ENVIRONMENT_PREFIX).lower(), f"environment: {variable}", text
     for field, value in flags.items():
         if value is not None:

@@ -59,11 +59,10 @@ def fill(folder: Path) -> None:
         shutil.copytree(CAPTURE / given, folder / name)
     for name, text in _TEXTS.items():
         (folder / name).write_text(text, encoding="utf-8")
-    for name in ("empty", "linked", "jars", "table/runs/_delta_log"):
+    for name in ("empty", "linked", "table/runs/_delta_log"):
         (folder / name).mkdir(parents=True)
     (folder / "linked" / "orders-0.txt").symlink_to(CAPTURE / "segments" / "n1.orders-0.txt")
     (folder / "gone.txt").symlink_to("deleted.txt")
-    (folder / "jars" / "io.delta_delta-spark_4.2_2.13-9.9.9.jar").touch()
     os.mkfifo(folder / "pipe")
     _fill_with_damaged_dumps(folder)
 

@@ -645,20 +645,13 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "a master that Spark does not know",
             "audit segments --master sparkk://host",
             "error: --master sparkk://host: not a master of Spark; give local[*], local[N], "
-            "spark://HOST:7077, yarn or k8s://https://HOST:443",
+            "spark://HOST:7077, yarn, k8s://https://HOST:443, or sc://HOST:15002 of a Spark Connect server",
         ),
         Mistake(
             "no JDK where JAVA_HOME says",
             "JAVA_HOME=/nowhere audit segments --master 'local[2]'",
             "error: Spark needs a JDK 17 or 21, but JAVA_HOME is /nowhere, which has no bin/java: install "
             "one (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless) and set JAVA_HOME to its folder",
-            when=When.ALONE,
-        ),
-        Mistake(
-            "jars of another Delta",
-            "TXN_ANALYSIS_JARS=jars audit segments --master 'local[2]'",
-            "error: {folder}/jars holds io.delta_delta-spark_4.2_2.13-9.9.9.jar, not "
-            "io.delta:delta-spark_4.2_2.13:4.4.0: empty the folder",
             when=When.ALONE,
         ),
     ),

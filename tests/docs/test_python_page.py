@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.docs.examples import ROOT
-from txn_analysis.spark.delta_jars import delta_jars, jars_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,12 +20,12 @@ PAGE = ROOT / "docs/python.md"
 _CELL = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _NOT_INSTALLED_FOR_TESTS = ("polars", "duckdb")
 
-# What the machine of a test has not: Maven, from which Delta's helper has Spark fetch the jars, and Airflow.
+# What the machine of a test has not: Airflow.
 _STAND_INS = """
 import sys, types
-import delta
-own = dict.fromkeys(["spark.driver.host", "spark.driver.bindAddress"], "127.0.0.1") | {{"spark.ui.enabled": "false"}}
-delta.configure_spark_with_delta_pip = lambda builder: builder.config("spark.jars", {jars!r}).config(map=own)
+from pyspark.sql import SparkSession
+own = dict.fromkeys(["spark.driver.host", "spark.driver.bindAddress"], "127.0.0.1") | {"spark.ui.enabled": "false"}
+SparkSession.builder.config(map=own)
 sys.modules["airflow"], sys.modules["airflow.sdk"] = types.ModuleType("airflow"), types.ModuleType("airflow.sdk")
 sys.modules["airflow.sdk"].task = lambda function: function
 """
@@ -60,8 +59,7 @@ def test_every_line_of_the_page_runs_in_a_session_of_ones_own(tmp_path: Path) ->
         for cell in cells()
         if not any(f"import {n}" in cell and not find_spec(n) for n in _NOT_INSTALLED_FOR_TESTS)
     ]
-    jars = ",".join(map(str, delta_jars(jars_folder(os.environ))))
-    watched = [_STAND_INS.format(jars=jars), first, _LOOK, "settings_then = settings_now()", *others, _CHECKS]
+    watched = [_STAND_INS, first, _LOOK, "settings_then = settings_now()", *others, _CHECKS]
     (tmp_path / "data").symlink_to(ROOT / "data")
     program = tmp_path / "page.py"
     program.write_text("\n".join(watched), encoding="utf-8")

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
-from txn_analysis.spark.delta_jars import IVY_SETTINGS
+from tests.delta_jars import IVY_SETTINGS
 
 TRANSACTIONS_TOOL = "org.apache.kafka.tools.TransactionsCommand"
 """The class behind `kafka-transactions.sh`."""

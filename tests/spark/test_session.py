@@ -1,25 +1,14 @@
-"""Starting Spark: the JDK, the Delta jars, and a quiet session with Delta in UTC."""
+"""Starting Spark: the JDK, and a quiet session."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
 from txn_analysis.errors import MissingToolError
-from txn_analysis.settings import JARS_VARIABLE
-from txn_analysis.spark import delta_jars as jars_module
-from txn_analysis.spark.delta_jars import (
-    DELTA_ARTIFACT,
-    DELTA_COORDINATES,
-    DELTA_VERSION,
-    delta_jars,
-    jars_folder,
-    resolve_jars,
-)
 from txn_analysis.spark.jdk import check_jdk
 from txn_analysis.spark.session import session
 
@@ -29,13 +18,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-OTHER_JAR = "io.delta_delta-storage-1.jar"
-MAIN_JAR = f"io.delta_{DELTA_ARTIFACT}-{DELTA_VERSION}.jar"
-FETCHES = (
-    'for word; do case "$word" in spark.jars.ivy=*) ivy=${word#*=};; esac; done; mkdir "$ivy/jars"; '
-    f'touch "$ivy/jars/{OTHER_JAR}" "$ivy/jars/{MAIN_JAR}"'
-)
-
 
 @pytest.fixture
 def java_home(tmp_path: Path) -> Callable[[str], Mapping[str, str]]:
@@ -44,18 +26,6 @@ def java_home(tmp_path: Path) -> Callable[[str], Mapping[str, str]]:
     def make(script: str) -> Mapping[str, str]:
         _program(tmp_path / "bin" / "java", script)
         return {"JAVA_HOME": str(tmp_path)}
-
-    return make
-
-
-@pytest.fixture
-def spark_submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Puts a shell script in the place of spark-submit."""
-
-    def make(script: str) -> None:
-        program = tmp_path / "spark-submit"
-        _program(program, script)
-        monkeypatch.setattr(jars_module, "_spark_submit", lambda: str(program))
 
     return make
 
@@ -108,96 +78,6 @@ def test_no_java_at_all(tmp_path: Path) -> None:
         check_jdk({"PATH": str(tmp_path)})
     with pytest.raises(MissingToolError, match="has no bin/java"):
         check_jdk({"JAVA_HOME": str(tmp_path)})
-
-
-def test_jars_are_in_the_named_folder_or_in_the_users_cache(tmp_path: Path) -> None:
-    assert jars_folder({"TXN_ANALYSIS_JARS": str(tmp_path)}) == tmp_path
-    assert (
-        jars_folder({"XDG_CACHE_HOME": str(tmp_path)})
-        == tmp_path / "txn-analysis" / f"{DELTA_ARTIFACT}-{DELTA_VERSION}"
-    )
-
-
-def test_a_user_without_a_home_is_told_of_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container that runs as a number."""
-    monkeypatch.delenv("HOME")
-    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
-    with pytest.raises(MissingToolError, match="no home to keep the Delta jars in: set TXN_ANALYSIS_JARS to a folder"):
-        jars_folder({})
-
-
-def test_a_home_that_cannot_be_written_is_one_line_with_the_remedy(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    home.touch()
-    with pytest.raises(MissingToolError) as refused:
-        resolve_jars(jars_folder({"XDG_CACHE_HOME": str(home)}))
-    assert str(refused.value) == (
-        f"cannot store the Delta jars in {home}/txn-analysis/{DELTA_ARTIFACT}-{DELTA_VERSION}: Not a directory;"
-        " set TXN_ANALYSIS_JARS to a folder to write to"
-    )
-
-
-def test_jars_are_fetched_once(tmp_path: Path, spark_submit: Callable[[str], None]) -> None:
-    spark_submit(FETCHES)
-    folder = tmp_path / "jars"
-    names = [jar.name for jar in resolve_jars(folder)]
-    assert names == sorted([OTHER_JAR, MAIN_JAR])
-    assert sorted(path.name for path in folder.iterdir()) == names
-    spark_submit("exit 1")
-    assert [jar.name for jar in resolve_jars(folder)] == names
-
-
-def test_two_set_ups_at_once_do_not_harm_each_other(tmp_path: Path, spark_submit: Callable[[str], None]) -> None:
-    spark_submit(f"sleep 0.2; {FETCHES}")
-    with ThreadPoolExecutor() as pool:
-        found = list(pool.map(resolve_jars, [tmp_path / "jars"] * 3))
-    assert [[jar.name for jar in jars] for jars in found] == [sorted([OTHER_JAR, MAIN_JAR])] * 3
-    assert len(list((tmp_path / "jars").iterdir())) == 2
-
-
-def test_what_an_interrupted_set_up_left_is_not_used(tmp_path: Path, spark_submit: Callable[[str], None]) -> None:
-    """The main jar is the last to be there."""
-    (tmp_path / OTHER_JAR).write_text("half of it")
-    (tmp_path / ".resolving-1").mkdir()
-    (tmp_path / ".resolving-1" / MAIN_JAR).touch()
-    assert delta_jars(tmp_path) == []
-    spark_submit(FETCHES)
-    assert [jar.read_text() for jar in resolve_jars(tmp_path)] == ["", ""]
-
-
-def test_jars_are_printed_as_spark_submit_takes_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv(JARS_VARIABLE, str(tmp_path))
-    for name in (MAIN_JAR, OTHER_JAR):
-        (tmp_path / name).touch()
-    assert jars_module.main() == 0
-    assert capsys.readouterr() == (",".join(sorted(f"{tmp_path}/{name}" for name in (MAIN_JAR, OTHER_JAR))) + "\n", "")
-
-
-def test_failed_fetch_is_one_line_with_the_remedy(tmp_path: Path, spark_submit: Callable[[str], None]) -> None:
-    spark_submit("echo 'RuntimeException: [unresolved dependency: io.delta#x;1: not found]' >&2; echo at y >&2; exit 1")
-    with pytest.raises(MissingToolError) as refused:
-        resolve_jars(tmp_path / "jars")
-    assert str(refused.value) == (
-        "cannot fetch the Delta jars (unresolved dependency: io.delta#x;1: not found): give this machine access to"
-        f" Maven Central once, or set TXN_ANALYSIS_JARS to a folder with the jars of {DELTA_COORDINATES}"
-    )
-    assert delta_jars(tmp_path / "jars") == []
-
-
-def test_jars_of_another_delta_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "io.delta_delta-spark_4.2_2.13-9.9.9.jar").touch()
-    with pytest.raises(MissingToolError, match="empty the folder"):
-        delta_jars(tmp_path)
-
-
-def test_session_has_delta_utc_and_ansi(spark: SparkSession, tmp_path: Path) -> None:
-    spark.sql("SELECT TIMESTAMP '2026-11-21 03:15:00' AS t").write.format("delta").save(str(tmp_path / "times"))
-    row = spark.read.format("delta").load(str(tmp_path / "times")).selectExpr("unix_millis(t) AS t_ms").first()
-    assert row is not None
-    assert row["t_ms"] == 1_795_230_900_000
-    assert spark.conf.get("spark.sql.ansi.enabled") == "true"
 
 
 def test_functions_of_arrow_batches_work(spark: SparkSession) -> None:

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 
 import pyspark
 
-from txn_analysis.spark.delta_jars import delta_jars, jars_folder
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -28,7 +26,6 @@ _OF_JOBS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "2",
     "spark.driver.extraJavaOptions": _FAST_START,
 }
 
@@ -68,7 +65,7 @@ class Installed:
 
     def submit(self, master: str, words: Sequence[str], *, py_files: Path | None = None) -> str:
         """Run `jobs/nightly_audit.py` by `spark-submit`, the package installed or brought along; what was on stderr."""
-        options = {"jars": ",".join(map(str, delta_jars(jars_folder(os.environ)))), "master": master}
+        options = {"master": master}
         if py_files:
             options["py-files"] = str(py_files)
         command: list[str | Path] = [

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _COUNT = r"\s*[0-9]+\s*"
 _MASTER = re.compile(
     rf"local|local\[(?:[0-9]+|\*)(?:\s*,{_COUNT})?\]|local-cluster\[{_COUNT},{_COUNT},{_COUNT}\]"
-    r"|spark://[^\s:]+:[0-9]+(?:,[^\s:]+:[0-9]+)*|yarn|k8s://\S+"
+    r"|spark://[^\s:]+:[0-9]+(?:,[^\s:]+:[0-9]+)*|yarn|k8s://\S+|sc://\S+"
 )
 RUNS_FOLDER = "runs"
 """The table without which there is nothing to read; its schema takes a second to import."""
@@ -96,8 +96,8 @@ def check_master(master: str | None) -> None:
     """
     if master is not None and not _MASTER.fullmatch(master):
         raise ConfigError(
-            f"--master {master}: not a master of Spark; give local[*], local[N], spark://HOST:7077, yarn or "
-            "k8s://https://HOST:443"
+            f"--master {master}: not a master of Spark; give local[*], local[N], spark://HOST:7077, yarn, "
+            "k8s://https://HOST:443, or sc://HOST:15002 of a Spark Connect server"
         )
 
 

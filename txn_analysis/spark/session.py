@@ -1,4 +1,4 @@
-"""The one place that starts Spark: quiet, with Delta, in UTC, and bound to this machine where it runs locally."""
+"""The one place that starts Spark: quiet, and bound to this machine where it runs locally."""
 
 from __future__ import annotations
 
@@ -13,39 +13,20 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from txn_analysis.errors import MissingToolError
-from txn_analysis.spark.delta_jars import DELTA_COORDINATES, delta_jars, jars_folder, resolve_jars
 from txn_analysis.spark.interrupts import delete_when_interrupted
 from txn_analysis.spark.jdk import check_jdk
-from txn_analysis.spark.private_api import check_version, close_spark_folders, delete_with_java
+from txn_analysis.spark.workers import check_spark
 
-_DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 _JVM_NOISE = b"WARNING: Using incubator modules:"  # Java says it at every start of Spark, and has no switch for it
+_OWNER_ONLY = 0o700
 
-# What any session needs that an audit works in, and that can be set while Spark runs.
-_WORK_OPTIONS = {
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.adaptive.enabled": "true",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
-    # Below the largest, Spark 4.2 measures the whole batch anew for every row, which is quadratic in nested rows.
-    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.databricks.delta.snapshotPartitions": "1",  # 50 by default: 50 tasks to read a log of a few files
-}
-WORKER_ENVIRONMENT = {
-    # Else a worker gives its memory back after each array, and page faults take up to half of its time: glibc maps
-    # large arrays by themselves, and trims its heap whenever one at its end is freed.
-    "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
-}
-_OPTIONS = _WORK_OPTIONS | {
-    "spark.sql.extensions": _DELTA_EXTENSION,
-    "spark.sql.catalogImplementation": "in-memory",  # tables are addressed by path; no Hive metastore in the cwd
+CONNECT = "sc://"
+"""How the URL of a server of Spark Connect begins."""
+
+_OPTIONS = {
+    "spark.sql.catalogImplementation": "in-memory",  # no Hive metastore in the cwd
     "spark.sql.warehouse.dir": tempfile.gettempdir(),  # never used, but made where it is missing: by default in the cwd
     "spark.python.worker.reuse": "true",
-    **{f"spark.executorEnv.{name}": value for name, value in WORKER_ENVIRONMENT.items()},
     # Off, building a plan takes a sixth of the time: otherwise every Column call also looks up its line of Python.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -56,9 +37,8 @@ _LOCAL_OPTIONS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
 }
-_LOCAL_WORK_OPTIONS = {"spark.sql.shuffle.partitions": "4"}  # what is shuffled grows with producers, not with batches
 # Without Java's optimising compiler an audit of 100 MB takes half of the processor's time, and a start less; its code
-# cache is 48 MiB then by default, which Spark and Delta fill.
+# cache is 48 MiB then by default, which Spark fills.
 _LOCAL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 
 
@@ -72,10 +52,12 @@ def session(master: str | None = None, app_name: str = "txn-analysis") -> SparkS
         app_name: the name in Spark's own listings.
 
     Raises:
-        MissingToolError: no usable JDK, no Delta jars, or the running Spark has no Delta.
+        MissingToolError: no usable JDK, or a Spark older than 4.0.
     """
+    if master is not None and master.startswith(CONNECT):
+        return check_spark(SparkSession.builder.remote(master).getOrCreate())
     if SparkContext._active_spark_context is not None:
-        return with_delta(SparkSession.builder.getOrCreate())
+        return check_spark(SparkSession.builder.getOrCreate())
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     options = _OPTIONS | {"spark.app.name": app_name}
     if not is_submitted:
@@ -90,38 +72,22 @@ def session(master: str | None = None, app_name: str = "txn-analysis") -> SparkS
         conf.setIfMissing(key, value)
     if not is_submitted:
         conf.setMaster(options["spark.master"])
-    # Spark only warns about an extension that it cannot load, and fails much later, at the first table.
-    if not _is_delta_loadable():
-        raise MissingToolError(f"spark-submit was started without Delta: add --packages {DELTA_COORDINATES}")
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     if is_loud:
         jvm: Any = SparkContext._jvm
         _log_context(jvm).setConfigLocation(jvm.java.net.URI(_log_configuration()))
-    close_spark_folders(spark)
-    return with_delta(spark)
+    _close_folders(spark)
+    return check_spark(spark)
 
 
 def _launch_options(master: str) -> dict[str, str]:
     """What can only be said when the JVM starts, and depends on where it runs."""
-    folder = jars_folder(os.environ)
-    jars = delta_jars(folder)
-    if not jars:
-        print(f"fetching the Delta jars once, into {folder}", file=sys.stderr, flush=True)
-        jars = resolve_jars(folder)
     java = _LOCAL_JAVA if is_local(master) else ""
     return {
         "spark.master": master,
-        "spark.jars": ",".join(map(str, jars)),
-        "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_log_configuration()} {java}",
         **(_LOCAL_OPTIONS if is_local(master) else {}),
-        **work_options(master),
     }
-
-
-def work_options(master: str) -> dict[str, str]:
-    """Of the options of a session of our own, those that can be set while Spark runs."""
-    return _WORK_OPTIONS | (_LOCAL_WORK_OPTIONS if is_local(master) else {})
 
 
 def is_local(master: str) -> bool:
@@ -150,7 +116,7 @@ def _launch_jvm(options: dict[str, str]) -> None:
     finally:
         os.close(write_end)
     SparkContext._ensure_initialized(gateway=gateway)
-    delete_with_java(SparkContext._jvm, folder)
+    _delete_with_java(SparkContext._jvm, folder)
 
 
 def _pass_on(read_end: int) -> None:
@@ -161,24 +127,26 @@ def _pass_on(read_end: int) -> None:
                 sys.stderr.flush()
 
 
-def _is_delta_loadable() -> bool:
-    jvm: Any = SparkContext._jvm
-    return jvm is not None and bool(jvm.org.apache.spark.util.Utils.classIsLoadable(_DELTA_EXTENSION))
+def _delete_with_java(jvm: Any, folder: Path) -> None:
+    """Let Java delete its folder when it ends: it outlives this process for a moment, and still writes to it."""
+    for made in folder.iterdir():  # by spark-submit, before there was a session
+        if made.is_dir():
+            made.chmod(_OWNER_ONLY)
+    jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(jvm.java.io.File(str(folder)))
 
 
-def with_delta(spark: SparkSession) -> SparkSession:
-    """The session, unless it is without Delta, or of a Spark that is not the one that this version is for.
+def _close_folders(spark: SparkSession) -> None:
+    """Close the folders in which a driver that has just started will keep blocks, files and artifacts.
 
-    Raises:
-        MissingToolError: it says how to get one.
+    Somebody else may have said where they are.
     """
-    check_version()
-    if _DELTA_EXTENSION not in (spark.conf.get("spark.sql.extensions", "") or "") or not _is_delta_loadable():
-        raise MissingToolError(
-            "the running Spark session has no Delta: start it with"
-            f" spark.sql.extensions={_DELTA_EXTENSION} and {DELTA_COORDINATES}, or let txn-analysis start it"
-        )
-    return spark
+    jvm: Any = spark._jvm
+    environment = jvm.org.apache.spark.SparkEnv.get()
+    blocks = environment.blockManager().diskBlockManager().localDirs()
+    files = jvm.org.apache.spark.util.Utils.getLocalDir(environment.conf())
+    artifacts = spark._jsparkSession.artifactManager().artifactRootPath().toString()
+    for folder in (*blocks, files, artifacts):
+        Path(str(folder)).chmod(_OWNER_ONLY)
 
 
 # What Spark writes into its log are errors alone, on stderr. As Spark comes it is thousands of lines for one audit.

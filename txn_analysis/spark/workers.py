@@ -24,15 +24,16 @@ OLDEST = (4, 0)
 _UNKNOWN_CORES = 32
 
 
-def check_spark(spark: SparkSession) -> None:
-    """Refuse the session of a Spark that is too old.
+def check_spark(spark: SparkSession) -> SparkSession:
+    """The session, unless its Spark is too old.
 
     Raises:
         MissingToolError: it is older than 4.0.
     """
     version = str(spark.version)
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
-        raise MissingToolError(f"this is Spark {version}: 4.0 or newer is needed")
+        raise MissingToolError(f"this is Spark {version}: give a session of Spark 4.0 or newer")
+    return spark
 
 
 def is_connect(spark: SparkSession) -> bool:

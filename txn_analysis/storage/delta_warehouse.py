@@ -110,10 +110,9 @@ class DeltaWarehouse(Warehouse):
 
     def frame(self, table: Table, **one_of: Collection[Any]) -> DataFrame:
         """As of `Warehouse`."""
-        from txn_analysis.storage.spark_tasks import spark_schema
+        from txn_analysis.storage.spark_tasks import table_frame
 
-        shares, rows_of = self.read_in_tasks(table, **one_of)
-        return shares.mapInArrow(rows_of, spark_schema(table))
+        return table_frame(*self.read_in_tasks(table, **one_of), table)
 
     def replace(self, rows: Iterable[pa.RecordBatch], table: Table, **slice_of: str) -> None:
         """As of `Warehouse`."""

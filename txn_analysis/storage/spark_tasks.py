@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
+from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.columns.values import VALUES, packed, rows_of_values, unpacked, unpickled
@@ -57,6 +57,17 @@ def spark_schema(table: Table) -> StructType:
     return StructType(
         [StructField(c.name, from_arrow_type(c.type), c.nullable, {"comment": c.comment}) for c in columns]
     )
+
+
+def table_frame(shares: DataFrame, rows_of: BatchFunction, table: Table) -> DataFrame:
+    """Rows of a table as a frame of its columns."""
+    schema = spark_schema(table)
+    as_spark_has_them = to_arrow_schema(schema)  # Spark 4.0 takes no list whose elements are never NULL
+
+    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return (rows.cast(as_spark_has_them) for rows in rows_of(parts))
+
+    return in_tasks(shares, run, schema)
 
 
 def write_in_tasks(

@@ -1,0 +1,78 @@
+"""The Delta jars, with which Spark reads a warehouse as any other reader does; the program itself needs none.
+
+`python -m tests.delta_jars` fetches them once, by Spark's own resolver, into a folder of the user's cache for each
+version of Spark, where every checkout finds them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+import pyspark
+
+DELTA_VERSION = "4.4.0"
+DELTA_ARTIFACT = f"delta-spark_{'.'.join(version('pyspark').split('.')[:2])}_2.13"
+IVY_SETTINGS = Path(__file__).with_name("ivysettings.xml")
+"""Where Ivy, which comes with Spark, looks for jars."""
+
+# Everything that Delta asks for beside its own jars and the Unity Catalog client: Spark has it, in newer versions.
+_IN_SPARK = "com.*:*,org.*:*,javax.*:*,commons-*:*,io.airlift:*"
+
+
+def delta_options() -> dict[str, bool | float | int | str | None]:
+    """With which options a session reads and writes Delta tables.
+
+    Raises:
+        RuntimeError: the jars were not fetched.
+    """
+    jars = sorted(_folder().glob("*.jar"))
+    if not jars:
+        raise RuntimeError("there are no Delta jars: python -m tests.delta_jars")
+    return {
+        "spark.jars": ",".join(map(str, jars)),
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.databricks.delta.snapshotPartitions": "1",  # 50 by default: 50 tasks to read a log of a few files
+    }
+
+
+def _folder() -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "txn-analysis" / f"{DELTA_ARTIFACT}-{DELTA_VERSION}"
+
+
+def fetch() -> None:
+    """Fetch the jars, unless they are there."""
+    folder = _folder()
+    if any(DELTA_ARTIFACT in jar.name for jar in folder.glob("*.jar")):
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".resolving-") as work:
+        application = Path(work, "nothing.py")
+        application.touch()
+        conf = {
+            "spark.jars.packages": f"io.delta:{DELTA_ARTIFACT}:{DELTA_VERSION}",
+            "spark.jars.excludes": _IN_SPARK,
+            "spark.jars.ivySettings": str(IVY_SETTINGS),
+            "spark.jars.ivy": work,
+        }
+        options = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
+        submit = Path(pyspark.__file__).with_name("bin") / "spark-submit"
+        subprocess.run(
+            [submit, "--master", "local[1]", *options, application],
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+            check=True,
+        )
+        # The main jar is moved last: where it is, the others are, even if two first runs meet or one is killed.
+        for jar in sorted(Path(work, "jars").glob("*.jar"), key=lambda jar: DELTA_ARTIFACT in jar.name):
+            jar.replace(folder / jar.name)
+
+
+if __name__ == "__main__":
+    fetch()
