@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.coordinator.chain import NO_RECORDS, Rise, StateChain
 from txn_analysis.coordinator.fit import Fit
-from txn_analysis.coordinator.partition_count import MOST_PARTITIONS, StateCount
+from txn_analysis.coordinator.partition_count import MOST_PARTITIONS, PartitionCoverage, StateCount, StateCoverage
 from txn_analysis.kafka.names import HOLES, STATE_TOPIC, java_hash, state_partition
 from txn_analysis.logic import UNBOUNDED_MS, latest
 from txn_analysis.text.words import ranges
@@ -17,7 +17,6 @@ from txn_analysis.text.words import ranges
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from txn_analysis.coordinator.partition_count import CountCoverage
     from txn_analysis.tables import PartitionHealth
 
 MISPLACED = "transactional ids lie in partitions that their hash does not give among {}"
@@ -61,41 +60,6 @@ class Hole(NamedTuple):
     def is_since(self, since_ms: int | None) -> bool:
         """The hole can hide something that was recorded since a moment; None is from the beginning on."""
         return since_ms is None or self.end_ms is None or self.end_ms >= since_ms
-
-
-@dataclass(frozen=True)
-class PartitionCoverage:
-    """What a run tells of one partition of the state; ids are as they were found, not escaped."""
-
-    partition: int
-    is_seen: bool
-    is_complete: bool
-    seen_to_ms: int | None
-    undecodable: int
-    misplaced_ids: tuple[str, ...]
-    problems: tuple[str, ...]
-    holes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class StateCoverage:
-    """What a run tells of the state, in sum and by partition; `problems` is whatever makes an answer doubtful.
-
-    Partitions of which nothing is known are not among `partitions`, but in `missing`. `newer` counts records that have
-    fields of a newer Kafka.
-    """
-
-    expected: int
-    count: CountCoverage
-    seen: int
-    missing: tuple[int, ...]
-    problems: tuple[str, ...]
-    partitions: tuple[PartitionCoverage, ...]
-    newer: int = 0
-
-    def plain(self) -> dict[str, object]:
-        """The coverage as JSON knows it: the column `state_coverage` of `runs`."""
-        return asdict(self)
 
 
 @dataclass

@@ -9,7 +9,7 @@ and prove none.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import gcd, isqrt
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -142,3 +142,38 @@ def positive_hashes(hashes: Array) -> Array:
 def sums_of_files(partitions: Iterable[int]) -> IdSums:
     """What is known from the names of the files alone: these partitions exist."""
     return IdSums(last_partition=max(partitions, default=-1))
+
+
+@dataclass(frozen=True)
+class PartitionCoverage:
+    """What a run tells of one partition of the state; ids are as they were found, not escaped."""
+
+    partition: int
+    is_seen: bool
+    is_complete: bool
+    seen_to_ms: int | None
+    undecodable: int
+    misplaced_ids: tuple[str, ...]
+    problems: tuple[str, ...]
+    holes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StateCoverage:
+    """What a run tells of the state, in sum and by partition; `problems` is whatever makes an answer doubtful.
+
+    Partitions of which nothing is known are not among `partitions`, but in `missing`. `newer` counts records that have
+    fields of a newer Kafka.
+    """
+
+    expected: int
+    count: CountCoverage
+    seen: int
+    missing: tuple[int, ...]
+    problems: tuple[str, ...]
+    partitions: tuple[PartitionCoverage, ...]
+    newer: int = 0
+
+    def plain(self) -> dict[str, object]:
+        """The coverage as JSON knows it: the column `state_coverage` of `runs`."""
+        return asdict(self)

@@ -59,7 +59,7 @@ def build_report(
         engine: what judged it; None where nobody knows any more.
     """
     input_items = sorted(inputs, key=attrgetter("path"))
-    finding_items = sorted(findings, key=_worst_first)
+    finding_items = sorted((finding.shown for finding in findings), key=_worst_first)
     impacts = {(item.topic, item.partition): item.impact for item in finding_items if item.impact is not None}
     partitions = sorted(
         (one._replace(impact=impacts.get((one.topic, one.partition))) for one in health),
