@@ -210,6 +210,13 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "Error: Invalid value for 'SHELL': Value error, 'tcsh' is not one of 'bash', 'zsh', 'fish'.",
         ),
     ),
+    "The copy kit": (
+        Mistake(
+            "a broker's folder behind the verb: the script that it prints takes it, on the broker",
+            "copy-kit /var/lib/kafka",
+            "Error: Got unexpected extra argument(s) (/var/lib/kafka)",
+        ),
+    ),
     "What is left out": (
         Mistake("the files", "audit", "Error: Missing argument 'PATH'."),
         Mistake("the id", "describe --warehouse w", "Error: Missing option '--transactional-id'."),

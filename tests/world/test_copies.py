@@ -18,7 +18,7 @@ from txn_analysis.log.whole_copies import WholeCopies
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-HISTORIES, OF_ONE_KIND = 500, 400
+HISTORIES, OF_ONE_KIND = 300, 10
 
 
 def test_no_plan_is_wrong_and_hangs_are_found() -> None:
@@ -80,28 +80,29 @@ def only_the_copys_end_is_asked(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(fact_finding, "loss_of", lambda case, hidden: loss_of(case._replace(copied=NOTHING_COPIED), hidden))
 
 
-WEAKER: list[tuple[Callable[[pytest.MonkeyPatch], None], str]] = [
-    (a_clock_is_believed, STEPS),
-    (a_leader_is_asked_once, DEMOTED),
-    (no_other_file_is_asked, STALE),
-    (the_end_of_a_file_is_that_of_the_log, BEHIND),
-    (the_end_of_a_file_is_that_of_the_log, CLEANED),
-    (a_kit_that_was_killed_counts, KILLED),
-    (what_nobody_names_was_copied_in_order, UNNAMED),
-    (a_log_was_whole_when_its_last_byte_was_read, CALM),
-    (the_files_cannot_disprove_it, STATE_FIRST),
-    (only_the_copys_end_is_asked, CALM),
+WEAKER: list[tuple[Callable[[pytest.MonkeyPatch], None], str, int]] = [
+    (a_clock_is_believed, STEPS, 410),
+    (a_leader_is_asked_once, DEMOTED, 30),
+    (no_other_file_is_asked, STALE, 50),
+    (the_end_of_a_file_is_that_of_the_log, BEHIND, 830),
+    (the_end_of_a_file_is_that_of_the_log, CLEANED, 200),
+    (a_kit_that_was_killed_counts, KILLED, 30),
+    (what_nobody_names_was_copied_in_order, UNNAMED, 110),
+    (a_log_was_whole_when_its_last_byte_was_read, CALM, 110),
+    (the_files_cannot_disprove_it, STATE_FIRST, 70),
+    (only_the_copys_end_is_asked, CALM, 40),
 ]
+"""Each with the number from which on a history of its kind fools it."""
 
 
-@pytest.mark.parametrize(("weaken", "kind"), WEAKER, ids=lambda each: getattr(each, "__name__", None))
+@pytest.mark.parametrize(("weaken", "kind", "first"), WEAKER, ids=lambda each: getattr(each, "__name__", None))
 def test_a_weaker_reading_is_fooled(
-    weaken: Callable[[pytest.MonkeyPatch], None], kind: str, monkeypatch: pytest.MonkeyPatch
+    weaken: Callable[[pytest.MonkeyPatch], None], kind: str, first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert not report_of(OF_ONE_KIND, seed=1, first=first, kind=kind).wrong
     weaken(monkeypatch)
-    report = report_of(OF_ONE_KIND, seed=1, kind=kind)
-    assert report.wrong + report.destroyed
+    assert report_of(OF_ONE_KIND, seed=1, first=first, kind=kind).wrong
 
 
 def test_several_brokers_have_several_clocks() -> None:
-    assert not report_of(100, seed=1, kind=SEVERAL).proven
+    assert not report_of(40, seed=1, kind=SEVERAL).proven

@@ -468,10 +468,10 @@ entries() {
         set -- $line
         [ "$(last_line "$9")" = "$line" ] || continue
         [ "$mode" = tar ] || [ -f "$to/$9" ] || continue
-        folder=${9%/*} topic=null partition=null topic_id=null leader=null epoch=null is_led=false is_end=false
+        folder=${9%/*} topic=null partition=null topic_id=null leader=null epoch=null is_led=null is_end=null
         case $9 in */*) folder=${folder##*/} ;; *) folder='' ;; esac
         case $folder in '' | disk-[0-9] | disk-[0-9][0-9] | segments | state) ;; *)
-            topic="\"${folder%-*}\"" partition=${folder##*-}
+            topic="\"${folder%-*}\"" partition=${folder##*-} is_led=false is_end=false
             epoch=$(known "$folder" "$own/after.epochs")
             leader=$(known "$folder" "$own/after.leaders")
             if [ "$leader" = "$broker" ] && [ "$leader" != null ] && [ "$epoch" != null ] &&

@@ -188,7 +188,7 @@ def version() -> None:
 
 
 def copy_kit() -> None:
-    """Print the script that copies a broker's log directories, and proves the order.
+    """Print the script that copies log directories.
 
     `txn-analysis copy-kit > copy-kit.sh`, and on each broker `sh copy-kit.sh --to DIR LOG_DIR...`. It needs a POSIX
     shell and coreutils there, or busybox; `sh copy-kit.sh --help` lists its options.

@@ -30,6 +30,7 @@ class Copied:
         doubts: why they do not take its place, in words.
         reach_ms: by partition, up to when its log was whole.
         unproven: by partition with a segment, why it has no such moment.
+        torn: the partitions of the state that were not read to their end.
     """
 
     manifest_count: int = 0
@@ -38,6 +39,7 @@ class Copied:
     doubts: tuple[str, ...] = ()
     reach_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
     unproven: Mapping[TopicPartition, str] = field(default_factory=dict)
+    torn: frozenset[int] = frozenset()
 
     def void(self, reason: str) -> Copied:
         """They prove nothing, as the files themselves disprove the order."""
@@ -50,7 +52,17 @@ class Copied:
         for reason in self.unproven.values():
             by_reason[reason] = by_reason.get(reason, 0) + 1
         own = asdict(self) | {"doubts": [*self.doubts], "reach_ms": len(self.reach_ms), "unproven": by_reason}
+        own["torn"] = sorted(self.torn)
         return {"reached_count" if name == "reach_ms" else name: value for name, value in own.items()}
+
+    def as_read(self, state: StateEvidence) -> StateEvidence:
+        """The state, with what was not read of it to the end: End, a partition counts as whole only where it was."""
+        if not self.torn:
+            return state
+        partitions = [
+            replace(p, problems=[*p.problems, _TORN]) if p.state_partition in self.torn else p for p in state.partitions
+        ]
+        return replace(state, partitions=partitions)
 
     def evidence(self, where: TopicPartition) -> tuple[str, ...]:
         """What they prove for one partition, in words."""
@@ -72,6 +84,7 @@ class Copied:
 
 
 NOTHING_COPIED = Copied()
+_TORN = "a manifest says that it was not read to its end: its segments changed meanwhile"
 
 
 def copied_by(
@@ -112,6 +125,7 @@ def copied_by(
             for where, ms in reached.items()
             if ms is None
         },
+        frozenset(where.partition for where in copying.torn if where.topic == STATE_TOPIC),
     )
 
 

@@ -204,6 +204,7 @@ def judge_of(
         manifests: those of the capture, which say how it was copied.
     """
     copied = copied_by(manifests, sections, state, partitions, settings.max_clock_skew_ms)
+    state = copied.as_read(state)
     if copied.is_state_last:  # it takes the place of the word, and what disproves the one disproves the other
         settings = settings.model_copy(update={"state_copied_last": True})
     by_state = disproved_by_state(state.fit)

@@ -101,6 +101,15 @@ class Copying:
                 found[clocks.pop()][where] = max(ended)
         return dict(found)
 
-    @cached_property
+    @property
+    def torn(self) -> set[TopicPartition]:
+        """The partitions that a manifest says were not read to their end."""
+        return self._copies.torn
+
+    @property
     def _judged(self) -> dict[TopicPartition, WholeCopy | str]:
-        return WholeCopies(self.manifests, self.sections).judged
+        return self._copies.judged
+
+    @cached_property
+    def _copies(self) -> WholeCopies:
+        return WholeCopies(self.manifests, self.sections)

@@ -40,6 +40,20 @@ class WholeCopies:
     manifests: Sequence[Manifest]
     sections: Collection[InputSection]
 
+    @cached_property
+    def torn(self) -> set[TopicPartition]:
+        """The partitions of which a manifest says that reading did not go on to the end, and none shows the whole.
+
+        What was read of such a one may lack a segment in its middle: one was rolled, and the cleaner passed.
+        """
+        said = {
+            where
+            for manifest in self.manifests
+            for where, files in _by_partition(manifest).items()
+            if any(file.is_end_confirmed is False and self._segments_in(file) for file in files)
+        }
+        return {where for where in said if not isinstance(self.judged.get(where), WholeCopy)}
+
     # What each manifest says of a partition.
 
     @cached_property

@@ -49,8 +49,8 @@ class CopiedFile(NamedTuple):
     partition: Int32 | None = None
     leader_id: Int32 | None = None
     leader_epoch: Int32 | None = None
-    is_leader_confirmed: bool = False
-    is_end_confirmed: bool = False
+    is_leader_confirmed: bool | None = None
+    is_end_confirmed: bool | None = None
     began_ms: int | None = None
     ended_ms: int | None = None
     began_monotonic_ms: int | None = None

@@ -296,5 +296,4 @@ def _input(
 
 def _copied(place: str, file: _SaidOfFile, plan: PlannedInput | None, given: Iterable[str]) -> CopiedFile:
     said = {name: getattr(file, name) for name in CopiedFile._fields if name in _SaidOfFile.model_fields}
-    said |= {name: said[name] is True for name in ("is_leader_confirmed", "is_end_confirmed")}
     return CopiedFile(input_id=None if plan is None else plan.input_id, is_given=place in given, **said)

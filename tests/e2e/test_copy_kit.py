@@ -1,0 +1,150 @@
+"""The copy kit on a broker that is written to: the copy says what the broker says, and its manifest proves it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS, Cluster
+from tests.e2e.driver import Driver
+from tests.e2e.hangs import HOUR_MS, Hanger, now_ms
+from tests.e2e.kafka_jars import class_path, dump_tool
+from tests.e2e.raw_client import RawClient
+from txn_analysis.cli.shell_verbs import SCRIPT
+from txn_analysis.pipeline import steps
+from txn_analysis.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.e2e.hangs import Hang
+    from txn_analysis.report.model import AuditReport
+
+pytestmark = pytest.mark.e2e
+
+VERSION = "4.3.1"
+ORDERS = [("orders", number) for number in range(3)]
+_TOOL = """#!/bin/sh
+exec java -Xmx256m -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=error -cp '{jars}' {main} "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A broker with hanging transactions and one that is in progress, and where its tools are."""
+
+    cluster: Cluster
+    driver: Driver
+    folder: Path
+    hangs: tuple[Hang, ...]
+
+    def kit(self, name: str, *words: str) -> dict[str, Any]:
+        """One call of the kit, by the leaders that the broker says; its manifest."""
+        target = self.folder / name
+        done = subprocess.run(
+            ["sh", str(SCRIPT), "--to", str(target), *words, *self._asking(), str(self.cluster.log_dir())],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        said: dict[str, Any] = json.loads((target / "txn-capture.json").read_text())
+        return said
+
+    def _asking(self) -> list[str]:
+        return ["--kafka-bin", str(self.folder / "bin"), "--bootstrap-server", self.cluster.bootstrap]
+
+    def audited(self, name: str, **said: Any) -> AuditReport:
+        """The audit of a copy."""
+        settings = {
+            "warehouse": str(self.folder / f"warehouse-{name}"),
+            "transaction_max_timeout_ms": TRANSACTION_MAX_TIMEOUT_MS,
+        }
+        return steps.audit(_no_session, [str(self.folder / name)], Settings.model_validate(settings | said))
+
+    def commits(self, count: int) -> None:
+        """Others go on."""
+        for number in range(count):
+            self.driver.begin("busy")
+            self.driver.send("busy", ORDERS[number % 2])
+            self.driver.commit("busy")
+
+
+def _no_session(*_: Any, **__: Any) -> Any:
+    pytest.fail("Spark was started")
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    folder = tmp_path_factory.mktemp("kit")
+    with ExitStack() as running:
+        cluster = Cluster(VERSION, folder / "broker")
+        running.callback(cluster.stop)
+        cluster.start()
+        cluster.create_topic("__transaction_state", [(0,)] * STATE_PARTITIONS, cleanup_policy="compact")
+        cluster.create_topic("orders", [(0,)] * len(ORDERS))
+        driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
+        running.callback(driver.close)
+        raw = RawClient(cluster.ports[0])
+        running.callback(raw.close)
+        hanger = Hanger(raw, driver, now_ms() - 3 * HOUR_MS)
+        (folder / "bin").mkdir()
+        for name, main in (
+            ("kafka-topics.sh", "org.apache.kafka.tools.TopicCommand"),
+            ("kafka-dump-log.sh", dump_tool(VERSION)),
+        ):
+            tool = folder / "bin" / name
+            tool.write_text(_TOOL.format(jars=class_path(VERSION), main=main))
+            tool.chmod(0o755)
+        made = Scene(cluster, driver, folder, ())
+        made.commits(6)
+        hangs = [hanger.unknown_producer(ORDERS[0]), hanger.left_open_by_fencing("fenced", ORDERS[2])]
+        made.commits(4)
+        driver.begin("in-progress")
+        driver.send("in-progress", ORDERS[1])
+        yield Scene(cluster, driver, folder, tuple(hangs))
+
+
+def opened(report: AuditReport) -> set[tuple[str, int, int]]:
+    return {(f.topic, f.partition, f.producer_id) for f in report.findings}
+
+
+def test_the_copy_says_what_the_broker_says(scene: Scene) -> None:
+    said = scene.kit("copy")
+    of_partition = [file for file in said["files"] if file["topic"] is not None]
+    assert of_partition
+    assert all(file["is_leader_confirmed"] and file["is_end_confirmed"] for file in of_partition)
+    report = scene.audited("copy")
+    copied = report.coverage.transaction_state["copied"]
+    assert copied["is_state_last"], copied
+    assert copied["reached_count"] >= len(ORDERS)
+    assert {(h.topic, h.partition, h.producer_id) for h in scene.hangs} == {
+        (f.topic, f.partition, f.producer_id) for f in report.hanging
+    }
+    asked = scene.cluster.find_hanging()
+    assert all(str(hang.producer_id) in asked for hang in scene.hangs)
+
+
+def test_dumps_of_the_same_broker_say_the_same(scene: Scene) -> None:
+    scene.kit("copied")
+    said = scene.kit("dumped", "--dump")
+    assert len(said["files"]) == len({file["path"] for file in said["files"]}) < 6
+    hangs = {hang.place for hang in scene.hangs}
+    assert hangs <= opened(scene.audited("dumped"))
+    assert hangs <= opened(scene.audited("copied"))
+
+
+def test_while_others_write_it_proves_its_order(scene: Scene) -> None:
+    with ThreadPoolExecutor(1) as others:
+        busy = others.submit(scene.commits, 30)
+        said = scene.kit("under-load", "--bytes-per-second", "1048576")
+        busy.result()
+    assert said["is_complete"]
+    assert scene.audited("under-load").coverage.transaction_state["copied"]["is_state_last"]
