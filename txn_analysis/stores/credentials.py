@@ -16,7 +16,7 @@ _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _KEYS = {
     "access_key_id": "aws_access_key_id",
     "secret_access_key": "aws_secret_access_key",
-    "token": "aws_session_token",
+    "session_token": "aws_session_token",
 }
 
 
@@ -43,7 +43,7 @@ def delta_options(root: str) -> dict[str, str]:
         endpoint = _endpoint()
         # By default it knows a lock table alone; stores of S3's kind refuse the second of two themselves.
         options |= {"conditional_put": "etag"} | ({"endpoint_url": endpoint} if endpoint else {})
-        options |= {f"aws_{name}" if name != "token" else "aws_session_token": v for name, v in _profile().items()}
+        options |= {f"aws_{name}": value for name, value in _profile().items()}
     return options
 
 
