@@ -85,6 +85,6 @@ def test_rows_of_one_key_have_one_bucket_whatever_lies_beside_them(rows: Any, co
         assert 0 <= bucket < count
 
 
-@pytest.mark.parametrize(("text_bytes", "count"), [(0, 4), (4 << 25, 4), ((4 << 25) + 1, 5), (1 << 40, 1 << 15)])
+@pytest.mark.parametrize(("text_bytes", "count"), [(0, 8), (8 << 25, 8), ((8 << 25) + 1, 9), (1 << 40, 1 << 15)])
 def test_buckets_grow_with_what_was_read(text_bytes: int, count: int) -> None:
     assert bucket_count(text_bytes, 8) == count

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Table
     from txn_analysis.tables.inputs import InputSection, Manifest
 
-_LEAST_OF_TASKS = 8  # so that the cores of a small machine have some each
+_LEAST_OF_TASKS = 4  # so that the cores of a small machine have some each
 
 
 @dataclass(frozen=True)
