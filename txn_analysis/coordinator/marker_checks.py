@@ -81,8 +81,11 @@ class _Check:
         """Of COMMIT markers and those of unprinted kind; repetitions say nothing where one of them is confirmed."""
         own = self.markers
         counts = (own.kind != IS_ABORT) & (own.at_ms != NO_TIME)
+        of_epochs = MarkerSums(
+            coordinator_epochs=self._coordinator_epochs, unknown_coordinator_epoch=self._unknown_coordinator_epoch
+        )
         if not counts.any():
-            return MarkerSums()
+            return of_epochs
         is_sure, confirms = self._is_sure & counts, self._confirms & counts
         is_later = counts & (own.at_ms > self._bound("end_ms")) & ~self._is_served
         is_settled = self._in_run(confirms | ((own.kind == IS_UNPRINTED) & self._is_served))
@@ -91,10 +94,8 @@ class _Check:
             later=self._first(is_later),
             is_unsure=bool((counts & ~self._in_run(is_sure)).any()),
             sure_ms=int(own.at_ms[is_sure].max()) if is_sure.any() else None,
-            coordinator_epochs=self._coordinator_epochs,
-            unknown_coordinator_epoch=self._unknown_coordinator_epoch,
         )
-        return of_all.plus(self._of_unconfirmed(counts & ~is_settled))
+        return of_epochs.plus(of_all).plus(self._of_unconfirmed(counts & ~is_settled))
 
     def _of_unconfirmed(self, is_left: Array) -> MarkerSums:
         """What markers say that nothing confirms; where the kind is not printed, one contradicts nothing by itself."""

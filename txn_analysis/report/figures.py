@@ -181,7 +181,7 @@ def _short_reads(finding: Finding, hidden: int | None) -> str:
     if most is not None and most <= 0:
         return ""
     missed = "what is committed above" if most is None else f"up to {count(most, 'committed record')}"
-    return f"; readers that stop at the read_committed end offset end there without an error, and miss {missed}"
+    return f"; bounded readers miss {missed} without an error"
 
 
 def consequences(impact: Impact | None) -> Iterator[tuple[str, str]]:
