@@ -163,7 +163,12 @@ def test_a_bucket_gives_the_same_answer(
     here, there = (
         asked([*words.split(), "--warehouse", place, "--cluster", variant.name]) for place in (warehouse, IN_BUCKET)
     )
-    assert (here[0], *(said.replace(warehouse, IN_BUCKET) for said in here[1:])) == there
+    assert (here[0], *(in_bucket(said, warehouse) for said in here[1:])) == there
+
+
+def in_bucket(said: str, warehouse: str) -> str:
+    """What is said of a folder, as it is said of the bucket; the page keeps words with hyphens in one line."""
+    return said.replace(f'<span class="typed">{warehouse}</span>', IN_BUCKET).replace(warehouse, IN_BUCKET)
 
 
 def test_no_question_needs_spark_or_java(

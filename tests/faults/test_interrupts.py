@@ -124,17 +124,6 @@ def test_at_each_stage_of_an_audit(stage: str, scene: Scene, tmp_path: Path) -> 
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("words", [("find-hanging",), ("abort-plan",), ("explain",), ("report", "--format", "html")])
-def test_while_an_answer_is_looked_for_by_spark(
-    words: tuple[str, ...], scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As where a configuration of Spark may say what a path means."""
-    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    asked = [*words, "--warehouse", str(scene.copied_to(tmp_path / "warehouse")), "--cluster", "earlier"]
-    assert_at_once(interrupted_after("starting Spark", txn_analysis(asked, tmp_path / "temp")), 130, "starting Spark")
-
-
-@pytest.mark.cluster
 def test_while_mail_does_not_read_the_report(scene: Scene, tmp_path: Path) -> None:
     warehouse = scene.copied_to(tmp_path / "warehouse")
     asked = ["report", "--warehouse", str(warehouse), "--cluster", "earlier", "--format", "html"]
