@@ -47,9 +47,9 @@ def writing(warehouse: Path, folder: Path) -> dict[str, float]:
         them to Spark would take, on all cores, to a sink that drops them; `delta_commit_s` is a write of one row to a
         Delta table in a warm session.
     """
-    from txn_analysis.spark.session import session  # noqa: PLC0415 Spark takes a second to import
+    from tests.delta_jars import session_with_delta  # noqa: PLC0415 Spark takes a second to import
 
-    spark = session()
+    spark = session_with_delta("local[*]")
     stored = max(warehouse.glob("log_batches/**/*.parquet"), key=lambda file: file.stat().st_size)
     frame, size_gb = _from_python(spark, stored)
     frame.limit(1).write.format("noop").mode("overwrite").save()  # starts the Python workers

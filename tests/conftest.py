@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
 
 import hypothesis
 import pytest
@@ -95,12 +93,9 @@ def _group(item: pytest.Item) -> str:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one session of a test run; tests keep apart by their folders."""
-    from tests.delta_jars import delta_options
-    from txn_analysis.spark.session import session
+    from tests.delta_jars import session_with_delta
 
-    options = " ".join(f"--conf {name}={value}" for name, value in (delta_options() | _FOR_SMALL_QUERIES).items())
-    with patch.dict(os.environ, PYSPARK_SUBMIT_ARGS=f"{options} pyspark-shell"):
-        spark = session("local[2]", "txn-analysis-tests")
+    spark = session_with_delta("local[2]", **_FOR_SMALL_QUERIES)
     yield spark
     spark.stop()
 

@@ -12,8 +12,13 @@ import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pyspark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DELTA_VERSION = "4.4.0"
 DELTA_ARTIFACT = f"delta-spark_{'.'.join(version('pyspark').split('.')[:2])}_2.13"
@@ -40,6 +45,15 @@ def delta_options() -> dict[str, bool | float | int | str | None]:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "1",  # 50 by default: 50 tasks to read a log of a few files
     }
+
+
+def session_with_delta(master: str, app_name: str = "txn-analysis-tests", **options: str) -> SparkSession:
+    """A session as the program starts it, which reads and writes Delta tables as well."""
+    from txn_analysis.spark.session import session  # noqa: PLC0415 the jars are fetched by a Python that has less
+
+    words = " ".join(f"--conf {name}={value}" for name, value in (delta_options() | options).items())
+    with patch.dict(os.environ, PYSPARK_SUBMIT_ARGS=f"{words} pyspark-shell"):
+        return session(master, app_name)
 
 
 def _folder() -> Path:

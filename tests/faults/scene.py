@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from tests.delta_jars import session_with_delta
 from tests.table_rows import committed, listed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
-from txn_analysis.spark.session import session
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS, Table
 
@@ -199,7 +199,7 @@ class Scene:
 @contextmanager
 def scene_for(name: str) -> Iterator[Scene]:
     """A scene with a session of its own, whose rows Spark reads; gone with the block."""
-    spark = session("local[2]", f"txn-analysis-{name}")
+    spark = session_with_delta("local[2]", f"txn-analysis-{name}")
     with tempfile.TemporaryDirectory() as folder:
         yield Scene(spark, Path(folder), tables_by_spark)
 

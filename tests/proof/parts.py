@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from tests.delta_jars import session_with_delta
 from tests.faults.disks import may_mount, run_disks
 from tests.faults.kills import run_kills
 from tests.faults.pairs import run_pairs
@@ -24,7 +25,6 @@ from tests.torture.safety import run_safety
 from tests.world import small, ways
 from tests.world.both_engines import Compared, compared
 from tests.world.kinds import KINDS
-from txn_analysis.spark.session import session
 
 
 def corpus(percent: int, _: int) -> Found:
@@ -179,7 +179,7 @@ def _scene() -> Scene:
     """One for all parts: its audits take half a minute."""
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)
-    return Scene(session("local[2]", "txn-analysis-proof"), Path(folder.name), tables_by_spark)
+    return Scene(session_with_delta("local[2]", "txn-analysis-proof"), Path(folder.name), tables_by_spark)
 
 
 PARTS = (
