@@ -68,14 +68,14 @@ def take_capture(scene: Scene, folder: Path) -> Capture:
     with ExitStack() as quiet:
         for pulse in scene.pulses.values():
             quiet.enter_context(pulse.still)
-        _wait_for_high_watermarks(cluster)
+        wait_for_high_watermarks(cluster)
         log_dir = cluster.copy_logs(folder / "log-dir")
         answers = scene.open_by_the_broker()
         hanging = None if cluster.has_zookeeper else _places(cluster.find_hanging())
     return Capture(log_dir, answers, hanging)
 
 
-def _wait_for_high_watermarks(cluster: Cluster) -> None:
+def wait_for_high_watermarks(cluster: Cluster) -> None:
     """The broker writes them down every few seconds; what lies above one may be a dead leader's own."""
     file, since = cluster.log_dir() / "replication-offset-checkpoint", time.time_ns()
     wait_until(lambda: file.exists() and file.stat().st_mtime_ns > since, "the checkpoint of the high watermarks")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS, Cluster
+from tests.e2e.captures import wait_for_high_watermarks
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, Hanger, now_ms
 from tests.e2e.kafka_jars import class_path, dump_tool
@@ -109,6 +110,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         made.commits(4)
         driver.begin("in-progress")
         driver.send("in-progress", ORDERS[1])
+        wait_for_high_watermarks(cluster)  # what lies above one may be a dead leader's tail
         yield Scene(cluster, driver, folder, tuple(hangs))
 
 
