@@ -76,7 +76,7 @@ bench: $(SPARK) ## Measure what an audit costs against its targets, into benchma
 	@$(BIN)/python -m benchmarks --small $(SMALL) --large $(LARGE) --repeats $(REPEATS)
 
 # Of everything that is many: at 1, 5,000 partitions, 300,000 ids, 50,000 hanging transactions, 20,000 folders. The ratio
-# at 0.1 is the one that `make check-wide` asks for before each merge.
+# at 0.1 is the one that `make check-wide` asks for; run it by hand before a release.
 SCALE ?= 0.25
 BEFORE ?=
 
