@@ -20,11 +20,6 @@ def running(spark: Spark) -> SparkSession:
     return spark() if callable(spark) else spark
 
 
-def is_running(spark: Spark) -> bool:
-    """Somebody gave a session, rather than a way to start one."""
-    return not callable(spark)
-
-
 @contextmanager
 def started_once(session: Callable[[], AbstractContextManager[SparkSession]]) -> Iterator[Callable[[], SparkSession]]:
     """A way to start a session, once, from whichever thread; it ends with the context."""

@@ -36,14 +36,9 @@ def check_spark(spark: SparkSession) -> SparkSession:
     return spark
 
 
-def is_connect(spark: SparkSession) -> bool:
-    """The session is one of Spark Connect: its driver is another process, and its Java out of reach."""
-    return not hasattr(spark, "_jsparkSession")
-
-
 def cores_of(spark: SparkSession) -> int:
     """How many tasks run at once; a guess where the session does not say, as in Spark Connect."""
-    context: Any = None if is_connect(spark) else spark.sparkContext
+    context: Any = getattr(spark, "sparkContext", None)
     return _UNKNOWN_CORES if context is None else int(context.defaultParallelism)
 
 

@@ -75,11 +75,6 @@ class HdfsStore:
                     stream.write(piece)
             stream.close()
 
-    def delete(self, key: str) -> None:
-        """As of `Store`."""
-        with _said():
-            self._handler.delete_file(key)
-
     def _entries(self, prefix: str, *, is_deep: bool) -> tuple[list[str], list[Found]]:
         from pyarrow.fs import FileSelector, FileType
 

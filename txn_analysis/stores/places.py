@@ -32,11 +32,6 @@ class Place(NamedTuple):
     key: str
 
     @property
-    def is_hdfs(self) -> bool:
-        """It is of a file system of Hadoop, which has folders, and tells files apart by time and size."""
-        return self.root.startswith(f"{_HDFS}://")
-
-    @property
     def uri(self) -> str:
         """The whole name."""
         return f"{self.root}/{self.key}" if self.key else self.root

@@ -93,9 +93,6 @@ class Store(Protocol):
             FileExistsError: there is one, where `is_new`; of two at once only one comes through.
         """
 
-    def delete(self, key: str) -> None:
-        """Take an object away."""
-
 
 @lru_cache(maxsize=64)
 def store_at(root: str) -> Store:
@@ -177,13 +174,6 @@ class _ObjectStore:
 
         with _said():
             obstore.put(self._store, key, data, mode="create" if is_new else "overwrite")
-
-    def delete(self, key: str) -> None:
-        """As of `Store`."""
-        import obstore
-
-        with _said():
-            obstore.delete(self._store, key)
 
 
 def _folder(prefix: str) -> str | None:
