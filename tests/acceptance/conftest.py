@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.acceptance.captures import Variant, run_audit
+from txn_analysis.runs.run_tables import run_tables
+from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.runs.past_run import PastRun
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +31,16 @@ def audit_of(spark: SparkSession, warehouse: str) -> Callable[[Variant], AuditRe
         return reports[variant.name]
 
     return audited
+
+
+@pytest.fixture(scope="module")
+def run_of(
+    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]
+) -> Callable[[Variant], PastRun]:
+    """The finished run of a capture, as questions ask it."""
+
+    def finished(variant: Variant) -> PastRun:
+        run_id = audit_of(variant).run.run_id
+        return run_tables(open_warehouse(spark, warehouse), variant.name, run_id).finished
+
+    return finished

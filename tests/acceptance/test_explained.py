@@ -13,32 +13,16 @@ from txn_analysis.judge.rules import RULES
 from txn_analysis.questions.ended import EndedFilters, ended_answer
 from txn_analysis.questions.explain import explain, explanations_text
 from txn_analysis.questions.filters import Filters
-from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.past_run import PastRun
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 REPAIRED = Variant("kafka-4.2/capture-3", (*SEGMENTS, "producer-snapshots"))
 VERSION_2 = Variant("kafka-4.2-tv2/capture-1", SEGMENTS)
 STALE = Variant("kafka-4.2-edge/capture-2", (*SEGMENTS, "producer-snapshots"))
-
-
-@pytest.fixture(scope="module")
-def run_of(
-    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]
-) -> Callable[[Variant], PastRun]:
-    def finished(variant: Variant) -> PastRun:
-        run_id = audit_of(variant).run.run_id
-        return run_tables(open_warehouse(spark, warehouse), variant.name, run_id).finished
-
-    return finished
 
 
 def ended(run: PastRun, *, outcome: str | None = "ABORT", stale: bool = False, **filters: Any) -> list[tuple[Any, ...]]:

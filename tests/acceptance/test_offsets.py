@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.questions.offset_answer import OffsetAnswer
-    from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.past_run import PastRun
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
@@ -39,17 +38,6 @@ _BATCH = re.compile(
     re.MULTILINE,
 )
 _MARKER = re.compile(r" endTxnMarker: (COMMIT|ABORT) ")
-
-
-@pytest.fixture(scope="module")
-def run_of(
-    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]
-) -> Callable[[Variant], PastRun]:
-    def finished(variant: Variant) -> PastRun:
-        run_id = audit_of(variant).run.run_id
-        return run_tables(open_warehouse(spark, warehouse), variant.name, run_id).finished
-
-    return finished
 
 
 @dataclass

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.log_dir.encoder import encoded
 from tests.oracle.broker import replay
-from txn_analysis.capture.answers import (
-    Cluster,
-    LeaderChangedError,
-    Leadership,
-    OffsetGoneError,
-    Place,
-    ProducerAnswer,
-)
+from txn_analysis.capture.answers import Cluster, LeaderChangedError, Leadership, OffsetGoneError, ProducerAnswer
 from txn_analysis.capture.clock import Clock
 
 if TYPE_CHECKING:
@@ -22,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from tests.oracle.model import Batch
+    from txn_analysis.kafka.transactions import TopicPartition
 
 STATE = "__transaction_state"
 
@@ -49,12 +43,12 @@ class FakeClock(Clock):
 class FakeBrokers:
     """A cluster of one broker. `failures` are raised one after another by the calls that they are kept for."""
 
-    logs: dict[Place, list[Batch]]
-    log_starts: dict[Place, int] = field(default_factory=dict)
-    epochs: dict[Place, int] = field(default_factory=dict)
+    logs: dict[TopicPartition, list[Batch]]
+    log_starts: dict[TopicPartition, int] = field(default_factory=dict)
+    epochs: dict[TopicPartition, int] = field(default_factory=dict)
     failures: dict[str, deque[Exception]] = field(default_factory=dict)
-    when_fetched: Callable[[Place, int], None] = lambda _place, _offset: None
-    fetched: list[tuple[Place, int]] = field(default_factory=list)
+    when_fetched: Callable[[TopicPartition, int], None] = lambda _place, _offset: None
+    fetched: list[tuple[TopicPartition, int]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
 
     def _called(self, name: str, led: Leadership | None = None) -> None:
@@ -76,12 +70,12 @@ class FakeBrokers:
             if topics is None or place.topic in topics
         ]
 
-    def _end(self, place: Place) -> int:
+    def _end(self, place: TopicPartition) -> int:
         return max((batch.last_offset + 1 for batch in self.logs[place]), default=0)
 
-    def end_offsets(self, led: Iterable[Leadership], *, is_committed: bool) -> dict[Place, int | Exception]:
+    def end_offsets(self, led: Iterable[Leadership], *, is_committed: bool) -> dict[TopicPartition, int | Exception]:
         self._called("end_offsets")
-        found: dict[Place, int | Exception] = {}
+        found: dict[TopicPartition, int | Exception] = {}
         for each in led:
             starts = [p.current_txn_start_offset for p in self._producers(each.place)]
             known = [start for start in starts if start is not None]
@@ -96,7 +90,7 @@ class FakeBrokers:
         self._called("epoch_start", led)
         return 0
 
-    def _producers(self, place: Place) -> list[ProducerAnswer]:
+    def _producers(self, place: TopicPartition) -> list[ProducerAnswer]:
         return [
             ProducerAnswer(
                 producer_id,
@@ -127,6 +121,6 @@ class FakeBrokers:
         self._called("transactions")
         return []
 
-    def stored_bytes(self, places: Collection[Place]) -> dict[Place, int] | None:
+    def stored_bytes(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int] | None:
         self._called("stored_bytes")
         return {place: sum(len(encoded(batch)) for batch in self.logs[place]) for place in places}

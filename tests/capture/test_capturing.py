@@ -12,14 +12,15 @@ import pytest
 from tests.capture.fake_brokers import STATE, FakeBrokers, FakeClock
 from tests.log_dir.reading import plans
 from tests.log_dir.test_segments import data, file_of, marker
-from txn_analysis.capture.answers import CaptureError, NobodyAnswersError, Place, RefusedError, UnavailableError
+from txn_analysis.capture.answers import CaptureError, NobodyAnswersError, RefusedError, UnavailableError
 from txn_analysis.capture.capturing import Outcome, Wanted, capture, summary
 from txn_analysis.kafka.names import COORDINATORS_FILE
+from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-STUCK, FREE, STATE_0 = Place("orders", 0), Place("orders", 1), Place(STATE, 0)
+STUCK, FREE, STATE_0 = TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition(STATE, 0)
 # Producer 7 ended a transaction at 1, and 2 hangs; producer 9 writes on.
 LOG = [data(0), marker(1), data(2), data(3, producer=9), marker(4, producer=9)]
 
@@ -117,7 +118,7 @@ def test_a_log_that_grows_while_it_is_fetched_is_followed_to_its_end(tmp_path: P
     given = brokers()
     given.logs[STUCK] = list(LOG)
 
-    def grow(place: Place, _: int) -> None:
+    def grow(place: TopicPartition, _: int) -> None:
         if place == STUCK and len(given.logs[STUCK]) < 8:
             given.logs[STUCK].append(data(len(given.logs[STUCK]), producer=9))
 
@@ -129,7 +130,7 @@ def test_a_log_that_grows_while_it_is_fetched_is_followed_to_its_end(tmp_path: P
 def test_it_begins_again_where_the_leader_changes(tmp_path: Path) -> None:
     given = brokers()
 
-    def elect(place: Place, _: int) -> None:
+    def elect(place: TopicPartition, _: int) -> None:
         given.epochs.setdefault(place, 1)
 
     given.when_fetched = elect
@@ -142,7 +143,7 @@ def test_it_begins_again_where_the_leader_changes(tmp_path: Path) -> None:
 def test_a_partition_whose_leader_never_stays_leaves_a_partial_capture(tmp_path: Path) -> None:
     given = brokers()
 
-    def elect(place: Place, _: int) -> None:
+    def elect(place: TopicPartition, _: int) -> None:
         given.epochs[place] = given.epochs.get(place, 0) + 1
 
     given.when_fetched = elect
@@ -195,7 +196,7 @@ def test_a_folder_with_files_is_refused(tmp_path: Path) -> None:
 def test_an_interrupted_capture_says_that_it_is_not_complete(tmp_path: Path) -> None:
     given = brokers()
 
-    def interrupt(place: Place, _offset: int) -> None:
+    def interrupt(place: TopicPartition, _offset: int) -> None:
         if place == FREE:
             raise KeyboardInterrupt
 

@@ -16,13 +16,17 @@ from tests.capture.capture_mistakes import CAPTURE_MISTAKES, CaptureMistake, ans
 from tests.capture.fake_brokers import STATE, FakeBrokers, FakeClock
 from tests.log_dir.test_segments import data, marker
 from txn_analysis.capture import command
-from txn_analysis.capture.answers import Place
+from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LOGS = {Place("orders", 0): [data(0)], Place("free", 0): [data(0), marker(1)], Place(STATE, 0): []}
+LOGS = {
+    TopicPartition("orders", 0): [data(0)],
+    TopicPartition("free", 0): [data(0), marker(1)],
+    TopicPartition(STATE, 0): [],
+}
 
 
 def brokers_are(monkeypatch: pytest.MonkeyPatch, given: FakeBrokers) -> None:

@@ -10,15 +10,7 @@ from txn_analysis.errors import AuditError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-
-class Place(NamedTuple):
-    """One partition."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
+    from txn_analysis.kafka.transactions import TopicPartition
 
 
 @dataclass(frozen=True)
@@ -32,7 +24,7 @@ class Leadership:
         leader_epoch: None where the broker does not say.
     """
 
-    place: Place
+    place: TopicPartition
     topic_id: str | None
     leader_id: int | None
     leader_epoch: int | None
@@ -65,7 +57,7 @@ class Brokers(Protocol):
     def leaders(self, topics: Collection[str] | None) -> list[Leadership]:
         """Of some topics, or of all that may be seen; the highest epoch that a few brokers answer."""
 
-    def end_offsets(self, led: Iterable[Leadership], *, is_committed: bool) -> dict[Place, int | Exception]:
+    def end_offsets(self, led: Iterable[Leadership], *, is_committed: bool) -> dict[TopicPartition, int | Exception]:
         """The high watermark of each, or with `is_committed` its last stable offset."""
 
     def start_offset(self, led: Leadership) -> int:
@@ -83,7 +75,7 @@ class Brokers(Protocol):
     def transactions(self) -> list[dict[str, object]] | None:
         """ListTransactions and DescribeTransactions of all coordinators; None where they do not know them."""
 
-    def stored_bytes(self, places: Collection[Place]) -> dict[Place, int] | None:
+    def stored_bytes(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int] | None:
         """The size of the largest replica of each; None where the brokers do not say."""
 
 

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from txn_analysis.capture.answers import Brokers, Leadership, Place
+    from txn_analysis.capture.answers import Brokers, Leadership
     from txn_analysis.capture.clock import Clock
+    from txn_analysis.kafka.transactions import TopicPartition
 
 _SHOWN = 5
 
@@ -60,7 +61,7 @@ class Outcome:
         stored_bytes: of the partitions that were captured, on their largest replica; None where nobody says.
     """
 
-    stuck: list[Place] = field(default_factory=list)
+    stuck: list[TopicPartition] = field(default_factory=list)
     captured: list[Captured] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     stored_bytes: int | None = None
@@ -130,7 +131,7 @@ class _Run:
         self._finish()
         return self._outcome
 
-    def _all_partitions(self, logs: Sequence[Place], state: Sequence[Place]) -> None:
+    def _all_partitions(self, logs: Sequence[TopicPartition], state: Sequence[TopicPartition]) -> None:
         for place in logs:
             self._capture(place, is_whole_log=self._wanted.is_all)
         self._clock.wait(self._wanted.max_clock_skew_ms + 1)
@@ -140,7 +141,7 @@ class _Run:
         state_bytes = size(sum(each.fetched_bytes for each in of_state))
         self._say(f"{STATE_TOPIC}: {state_bytes} in {len(of_state)} of {count(len(state), 'partition')}")
 
-    def _triage(self) -> list[Place]:
+    def _triage(self) -> list[TopicPartition]:
         """The partitions to be captured; of those whose offsets are refused, why."""
         led = self._patience.ask(lambda: self._brokers.leaders(self._wanted.topics or None))
         led = [each for each in led if each.place.topic != STATE_TOPIC]
@@ -153,14 +154,14 @@ class _Run:
         )
         return sorted(ends) if self._wanted.is_all else stuck
 
-    def _ends(self, led: Sequence[Leadership]) -> dict[Place, Ends]:
+    def _ends(self, led: Sequence[Leadership]) -> dict[TopicPartition, Ends]:
         """Both ends of each partition; the last stable one is asked for first, so that only what lags seems to."""
         stable = self._asked(led, is_committed=True)
         high = self._asked([each for each in led if each.place in stable], is_committed=False)
         return {place: Ends(stable[place], high[place]) for place in high}
 
-    def _asked(self, led: Sequence[Leadership], *, is_committed: bool) -> dict[Place, int]:
-        found: dict[Place, int] = {}
+    def _asked(self, led: Sequence[Leadership], *, is_committed: bool) -> dict[TopicPartition, int]:
+        found: dict[TopicPartition, int] = {}
         left = list(led)
 
         def ask() -> None:
@@ -180,7 +181,7 @@ class _Run:
             self._outcome.failures.append(str(error))
         return found
 
-    def _capture(self, place: Place, *, is_whole_log: bool) -> None:
+    def _capture(self, place: TopicPartition, *, is_whole_log: bool) -> None:
         is_described = place.topic != STATE_TOPIC
         try:
             captured = self._partitions.capture(place, is_whole_log=is_whole_log, is_described=is_described)

@@ -15,11 +15,11 @@ from txn_analysis.capture.answers import (
     Cluster,
     Leadership,
     NobodyAnswersError,
-    Place,
     ProducerAnswer,
     RefusedError,
     UnavailableError,
 )
+from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -137,7 +137,7 @@ class KafkaBrokers:
 
     def leaders(self, topics: Collection[str] | None) -> list[Leadership]:
         """Of some topics, or of all that may be seen, by the newest of a few brokers' answers."""
-        found: dict[Place, Leadership] = {}
+        found: dict[TopicPartition, Leadership] = {}
         failure: UnavailableError | None = None
         answered = 0
         for node_id in self.cluster().broker_ids:
@@ -157,7 +157,7 @@ class KafkaBrokers:
             raise NobodyAnswersError(f"no broker answers: {failure}")
         return sorted(found.values(), key=lambda led: led.place)
 
-    def end_offsets(self, led: Iterable[Leadership], *, is_committed: bool) -> dict[Place, int | Exception]:
+    def end_offsets(self, led: Iterable[Leadership], *, is_committed: bool) -> dict[TopicPartition, int | Exception]:
         """The high watermark of each partition, or its last stable offset; what kept one from being answered."""
         return self._list_offsets(led, _LATEST, isolation=int(is_committed))
 
@@ -168,8 +168,10 @@ class KafkaBrokers:
             raise answer
         return answer
 
-    def _list_offsets(self, led: Iterable[Leadership], when: int, isolation: int) -> dict[Place, int | Exception]:
-        found: dict[Place, int | Exception] = {}
+    def _list_offsets(
+        self, led: Iterable[Leadership], when: int, isolation: int
+    ) -> dict[TopicPartition, int | Exception]:
+        found: dict[TopicPartition, int | Exception] = {}
         for node_id, of_node in _by_leader(led).items():
             if node_id is None:
                 found |= {each.place: UnavailableError(f"{each.place}: it has no leader") for each in of_node}
@@ -184,7 +186,7 @@ class KafkaBrokers:
                 continue
             for topic in answer.topics:
                 for row in topic.partitions:
-                    place = Place(topic.name, row.partition_index)
+                    place = TopicPartition(topic.name, row.partition_index)
                     found[place] = problem_of(row.error_code, place, "ListOffsets", "Describe") or row.offset
         return found
 
@@ -269,14 +271,14 @@ class KafkaBrokers:
                 return None
         return sorted(found, key=lambda row: str(row["transactional_id"]))
 
-    def stored_bytes(self, places: Collection[Place]) -> dict[Place, int] | None:
+    def stored_bytes(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int] | None:
         """The largest replica of each partition; None without the right to ask (DESCRIBE on the cluster)."""
         by_topic: dict[str, list[int]] = defaultdict(list)
         for place in places:
             by_topic[place.topic].append(place.partition)
         kind = DescribeLogDirsRequest.DescribableLogDirTopic
         topics = [kind(topic=name, partitions=numbers) for name, numbers in by_topic.items()]
-        found: dict[Place, int] = defaultdict(int)
+        found: dict[TopicPartition, int] = defaultdict(int)
         for node_id in self.cluster().broker_ids:
             try:
                 answer = self._ask(DescribeLogDirsRequest(topics=topics), node_id)
@@ -287,8 +289,8 @@ class KafkaBrokers:
         return dict(found) if found else None
 
 
-def _sizes(topic: Any) -> list[tuple[Place, int]]:
-    return [(Place(topic.name, row.partition_index), row.partition_size) for row in topic.partitions]
+def _sizes(topic: Any) -> list[tuple[TopicPartition, int]]:
+    return [(TopicPartition(topic.name, row.partition_index), row.partition_size) for row in topic.partitions]
 
 
 def _leaderships(answer: Any) -> Iterator[Leadership]:
@@ -303,7 +305,7 @@ def _leaderships(answer: Any) -> Iterator[Leadership]:
         for row in topic.partitions:
             leader = row.leader_id if row.leader_id >= 0 else None
             epoch = row.leader_epoch if row.leader_epoch >= 0 else None
-            yield Leadership(Place(topic.name, row.partition_index), topic_id, leader, epoch)
+            yield Leadership(TopicPartition(topic.name, row.partition_index), topic_id, leader, epoch)
 
 
 def _topic_id(topic: Any) -> str | None:

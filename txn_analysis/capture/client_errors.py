@@ -19,7 +19,7 @@ from txn_analysis.capture.answers import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txn_analysis.capture.answers import Place
+    from txn_analysis.kafka.transactions import TopicPartition
 
 _CHANGED = (
     errors.NotLeaderForPartitionError,
@@ -45,7 +45,7 @@ class UnknownRequestError(Exception):
     """The broker is older than the request."""
 
 
-def problem_of(code: int, place: Place, request: str, operation: str) -> Exception | None:
+def problem_of(code: int, place: TopicPartition, request: str, operation: str) -> Exception | None:
     """What an error code of a broker means for a capture; None for none.
 
     Args:
@@ -69,7 +69,7 @@ def problem_of(code: int, place: Place, request: str, operation: str) -> Excepti
     return UnavailableError(said) if issubclass(kind, _LATER) else CaptureError(said)
 
 
-def raise_problem(code: int, place: Place, request: str, operation: str) -> None:
+def raise_problem(code: int, place: TopicPartition, request: str, operation: str) -> None:
     """Raise what `problem_of` finds."""
     problem = problem_of(code, place, request, operation)
     if problem is not None:

@@ -11,18 +11,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from txn_analysis.capture.answers import CaptureError
-from txn_analysis.capture.manifest import NAME, FileEntry
-from txn_analysis.kafka.names import DESCRIBED_FORMAT
+from txn_analysis.capture.manifest import FileEntry
+from txn_analysis.kafka.names import DESCRIBED_FORMAT, MANIFEST_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import IO
 
-    from txn_analysis.capture.answers import Leadership, Place, ProducerAnswer
+    from txn_analysis.capture.answers import Leadership, ProducerAnswer
     from txn_analysis.capture.clock import Clock
     from txn_analysis.capture.raw_batches import RawBatches
     from txn_analysis.capture.triage import Ends
+    from txn_analysis.kafka.transactions import TopicPartition
 
 SEGMENT_BYTES = 1 << 30  # Kafka's default of `segment.bytes`
 
@@ -87,16 +88,16 @@ class CaptureFiles:
         """The writer of one partition's segments, the first of which is named by an offset."""
         return SegmentWriter(self, led, name_offset)
 
-    def forget(self, place: Place) -> None:
+    def forget(self, place: TopicPartition) -> None:
         """Remove what was written of a partition."""
         shutil.rmtree(self.folder / str(place), ignore_errors=True)
 
     def write_manifest(self, text: str) -> None:
         """The manifest, which appears whole or not at all."""
-        arriving = self.folder / f".{NAME}"
+        arriving = self.folder / f".{MANIFEST_FILE}"
         with _saying_which(arriving):
             arriving.write_text(text, encoding="utf-8")
-            arriving.replace(self.folder / NAME)
+            arriving.replace(self.folder / MANIFEST_FILE)
 
 
 class SegmentWriter:
@@ -197,7 +198,7 @@ def small_files(led: Leadership, epoch_start: int | None) -> dict[str, str]:
     return found
 
 
-def checkpoint(offsets: Mapping[Place, int]) -> str:
+def checkpoint(offsets: Mapping[TopicPartition, int]) -> str:
     """The text of one of Kafka's checkpoints of all partitions (`OffsetCheckpointFile`)."""
     lines = [f"{place.topic} {place.partition} {offset}\n" for place, offset in sorted(offsets.items())]
     return f"0\n{len(lines)}\n{''.join(lines)}"

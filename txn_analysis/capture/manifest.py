@@ -10,11 +10,10 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from txn_analysis.kafka.names import MANIFEST_FORMAT, MANIFEST_VERSION
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-NAME = "txn-capture.json"
-FORMAT, VERSION = "txn-capture", 1
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Manifest:
 
     def to_json(self) -> str:
         """The file's text."""
-        head = {"format": FORMAT, "version": VERSION, "made_by": self.made_by, "clock": "collector"}
+        head = {"format": MANIFEST_FORMAT, "version": MANIFEST_VERSION, "made_by": self.made_by, "clock": "collector"}
         head |= {"cluster_id": self.cluster_id, "broker_id": None, "began_ms": self.began_ms, "ended_ms": self.ended_ms}
         files = [_with_sequence(number, entry) for number, entry in enumerate(self.files)]
         return json.dumps(head | {"is_complete": self.is_complete, "files": files}, indent=1) + "\n"

@@ -25,11 +25,12 @@ from txn_analysis.kafka.names import DESCRIBED_FILE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from txn_analysis.capture.answers import Brokers, Leadership, Place, ProducerAnswer
+    from txn_analysis.capture.answers import Brokers, Leadership, ProducerAnswer
     from txn_analysis.capture.files import CaptureFiles, SegmentWriter
     from txn_analysis.capture.manifest import FileEntry
     from txn_analysis.capture.patience import Patience
     from txn_analysis.capture.raw_batches import RawBatches
+    from txn_analysis.kafka.transactions import TopicPartition
 
 FETCH_BYTES = 8 << 20
 _ATTEMPTS = 5  # each after another change of the leader
@@ -52,7 +53,7 @@ class Captured:
         is_whole: the leader did not change, and the end was reached.
     """
 
-    place: Place
+    place: TopicPartition
     entries: list[FileEntry]
     fetched_bytes: int
     high_watermark: int
@@ -84,7 +85,7 @@ class PartitionCapture:
         self._look_back_bytes = look_back_bytes
         self._fetched_bytes = 0
 
-    def capture(self, place: Place, *, is_whole_log: bool, is_described: bool = True) -> Captured:
+    def capture(self, place: TopicPartition, *, is_whole_log: bool, is_described: bool = True) -> Captured:
         """One partition; begins again where its leader changes.
 
         Args:
@@ -109,7 +110,7 @@ class PartitionCapture:
                 raise
         raise CaptureError(f"{place}: its leader changed {_ATTEMPTS} times while it was fetched. Capture it later")
 
-    def _led(self, place: Place) -> Leadership:
+    def _led(self, place: TopicPartition) -> Leadership:
         def asked() -> Leadership:
             found = [led for led in self._brokers.leaders([place.topic]) if led.place == place]
             if not found:
@@ -120,7 +121,7 @@ class PartitionCapture:
 
         return self._patience.ask(asked)
 
-    def _attempt(self, place: Place, *, is_whole_log: bool, is_described: bool) -> Captured:
+    def _attempt(self, place: TopicPartition, *, is_whole_log: bool, is_described: bool) -> Captured:
         led = self._led(place)
         high_watermark = self._end(led)
         epoch_start = self._ask(led, lambda: self._brokers.epoch_start(led))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from txn_analysis.capture.answers import Place, ProducerAnswer
+    from txn_analysis.capture.answers import ProducerAnswer
+    from txn_analysis.kafka.transactions import TopicPartition
 
 
 class Ends(NamedTuple):
@@ -26,7 +27,7 @@ class Ends(NamedTuple):
         return self.last_stable_offset < self.high_watermark
 
 
-def behind(ends: Mapping[Place, Ends]) -> list[Place]:
+def behind(ends: Mapping[TopicPartition, Ends]) -> list[TopicPartition]:
     """The partitions whose last stable offset lags, in the order of their names."""
     return sorted(place for place, of_place in ends.items() if of_place.is_behind)
 

@@ -1,4 +1,4 @@
-"""Pages of memory, kept between buffers."""
+"""Pages of memory: kept between buffers, and given back between stages."""
 
 from __future__ import annotations
 
@@ -25,3 +25,10 @@ def keep_pages() -> None:
         of_c.mallopt(_MMAP_THRESHOLD, _KEPT_BYTES)
         of_c.mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
     pa.set_memory_pool(pa.system_memory_pool())
+
+
+def give_back_memory() -> None:
+    """Hand what Arrow and the C library hold free back to the system, so that no stage pays for the one before."""
+    pa.default_memory_pool().release_unused()
+    with suppress(OSError, AttributeError):  # only glibc has it
+        ctypes.CDLL(None).malloc_trim(0)

@@ -76,3 +76,15 @@ def rows_named(name: str) -> BatchFunction:
                     yield from unpacked(stream).to_batches()
 
     return run
+
+
+def keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of foreign JSON, for `object_pairs_hook`.
+
+    Raises:
+        ValueError: a key is there twice: nobody could say which value counts.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return found

@@ -6,13 +6,10 @@ at once is the engine's affair, so that a function holds thousands of them and n
 
 from __future__ import annotations
 
-import ctypes
 import gc
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-import pyarrow as pa
 
 from txn_analysis.errors import ConfigError
 from txn_analysis.settings import EngineName
@@ -22,6 +19,8 @@ from txn_analysis.text.words import size
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from contextlib import AbstractContextManager
+
+    import pyarrow as pa
 
     from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.settings import Settings
@@ -57,14 +56,6 @@ def no_search_for_cycles() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-def give_back_memory() -> None:
-    """Hand what Arrow and the C library hold free back to the system, so that no stage pays for the one before."""
-    pa.default_memory_pool().release_unused()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc alone
-    if trim is not None:
-        trim(0)
 
 
 Rows = TypeVar("Rows")

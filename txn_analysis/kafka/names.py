@@ -65,6 +65,7 @@ LOG_KINDS = frozenset({LOG, STATE})  # sections of batches
 # What a small file of a log directory states, as sections of kinds of their own.
 HIGH_WATERMARK, LOG_START, LEADER_EPOCH = "high_watermark", "log_start", "leader_epoch"
 DESCRIBED = "described_producers"  # an answer to DescribeProducers, beside segments that were fetched
+MANIFEST_FILE, MANIFEST_FORMAT, MANIFEST_VERSION = "txn-capture.json", "txn-capture", 1
 DESCRIBED_FILE, DESCRIBED_FORMAT = "described-producers.json", "txn-capture described producers"
 COORDINATORS_FILE, COORDINATORS_FORMAT = "coordinator-answers.json", "txn-capture coordinator answers"
 CLUSTER_ID, NODE_ID, TOPIC_ID = "cluster_id", "node_id", "topic_id"

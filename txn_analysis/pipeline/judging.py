@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import is_in
+from txn_analysis.columns.memory import give_back_memory
 from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.columns.values import unpickled
-from txn_analysis.engine.engine import give_back_memory, no_search_for_cycles
+from txn_analysis.engine.engine import no_search_for_cycles
 from txn_analysis.judge import blocked_groups as groups
 from txn_analysis.judge.early_warning import nearest_bound, open_warnings
 from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of

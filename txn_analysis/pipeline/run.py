@@ -13,7 +13,6 @@ from txn_analysis.coordinator.state_records import StateFiles
 from txn_analysis.engine.buckets import bucket_count
 from txn_analysis.engine.engine import is_on_spark
 from txn_analysis.engine.in_process import InProcess
-from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.log.copies import cuts_of, overlapping
 from txn_analysis.log.segments import log_sections
 from txn_analysis.runs.evidence import GIVEN, Evidence, own_columns
@@ -52,6 +51,8 @@ class Run(PastRun):
         """
         text_bytes = sum(item.text_bytes for item in self.evidence.inputs)
         if is_on_spark(self.settings, text_bytes):
+            from txn_analysis.engine.on_spark import OnSpark  # noqa: PLC0415 else no audit needs PySpark, which takes long
+
             return OnSpark(self.warehouse.spark, bucket_count(text_bytes, _LEAST_OF_TASKS), self.warehouse)
         return InProcess(self.warehouse, bucket_count(text_bytes))
 

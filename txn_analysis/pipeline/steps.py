@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
-from txn_analysis.engine.engine import give_back_memory
+from txn_analysis.columns.memory import give_back_memory
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline.ingest import Ingested
 from txn_analysis.pipeline.ingest import ingest as read_inputs

@@ -12,12 +12,22 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from blake3 import blake3
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from txn_analysis.kafka.names import BINARY_GRAMMARS, INT32_MAX, INT64_MAX, LAST_TIME_MS, LOG
+from txn_analysis.columns.values import keys_once
+from txn_analysis.kafka.names import (
+    BINARY_GRAMMARS,
+    INT32_MAX,
+    INT64_MAX,
+    LAST_TIME_MS,
+    LOG,
+    MANIFEST_FILE,
+    MANIFEST_FORMAT,
+    MANIFEST_VERSION,
+)
 from txn_analysis.read.inputs.planned_input import PlannedInput
 from txn_analysis.read.inputs.survey import DIGEST_BYTES
 from txn_analysis.tables.inputs import CopiedFile, Manifest
@@ -27,8 +37,8 @@ if TYPE_CHECKING:
 
     from txn_analysis.read.inputs.find_files import SourceFile
 
-NAME, KIND = "txn-capture.json", "txn_capture"
-_FORMAT = b'"txn-capture"'
+KIND = "txn_capture"
+_FORMAT = f'"{MANIFEST_FORMAT}"'.encode()
 _MOST_BYTES = 1 << 30  # 400 bytes a file
 _HEAD_BYTES = 1 << 12
 _MOST_PATH_BYTES = 4096
@@ -88,8 +98,8 @@ class _SaidOfCopy(_Said):
     @field_validator("version")
     @classmethod
     def _is_known(cls, version: int) -> int:
-        if version != 1:
-            raise ValueError("only version 1 is known")
+        if version != MANIFEST_VERSION:
+            raise ValueError(f"only version {MANIFEST_VERSION} is known")
         return version
 
 
@@ -134,7 +144,7 @@ def _manifest_data(file: SourceFile) -> bytes | None:
     """The text of a manifest, by its content; None where a file is something else, or cannot be read."""
     if not file.path.endswith(".json") or file.size_bytes > _MOST_BYTES:
         return None
-    is_named = os.path.basename(file.path) == NAME  # noqa: PTH119
+    is_named = os.path.basename(file.path) == MANIFEST_FILE  # noqa: PTH119
     try:
         with Path(file.path).open("rb") as stream:
             head = stream.read(_HEAD_BYTES)
@@ -147,7 +157,7 @@ def _manifest_data(file: SourceFile) -> bytes | None:
 
 def _parsed(path: str, data: bytes) -> FoundManifest:
     try:
-        said = _SaidOfCopy.model_validate(json.loads(data, object_pairs_hook=_once))
+        said = _SaidOfCopy.model_validate(json.loads(data, object_pairs_hook=keys_once))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "it"
@@ -155,13 +165,6 @@ def _parsed(path: str, data: bytes) -> FoundManifest:
     except (ValueError, RecursionError) as error:
         return FoundManifest(path, data, None, f"not a whole manifest ({type(error).__name__})")
     return FoundManifest(path, data, said)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name occurs twice")
-    return found
 
 
 def manifest_problems(manifests: Sequence[FoundManifest], others: Sequence[SourceFile]) -> dict[str, list[str]]:
@@ -183,7 +186,7 @@ def manifest_problems(manifests: Sequence[FoundManifest], others: Sequence[Sourc
                 reasons.append(f"{manifest.path}: it names a file twice. Copy the files again")
             reasons += _misfits(manifest, named, sizes)
             reasons += [
-                f"{names[place]}: {NAME} does not name it. Take it out of the folder, or copy again"
+                f"{names[place]}: {MANIFEST_FILE} does not name it. Take it out of the folder, or copy again"
                 for place in sizes
                 if place not in named and _nearest(place, folders) == manifest.folder
             ]
@@ -203,9 +206,9 @@ def _misfits(manifest: FoundManifest, named: Mapping[str, _SaidOfFile], sizes: M
         shown = os.path.join(os.path.dirname(manifest.path), file.path)  # noqa: PTH120
         size = sizes[place] if place in sizes else _size_of(place)
         if size is None:
-            yield f"{shown}: {NAME} names it, and it is not there. Copy it again"
+            yield f"{shown}: {MANIFEST_FILE} names it, and it is not there. Copy it again"
         elif file.size_bytes is not None and size != file.size_bytes:
-            yield f"{shown}: it has {size} bytes, and {NAME} says {file.size_bytes}. Copy it again"
+            yield f"{shown}: it has {size} bytes, and {MANIFEST_FILE} says {file.size_bytes}. Copy it again"
 
 
 def _size_of(place: str) -> int | None:
@@ -251,7 +254,7 @@ def _wrong_sums(manifest: FoundManifest, of_place: Mapping[str, PlannedInput], *
     with ThreadPoolExecutor(_SUMS_AT_ONCE) as pool:  # hashing lets other threads run
         sums = [*pool.map(_sum_of, (place for place, _, _ in summed))]
     return [
-        f"{path}: its SHA-256 is not the one that {NAME} says. Copy it again"
+        f"{path}: its SHA-256 is not the one that {MANIFEST_FILE} says. Copy it again"
         for (_, path, said), own in zip(summed, sums, strict=True)
         if said != own
     ]

@@ -10,6 +10,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.columns.values import keys_once
 from txn_analysis.kafka.names import DESCRIBED_FORMAT, INT32_MAX, LAST_TIME_MS
 from txn_analysis.read.inputs.sections import OFFSET_MAX
 from txn_analysis.read.inputs.window import Reject
@@ -70,7 +71,7 @@ def read_described_file(text: Text, section: Section) -> Iterator[ProducerStateE
 def _answer(data: bytes) -> dict[str, Any] | None:
     """The answer, if every number in it is one that a broker can have given."""
     try:
-        found = json.loads(data, object_pairs_hook=_once)
+        found = json.loads(data, object_pairs_hook=keys_once)
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or (found.get("format"), found.get("version")) != (DESCRIBED_FORMAT, _VERSION):
@@ -82,14 +83,6 @@ def _answer(data: bytes) -> dict[str, Any] | None:
         return None
     ids = [row["producer_id"] for row in producers]
     return found if len(ids) == len(set(ids)) else None
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys are there once: of two values nobody could say which one counts."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError
-    return found
 
 
 def _is_producer(row: object) -> bool:
