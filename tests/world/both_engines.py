@@ -8,8 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from tests.core.answer import answers_of
+from tests.delta_jars import session_with_delta
 from txn_analysis.engine.on_spark import OnSpark
-from txn_analysis.spark.session import session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +46,8 @@ class Compared:
 def compared(told: Iterable[Evidence]) -> Compared:
     """Judge histories by both engines."""
     found, waiting = Compared(), iter(told)
-    engine = OnSpark(session("local[2]", "txn-analysis-proof"), BUCKETS)
+    # Where one Python process runs several parts of the proof, its first session is the only one that chooses jars.
+    engine = OnSpark(session_with_delta("local[2]", "txn-analysis-proof"), BUCKETS)
     while some := list(islice(waiting, AT_ONCE)):
         histories = [evidence.history() for evidence in some]
         began = time.monotonic()
