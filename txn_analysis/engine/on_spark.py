@@ -13,11 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from txn_analysis.columns.memory import keep_pages
 from txn_analysis.engine.buckets import in_buckets
 from txn_analysis.engine.engine import Engine, no_search_for_cycles
 from txn_analysis.settings import EngineName
-from txn_analysis.spark.workers import in_tasks
+from txn_analysis.spark.workers import cores_of, in_tasks, prepare_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,6 +36,8 @@ IN_BUCKETS = pa.schema([("bucket", pa.int32()), ("input", pa.string()), *PACKED]
 """One row is what one batch of an input has of one bucket."""
 _PACKED, _IN_BUCKETS = "rows BINARY", "bucket INT, input STRING, rows BINARY"
 _ROWS_PER_BATCH = 100_000
+_TASKS_PER_CORE = 4
+_BUCKETS_PER_TASK = 8
 
 
 def packer(name: str, key: Sequence[str], bucket_count: int) -> BatchFunction:
@@ -93,7 +94,9 @@ class OnSpark(Engine[FrameRows]):
 
     Args:
         spark: the session.
-        bucket_count: into how many buckets keys are divided; a task takes one at a time into its memory.
+        bucket_count: into how many buckets keys are divided; a task takes one at a time into its memory. It takes
+            several after another, as most of what is read meets no other rows, and starting a task costs as much as
+            many a bucket.
         warehouse: whose tables are read.
     """
 
@@ -102,6 +105,7 @@ class OnSpark(Engine[FrameRows]):
     def __init__(self, spark: SparkSession, bucket_count: int, warehouse: Warehouse | None = None) -> None:
         self._spark = spark
         self._bucket_count = bucket_count
+        self._task_count = min(bucket_count, max(_TASKS_PER_CORE * cores_of(spark), bucket_count // _BUCKETS_PER_TASK))
         self._warehouse = warehouse
 
     def table(self, table: Table, *names: str, **one_of: Collection[Any]) -> FrameRows:
@@ -132,7 +136,7 @@ class OnSpark(Engine[FrameRows]):
         ]
         schemas = {name: rows.schema for name, rows in inputs.items()}
         # Into a number of parts of our own: the session's may be 200, or 1.
-        buckets = reduce(DataFrame.unionByName, frames).repartition(self._bucket_count, "bucket").groupBy("bucket")
+        buckets = reduce(DataFrame.unionByName, frames).repartition(self._task_count, "bucket").groupBy("bucket")
         return _unpacked(buckets.applyInArrow(_of_bucket(function, schemas, schema), _PACKED), schema)
 
     @contextmanager
@@ -197,7 +201,7 @@ def _of_bucket(
     function: GroupFunction, schemas: dict[str, pa.Schema], schema: pa.Schema
 ) -> Callable[[pa.Table], pa.Table]:
     def run(in_bucket: pa.Table) -> pa.Table:
-        keep_pages()
+        prepare_worker()
         with no_search_for_cycles():
             return _packed_table(function(rows_of_bucket(in_bucket, schemas)).cast(schema))
 
