@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import io
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from txn_analysis.stores.store import ChangedError, Found, StoreError, Version
 
@@ -66,14 +69,11 @@ class HdfsStore:
         """As of `Store`."""
         if is_new and self.found(key) is not None:
             raise FileExistsError
-        with _said():
-            stream = self._handler.open_output_stream(key, None)
-            if isinstance(data, bytes):
-                stream.write(data)
-            else:
-                while piece := data.read(_STEP_BYTES):
-                    stream.write(piece)
-            stream.close()
+        source = io.BytesIO(data) if isinstance(data, bytes) else data
+        # The handler's own stream refuses Arrow's buffers; a buffered one hands it bytes, of what is smaller than it.
+        with _said(), pa.BufferedOutputStream(self._handler.open_output_stream(key, None), 2 * _STEP_BYTES) as stream:
+            while piece := source.read(_STEP_BYTES):
+                stream.write(piece)
 
     def _entries(self, prefix: str, *, is_deep: bool) -> tuple[list[str], list[Found]]:
         from pyarrow.fs import FileSelector, FileType
