@@ -10,7 +10,7 @@ CAPTURE := data/cases/kafka-4.2/capture-1
 CODE := txn_analysis jobs tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test cluster reach e2e captures proof bench bench-wide check-wide check format golden docs setup clean
+.PHONY: help demo demo-spark test cluster test-spark reach e2e captures proof bench bench-wide check-wide check format golden docs setup clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -37,6 +37,11 @@ cluster: $(SPARK) ## Run the tests that start a Spark of their own or cost much:
 
 reach: $(SPARK) ## Audit from and into a bucket of an S3 server of its own (20 min; Go builds it into .reach/ on first use)
 	@$(BIN)/python -m tests.reach
+
+VERSION ?= 4.0
+
+test-spark: $(READY) ## Audit every real capture on another Spark, in .sparks/ (3 min; VERSION=4.0, 4.1, 4.2 or connect)
+	@$(BIN)/python -m tests.wide.other_sparks $(VERSION)
 
 # E2E=--brief: the oldest and the newest of the brokers, and nothing twenty times.
 E2E ?=

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.add_marker(pytest.mark.xdist_group(group))
     places = {name: place for place, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: places.get(groups[item].rpartition("/")[2], len(places)))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: to search it for cycles again and again takes a twentieth of all time."""
+    gc.collect()
+    gc.freeze()
 
 
 def _try_more_examples(test: Any, times: int) -> None:

@@ -87,7 +87,7 @@ def test_every_offset_is_what_the_lines_of_the_dump_say(run_of: Callable[[Varian
     for topic, partition, dump in dumps_of(variant)[:3]:
         walk = walked(dump)
         readable = {Found.COMMITTED_DATA, Found.DATA}
-        for offset in range(0, len(walk.found), 5):
+        for offset in range(0, len(walk.found), 13):
             answer = explain_offset(run, topic, partition, offset)
             stable = walk.last_stable_offset
             ahead = [o for o in range(offset, stable) if walk.found[o] in readable]
@@ -205,7 +205,7 @@ def test_no_offset_is_in_no_file_where_several_brokers_were_copied(
             continue
         found = {
             explain_offset(run, health.topic, health.partition, offset).found
-            for offset in range(health.first_offset, health.end_offset, 11)
+            for offset in range(health.first_offset, health.end_offset, 37)
         }
         assert found.isdisjoint({Found.NOT_IN_FILES, Found.BEYOND_END, Found.COMPACTED})
 
@@ -215,7 +215,7 @@ def test_how_a_file_was_read_in_parts_changes_no_answer(
 ) -> None:
     report = run_audit(spark, warehouse, LIVE.paths, cluster="in-pieces", range_bytes=4096)
     in_pieces = run_tables(open_warehouse(spark, warehouse), "in-pieces", report.run.run_id).finished
-    for offset in range(0, 205, 7):
+    for offset in range(0, 205, 17):
         answers = [explain_offset(run, "orders", 0, offset) for run in (run_of(LIVE), in_pieces)]
         assert answers[0] == answers[1].model_copy(update={"run_id": answers[0].run_id})
 

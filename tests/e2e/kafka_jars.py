@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from pathlib import Path
 
-from tests.delta_jars import IVY_SETTINGS
+from tests.maven_jars import FetchError, fetch_jars
 
 TRANSACTIONS_TOOL = "org.apache.kafka.tools.TransactionsCommand"
 """The class behind `kafka-transactions.sh`."""
@@ -23,15 +21,6 @@ when these brokers were added (November 2026). Every other broker has the tools 
 CACHE = Path(__file__).parents[2] / ".kafka"
 
 _FIRST_WITH_TOOLS = (3, 5)  # `kafka-tools` has the commands; before, they were in the broker's own jar
-_REASONS = ("Server access error", "download failed", "not found")  # in lines of Ivy's, those that say most first
-_MODULE = """<ivy-module version="2.0"><info organisation="tests" module="kafka"/>
-<configurations><conf name="default"/></configurations><dependencies>{}</dependencies></ivy-module>
-"""
-_DEPENDENCY = '<dependency org="{}" name="{}" rev="{}" conf="default-&gt;default"/>'
-
-
-class FetchError(Exception):
-    """The jars cannot be fetched; the message says why, and what to do."""
 
 
 def kafka_jars(version: str) -> Path:
@@ -68,31 +57,10 @@ def _number(version: str) -> tuple[int, ...]:
 
 
 def _fetch(version: str, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     wanted = [("org.apache.kafka", "kafka_2.13", version), ("org.slf4j", "slf4j-simple", "1.7.36")]
     if _number(version) >= _FIRST_WITH_TOOLS and tools_version(version) == version:
         wanted.append(("org.apache.kafka", "kafka-tools", version))
-    module = folder / "ivy.xml"
-    module.write_text(_MODULE.format("".join(_DEPENDENCY.format(*artifact) for artifact in wanted)))
-    pyspark = find_spec("pyspark")
-    assert pyspark is not None
-    assert pyspark.origin is not None
-    (ivy,) = Path(pyspark.origin).parent.glob("jars/ivy-*.jar")
-    words: list[str | Path] = ["-settings", IVY_SETTINGS, "-ivy", module, "-cache", folder / "ivy"]
-    pattern = folder / "[artifact]-[revision](-[classifier]).[ext]"
-    command = ["java", "-jar", ivy, *words, "-types", "jar", "bundle", "-retrieve", pattern, "-warn"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    except OSError as error:
-        raise FetchError(f"cannot fetch Kafka {version}: java cannot be started ({error.strerror})") from error
-    if done.returncode != 0 or not list(folder.glob(f"kafka_2.13-{version}.jar")):
-        raise FetchError(_failure(version, done.stdout + done.stderr))
-
-
-def _failure(version: str, output: str) -> str:
-    lines = [line.strip() for line in output.splitlines()]
-    said = next((line for reason in _REASONS for line in lines if reason in line), "Ivy gives no reason")
-    return f"cannot fetch Kafka {version} ({said}): give this machine access to Maven Central once"
+    fetch_jars(f"Kafka {version}", wanted, folder)
 
 
 def main() -> int:

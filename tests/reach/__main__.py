@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from tests.faults.scene import Tables, tables
+from tests.maven_jars import spark_jars
 from tests.reach.gateway import BUCKET, Counts, Gateway, build, gateway
+from tests.reach.hadoop import hadoop
 from txn_analysis.stores.store import store_at
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ OTHERS = ("kafka-4.2/capture-2/segments", "kafka-4.2/capture-2/transaction-state
 LOG_DIRS = ("kafka-4.2/capture-1/log-dirs",)
 KINDS = {"texts": TEXTS, "log-directories": LOG_DIRS}
 QUESTIONS = ("report", "find-hanging", "list", "explain", "verify", "abort-plan --expired --format ndjson")
+_COMMAND = (sys.executable, "-m", "txn_analysis")
 _LOOK_AGAIN_S = 0.002
 _LONGEST_S = 300
 
@@ -50,9 +54,14 @@ class Ran(NamedTuple):
 
 def run(environment: dict[str, str], *words: str) -> Ran:
     """Run the command line in a process of its own."""
+    return run_program(environment, *_COMMAND, *words)
+
+
+def run_program(environment: dict[str, str], *words: str) -> Ran:
+    """Run a program to its end."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.monotonic()
-        process = started(environment, *words, out=out.fileno(), err=err.fileno())
+        process = _started(environment, words, out.fileno(), err.fileno())
         _, status, used = os.wait4(process.pid, 0)
         wall_s = time.monotonic() - began
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -64,8 +73,11 @@ def run(environment: dict[str, str], *words: str) -> Ran:
 
 def started(environment: dict[str, str], *words: str, out: int, err: int) -> subprocess.Popen[bytes]:
     """A command that runs."""
-    command = [sys.executable, "-m", "txn_analysis", *words]
-    return subprocess.Popen(command, env=os.environ | environment, cwd=ROOT, stdout=out, stderr=err)
+    return _started(environment, (*_COMMAND, *words), out, err)
+
+
+def _started(environment: dict[str, str], words: Sequence[str], out: int, err: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([*words], env=os.environ | environment, cwd=ROOT, stdout=out, stderr=err)
 
 
 def stored(warehouse: str, cases: str) -> Tables:
@@ -84,11 +96,11 @@ class Cells:
     def __init__(self) -> None:
         self.wrong: list[str] = []
 
-    def row(self, what: str, ran: Ran, counts: Counts, *, is_right: bool, said: str = "equal tables") -> None:
-        """One line of the table."""
+    def row(self, what: str, ran: Ran, counts: Counts | None, *, is_right: bool, said: str = "equal tables") -> None:
+        """One line of the table; nothing counts what is asked of other servers than the gateway."""
         shown = said if is_right else "**WRONG**"
-        mib = counts.bytes_read / (1 << 20)
-        print(f"| {what} | {shown} | {ran.wall_s:.1f} | {ran.cpu_s:.1f} | {counts.requests} | {mib:.1f} |", flush=True)
+        asked = f"{counts.requests} | {counts.bytes_read / (1 << 20):.1f}" if counts else "|"
+        print(f"| {what} | {shown} | {ran.wall_s:.1f} | {ran.cpu_s:.1f} | {asked} |", flush=True)
         if not is_right:
             self.wrong.append(f"{what}: exit code {ran.code}: {ran.err[-400:]}")
 
@@ -111,6 +123,7 @@ def reach(folder: Path) -> list[str]:
         store_at.cache_clear()
         os.environ.update(server.environment)
         _by_spark(cells, server, expected)
+    _on_hadoop(cells, folder / "hadoop", expected)
     return cells.wrong
 
 
@@ -136,6 +149,42 @@ def _by_spark(cells: Cells, server: Gateway, expected: dict[str, Tables]) -> Non
         ran, counts = _audit(server, IN_BUCKET, parts, warehouse, "--engine", "spark")
         is_right = ran.code == 0 and stored(warehouse, IN_BUCKET) == expected[name]
         cells.row(f"{name} in a bucket, warehouse in a bucket, `--engine spark`", ran, counts, is_right=is_right)
+
+
+def _on_hadoop(cells: Cells, folder: Path, expected: dict[str, Tables]) -> None:
+    """From HDFS into HDFS: in the command's own process, by YARN's containers, and with the driver in one of them."""
+    with hadoop(folder) as servers:
+        os.environ.update(servers.environment)
+        servers.put(CASES / "kafka-4.2", "/cases")
+        cases = f"{servers.uri}/cases"
+        own = servers.environment | {"PYSPARK_PYTHON": sys.executable}
+        options = {
+            "spark.executor.instances": "1",
+            "spark.executor.memory": "1g",
+            "spark.yarn.stagingDir": f"{servers.uri}/staging",
+            "spark.yarn.appMasterEnv.PYSPARK_PYTHON": sys.executable,
+            "spark.yarn.appMasterEnv.HADOOP_CONF_DIR": str(servers.configuration),
+            "spark.executorEnv.HADOOP_CONF_DIR": str(servers.configuration),
+        }
+        confs = [word for key, value in options.items() for word in ("--conf", f"{key}={value}")]
+        own["PYSPARK_SUBMIT_ARGS"] = shlex.join([*confs, "pyspark-shell"])
+        submit = [str(spark_jars().parent / "bin/spark-submit"), "--master", "yarn", "--deploy-mode", "cluster", *confs]
+        for name, parts in KINDS.items():
+            paths = [f"{cases}/{part.removeprefix('kafka-4.2/')}" for part in parts]
+            for what, words in {
+                "": [*_COMMAND, "audit"],
+                ", `--master yarn`": [*_COMMAND, "audit", "--master", "yarn"],
+                ", `spark-submit --deploy-mode cluster`": [*submit, str(ROOT / "jobs/nightly_audit.py")],
+            }.items():
+                warehouse = f"{servers.uri}/warehouses/{len(what)}-{name}"
+                ran = run_program(own, *words, *paths, *WORDS, "--warehouse", warehouse)
+                found = stored(warehouse, f"{cases}/") if ran.code == 0 else {}
+                is_right = found == _below(expected[name], "CASES/kafka-4.2/")
+                cells.row(f"{name} in HDFS, warehouse in HDFS{what}", ran, None, is_right=is_right)
+
+
+def _below(rows: Tables, folder: str) -> Tables:
+    return {name: sorted(row.replace(folder, "CASES") for row in some) for name, some in rows.items()}
 
 
 def _audit(server: Gateway, cases: str, parts: Sequence[str], warehouse: str, *words: str) -> tuple[Ran, Counts]:
