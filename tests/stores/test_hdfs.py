@@ -1,4 +1,4 @@
-"""Files as Hadoop's client reads and writes them, by which HDFS is reached; here the files are in a folder of this disk."""
+"""Files as the client of Hadoop reads and writes them, by which HDFS is reached; here in a folder of this disk."""
 
 from __future__ import annotations
 
