@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.coordinator.histories import OF_PRODUCER, by_producer_id, histories_in, histories_of
 from txn_analysis.coordinator.marker_columns import MARKERS
 from txn_analysis.coordinator.partition_count import sums_of_columns
-from txn_analysis.coordinator.state_records import STATES
+from txn_analysis.coordinator.state_records import OF_PRODUCER, STATES, by_producer_id, histories_in, histories_of
 from txn_analysis.kafka.transactions import LIVE, StateRecord, TopicPartition
 
 if TYPE_CHECKING:

@@ -18,13 +18,12 @@ from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import named, rows_of_values
 from txn_analysis.coordinator.chain import chains_of
 from txn_analysis.coordinator.coverage import state_evidence_of
-from txn_analysis.coordinator.histories import histories_in, histories_of
 from txn_analysis.coordinator.history import decisions_of
 from txn_analysis.coordinator.marker_checks import sums_of_markers
 from txn_analysis.coordinator.marker_columns import markers_since
 from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
 from txn_analysis.coordinator.sections import console_sections, sections_of, sums_of_records
-from txn_analysis.coordinator.state_records import hashed_to, with_held_by
+from txn_analysis.coordinator.state_records import hashed_to, histories_in, histories_of, with_held_by
 from txn_analysis.coordinator.view import Views, views_of
 from txn_analysis.tables import TRANSACTIONS, Transaction
 from txn_analysis.tables.given import AUDIT, by_audit

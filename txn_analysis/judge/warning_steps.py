@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from txn_analysis.columns.arrays import counted
 from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import rows_of_values, unpickled
-from txn_analysis.coordinator.histories import histories_in
+from txn_analysis.coordinator.state_records import histories_in
 from txn_analysis.judge.early_warning import MANY, by_application, warnings_of_aborts, warnings_of_last, worst_of
 from txn_analysis.kafka.transactions import PREPARE_ABORT, StateRecord
 

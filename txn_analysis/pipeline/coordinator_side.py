@@ -11,11 +11,18 @@ import pyarrow as pa
 
 from txn_analysis.columns.values import NAMED, VALUES, rows_named, values_in
 from txn_analysis.coordinator.fit import MarkerSums, fit_of
-from txn_analysis.coordinator.histories import HISTORIES, OF_PRODUCER, by_producer_id
 from txn_analysis.coordinator.partition_count import IdSums
 from txn_analysis.coordinator.producer_bounds import StateAtHand, state_at_hand
 from txn_analysis.coordinator.sections import StateSums, file_sums_added_up
-from txn_analysis.coordinator.state_records import STATE_COLUMNS, STATES, Placing, Placings
+from txn_analysis.coordinator.state_records import (
+    HISTORIES,
+    OF_PRODUCER,
+    STATE_COLUMNS,
+    STATES,
+    Placing,
+    Placings,
+    by_producer_id,
+)
 from txn_analysis.coordinator.steps import (
     VIEWED,
     chain_step,

@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import codes_of, counted
 from txn_analysis.columns.records import records_of
-from txn_analysis.coordinator.histories import histories_in, histories_of
 from txn_analysis.coordinator.state_columns import places_of
-from txn_analysis.coordinator.state_records import with_held_by
+from txn_analysis.coordinator.state_records import histories_in, histories_of, with_held_by
 from txn_analysis.kafka.transactions import NAMED, SAID, StateRecord
 from txn_analysis.tables import TRANSACTION_STATES
 
