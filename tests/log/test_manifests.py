@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.records import sections_of
+from txn_analysis.judge.copied import Copying
 from txn_analysis.kafka.names import LEADER_EPOCH, STATE_TOPIC, TOPIC_ID
 from txn_analysis.kafka.transactions import TopicPartition
-from txn_analysis.log.manifests import Copying
 from txn_analysis.tables.inputs import CopiedFile, Manifest
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ import pytest
 from tests.world.copies_proof import report_of
 from tests.world.copying import BEHIND, CALM, CLEANED, DEMOTED, KILLED, SEVERAL, STALE, STATE_FIRST, STEPS, UNNAMED
 from txn_analysis.judge import fact_finding
-from txn_analysis.judge.copied import NOTHING_COPIED
+from txn_analysis.judge.copied import NOTHING_COPIED, Copying
 from txn_analysis.log import copy_order
 from txn_analysis.log.copy_order import OrderOfCopies
-from txn_analysis.log.manifests import Copying
 from txn_analysis.log.whole_copies import WholeCopies
 
 if TYPE_CHECKING:

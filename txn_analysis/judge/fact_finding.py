@@ -67,7 +67,7 @@ class Case(NamedTuple):
 
         It is what a broker's clock wrote into it at the highest offset. Moments of other partitions prove nothing of a
         follower's copy, and the order in which files were read proves nothing of a copy. A manifest alone moves it
-        later (`log.manifests`, Reach), and for every question: a log that is held to reach far for one of them and not
+        later (`judge.copied`, Reach), and for every question: a log that is held to reach far for one of them and not
         for another would lack the marker of a commit, and nobody would miss it.
         """
         return latest(self.partition.last_moment_ms, self.copied.reach_ms.get(self.opened.topic_partition))

@@ -1,7 +1,7 @@
 """Manifests: what a `txn-capture.json` says of the copying of the files beside it, and whether these are its files.
 
 A manifest is foreign text: it is parsed strictly, and its sizes, sums and paths are held against the files. Times and
-leaders cannot be; what they prove is for `log.manifests` to say.
+leaders cannot be; what they prove is for `judge.copied` to say.
 """
 
 from __future__ import annotations
