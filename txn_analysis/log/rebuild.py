@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT, ProblemKind
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.copy_selection import high_watermarks
-from txn_analysis.log.described import described_of
 from txn_analysis.log.partition_health import CheckpointFiles, health_of
 from txn_analysis.log.partition_log import gap, partition_log
 from txn_analysis.log.producer_state import ProducerStateManager
 from txn_analysis.log.segments import NO_RANK, first_other_rank, segments_of
-from txn_analysis.log.snapshots import base_snapshot, by_offset, reconcile_snapshot, snapshots_of
+from txn_analysis.log.snapshots import base_snapshot, by_offset, described_of, reconcile_snapshot, snapshots_of
 from txn_analysis.log.transactions import open_transaction
 from txn_analysis.log.two_logs import of_another_topic
 from txn_analysis.tables import Problem, UsedBatchRange
