@@ -43,7 +43,7 @@ from txn_analysis.tables import (
     PartitionHealth,
     Transaction,
 )
-from txn_analysis.tables.abort_plan import plan_rows
+from txn_analysis.tables.findings import plan_rows
 from txn_analysis.tables.given import ONLY, by_audit, given_schema
 from txn_analysis.tables.inputs import RunRecord
 

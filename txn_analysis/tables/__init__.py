@@ -1,8 +1,7 @@
 """The Delta tables of the warehouse, by what they are about; see `docs/tables.md` for the generated reference."""
 
 from txn_analysis.tables._schema import INDEXED_COLUMNS, Col, Table
-from txn_analysis.tables.abort_plan import ABORT_PLAN, AbortRecord
-from txn_analysis.tables.findings import FINDINGS, Finding, FoundCause, Impact, RuleAsked
+from txn_analysis.tables.findings import ABORT_PLAN, FINDINGS, AbortRecord, Finding, FoundCause, Impact, RuleAsked
 from txn_analysis.tables.inputs import INPUTS, REJECTS, RUNS
 from txn_analysis.tables.logs import (
     ABORTED_TRANSACTIONS,
