@@ -8,8 +8,7 @@ from tests.oracle.model import StateRecord, StateValue
 from tests.oracle.state_writer import console_text
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.runs.asked_states import current_states, placed
-from txn_analysis.runs.evidence import Evidence
-from txn_analysis.runs.past_run import PastRun
+from txn_analysis.runs.past_run import Evidence, PastRun
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 

@@ -11,7 +11,7 @@ from tests.acceptance.captures import CASES, PARAMETERS, VARIANTS
 from tests.log_dir.at_hand import answer_for
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.segments import brokers_of
-from txn_analysis.runs.evidence import Evidence
+from txn_analysis.runs.past_run import Evidence
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 

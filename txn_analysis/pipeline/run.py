@@ -15,8 +15,7 @@ from txn_analysis.engine.engine import is_on_spark
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.log.copies import cuts_of, overlapping
 from txn_analysis.log.segments import log_sections
-from txn_analysis.runs.evidence import GIVEN, Evidence, own_columns
-from txn_analysis.runs.past_run import PastRun
+from txn_analysis.runs.past_run import GIVEN, Evidence, PastRun, own_columns
 from txn_analysis.settings import Decides, deciding
 from txn_analysis.tables.given import ONLY, given_schema, with_audit
 

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.questions.filters import Filters
-    from txn_analysis.runs.evidence import Evidence
-    from txn_analysis.runs.past_run import PastRun
+    from txn_analysis.runs.past_run import Evidence, PastRun
     from txn_analysis.tables import FoundCause
 
 MOST_EXPLAINED = 20

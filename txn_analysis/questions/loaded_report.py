@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from txn_analysis.questions.log_slices import EndPoint
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import MarkerPoint
-    from txn_analysis.runs.evidence import Evidence
+    from txn_analysis.runs.past_run import Evidence
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
