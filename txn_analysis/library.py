@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from txn_analysis.pipeline import steps as pipeline
-from txn_analysis.pipeline.forget import forget as forget_capture
 from txn_analysis.questions import loaded_report
 from txn_analysis.runs.run_tables import captures as captures_of
+from txn_analysis.runs.run_tables import forget as forget_capture
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.spark.workers import check_spark
 from txn_analysis.storage.errors import said_in_words
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from txn_analysis.pipeline.forget import Forgotten
     from txn_analysis.pipeline.ingest import Ingested
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.runs.run_tables import Capture, RunTables
+    from txn_analysis.runs.run_tables import Capture, Forgotten, RunTables
     from txn_analysis.settings import Settings
     from txn_analysis.tables import Table
 
@@ -121,7 +120,7 @@ def captures(spark: SparkSession, warehouse: Path, *, cluster: str | None = None
 
 
 def forget(spark: SparkSession, warehouse: Path, capture: str, *, cluster: str = "default") -> Forgotten:
-    """Take one capture out of a warehouse, with the runs that judged it; see `pipeline.forget`.
+    """Take one capture out of a warehouse, with the runs that judged it; see `runs.run_tables`.
 
     Raises:
         WarehouseError: there is no such warehouse or capture, or it cannot be written.

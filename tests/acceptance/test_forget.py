@@ -12,9 +12,8 @@ from txn_analysis.cli.main import app
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import steps
-from txn_analysis.pipeline.forget import forget
 from txn_analysis.questions.loaded_report import load_report
-from txn_analysis.runs.run_tables import captures
+from txn_analysis.runs.run_tables import captures, forget
 from txn_analysis.settings import Settings
 from txn_analysis.storage.commits import commit_inputs, held_inputs
 from txn_analysis.storage.opening import open_warehouse

@@ -10,8 +10,8 @@ import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
 from txn_analysis.pipeline import steps
-from txn_analysis.pipeline.forget import forget
 from txn_analysis.report.text_report import text_report
+from txn_analysis.runs.run_tables import forget
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 

@@ -43,10 +43,10 @@ from txn_analysis.text.escape import escape
 from txn_analysis.text.words import count
 
 if TYPE_CHECKING:
-    from txn_analysis.pipeline.forget import Forgotten
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
+    from txn_analysis.runs.run_tables import Forgotten
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
 
@@ -179,7 +179,7 @@ def forget(
     check_warehouse(settings)
     with spark_when_needed(settings, 0) as spark:
         # Not needed for --help.
-        from txn_analysis.pipeline.forget import forget as forget_capture
+        from txn_analysis.runs.run_tables import forget as forget_capture
         from txn_analysis.storage.opening import open_warehouse
 
         forgotten = forget_capture(open_warehouse(spark, settings.warehouse), settings.cluster, capture)
