@@ -15,8 +15,8 @@ from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.runs.run_tables import captures, forget
 from txn_analysis.settings import Settings
-from txn_analysis.storage.commits import commit_inputs, held_inputs
 from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.storage.warehouse import commit_inputs, held_inputs
 from txn_analysis.tables import INPUTS, RUNS
 from txn_analysis.tables.inputs import ReadInput
 

@@ -15,9 +15,8 @@ from tests.table_rows import batch, collected, committed, listed, replace_rows
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.runs.run_tables import latest_run
-from txn_analysis.storage.commits import commit_inputs, commit_run, held_inputs
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.warehouse import MatchKey, rows_without_match
+from txn_analysis.storage.warehouse import MatchKey, commit_inputs, commit_run, held_inputs, rows_without_match
 from txn_analysis.tables import INPUTS, REJECTS, RUNS
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 

@@ -14,8 +14,8 @@ from tests.table_rows import listed, row_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
-from txn_analysis.storage.commits import commit_run
 from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.storage.warehouse import commit_run
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
 from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.verdict import Verdict

@@ -25,7 +25,7 @@ from txn_analysis.read.inputs.manifest import manifest_inputs, split_manifests
 from txn_analysis.read.inputs.planned_input import check_inputs
 from txn_analysis.read.inputs.planning import plan_inputs, split_ranges, without_changed
 from txn_analysis.read.log_dir.producer_files import CHANGED
-from txn_analysis.storage.commits import commit_inputs, held_inputs
+from txn_analysis.storage.warehouse import commit_inputs, held_inputs
 from txn_analysis.tables import REJECTS
 from txn_analysis.tables.inputs import ReadInput, ReadSection, RejectedSpan
 from txn_analysis.text.escape import escape
