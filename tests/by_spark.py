@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from delta.tables import DeltaTable
 
-from txn_analysis.storage.new_tables import properties
+from txn_analysis.storage.delta_warehouse import properties
 from txn_analysis.storage.spark_tasks import spark_schema
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from tests.by_spark import frame_by_delta, frame_of
-from txn_analysis.storage.new_tables import FORMAT
+from txn_analysis.storage.delta_warehouse import FORMAT
 from txn_analysis.tables import (
     ABORT_PLAN,
     ABORTED_TRANSACTIONS,

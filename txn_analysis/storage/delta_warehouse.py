@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,9 +20,8 @@ from deltalake.exceptions import CommitFailedError
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.data_files import read_files, write_data_files
-from txn_analysis.storage.delta_folder import DeltaFolder
-from txn_analysis.storage.errors import said_in_words
-from txn_analysis.storage.new_tables import check_format, create_table
+from txn_analysis.storage.delta_folder import OF_NO_FILES, DeltaFolder, lines_of
+from txn_analysis.storage.errors import DAMAGED, said_in_words
 from txn_analysis.storage.opening import fits_in_memory
 from txn_analysis.storage.roots import NoTable
 from txn_analysis.storage.warehouse import (
@@ -33,19 +33,88 @@ from txn_analysis.storage.warehouse import (
     tables_of,
     too_busy,
 )
-from txn_analysis.tables import ALL_TABLES
+from txn_analysis.tables import ALL_TABLES, INDEXED_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
-    from txn_analysis.columns.values import BatchFunction
+    from txn_analysis.columns.values import BatchFunction, Json
     from txn_analysis.spark.lazy_session import Spark
     from txn_analysis.storage.data_files import DataFile
     from txn_analysis.storage.roots import Root
     from txn_analysis.storage.warehouse import BatchesByName, MatchKey, RowTasks
     from txn_analysis.tables import Table
+
+FORMAT = 3
+"""The format of a warehouse: raised with each change of its tables, or of what reading keeps of a file."""
+_FORMAT_PROPERTY = "txn-analysis.format"
+
+# The least version of Delta's protocol that a writer must know.
+_WRITER, _WRITER_OF_CHECKS = 2, 3
+
+
+def create_table(root: Root, table: Table) -> None:
+    """Create a table past Spark, which takes seconds to make those of a warehouse; one that is there stays as it is.
+
+    A table without rows is one commit, a text of two actions, and the checksum of its version, without which whoever
+    looks at the table next has Spark count its files (Delta's PROTOCOL.md, "Actions" and "Version Checksum File").
+
+    The caller has seen that there is no table, and is its only writer meanwhile, or the storage refuses the second one.
+
+    Raises:
+        WarehouseError: there are data files here, and no log of what they are.
+        OSError: the disk fails it; no half of a file is left under its name.
+    """
+    if root.has_files(table.name):
+        raise WarehouseError(f"{root.place}/{table.name}: {DAMAGED}")
+    from txn_analysis.storage.spark_tasks import spark_schema
+
+    now, transaction = time.time_ns() // 1_000_000, str(uuid4())
+    made: dict[str, Json] = {
+        "timestamp": now,
+        "operation": "CREATE TABLE",
+        "operationParameters": {},
+        "txnId": transaction,
+    }
+    metadata: Json = {
+        "id": str(uuid4()),
+        "description": f"One row is {table.grain}.",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": spark_schema(table).json(),
+        "partitionColumns": list(table.partition_by),
+        "configuration": properties(table),
+        "createdTime": now,
+    }
+    protocol = {"minReaderVersion": 1, "minWriterVersion": _WRITER_OF_CHECKS if table.checks else _WRITER}
+    counted = {"txnId": transaction, "allFiles": []} | OF_NO_FILES
+    actions: list[dict[str, Json]] = [{"commitInfo": made}, {"metaData": metadata}, {"protocol": protocol}]
+    with suppress(FileExistsError):  # another audit was faster
+        root.put_log(table.name, f"{0:020}.json", lines_of(actions))
+        sums = lines_of([counted | {"metadata": metadata, "protocol": protocol}])
+        root.put_log(table.name, f"{0:020}.crc", sums)
+
+
+def properties(table: Table) -> dict[str, str]:
+    """Delta's properties of a table, its CHECK constraints among them."""
+    # As properties of the new table the constraints need no commits of their own; ALTER TABLE takes one for each.
+    checks = {f"delta.constraints.{name}": check.sql for name, check in table.checks.items()}
+    return checks | {"delta.dataSkippingNumIndexedCols": str(INDEXED_COLUMNS), _FORMAT_PROPERTY: str(FORMAT)}
+
+
+def check_format(root: str, properties: Mapping[str, str]) -> None:
+    """Refuse a warehouse of another format: its rows would be read as what they are not (decision 0089).
+
+    Args:
+        root: the folder, or URI, of the warehouse.
+        properties: those of one of its tables.
+
+    Raises:
+        WarehouseError: they say another format, or none.
+    """
+    if properties.get(_FORMAT_PROPERTY) != str(FORMAT):
+        raise WarehouseError(f"{root}: made by another version of txn-analysis: audit again into a new --warehouse")
 
 
 _Result = TypeVar("_Result")
