@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from tests.log_dir.encoder import encoded
 from tests.log_dir.test_segments import data, file_of, marker
-from txn_analysis.capture.look_back import look_back
-from txn_analysis.capture.raw_batches import whole_batches
+from txn_analysis.capture.triage import look_back, whole_batches
 
 SIZE = len(encoded(data(1_000)))
 ONE_MARKER = [*(data(k, producer=9) for k in range(1_000)), marker(1_000), *(data(k) for k in range(1_001, 1_300))]

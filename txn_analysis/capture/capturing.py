@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from txn_analysis.capture.answers import CaptureError, ClusterGoneError, UnavailableError
-from txn_analysis.capture.files import CaptureFiles, checkpoint, new_folder
-from txn_analysis.capture.manifest import FileEntry, Manifest
+from txn_analysis.capture.files import CaptureFiles, FileEntry, Manifest, checkpoint, new_folder
 from txn_analysis.capture.partition_capture import Captured, PartitionCapture
 from txn_analysis.capture.patience import Patience
 from txn_analysis.capture.triage import Ends, behind
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from txn_analysis.capture.answers import Brokers, Leadership
-    from txn_analysis.capture.clock import Clock
+    from txn_analysis.capture.patience import Clock
     from txn_analysis.kafka.transactions import TopicPartition
 
 _SHOWN = 5

@@ -11,7 +11,7 @@ import typer
 
 from txn_analysis.capture.capturing import Wanted, capture, summary
 from txn_analysis.capture.client_config import client_config, read_properties
-from txn_analysis.capture.clock import Clock
+from txn_analysis.capture.patience import Clock
 from txn_analysis.errors import AuditError
 from txn_analysis.text.escape import escape
 

@@ -15,21 +15,17 @@ from txn_analysis.capture.answers import (
     OffsetGoneError,
     UnavailableError,
 )
-from txn_analysis.capture.files import described_producers, small_files
-from txn_analysis.capture.look_back import look_back
-from txn_analysis.capture.manifest import confirmed
-from txn_analysis.capture.raw_batches import whole_batches
-from txn_analysis.capture.triage import Ends, fetch_from, wanted_markers
+from txn_analysis.capture.files import confirmed, described_producers, small_files
+from txn_analysis.capture.triage import Ends, fetch_from, look_back, wanted_markers, whole_batches
 from txn_analysis.kafka.names import DESCRIBED_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from txn_analysis.capture.answers import Brokers, Leadership, ProducerAnswer
-    from txn_analysis.capture.files import CaptureFiles, SegmentWriter
-    from txn_analysis.capture.manifest import FileEntry
+    from txn_analysis.capture.files import CaptureFiles, FileEntry, SegmentWriter
     from txn_analysis.capture.patience import Patience
-    from txn_analysis.capture.raw_batches import RawBatches
+    from txn_analysis.capture.triage import RawBatches
     from txn_analysis.kafka.transactions import TopicPartition
 
 FETCH_BYTES = 8 << 20

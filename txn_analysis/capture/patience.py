@@ -1,7 +1,8 @@
-"""A broker that cannot be reached is asked again, for a bounded time."""
+"""The clocks of this machine, and how long a broker that cannot be reached is asked again; tests have their own."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -10,7 +11,22 @@ from txn_analysis.capture.answers import CaptureError, ClusterGoneError, NobodyA
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from txn_analysis.capture.clock import Clock
+
+class Clock:
+    """Wall time, which somebody may set, and time that only grows; in milliseconds."""
+
+    def wall_ms(self) -> int:
+        """Epoch milliseconds by this machine."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds since any moment."""
+        return time.monotonic_ns() // 1_000_000
+
+    def wait(self, ms: int) -> None:
+        """Let time pass."""
+        time.sleep(ms / 1000)
+
 
 _Answer = TypeVar("_Answer")
 _FIRST_PAUSE_MS, _LONGEST_PAUSE_MS = 200, 2000

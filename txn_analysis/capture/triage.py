@@ -1,18 +1,27 @@
-"""Which partitions are fetched, and from where on; pure.
+"""What is fetched of which partitions: from where on, how far back, and which batches of it are whole.
 
 What hides behind an open transaction begins at the last stable offset (`UnifiedLog.lastStableOffset`), where
-`read_committed` consumers stop. Below it nothing is open.
+`read_committed` consumers stop. Below it nothing is open. What lies right before the first open transaction is looked
+at for two things: an earlier end marker of its producer, and any broker's clock. With the marker the history of its
+transactional id begins there and not at the beginning of time, and the control batch nearest before the data bounds
+when it was appended. Both are sought backwards in growing windows, for a bounded number of bytes: the cost stays that
+of what is hidden.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.kafka.batch_headers import CONTROL, Headers, HeaderWalk
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.capture.answers import ProducerAnswer
     from txn_analysis.kafka.transactions import TopicPartition
+
+    Fetch = Callable[[int, int], bytes]
 
 
 class Ends(NamedTuple):
@@ -46,3 +55,96 @@ def wanted_markers(producers: Sequence[ProducerAnswer]) -> set[int]:
     return {
         p.producer_id for p in producers if p.current_txn_start_offset is not None and p.coordinator_epoch is not None
     }
+
+
+@dataclass(frozen=True)
+class RawBatches:
+    """Whole batches that follow each other.
+
+    Attributes:
+        data: their bytes.
+        first_offset: base offset of the first one.
+        next_offset: the offset after the last one.
+        marked: the producers that have control batches among them.
+    """
+
+    data: bytes
+    first_offset: int
+    next_offset: int
+    marked: frozenset[int]
+
+
+def whole_batches(data: bytes, below: int | None = None) -> RawBatches | None:
+    """The whole batches at the front of some bytes; None without one.
+
+    Args:
+        data: as fetched: the last batch may be cut.
+        below: batches that reach this offset are left out, and all behind them.
+    """
+    blocks = list(_blocks(data))
+    if not blocks:
+        return None
+    found = Headers.joined(blocks)
+    count = len(found) if below is None else int((found.last_offset < below).sum())
+    if not count:
+        return None
+    found = found.part(0, count)
+    is_control = ~found.is_legacy & (found.number("attributes") & CONTROL > 0)
+    return RawBatches(
+        data=data[: int(found.position[-1] + found.size[-1])],
+        first_offset=int(found.base_offset[0]),
+        next_offset=int(found.last_offset[-1]) + 1,
+        marked=frozenset(found.number("producer_id")[is_control].tolist()),
+    )
+
+
+def _blocks(data: bytes) -> Iterator[Headers]:
+    return HeaderWalk(lambda start, end: data[start:end], 0, len(data)).blocks()
+
+
+_FIRST_WINDOW_OFFSETS, _GROWTH = 64, 4
+
+
+def look_back(fetch: Fetch, start: int, log_start: int, wanted: set[int], budget_bytes: int) -> list[RawBatches]:
+    """Batches right below `start`, without a break up to it, lowest first; empty where none is worth it.
+
+    It ends at the log start, at the budget, or once there is a control batch and one of each wanted producer.
+
+    Args:
+        fetch: the bytes from an offset on, at most so many but at least one batch.
+        start: what is fetched anyway begins here.
+        log_start: nothing is below.
+        wanted: producers whose last end marker is sought.
+        budget_bytes: of all that is fetched for it.
+    """
+    found: list[RawBatches] = []
+    marked: set[int] = set()
+    window = _FIRST_WINDOW_OFFSETS
+    while start > log_start and budget_bytes > 0 and not (marked and wanted <= marked):
+        first = max(log_start, start - window)
+        data, cost = _up_to(fetch, first, start, budget_bytes)
+        budget_bytes -= cost
+        if data is None:
+            break
+        found = [*data, *found]
+        marked |= {producer for part in data for producer in part.marked}
+        start, window = first, window * _GROWTH
+    return found
+
+
+def _up_to(fetch: Fetch, first: int, stop: int, budget_bytes: int) -> tuple[list[RawBatches] | None, int]:
+    """All batches between two offsets, and the bytes that they cost; None where they cost too much."""
+    parts: list[RawBatches] = []
+    cost, at = 0, first
+    while at < stop:
+        data = fetch(at, max(1, budget_bytes - cost))
+        cost += len(data)
+        whole = whole_batches(data, below=stop)
+        if whole is None:
+            # What is left up to the stop was compacted away, if anything lies behind.
+            return (parts, cost) if whole_batches(data) is not None else (None, cost)
+        parts.append(whole)
+        at = whole.next_offset
+        if cost >= budget_bytes and at < stop:
+            return None, cost
+    return parts, cost
