@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from txn_analysis.judge.timeline import LoggedBatch, timeline
+from txn_analysis.questions.explain import LoggedBatch, timeline
 
 OWN = 7
 DATA = LoggedBatch("orders", 10, 12, 3, OWN, 0, False, None, None, 5_000, "CreateTime")
