@@ -12,7 +12,6 @@ from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import LOG, LOG_KINDS
 from txn_analysis.log.rivals import certain_moment_ms, rival_positions
 from txn_analysis.pipeline.ingest_tasks import MOMENTS, PLACES, READ_KINDS, REJECTED, Moment, read_tasks
-from txn_analysis.pipeline.job_progress import followed
 from txn_analysis.read.inputs.accounting import (
     ReadPiece,
     changed_text,
@@ -25,6 +24,7 @@ from txn_analysis.read.inputs.manifest import manifest_inputs, split_manifests
 from txn_analysis.read.inputs.planned_input import check_inputs
 from txn_analysis.read.inputs.planning import plan_inputs, split_ranges, without_changed
 from txn_analysis.read.log_dir.producer_files import CHANGED
+from txn_analysis.spark.jobs import followed
 from txn_analysis.storage.warehouse import commit_inputs, held_inputs
 from txn_analysis.tables import REJECTS
 from txn_analysis.tables.inputs import ReadInput, ReadSection, RejectedSpan

@@ -28,7 +28,7 @@ from txn_analysis.pipeline.coordinator_side import coordinator_side, states_of, 
 from txn_analysis.pipeline.run import digest, parameters
 from txn_analysis.plan.abort_plan import planned, whole_plan
 from txn_analysis.read.topic_config import read_topic_configs
-from txn_analysis.spark.parallel import in_parallel
+from txn_analysis.spark.jobs import in_parallel
 from txn_analysis.storage.warehouse import commit_run
 from txn_analysis.tables import (
     ABORT_PLAN,

@@ -41,7 +41,7 @@ from txn_analysis.log.steps import (
 )
 from txn_analysis.log.transactions import ended_by_run, open_rows
 from txn_analysis.runs.past_run import JUDGED_BY
-from txn_analysis.spark.parallel import in_parallel
+from txn_analysis.spark.jobs import in_parallel
 from txn_analysis.tables import (
     ENDED_TRANSACTIONS,
     LOG_BATCHES,

@@ -10,7 +10,6 @@ from txn_analysis.columns.memory import give_back_memory
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline.ingest import Ingested
 from txn_analysis.pipeline.ingest import ingest as read_inputs
-from txn_analysis.pipeline.job_progress import followed
 from txn_analysis.pipeline.judging import judge
 from txn_analysis.pipeline.linking import WrittenLogs, linked_logs
 from txn_analysis.pipeline.run import Run, start_run
@@ -18,7 +17,7 @@ from txn_analysis.plan.abort_plan import planned, whole_plan
 from txn_analysis.read.topic_config import read_topic_configs
 from txn_analysis.report.build import build_report
 from txn_analysis.report.terminal import Progress
-from txn_analysis.spark.parallel import in_parallel
+from txn_analysis.spark.jobs import followed, in_parallel
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS, Finding
 from txn_analysis.tables.findings import plan_rows

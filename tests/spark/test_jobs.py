@@ -6,8 +6,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from txn_analysis.pipeline import job_progress
-from txn_analysis.pipeline.job_progress import followed
+from txn_analysis.spark import jobs
+from txn_analysis.spark.jobs import followed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ TASKS = 4
 
 
 def test_the_share_of_tasks_that_are_done(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_progress, "_EVERY_S", 0.01)
+    monkeypatch.setattr(jobs, "_EVERY_S", 0.01)
     told: list[float] = []
     has_moved = threading.Event()
 

@@ -1,29 +1,37 @@
-"""How far the jobs of Spark are that run at the moment, for whoever watches a stage of an audit."""
+"""Jobs of Spark side by side, and how far they are: small ones mostly wait for the driver, not for each other."""
 
 from __future__ import annotations
 
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from txn_analysis.report.terminal import Tell
+_MOST_AT_ONCE = 8
+
+
+def in_parallel(*actions: Callable[[], Any]) -> list[Any]:
+    """What some independent actions return, in their order."""
+    with ThreadPoolExecutor(min(len(actions), _MOST_AT_ONCE) or 1) as pool:
+        return list(pool.map(lambda action: action(), actions))
+
 
 _EVERY_S = 1.0
 
 
 @contextmanager
-def followed(tell: Tell | None) -> Iterator[None]:
+def followed(tell: Callable[[float], None] | None) -> Iterator[None]:
     """Meanwhile tells every second which share of the tasks is done, of all stages of jobs that have begun since.
 
     The tasks of one job are about of a size: it is the share of its bytes, or of its partitions, as well. Where no
     Spark runs it stays 0.
 
     Args:
-        tell: who is told; None where nobody wants to know.
+        tell: told the share, from 0 to 1; None where nobody wants to know.
     """
     if tell is None:
         yield
@@ -38,7 +46,7 @@ def followed(tell: Tell | None) -> Iterator[None]:
         thread.join()
 
 
-def _follow(tell: Tell, is_over: threading.Event) -> None:
+def _follow(tell: Callable[[float], None], is_over: threading.Event) -> None:
     seen: dict[int, tuple[int, int]] = {}  # by stage: tasks that are done, and all
     furthest = 0.0
     while not is_over.wait(_EVERY_S):
