@@ -32,7 +32,7 @@ from txn_analysis.tables import (
     TRANSACTION_STATES,
     AbortRecord,
 )
-from txn_analysis.tables.given import AUDIT, given_schema
+from txn_analysis.tables.schema import AUDIT, given_schema
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from tests.hostile.reference import batch_fields
 from tests.torture.inputs import RANGE_BYTES
 from txn_analysis.read.dump.batch_lines import Lines, read_batch_lines
 from txn_analysis.tables import ABORTED_TRANSACTIONS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
-from txn_analysis.tables._schema import BIGINT, INT
+from txn_analysis.tables.schema import BIGINT, INT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from txn_analysis.storage.data_files import write_data_files
 from txn_analysis.storage.roots import DiskRoot
 from txn_analysis.storage.spark_tasks import spark_schema
 from txn_analysis.tables import REJECTS, Col, Table
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT, STRING, array, struct
+from txn_analysis.tables.schema import BIGINT, BOOLEAN, INT, STRING, array, struct
 
 if TYPE_CHECKING:
     from pathlib import Path

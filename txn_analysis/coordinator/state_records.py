@@ -17,7 +17,7 @@ from txn_analysis.coordinator.state_columns import InOrder, in_order
 from txn_analysis.kafka.names import CLUSTER_ID, STATE
 from txn_analysis.kafka.transactions import NAMED, SAID, StateRecord
 from txn_analysis.tables import TRANSACTION_STATES
-from txn_analysis.tables.given import AUDIT, given_schema
+from txn_analysis.tables.schema import AUDIT, given_schema
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -26,7 +26,7 @@ from txn_analysis.coordinator.sections import console_sections, sections_of, sum
 from txn_analysis.coordinator.state_records import hashed_to, histories_in, histories_of, with_held_by
 from txn_analysis.coordinator.view import Views, views_of
 from txn_analysis.tables import TRANSACTIONS, Transaction
-from txn_analysis.tables.given import AUDIT, by_audit
+from txn_analysis.tables.schema import AUDIT, by_audit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

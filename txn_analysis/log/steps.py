@@ -36,8 +36,8 @@ from txn_analysis.tables import (
     UsedBatchRange,
 )
 from txn_analysis.tables.batches import batches_of
-from txn_analysis.tables.given import AUDIT, by_audit, given_schema
 from txn_analysis.tables.inputs import InputSection
+from txn_analysis.tables.schema import AUDIT, by_audit, given_schema
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -38,7 +38,7 @@ from txn_analysis.coordinator.steps import (
 from txn_analysis.judge.early_warning import Known, median_of, warnings_of
 from txn_analysis.judge.warning_steps import OF_APPLICATION, timeouts, warnings_by_application, worst_step
 from txn_analysis.tables import TRANSACTION_STATES
-from txn_analysis.tables.given import by_audit
+from txn_analysis.tables.schema import by_audit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -44,8 +44,8 @@ from txn_analysis.tables import (
     Transaction,
 )
 from txn_analysis.tables.findings import plan_rows
-from txn_analysis.tables.given import ONLY, by_audit, given_schema
 from txn_analysis.tables.inputs import RunRecord
+from txn_analysis.tables.schema import ONLY, by_audit, given_schema
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -52,7 +52,7 @@ from txn_analysis.tables import (
     PartitionHealth,
     UsedBatchRange,
 )
-from txn_analysis.tables.given import ONLY, given_schema, with_audit
+from txn_analysis.tables.schema import ONLY, given_schema, with_audit
 from txn_analysis.tables.transactions import OPEN
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ class WrittenLogs:
     def opened(self) -> pa.Table:
         """As of `Logs`."""
         names = OPENED.names[1:]
-        return _opened([with_audit(b, OPENED) for b in self.run.batches(TRANSACTIONS, *names, outcome=[OPEN])])
+        return _opened([*with_audit(OPENED)(self.run.batches(TRANSACTIONS, *names, outcome=[OPEN]))])
 
     @cached_property
     def health(self) -> Mapping[int, list[PartitionHealth]]:
@@ -287,6 +287,6 @@ class WrittenLogs:
         health = engine.table(PARTITION_HEALTH, *_BARE.names[1:], run_id=[run.run_id])
         return engine.together(
             engine.mapped(whole, markers_of_pieces(pieces), MARKERS),
-            engine.mapped(own, lambda ended: (markers_of_ended(with_audit(rows, _WHOLE)) for rows in ended), MARKERS),
-            engine.mapped(health, lambda bare: (markers_of_health(with_audit(rows, _BARE)) for rows in bare), MARKERS),
+            engine.mapped(own, lambda ended: map(markers_of_ended, with_audit(_WHOLE)(ended)), MARKERS),
+            engine.mapped(health, lambda bare: map(markers_of_health, with_audit(_BARE)(bare)), MARKERS),
         )

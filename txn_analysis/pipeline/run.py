@@ -9,6 +9,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import pyarrow as pa
+
 from txn_analysis.coordinator.state_records import StateFiles
 from txn_analysis.engine.buckets import bucket_count
 from txn_analysis.engine.engine import is_on_spark
@@ -17,12 +19,11 @@ from txn_analysis.log.copies import cuts_of, overlapping
 from txn_analysis.log.segments import log_sections
 from txn_analysis.runs.past_run import GIVEN, Evidence, PastRun, own_columns
 from txn_analysis.settings import Decides, deciding
-from txn_analysis.tables.given import ONLY, given_schema, with_audit
+from txn_analysis.tables.schema import ONLY, given_schema, with_audit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    import pyarrow as pa
     from pydantic import JsonValue
 
     from txn_analysis.engine.engine import Engine
@@ -64,14 +65,9 @@ class Run(PastRun):
     def rows(self, table: Table, *names: str, **one_of: Collection[Any]) -> Any:
         """As of `Given`."""
         schema, own = given_schema(table, *names), [name for name in names if name not in GIVEN]
-        given = self.evidence.given(*own)
         rows = self.engine.table(table, *own_columns(*own), ingest_id=self.evidence.ingests, **one_of)
-
-        def audited(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in given(batches):
-                yield with_audit(batch, schema)
-
-        return self.engine.mapped(rows, audited, schema)
+        given = self.engine.mapped(rows, self.evidence.given(*own), pa.schema([*schema][1:]))
+        return self.engine.mapped(given, with_audit(schema), schema)
 
     def replace(self, rows: Iterable[pa.RecordBatch], table: Table) -> None:
         """Make rows of the driver the run's rows of a table; each batch may be dropped once it is taken."""

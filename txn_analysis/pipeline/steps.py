@@ -21,7 +21,7 @@ from txn_analysis.spark.jobs import followed, in_parallel
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS, Finding
 from txn_analysis.tables.findings import plan_rows
-from txn_analysis.tables.given import ONLY
+from txn_analysis.tables.schema import ONLY
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -1,6 +1,5 @@
 """The Delta tables of the warehouse, by what they are about; see `docs/tables.md` for the generated reference."""
 
-from txn_analysis.tables._schema import INDEXED_COLUMNS, Col, Table
 from txn_analysis.tables.findings import ABORT_PLAN, FINDINGS, AbortRecord, Finding, FoundCause, Impact, RuleAsked
 from txn_analysis.tables.inputs import INPUTS, REJECTS, RUNS
 from txn_analysis.tables.logs import (
@@ -16,6 +15,7 @@ from txn_analysis.tables.logs import (
     SnapshotEntry,
     TransactionPart,
 )
+from txn_analysis.tables.schema import INDEXED_COLUMNS, Col, Table
 from txn_analysis.tables.transactions import (
     ENDED_TRANSACTIONS,
     PARTITION_HEALTH,

@@ -7,7 +7,7 @@ import sys
 import pyarrow as pa
 
 from txn_analysis.tables import ALL_TABLES, Table
-from txn_analysis.tables._schema import BIGINT, BOOLEAN, INT
+from txn_analysis.tables.schema import BIGINT, BOOLEAN, INT
 
 ENDED_IN_A_RUN = """\
 SELECT ended.* FROM ended_transactions AS ended

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from txn_analysis.columns.records import Int32
-from txn_analysis.tables._schema import (
+from txn_analysis.tables.schema import (
     COORDINATOR_EPOCH_BASES,
     INT,
     Table,

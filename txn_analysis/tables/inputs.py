@@ -9,7 +9,7 @@ import json
 from typing import Annotated, Any, NamedTuple
 
 from txn_analysis.columns.records import Counts, Int32
-from txn_analysis.tables._schema import STRING, Col, Table, adds_up, at_least, columns_of, not_negative, one_of
+from txn_analysis.tables.schema import STRING, Col, Table, adds_up, at_least, columns_of, not_negative, one_of
 
 
 class ReadSection(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from txn_analysis.columns.records import Int32
-from txn_analysis.tables._schema import (
+from txn_analysis.tables.schema import (
     BIGINT,
     BOOLEAN,
     INT,

@@ -9,7 +9,8 @@ from typing import Annotated, NamedTuple
 
 from txn_analysis.columns.records import Int32
 from txn_analysis.kafka.transactions import TopicPartition
-from txn_analysis.tables._schema import (
+from txn_analysis.tables.findings import Impact
+from txn_analysis.tables.schema import (
     COORDINATOR_EPOCH_BASES,
     STRING,
     Col,
@@ -21,7 +22,6 @@ from txn_analysis.tables._schema import (
     null_only_if,
     one_of,
 )
-from txn_analysis.tables.findings import Impact
 
 OPEN = "open"  # the outcome of a transaction without one
 ENDED_OUTCOMES = ("COMMIT", "ABORT", "ended")

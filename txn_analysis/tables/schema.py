@@ -1,7 +1,8 @@
 """How a table is declared: its grain, its columns, its key, and what must hold for every row.
 
 Types are Arrow's: whoever only reads tables needs no Spark, whose import takes a second. See `storage.spark_tasks`.
-Checks are SQL for Delta, and conditions on Arrow rows for files that we write ourselves.
+Checks are SQL for Delta, and conditions on Arrow rows for files that we write ourselves. Rows that are evidence of
+audits have the number of their audit as well, so that thousands are judged as one.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.columns.arrays import equal_runs
 from txn_analysis.columns.records import fields_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from txn_analysis.columns.values import BatchFunction
 
 COORDINATOR_EPOCH_BASES = ("marker", "snapshot", "none_seen", "unknown")
 # Keys come first in every table; statistics on them are what file skipping needs.
@@ -175,3 +179,36 @@ def null_only_if(empty: str, column: str, word: str) -> Check:
         f"({column} = '{word}') = ({empty} IS NULL)",
         lambda rows: pc.equal(pc.equal(rows[column], _as_in(rows, column, word)), pc.is_null(rows[empty])),
     )
+
+
+AUDIT = pa.field("audit", pa.int32())
+"""The first column of every row."""
+ONLY = 0
+"""The number of the audit of a command."""
+
+
+def given_schema(table: Table, *names: str) -> pa.Schema:
+    """Of rows of a content table the number of their audit and some columns, those that only evidence has included."""
+    known = {field.name: field.with_nullable(True) for field in table.arrow_schema}
+    return pa.schema([AUDIT, *(known.get(name, pa.field(name, pa.int64())) for name in names)])
+
+
+def by_audit(rows: pa.Table) -> dict[int, pa.Table]:
+    """The rows of each audit, in their order."""
+    numbers = rows["audit"].unique().to_pylist()
+    if len(numbers) < 2:
+        return dict.fromkeys(numbers, rows)
+    ordered = rows.sort_by("audit")
+    bounds = equal_runs(ordered, ("audit",))
+    return {ordered["audit"][start].as_py(): ordered.slice(start, stop - start) for start, stop in bounds}
+
+
+def with_audit(schema: pa.Schema) -> BatchFunction:
+    """Rows of a schema, made of rows of the one audit of a command, which have its other columns."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in batches:
+            number = pa.repeat(pa.scalar(ONLY, AUDIT.type), len(rows))
+            yield pa.RecordBatch.from_arrays([number, *(rows[name] for name in schema.names[1:])], schema=schema)
+
+    return run
