@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.copied import NOTHING_COPIED, copied_by
 from txn_analysis.judge.fact_finding import facts_of
-from txn_analysis.judge.rules import first_rule
-from txn_analysis.judge.rules.asked_first import COMMIT_MARKER_MISSING
+from txn_analysis.judge.rules import COMMIT_MARKER_MISSING, first_rule
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.kafka.transactions import PREPARED, TopicPartition
 from txn_analysis.log.segments import brokers_of

@@ -1,6 +1,9 @@
 """The rules, in the contract's order: the first one that holds gives the verdict.
 
-A new rule is an object in the module that it belongs to, and a line in RULES: pages, reports, `explain` and the plan
+The first six are here: what is asked before the coordinator is believed. Is the log whole, is the transaction late, is
+the state that of these logs, and was its commit lost.
+
+A new rule is an object here or in `by_the_coordinator`, and a line in RULES: pages, reports, `explain` and the plan
 read the rest from the object.
 """
 
@@ -8,14 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.rules.asked_first import (
-    CLOCK_NOT_CREDIBLE,
-    COMMIT_MARKER_MISSING,
-    EVIDENCE_BROKEN,
-    NOT_LATE,
-    STALE_DATA_IN_LIVE_TRANSACTION,
-    STATE_DOES_NOT_FIT,
-)
 from txn_analysis.judge.rules.by_the_coordinator import (
     COMMIT_MAY_BE_MISSING,
     COORDINATOR_OVERDUE,
@@ -30,10 +25,174 @@ from txn_analysis.judge.rules.by_the_coordinator import (
     STATE_OLDER_THAN_LOG,
     UNKNOWN_PRODUCER,
 )
+from txn_analysis.judge.rules.rule import Rule, broken_log, foreign_state, unknown_time
+from txn_analysis.kafka.names import STATE_TOPIC_DESCRIPTION
+from txn_analysis.logic import UNBOUNDED_MS, both, no
+from txn_analysis.text.words import utc
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts
-    from txn_analysis.judge.rules.rule import Rule
+
+
+def _missing_of_the_log(facts: Facts) -> list[str]:
+    unreplicated = ["a replica that has its data too: it lies above the high watermark that its own folder records"]
+    return [*(facts.open.evidence_gaps or ()), *(unreplicated if facts.may_be_a_dead_leaders else ())]
+
+
+EVIDENCE_BROKEN = Rule(
+    name="evidence_broken",
+    verdict=Verdict.INCONCLUSIVE,
+    meaning="the log is not proven whole from the transaction's start to its end",
+    background="Every file begins at position 0, positions and offsets chain, no batch is invalid or contested, no "
+    "copy contradicts another, and no snapshot disagrees. Compaction never passes an open transaction, so no hole is "
+    "legal here.",
+    when=lambda facts: bool(facts.open.evidence_gaps) or facts.may_be_a_dead_leaders,
+    evidence=lambda facts: [f"open from offset {facts.open.txn_start_offset} as far as the files show"],
+    missing=_missing_of_the_log,
+    why_not=lambda _: "the log is proven whole from the start of the transaction to its end",
+    reason="A missing or damaged part of the log could hold the end marker. A file that is not there, an invalid "
+    "batch, a torn end, copies that contradict each other, or a forged line all count; so does a partition that an "
+    "earlier capture has and this one does not. Where nothing but a hole of compaction is behind the start, an old "
+    "broker's cleaner may have taken the end marker before its data (KAFKA-8351, KAFKA-13727, KAFKA-14055).",
+    remedy="Copy all files of the partition again from its leader, with the newest producer snapshot, and audit "
+    "again. The line of missing evidence names the offset.",
+    settled_by=broken_log,
+    is_of_the_log=True,
+)
+
+
+def _proof_of_age(facts: Facts) -> list[str | None]:
+    known, clock, epoch = facts.coordinator, None, None
+    if known is not None and facts.live.is_older_by_clock:
+        first, began = utc(facts.open.first_appended_before_ms), utc(known.start_ms)
+        clock = f"its first batch was appended by {first}, before that transaction began at {began}"
+    if known is not None and facts.live.is_older_by_epoch:
+        ours, theirs = facts.open.max_producer_epoch, known.txn_epoch
+        epoch = f"its batches have at most epoch {ours}, that transaction runs at {theirs}"
+    return [facts.coordinator_says, facts.listed_here, clock, epoch, "the next commit would publish it"]
+
+
+def _why_not_stale(facts: Facts) -> str:
+    if facts.not_listed_here or not facts.live.is_older:
+        unproven = f"neither clocks nor epochs prove that it is older than the transaction of {facts.began_at}"
+        return facts.not_listed_here or unproven
+    return "an earlier transaction may own it, whose marker is lost or lies behind the log's end"
+
+
+STALE_DATA_IN_LIVE_TRANSACTION = Rule(
+    name="stale_data_in_live_transaction",
+    verdict=Verdict.SUSPECT,
+    meaning="the coordinator's transaction lists this partition, but is younger than the open data",
+    condition="the id's transaction lists the partition, but is younger than the open data",
+    background="The next commit would publish it. It is not so where the coordinator ended the data's own transaction "
+    "after the log was copied. KIP-664 names the epoch mismatch, KIP-890 the way there.",
+    when=lambda facts: both(facts.is_ongoing, facts.live.is_older, not facts.state.misfits, facts.loss.hides_no_commit),
+    evidence=_proof_of_age,
+    why_not=_why_not_stale,
+    would_change="an end marker after the data in this partition: its abort discards the stale records, its commit "
+    "publishes them",
+    reason="The same producer id registered the partition again in a newer transaction while older data was still "
+    "open. The next commit marker ends both, so a commit would publish the stale records. `kafka-transactions.sh` "
+    "does not see this: it compares neither epochs nor times (KIP-664, KIP-890).",
+    remedy="Stop that application before it commits, so that the coordinator aborts the transaction after its "
+    "timeout. Then look for records that were published already, from the start offset on.",
+)
+
+
+def _why_late(facts: Facts) -> str:
+    if facts.lateness.is_late is None:
+        return "no clock says how long it has been idle"
+    return f"it is {facts.lateness.late_by_ms} ms beyond transaction.max.timeout.ms + 300000"
+
+
+NOT_LATE = Rule(
+    name="not_late",
+    verdict=Verdict.IN_PROGRESS,
+    meaning="written to within transaction.max.timeout.ms + 300000 ms",
+    condition="idle for no longer than transaction.max.timeout.ms + 300000 ms, the brokers' own bound (KIP-664)",
+    when=lambda facts: no(facts.lateness.is_late),
+    evidence=lambda facts: [facts.idle_for],
+    why_not=_why_late,
+    would_change="time: it is judged again when it has been idle for longer than transaction.max.timeout.ms + 300000",
+    reason="Its client may still be writing, and the coordinator will abort it when its timeout has passed. The bound "
+    "is that of the brokers' own metric for late transactions (KIP-664).",
+    remedy="Nothing. It is in the list so that the last stable offset can be explained.",
+)
+
+
+CLOCK_NOT_CREDIBLE = Rule(
+    name="clock_not_credible",
+    verdict=Verdict.INCONCLUSIVE,
+    meaning="neither its timestamp nor a broker's clock says how old it is",
+    condition="neither the client's timestamp nor a broker's clock says how old it is",
+    when=lambda facts: facts.lateness.is_late is None,
+    evidence=lambda facts: [f"last timestamp {facts.open.last_timestamp_ms}"],
+    missing=lambda _: ["a credible timestamp, or an end marker after the data in this partition"],
+    why_not=lambda facts: f"there is a credible clock: {facts.lateness.basis}",
+    reason="The client's timestamp is not positive or lies after the moment of the copy, and no end marker stands "
+    "around the data whose broker's clock could take its place.",
+    remedy="Copy the partition again when other transactions have ended in it, or give the moment of the copy with "
+    "`--as-of`.",
+    settled_by=unknown_time,
+)
+
+
+STATE_DOES_NOT_FIT = Rule(
+    name="state_does_not_fit",
+    verdict=Verdict.INCONCLUSIVE,
+    meaning="the state does not belong to these logs, or is not all of it",
+    condition="the state does not belong to these logs, or not all of it was given",
+    background="The logs' COMMIT markers are the coordinator's own: a state that would know of their decisions, and "
+    "does not, is another cluster's, or has more partitions than is said.",
+    when=lambda facts: len(facts.state.misfits) > 0,
+    evidence=lambda facts: [facts.coordinator_says, facts.state_seen],
+    missing=lambda facts: [
+        *facts.state.misfits,
+        "all of __transaction_state of the cluster that these logs are from",
+    ],
+    why_not=lambda _: "no end marker of the logs contradicts __transaction_state",
+    reason="Producer ids are small numbers, and those of two clusters overlap. With another cluster's state, or with a "
+    "part of it that passes for the whole, live transactions look as if nobody knew of them.",
+    remedy="Copy `__transaction_state` of the cluster that the logs are from, all its partitions, and state their "
+    f"count with `--transaction-state-partitions`. `{STATE_TOPIC_DESCRIPTION}` prints it.",
+    settled_by=foreign_state,
+)
+
+
+def _lost_commit(facts: Facts) -> list[str | None]:
+    """The decision, and how far the log goes on without its marker."""
+    commit, elsewhere = facts.loss.commit, facts.loss.other_copy_offset
+    decided = done = goes_on = held = None
+    if commit is not None:
+        how = "completed" if commit.completed_ms != UNBOUNDED_MS else "followed by its id's next record"
+        decided = f"PrepareCommit of {utc(commit.prepared_ms)} lists {facts.where}"
+        done = f"it was {how} by {utc(commit.settled_ms)}"
+        goes_on = f"the log goes on to {utc(facts.log.last_moment_ms)} without its marker"
+    if elsewhere is not None:
+        held = f"another copy of this log, or an earlier capture, has a COMMIT marker of the producer at {elsewhere}"
+    return [facts.coordinator_says, decided, done, goes_on, held]
+
+
+COMMIT_MARKER_MISSING = Rule(
+    name="commit_marker_missing",
+    verdict=Verdict.SUSPECT,
+    meaning="the commit was acknowledged, and its marker is lost",
+    condition="the commit was acknowledged, and its marker is lost (KAFKA-7408)",
+    background="The coordinator completed a commit that lists the partition, and the log goes on without its marker; "
+    "or another copy of the log, or an earlier capture, still has the marker.",
+    when=lambda facts: facts.loss.is_proven,
+    evidence=_lost_commit,
+    why_not=lambda _: "no completed commit is known that lists the partition and whose marker is not in the log",
+    would_change="a copy of the log that has the marker",
+    reason="The application was told that its transaction is committed. An unclean leader election, or a lost disk, "
+    "took the marker from this log (KAFKA-7408). An abort would destroy acknowledged data; nothing in Kafka's tools "
+    "can commit it.",
+    remedy="Never abort it. Read the records from the start offset on with `read_uncommitted`, and write them again "
+    "with the application's owner; then, and only then, the partition can be freed. Find out what was lost: "
+    "`UncleanLeaderElectionsPerSec`, disks, and other partitions of the same broker.",
+)
+
 
 RULES: tuple[Rule, ...] = (
     EVIDENCE_BROKEN,
