@@ -5,11 +5,13 @@ Made of the words of the judge's objects and of the proof table.
 
 from __future__ import annotations
 
+import inspect
 import re
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import txn_analysis
 from tests.docs.format_tables import (
     explanation_fields,
     offset_fields,
@@ -39,6 +41,10 @@ _MADE = "<!-- Made by `make docs` from {source} and the proof table in tests/jud
 _TABLE = re.compile(r"(?<=<!-- made )([a-z-]+)( -->\n)[^<]*(?=<!-- /made -->)")
 _WIDTH = 100
 _STORY = "Producer 7 last wrote to orders-0 at 07:00, and the files were copied at 08:00. What is special here: {}."
+
+
+def _file_of(rule: Rule) -> Path:
+    return Path(inspect.getfile(rule.when)).relative_to(Path(txn_analysis.__file__).parents[1])
 
 
 def made_pages() -> dict[str, str]:
@@ -120,7 +126,7 @@ def _rule_page(number: int, rule: Rule) -> str:
     case = next(case for case in CASES if case.rule == rule.name)
     verdict = f"[`{rule.verdict.value}`](../verdicts/{rule.verdict.value}.md)"
     because = _wrapped(rule.reason) + (f"\n\n{_wrapped(rule.background)}" if rule.background else "")
-    return f"""{_MADE.format(source=f"{rule.when.__module__.replace('.', '/')}.py")}
+    return f"""{_MADE.format(source=_file_of(rule))}
 
 # `{rule.name}`
 

@@ -1,25 +1,199 @@
 """The causes: why an open transaction is open. The first reading that explains the facts counts.
 
 A cause never decides a verdict. Sources: KIP-890 for writes that come late or unannounced, KIP-664 for what makes a
-transaction hang, KAFKA-9144 for coordinator epochs, KIP-360 for epoch exhaustion. A new cause is an object in the
-module that it belongs to, and a line in READINGS for each way that leads to it.
+transaction hang, KAFKA-9144 for coordinator epochs, KIP-360 for epoch exhaustion. The causes that lie in what the
+client wrote are here: too late, or to a partition that it had not added (KIP-890). A new cause is an object here or in
+`of_the_coordinator`, and a line in READINGS for each way that leads to it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.causes import of_the_client as client
 from txn_analysis.judge.causes import of_the_coordinator as coordinator
-from txn_analysis.judge.causes import of_the_coordinator as of_the_id
-from txn_analysis.judge.causes.cause import Cause, Reading
+from txn_analysis.judge.causes.cause import (
+    Cause,
+    Reading,
+    as_far_as_recorded,
+    if_holds,
+    last_marker,
+    never_listed,
+    written,
+)
+from txn_analysis.logic import is_before
 from txn_analysis.tables import FoundCause
 from txn_analysis.tables.findings import Confidence
+from txn_analysis.text.words import utc
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts
     from txn_analysis.judge.rules.rule import Rule
+
+# An EndTxn that a client repeats comes within its delivery time-out (KafkaProducer, delivery.timeout.ms).
+_LONGEST_RETRY_MS = 120_000
+
+
+def is_proven_to_join(facts: Facts) -> Confidence | None:
+    """The transaction that lists the partition is proven to be younger."""
+    return if_holds(facts.is_listed and facts.live.is_older, Confidence.CERTAIN)
+
+
+def joins_by_clients_clock(facts: Facts) -> Confidence | None:
+    """By the client's own clock it was made no later than a transaction that had ended before."""
+    made_ms, before_ms = facts.open.last_timestamp_ms, facts.open.previous_last_timestamp_ms
+    was_made_before = made_ms is not None and before_ms is not None and made_ms <= before_ms
+    start_ms = None if facts.coordinator is None else facts.coordinator.start_ms
+    is_of_this_one = is_before(start_ms, facts.open.appended_after_ms)
+    holds = facts.lateness.is_late and facts.is_ongoing and was_made_before and not is_of_this_one
+    return if_holds(holds, Confidence.POSSIBLE)
+
+
+def _age(facts: Facts) -> list[str | None]:
+    """What shows its age: the brokers' clocks, the epochs, or the client's clock."""
+    known = facts.coordinator
+    if known is not None and facts.live.is_older_by_clock:
+        first, began = utc(facts.open.first_appended_before_ms), utc(known.start_ms)
+        age = f"its first batch was appended by {first}; the transaction that lists it began at {began}"
+    elif known is not None and facts.live.is_older_by_epoch:
+        ours, theirs = facts.open.max_producer_epoch, known.txn_epoch
+        age = f"its batches have at most epoch {ours}; the transaction that lists it runs at {theirs}"
+    else:
+        made, before = utc(facts.open.last_timestamp_ms), utc(facts.open.previous_last_timestamp_ms)
+        age = f"by its client's clock ({made}) it is not newer than the transaction before it ({before})"
+    return [last_marker(facts), age]
+
+
+LATE_WRITE_JOINED_NEXT_TRANSACTION = Cause(
+    name="late_write_joined_next_transaction",
+    meaning="records of an ended transaction came late and joined the next one",
+    story="records of an ended transaction came late, and the next one lists their partition: its commit would "
+    "publish them. `possible` where only the client's clock says so",
+    prevention="brokers of 3.6 and newer with `transaction.partition.verification.enable`; transaction version 2",
+    evidence=_age,
+    doubt="the brokers' clocks do not prove it: a client whose timestamps stand still, or come from its input, looks "
+    "the same",
+)
+
+
+def is_in_progress(facts: Facts) -> Confidence | None:
+    """A transaction in progress lists the partition."""
+    return if_holds(facts.is_ongoing, Confidence.CERTAIN)
+
+
+def _runs_since(facts: Facts) -> list[str | None]:
+    began = None if facts.coordinator is None else utc(facts.coordinator.start_ms)
+    return [f"the coordinator's transaction since {began} lists {facts.where}"]
+
+
+TRANSACTION_IN_PROGRESS = Cause(
+    name="transaction_in_progress",
+    meaning="its client has not ended it yet",
+    story="nothing is wrong: its client has not ended it yet",
+    prevention="-",
+    evidence=_runs_since,
+)
+
+
+def was_ended_again(facts: Facts) -> Confidence | None:
+    """The client went on writing after the marker, and an equal decision had been made just before (a repeat)."""
+    opened, known = facts.open, facts.coordinator
+    is_brokers_time = opened.appended_after_ms == opened.appended_before_ms == opened.last_timestamp_ms
+    wrote_on = is_before(opened.last_marker_ms, opened.last_timestamp_ms, facts.max_clock_skew_ms)
+    again_ms = None if known is None else known.origins.ended_again_after_ms
+    is_repeat = again_ms is not None and again_ms <= _LONGEST_RETRY_MS
+    is_credible = facts.lateness.basis == "last_timestamp"
+    holds = _follows_marker(facts) and wrote_on and not is_brokers_time and is_repeat and is_credible
+    return if_holds(holds, Confidence.POSSIBLE)
+
+
+def follows_marker(facts: Facts) -> Confidence | None:
+    """The data follows a marker, and belongs to nothing that came later."""
+    return if_holds(_follows_marker(facts), as_far_as_recorded(facts))
+
+
+def _follows_marker(facts: Facts) -> bool:
+    """The data came after an end marker of its producer, and before any other transaction of it began."""
+    known = facts.coordinator
+    if known is None or known.is_listed or facts.open.last_marker_ms is None:
+        return False
+    began = (known.origins.began_since_ms, known.origins.new_epoch_ms)
+    return all(ms is None or is_before(facts.open.first_appended_before_ms, ms) for ms in began)
+
+
+def _repeated_decision(facts: Facts) -> list[str | None]:
+    """The repeated decision, and how long the client wrote on."""
+    origins = None if facts.coordinator is None else facts.coordinator.origins
+    state, again_ms = (None, None) if origins is None else (origins.ended_state, origins.ended_again_after_ms)
+    return [
+        last_marker(facts),
+        f"{state} came {again_ms} ms after an equal decision, as a repeated EndTxn does",
+        f"by its client's clock the producer went on writing until {utc(facts.open.last_timestamp_ms)}",
+        never_listed(facts),
+    ]
+
+
+def _what_the_marker_ended(facts: Facts) -> list[str | None]:
+    """The marker, what it carried out, and what came since."""
+    origins = None if facts.coordinator is None else facts.coordinator.origins
+    ended = fenced = None
+    if origins is not None and origins.ended_ms is not None:
+        ended = f"it carried out {origins.ended_state} of {utc(origins.ended_ms)}"
+    if origins is not None and origins.new_epoch_ms is not None:
+        fenced = f"epoch {origins.new_epoch} began at {utc(origins.new_epoch_ms)}"
+    return [last_marker(facts), ended, written(facts), never_listed(facts), fenced]
+
+
+LATE_END_TXN = Cause(
+    name="late_end_txn",
+    meaning="a repeated EndTxn ended it early, and its client wrote on (KAFKA-17754)",
+    story="a repeated EndTxn seems to have ended it early, and its client wrote on (KAFKA-17754)",
+    prevention="transaction version 2",
+    evidence=_repeated_decision,
+    doubt="a client that writes without a transaction looks the same",
+)
+LATE_WRITE_AFTER_MARKER = Cause(
+    name="late_write_after_marker",
+    meaning="records came after the end marker of their transaction (KIP-890)",
+    story="records came after the end marker of their transaction (KIP-890)",
+    prevention="as above",
+    evidence=_what_the_marker_ended,
+    doubt="what a client did after the marker without telling the coordinator is in no record",
+)
+
+
+def was_never_added(facts: Facts) -> Confidence | None:
+    """The id is known and never listed the partition; surer where its markers or its next transaction show that."""
+    known = facts.coordinator
+    if known is None or known.is_listed:
+        return None
+    is_free_of_markers = facts.open.last_marker_ms is None and facts.open.coordinator_epoch_basis == "none_seen"
+    is_in_later = is_before(known.origins.began_since_ms, facts.open.appended_after_ms, facts.max_clock_skew_ms)
+    return as_far_as_recorded(facts) if is_free_of_markers or is_in_later else Confidence.LIKELY
+
+
+def _what_is_listed_instead(facts: Facts) -> list[str | None]:
+    """Since when the id has the producer id, and what its transactions list."""
+    origins = None if facts.coordinator is None else facts.coordinator.origins
+    since, began = (None, None) if origins is None else (utc(origins.first_own_ms), utc(origins.began_since_ms))
+    return [
+        None if since is None else f"the transactional id has producer id {facts.open.producer_id} since {since}",
+        None if began is None else f"its transaction of {began} does not list {facts.where}",
+        last_marker(facts),
+        never_listed(facts),
+        written(facts),
+    ]
+
+
+WRITE_BEFORE_PARTITION_ADDED = Cause(
+    name="write_before_partition_added",
+    meaning="its client wrote without adding the partition to the transaction (KIP-890)",
+    story="the client wrote without adding the partition to its transaction, or the group's offsets without adding "
+    "the group",
+    prevention="a client that follows the protocol; as above",
+    evidence=_what_is_listed_instead,
+)
+
 
 UNEXPLAINED = Cause(
     name="unexplained",
@@ -36,24 +210,24 @@ OF_THE_LOG: tuple[Reading, ...] = (
 """Those that ask nothing of the coordinator."""
 
 READINGS: tuple[Reading, ...] = (
-    Reading(client.LATE_WRITE_JOINED_NEXT_TRANSACTION, client.is_proven_to_join),
+    Reading(LATE_WRITE_JOINED_NEXT_TRANSACTION, is_proven_to_join),
     *OF_THE_LOG,
     Reading(coordinator.COORDINATOR_EPOCH_WENT_BACK, coordinator.is_coordinator_fenced),
     Reading(coordinator.MARKER_NOT_SENT_IN_UPGRADE, coordinator.were_markers_not_sent),
     Reading(coordinator.MARKER_MISSING, coordinator.is_marker_missing),
     Reading(coordinator.COORDINATOR_OVERDUE, coordinator.is_transaction_overdue),
-    Reading(client.LATE_WRITE_JOINED_NEXT_TRANSACTION, client.joins_by_clients_clock),
-    Reading(client.TRANSACTION_IN_PROGRESS, client.is_in_progress),
-    Reading(of_the_id.TRANSACTIONAL_ID_EXPIRED, of_the_id.is_written_after_expiry),
-    Reading(client.LATE_END_TXN, client.was_ended_again),
-    Reading(client.LATE_WRITE_AFTER_MARKER, client.follows_marker),
-    Reading(of_the_id.OLD_EPOCH_LEFT_OPEN, of_the_id.was_taken_over),
-    Reading(of_the_id.PRODUCER_ID_ROTATED, of_the_id.was_rotated),
-    Reading(of_the_id.TRANSACTIONAL_ID_EXPIRED, of_the_id.is_gone),
-    Reading(client.WRITE_BEFORE_PARTITION_ADDED, client.was_never_added),
-    Reading(of_the_id.PRODUCER_ID_NEVER_KNOWN, of_the_id.is_too_recent),
-    Reading(of_the_id.PRODUCER_ID_NEVER_KNOWN, of_the_id.is_too_large),
-    Reading(of_the_id.TRANSACTIONAL_ID_EXPIRED, of_the_id.is_forgotten),
+    Reading(LATE_WRITE_JOINED_NEXT_TRANSACTION, joins_by_clients_clock),
+    Reading(TRANSACTION_IN_PROGRESS, is_in_progress),
+    Reading(coordinator.TRANSACTIONAL_ID_EXPIRED, coordinator.is_written_after_expiry),
+    Reading(LATE_END_TXN, was_ended_again),
+    Reading(LATE_WRITE_AFTER_MARKER, follows_marker),
+    Reading(coordinator.OLD_EPOCH_LEFT_OPEN, coordinator.was_taken_over),
+    Reading(coordinator.PRODUCER_ID_ROTATED, coordinator.was_rotated),
+    Reading(coordinator.TRANSACTIONAL_ID_EXPIRED, coordinator.is_gone),
+    Reading(WRITE_BEFORE_PARTITION_ADDED, was_never_added),
+    Reading(coordinator.PRODUCER_ID_NEVER_KNOWN, coordinator.is_too_recent),
+    Reading(coordinator.PRODUCER_ID_NEVER_KNOWN, coordinator.is_too_large),
+    Reading(coordinator.TRANSACTIONAL_ID_EXPIRED, coordinator.is_forgotten),
     Reading(UNEXPLAINED, lambda _: Confidence.UNKNOWN),
 )
 """The last one always explains, and is never sure."""
