@@ -1,22 +1,23 @@
-"""A store: one bucket, container or file system, whose objects are listed, read in ranges, and put.
+"""A store: one bucket, container or file system, whose objects are named, listed, read in ranges, and put.
 
 Object stores are asked by `obstore`, file systems of Hadoop by the client that `deltalake` brings along, which needs no
 Java (decision 0093). What a store answers is tried again within bounds, and then said in one line; of its own words
-only the status is shown, as they may quote the request.
+only the status is shown, as they may quote the request. A URI names one object, a folder of them, or a glob.
 """
 
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import lru_cache
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from txn_analysis.stores.credentials import client_options, store_config
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from txn_analysis.stores.places import Place
 
@@ -231,3 +232,70 @@ def _cause(text: str) -> str:
     """Why there was no answer at all, in one of a few words."""
     known = (("timed out", "timeout"), "no answer in time"), (("connect", "dns"), "no connection")
     return next((words for signs, words in known if any(sign in text for sign in signs)), "no whole answer")
+
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+_GLOB = re.compile(r"[*?\[]")
+_AT_ONCE = 16  # pages of a listing follow each other; folders need not
+
+
+def found_below(place: Place) -> tuple[str, list[Found]]:
+    """The folder that a name begins with, and the objects that it names there.
+
+    That is all of a folder, or what a glob matches as the shell does: `*` within one folder, `**` across them.
+    """
+    glob = _GLOB.search(place.key)
+    if glob is None:
+        return place.key, list(found_in(place))
+    folder = place.key[: glob.start()].rpartition("/")[0]
+    pattern = re.compile(_expression(place.key))
+    return folder, [found for found in found_in(place.child(folder)) if pattern.fullmatch(found.key)]
+
+
+def has_glob(place: Place) -> bool:
+    """Whether a name has a character that a glob has."""
+    return _GLOB.search(place.key) is not None
+
+
+def _expression(glob: str) -> str:
+    """A glob as a regular expression over whole keys; a folder that it names counts with all that is in it."""
+    parts = []
+    for word in re.split(r"(\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\])", glob):
+        if word == "**/":
+            parts.append(r"(?:.*/)?")
+        elif word == "**":
+            parts.append(r".*")
+        elif word == "*":
+            parts.append(r"[^/]*")
+        elif word == "?":
+            parts.append(r"[^/]")
+        elif word.startswith("[") and word.endswith("]") and len(word) > 2:
+            parts.append(f"[{'^' * word.startswith('[!')}{_escaped(word.strip('[]').removeprefix('!'))}]")
+        else:
+            parts.append(re.escape(word))
+    return "".join(parts) + r"(?:/.*)?"
+
+
+def _escaped(characters: str) -> str:
+    return re.sub(r"([\\^\[])", r"\\\1", characters)
+
+
+def found_in(place: Place) -> Iterator[Found]:
+    """All objects below a folder; its sub-folders are listed side by side, each a page at a time."""
+    store = store_of(place)
+    folders = [place.key]
+    files: list[Found] = []
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        while folders and len(folders) < _AT_ONCE:
+            looked = _each(pool, store.within, folders)
+            files += [found for _, own in looked for found in own]
+            folders = [folder.rstrip("/") for deeper, _ in looked for folder in deeper]
+        yield from files
+        for own in _each(pool, lambda folder: list(store.listed(folder)), folders):
+            yield from own
+
+
+def _each(pool: ThreadPoolExecutor, function: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
+    return list(pool.map(function, items))

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import STATE_TOPIC
-from txn_analysis.stores import listing, places
-from txn_analysis.stores.store import StoreError, store_of
+from txn_analysis.stores import places
+from txn_analysis.stores.store import StoreError, found_below, has_glob, store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -123,10 +123,10 @@ def _expand(given: str, problems: list[str], state_folders: list[str]) -> Iterat
 
 def _objects(place: Place, state_folders: list[Place]) -> dict[str, SourceFile]:
     """The objects that one URI names, by their own; empty ones that stand for folders are passed over."""
-    one = None if listing.has_glob(place) else store_of(place).found(place.key) if place.key else None
+    one = None if has_glob(place) else store_of(place).found(place.key) if place.key else None
     if one:
         return dict([_object(place, one)])
-    folder, found = listing.found_below(place)
+    folder, found = found_below(place)
     folders = {parent for each in found for parent in _parents(each.key)}
     later, now = set(), dict[str, SourceFile]()
     for each in found:
