@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.captures import SEGMENTS, Variant
+from tests.docs.tables_page import ENDED_IN_A_RUN
 from tests.table_rows import collected, committed, listed, plain_rows
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIONS
-from txn_analysis.tables.__main__ import ENDED_IN_A_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,13 +10,13 @@ from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
 from tests.docs.asked import asked_outputs
 from tests.docs.examples import DOCUMENTS, ROOT, TRADES, outputs, with_examples
 from tests.docs.pages import made_pages, with_tables
+from tests.docs.tables_page import reference
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
 from txn_analysis.spark.session import session
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.tables.__main__ import reference
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.docs.tables_page import reference
 from txn_analysis.plan.plan_file import PLAN_SCHEMA_VERSION
 from txn_analysis.report.model import SCHEMA_VERSION
-from txn_analysis.tables.__main__ import reference
 from txn_analysis.verdict import Verdict
 
 ROOT = Path(__file__).parents[2]

@@ -1,8 +1,6 @@
-"""Prints the table reference as Markdown: `python -m txn_analysis.tables > docs/tables.md`."""
+"""The table reference as Markdown: docs/tables.md."""
 
 from __future__ import annotations
-
-import sys
 
 import pyarrow as pa
 
@@ -57,7 +55,3 @@ def type_words(kind: pa.DataType) -> str:
     if pa.types.is_map(kind):
         return f"map<{type_words(kind.key_type)},{type_words(kind.item_type)}>"
     return _WORDS.get(kind, str(kind))
-
-
-if __name__ == "__main__":
-    sys.stdout.write(reference())
