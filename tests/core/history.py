@@ -13,7 +13,7 @@ import pyarrow as pa
 from tests.coordinator.builders import sums_of_ids
 from tests.records import sections_of
 from txn_analysis.coordinator.state_records import STATES, Placing, StateFiles, histories_in, histories_of, with_held_by
-from txn_analysis.log.rivals import rival_positions
+from txn_analysis.log.segments import rival_positions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

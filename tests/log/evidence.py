@@ -15,8 +15,7 @@ from tests.records import sections_of
 from txn_analysis.columns.records import records_of
 from txn_analysis.log.copies import compare, cuts_of, pairs_to_compare
 from txn_analysis.log.rebuild import RebuiltPartition, rebuild_producer_state
-from txn_analysis.log.rivals import UNCUT, Cuts, rival_positions
-from txn_analysis.log.segments import log_sections, segments_of
+from txn_analysis.log.segments import UNCUT, Cuts, log_sections, rival_positions, segments_of
 from txn_analysis.log.summarize import summarize_batches
 from txn_analysis.read.dump.scan import scan_range
 from txn_analysis.read.inputs.planned_input import ScanRange, Section

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.log.evidence import batches_of, sections_and_text, summarized
 from tests.log.test_copies import SHALLOW, data, log
-from txn_analysis.log.rivals import certain_moment_ms, rival_positions, without_rivals
+from txn_analysis.log.segments import certain_moment_ms, rival_positions, without_rivals
 
 if TYPE_CHECKING:
     from txn_analysis.tables import BatchRangeSummary

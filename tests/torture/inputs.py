@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from tests.read.bodies import plain_rows, read_state_section, read_state_slices
 from txn_analysis.kafka.names import LOG_KINDS
-from txn_analysis.log.rivals import UNCUT
+from txn_analysis.log.segments import UNCUT
 from txn_analysis.log.summarize import summarize_batches
 from txn_analysis.read.dump.scan import scan_range
 from txn_analysis.read.inputs.accounting import ReadPiece, TextGap, rejected_in_log, rejected_outside
@@ -37,8 +37,7 @@ from txn_analysis.tables.inputs import RejectedSpan
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from txn_analysis.log.rivals import Cuts
-    from txn_analysis.log.segments import SectionKey
+    from txn_analysis.log.segments import Cuts, SectionKey
     from txn_analysis.tables.batches import Batches
 
 Row = dict[str, Any]

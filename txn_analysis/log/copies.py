@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import NONE, Array
 from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT
-from txn_analysis.log.rivals import UNCUT, Cuts
+from txn_analysis.log.segments import UNCUT, Cuts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.columns.values import BatchFunction, GroupFunction
-    from txn_analysis.log.rivals import Cuts
-    from txn_analysis.log.segments import SectionKey
+    from txn_analysis.log.segments import Cuts, SectionKey
 
 SNAPSHOT_COLUMNS = SnapshotEntry._fields
 BATCH_COLUMNS = tuple(dict.fromkeys((*SUMMARIZED_COLUMNS, *COMPARED_COLUMNS)))

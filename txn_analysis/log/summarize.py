@@ -14,7 +14,7 @@ import pyarrow as pa
 from txn_analysis.columns.arrays import NONE, Array, Nearest, at, lists, max_of, nullable
 from txn_analysis.kafka.names import END_MARKERS, LOG_APPEND_TIME, TIMES, is_brokers_time, is_brokers_topic
 from txn_analysis.log.producer_appends import Rows, producers_of, transaction_parts_of
-from txn_analysis.log.rivals import UNCUT, Cuts
+from txn_analysis.log.segments import UNCUT, Cuts
 from txn_analysis.log.transactions import ended_rows
 from txn_analysis.tables import LOG_BATCHES, LOG_PIECES
 from txn_analysis.tables.batches import BatchPlace

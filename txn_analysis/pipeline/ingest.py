@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import LOG, LOG_KINDS
-from txn_analysis.log.rivals import certain_moment_ms, rival_positions
+from txn_analysis.log.segments import certain_moment_ms, rival_positions
 from txn_analysis.pipeline.ingest_tasks import MOMENTS, PLACES, READ_KINDS, REJECTED, Moment, read_tasks
 from txn_analysis.read.inputs.accounting import (
     ReadPiece,

@@ -13,7 +13,7 @@ from txn_analysis.columns.memory import keep_pages
 from txn_analysis.columns.records import batch_of
 from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import BINARY_GRAMMARS, DESCRIBED, LOG, SNAPSHOT, STATE, TXNINDEX
-from txn_analysis.log.rivals import UNCUT
+from txn_analysis.log.segments import UNCUT
 from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.read.dump.scan import read_slice, scan_range, scan_slice
 from txn_analysis.read.inputs.accounting import ReadPiece

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.engine.engine import Engine
     from txn_analysis.judge.fact_finding import Moments
-    from txn_analysis.log.rivals import Cuts
-    from txn_analysis.log.segments import SectionKey
+    from txn_analysis.log.segments import Cuts, SectionKey
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
