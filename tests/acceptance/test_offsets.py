@@ -11,8 +11,7 @@ import pytest
 
 from tests.acceptance.captures import CASES, SEGMENTS, Variant, run_audit
 from txn_analysis.questions.offset import explain_offset
-from txn_analysis.questions.offset_answer import Found, Gets
-from txn_analysis.questions.offset_text import offset_text
+from txn_analysis.questions.offset_answer import Found, Gets, offset_text
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.storage.opening import open_warehouse
 

@@ -12,8 +12,9 @@ from txn_analysis.questions.offset_answer import (
     Gets,
     OffsetAnswer,
     TransactionAt,
+    bounded_sentence,
+    offset_text,
 )
-from txn_analysis.questions.offset_text import bounded_sentence, offset_text
 
 BATCH = BatchAt(10, 14, 5, 7, 0, True, False, None, None, 1_000, "CreateTime", 300, None, False, False)
 BOUNDED = BoundedReader(10, 20, 0, 5, 0, True)

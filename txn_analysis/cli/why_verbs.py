@@ -94,7 +94,7 @@ def _explain_offset(request: Request, filters: Filters, run_id: str | None, offs
     from txn_analysis.questions.answer_json import json_text
     from txn_analysis.questions.filters import check_seen
     from txn_analysis.questions.offset import explain_offset
-    from txn_analysis.questions.offset_text import offset_text
+    from txn_analysis.questions.offset_answer import offset_text
 
     with asked_run(settings, run_id) as tables:
         check_seen(tables, filters)

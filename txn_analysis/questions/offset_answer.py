@@ -1,12 +1,19 @@
-"""The answer about one offset as data: what is there, what a consumer gets, and what holds it."""
+"""The answer about one offset, as data and as text: what is there, what a consumer gets, and what holds it."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
 from txn_analysis.questions.readers import Run  # noqa: TC001 pydantic reads the fields of `OffsetAnswer`
 from txn_analysis.report.model import InJson, Item
+from txn_analysis.report.terminal import labelled
+from txn_analysis.text.escape import clip, escape, shell_option, shell_word
+from txn_analysis.text.words import count, iso_utc, size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Found(StrEnum):
@@ -143,3 +150,162 @@ class OffsetAnswer(Item):
             and self.last_stable_offset == self.end_offset
             and self.blocked_by is None
         )
+
+
+_WIDTH = 110
+_TEXT_FROM = 12
+_ID_WIDTH = 80
+
+_WHAT = {
+    Found.DATA: "data outside of transactions",
+    Found.COMMITTED_DATA: "data of a committed transaction",
+    Found.ABORTED_DATA: "data of an aborted transaction",
+    Found.ENDED_DATA: "data of a transaction that ended; the files do not say how",
+    Found.OPEN_DATA: "data of an open transaction",
+    Found.END_MARKER: "an end marker",
+    Found.CONTROL_BATCH: "a control batch",
+    Found.COMPACTED: "nothing: compaction removed it",
+    Found.DELETED: "nothing: it is below the log start",
+    Found.NOT_IN_FILES: "in no file",
+    Found.BEYOND_END: "beyond the end of the copied log",
+}
+
+
+def offset_text(answer: OffsetAnswer, options: str = "") -> str:
+    """The answer as text.
+
+    Args:
+        answer: about one offset.
+        options: they complete the commands in it, such as ` --warehouse /data/audit`.
+    """
+    place = f"{escape(answer.topic)}-{answer.partition}"
+    lines = [f"{place}, offset {answer.offset}: {_WHAT[answer.found]}"]
+    for label, text in _paragraphs(answer, options):
+        if text.startswith("txn-analysis "):
+            lines.append(f"   {label}".ljust(_TEXT_FROM) + text)
+        else:
+            lines += [line.text for line in labelled(f"   {label}", text, _WIDTH, _TEXT_FROM)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _paragraphs(answer: OffsetAnswer, options: str) -> Iterator[tuple[str, str]]:
+    if answer.batch is not None:
+        yield "there", _batch(answer, answer.batch)
+    yield "reader", _reader(answer)
+    for index, fact in enumerate(answer.missing):
+        yield "" if index else "missing", f"- {escape(fact)}"
+    if answer.lag_to_end is not None:
+        yield "lag", _lag(answer)
+    if answer.longest_run is not None:
+        run = answer.longest_run
+        many = f"{count(run.offset_count, 'offset')}, {size(run.size_bytes)}"
+        yield "run", f"the longest one ahead without a record: from offset {run.first_offset} on, {many}"
+    if answer.blocked_by is not None:
+        yield "blocked", _blocked(answer)
+    if answer.bounded_reader is not None:
+        yield "bounded", bounded_sentence(answer.bounded_reader)
+    if answer.blocked_by is not None:
+        where = f"{shell_option('--topic', answer.topic)} --partition {answer.partition}"
+        start = f"--start-offset {answer.blocked_by.txn_start_offset} --run {shell_word(answer.run_id)}"
+        yield "look", f"txn-analysis explain {where} {start}{options}"
+
+
+def _batch(answer: OffsetAnswer, batch: BatchAt) -> str:
+    records = "" if batch.is_control or batch.record_count is None else f", {count(batch.record_count, 'record')}"
+    if not batch.is_control and batch.record_count is not None and not batch.is_whole:
+        records += " left by compaction, perhaps not this one"
+    kind = f"{batch.marker or 'end marker'} of " if batch.is_control and batch.producer_id is not None else ""
+    is_one = batch.base_offset == batch.last_offset
+    where = f"offset {batch.base_offset}" if is_one else f"offsets {batch.base_offset} to {batch.last_offset}"
+    parts = [f"{where}{records}, {size(batch.size_bytes)}"]
+    if batch.producer_id is not None:
+        epoch = "" if batch.producer_epoch is None else f", epoch {batch.producer_epoch}"
+        parts.append(f"{kind}producer id {batch.producer_id}{epoch}")
+    one = answer.transaction
+    if one is not None:
+        ids = " or ".join(clip(name, _ID_WIDTH) for name in one.transactional_ids)
+        parts.append(f"transactional id {ids}" if ids else "no transactional id is known")
+        end = "" if one.end_offset is None else f", its end marker is at offset {one.end_offset}"
+        parts.append(f"the transaction begins at offset {one.txn_start_offset}{end}")
+    if batch.max_timestamp_ms is not None:
+        whose = "" if _is_brokers(answer.topic, batch) else " (client)"
+        parts.append(f"written {iso_utc(batch.max_timestamp_ms)}{whose}")
+    return "; ".join(parts)
+
+
+def _is_brokers(topic: str, batch: BatchAt) -> bool:
+    return is_brokers_time(
+        is_control=batch.is_control,
+        is_append_time=batch.timestamp_type == LOG_APPEND_TIME,
+        is_brokers_topic=is_brokers_topic(topic),
+    )
+
+
+def _reader(answer: OffsetAnswer) -> str:
+    """What a `read_committed` consumer gets that stands there."""
+    if not answer.is_told:
+        return "it could not be told what a read_committed consumer gets there"
+    stable = answer.last_stable_offset
+    if answer.gets is Gets.OUT_OF_RANGE:
+        return (
+            f"a consumer that asks for it gets OffsetOutOfRange, and goes on where auto.offset.reset says: the log "
+            f"starts at offset {answer.log_start_offset}"
+        )
+    if answer.gets is Gets.NOTHING_YET:
+        where = (
+            "the last stable offset, below what was copied," if stable is None else f"the last stable offset {stable}"
+        )
+        return f"a read_committed consumer waits: it gets nothing from {where} on"
+    if answer.gets is Gets.RECORD:
+        return (
+            "a read_committed consumer gets it: no transaction holds it there. If it comes no further, its own "
+            "handling of the record is the reason"
+        )
+    return _skips(answer)
+
+
+def _skips(answer: OffsetAnswer) -> str:
+    begins = "a read_committed consumer gets no record there, and its position moves on"
+    if answer.next_record_offset is not None:
+        skipped = count(answer.next_record_offset - answer.offset, "offset")
+        return f"{begins}: polls return nothing for {skipped}, up to the record at offset {answer.next_record_offset}"
+    if answer.is_all_read:
+        lag = count(answer.lag_to_end or 0, "offset")
+        return (
+            f"{begins} to the end. It has read everything: a lag of {lag}, counted from the last record that it "
+            "committed, stays until somebody writes again, and nothing hangs"
+        )
+    return f"{begins} to the last stable offset {answer.last_stable_offset}, where it waits"
+
+
+def _lag(answer: OffsetAnswer) -> str:
+    to_end = f"{answer.lag_to_end} to the end {answer.end_offset}, as lag exporters do"
+    if answer.lag_to_last_stable is None:
+        return to_end
+    own = f"{answer.lag_to_last_stable} to the last stable offset {answer.last_stable_offset}"
+    whose = f"as a read_committed consumer at {answer.offset} reports it"
+    return f"{own}, {whose}; {to_end}"
+
+
+def _blocked(answer: OffsetAnswer) -> str:
+    held = answer.blocked_by
+    if held is None:
+        return ""
+    named = "no transactional id" if held.transactional_id is None else clip(held.transactional_id, _ID_WIDTH)
+    whose = f"producer id {held.producer_id}, {named}"
+    return f"from offset {held.txn_start_offset} on, by the open transaction of {whose}: {held.verdict} ({held.rule})"
+
+
+def bounded_sentence(bounded: BoundedReader) -> str:
+    """What a reader misses that stops at the `read_committed` end offset."""
+    where = "below what was copied" if bounded.ends_at_offset is None else f"at {bounded.ends_at_offset}"
+    whose = "a reader that stops at the read_committed end offset, as a batch job or a restore does,"
+    ends = f"{whose} ends {where} without an error"
+    if bounded.committed_record_count is None:
+        return f"{ends}; how many committed records lie above is not known"
+    least = "" if bounded.is_whole else "at least "
+    above = f"{ends}; {least}{count(bounded.committed_record_count, 'committed record')} above it"
+    is_one = bounded.committed_record_count == 1
+    lies = f"{above} {'is' if is_one else 'are'} missing from what it read"
+    more = bounded.unknown_record_count
+    return f"{lies}, and perhaps {more} more, whose dump does not say how they ended" if more else lies
