@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.log_dir.encoder import encoded
 from tests.oracle.broker import replay
-from txn_analysis.capture.answers import Cluster, LeaderChangedError, Leadership, OffsetGoneError, ProducerAnswer
-from txn_analysis.capture.patience import Clock
+from txn_analysis.capture.answers import Clock, Cluster, LeaderChangedError, Leadership, OffsetGoneError, ProducerAnswer
 
 if TYPE_CHECKING:
     from collections import deque

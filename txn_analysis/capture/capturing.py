@@ -11,10 +11,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from txn_analysis.capture.answers import CaptureError, ClusterGoneError, UnavailableError
+from txn_analysis.capture.answers import CaptureError, ClusterGoneError, Patience, UnavailableError
 from txn_analysis.capture.files import CaptureFiles, FileEntry, Manifest, checkpoint, new_folder
 from txn_analysis.capture.partition_capture import Captured, PartitionCapture
-from txn_analysis.capture.patience import Patience
 from txn_analysis.capture.triage import Ends, behind
 from txn_analysis.kafka.names import COORDINATORS_FILE, COORDINATORS_FORMAT, STATE_TOPIC
 from txn_analysis.text.words import count, listed, size
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from txn_analysis.capture.answers import Brokers, Leadership
-    from txn_analysis.capture.patience import Clock
+    from txn_analysis.capture.answers import Brokers, Clock, Leadership
     from txn_analysis.kafka.transactions import TopicPartition
 
 _SHOWN = 5

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
+from txn_analysis.capture.answers import Clock
 from txn_analysis.capture.capturing import Wanted, capture, summary
 from txn_analysis.capture.client_config import client_config, read_properties
-from txn_analysis.capture.patience import Clock
 from txn_analysis.errors import AuditError
 from txn_analysis.text.escape import escape
 

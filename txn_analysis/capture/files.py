@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import IO
 
-    from txn_analysis.capture.answers import Leadership, ProducerAnswer
-    from txn_analysis.capture.patience import Clock
+    from txn_analysis.capture.answers import Clock, Leadership, ProducerAnswer
     from txn_analysis.capture.triage import Ends, RawBatches
     from txn_analysis.kafka.transactions import TopicPartition
 

@@ -22,9 +22,8 @@ from txn_analysis.kafka.names import DESCRIBED_FILE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from txn_analysis.capture.answers import Brokers, Leadership, ProducerAnswer
+    from txn_analysis.capture.answers import Brokers, Leadership, Patience, ProducerAnswer
     from txn_analysis.capture.files import CaptureFiles, FileEntry, SegmentWriter
-    from txn_analysis.capture.patience import Patience
     from txn_analysis.capture.triage import RawBatches
     from txn_analysis.kafka.transactions import TopicPartition
 
