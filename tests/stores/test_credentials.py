@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from txn_analysis.stores.credentials import client_options, delta_options, store_config
+from txn_analysis.stores.places import client_options, delta_options, store_config
 from txn_analysis.stores.store import store_at
 
 if TYPE_CHECKING:

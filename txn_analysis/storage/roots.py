@@ -26,8 +26,7 @@ import pyarrow as pa
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.opening import LOG, check_writable, make_private
-from txn_analysis.stores.credentials import delta_options
-from txn_analysis.stores.places import Place, PlaceError, local_path, place_of, shown
+from txn_analysis.stores.places import Place, PlaceError, delta_options, local_path, place_of, shown
 from txn_analysis.stores.remote_file import RemoteFile, streamed
 from txn_analysis.stores.store import Version, store_of
 

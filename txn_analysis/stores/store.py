@@ -14,7 +14,7 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from txn_analysis.stores.credentials import client_options, store_config
+from txn_analysis.stores.places import client_options, store_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
