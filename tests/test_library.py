@@ -15,7 +15,7 @@ import txn_analysis
 from tests.docs.examples import ROOT
 from txn_analysis import AuditError, Settings, abort_plan, audit, findings, ingest, load_report
 from txn_analysis.pipeline import steps as pipeline
-from txn_analysis.spark.lazy_session import running
+from txn_analysis.spark.jobs import running
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.spark.lazy_session import Spark
+    from txn_analysis.spark.jobs import Spark
 
 CAPTURE = ROOT / "data/cases/kafka-4.2/capture-1"
 PARTS = [CAPTURE / "segments", CAPTURE / "transaction-state"]

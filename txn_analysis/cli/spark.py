@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.report.terminal import Progress, progress_on
 from txn_analysis.spark.interrupts import handle_signals
-from txn_analysis.spark.lazy_session import started_once
+from txn_analysis.spark.jobs import started_once
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.opening import check_writable
 from txn_analysis.stores.places import PlaceError, local_path, place_of, shown
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.settings import Settings
-    from txn_analysis.spark.lazy_session import Spark
+    from txn_analysis.spark.jobs import Spark
     from txn_analysis.storage.warehouse import Warehouse
 
 _COUNT = r"\s*[0-9]+\s*"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.report.model import AuditReport
     from txn_analysis.settings import Settings
-    from txn_analysis.spark.lazy_session import Spark
+    from txn_analysis.spark.jobs import Spark
 
 
 def ingest(spark: Spark, paths: Sequence[str], settings: Settings, progress: Progress | None = None) -> Ingested:

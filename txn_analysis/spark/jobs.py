@@ -1,15 +1,46 @@
-"""Jobs of Spark side by side, and how far they are: small ones mostly wait for the driver, not for each other."""
+"""Spark without its import: a session that is started once something needs it, and its jobs.
+
+Little work needs no session. Small jobs mostly wait for the driver, not for each other, and run side by side; whoever
+watches a stage is told how far they are.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from pyspark.sql import SparkSession
+
+    Spark = SparkSession | Callable[[], SparkSession]
+
+
+def running(spark: Spark) -> SparkSession:
+    """The session, started by now."""
+    return spark() if callable(spark) else spark
+
+
+@contextmanager
+def started_once(session: Callable[[], AbstractContextManager[SparkSession]]) -> Iterator[Callable[[], SparkSession]]:
+    """A way to start a session, once, from whichever thread; it ends with the context."""
+    with ExitStack() as started:
+        lock = threading.Lock()
+        sessions: list[SparkSession] = []
+
+        def start() -> SparkSession:
+            with lock:
+                if not sessions:
+                    sessions.append(started.enter_context(session()))
+            return sessions[0]
+
+        yield start
+
 
 _MOST_AT_ONCE = 8
 

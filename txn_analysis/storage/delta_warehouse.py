@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from txn_analysis.columns.values import BatchFunction, Json
-    from txn_analysis.spark.lazy_session import Spark
+    from txn_analysis.spark.jobs import Spark
     from txn_analysis.storage.data_files import DataFile
     from txn_analysis.storage.roots import Root
     from txn_analysis.storage.warehouse import BatchesByName, MatchKey, RowTasks

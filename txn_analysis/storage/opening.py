@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from txn_analysis.errors import WarehouseError
 
 if TYPE_CHECKING:
-    from txn_analysis.spark.lazy_session import Spark
+    from txn_analysis.spark.jobs import Spark
     from txn_analysis.storage.warehouse import Warehouse
 
 MEMORY_BYTES = 1 << 30

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from txn_analysis.columns.records import batch_of, fields_of, records_of
 from txn_analysis.errors import WarehouseError
-from txn_analysis.spark.lazy_session import running
+from txn_analysis.spark.jobs import running
 from txn_analysis.spark.workers import cores_of
 from txn_analysis.storage.opening import fits_in_memory
 from txn_analysis.tables import INPUTS, RUNS
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.records import Record
     from txn_analysis.columns.values import BatchFunction
-    from txn_analysis.spark.lazy_session import Spark
+    from txn_analysis.spark.jobs import Spark
     from txn_analysis.tables import Table
 
 MOST_ATTEMPTS = 8

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.read.inputs.find_files import SourceFile
     from txn_analysis.read.inputs.planned_input import Section
-    from txn_analysis.spark.lazy_session import Spark
+    from txn_analysis.spark.jobs import Spark
 
 _READ_WHOLE_BYTES = 16 << 20  # of all files together: a tenth of a second
 

@@ -25,7 +25,7 @@ from txn_analysis.read.inputs.text import (
 )
 from txn_analysis.read.log_dir.files import PassedOver, sort_out
 from txn_analysis.read.log_dir.survey import survey_broker_file
-from txn_analysis.spark.lazy_session import running
+from txn_analysis.spark.jobs import running
 from txn_analysis.spark.workers import cores_of, in_tasks, numbered
 from txn_analysis.storage.opening import fits_in_memory
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.read.inputs.find_files import SourceFile
     from txn_analysis.read.log_dir.files import Sorted
-    from txn_analysis.spark.lazy_session import Spark
+    from txn_analysis.spark.jobs import Spark
     from txn_analysis.stores.store import Version
 
 _TASKS_PER_CORE = 4
