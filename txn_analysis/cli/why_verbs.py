@@ -70,7 +70,7 @@ def explain(
     """
     settings = request.settings()
     from txn_analysis.questions import explain as explanations
-    from txn_analysis.questions.answer_json import json_text, schema_text
+    from txn_analysis.questions.answers import json_text, schema_text
     from txn_analysis.questions.filters import check_seen
     from txn_analysis.questions.offset_answer import OffsetAnswer
 
@@ -91,7 +91,7 @@ def explain(
 
 def _explain_offset(request: Request, filters: Filters, run_id: str | None, offset: int, form: Format) -> int:
     settings = request.settings()
-    from txn_analysis.questions.answer_json import json_text
+    from txn_analysis.questions.answers import json_text
     from txn_analysis.questions.filters import check_seen
     from txn_analysis.questions.offset import explain_offset
     from txn_analysis.questions.offset_answer import offset_text
@@ -158,7 +158,7 @@ def who(
     """
     settings = request.settings()
     from txn_analysis.questions import owners
-    from txn_analysis.questions.answer_json import json_text, schema_text
+    from txn_analysis.questions.answers import json_text, schema_text
     from txn_analysis.questions.owners_text import owner_text
 
     if schema:

@@ -1,4 +1,4 @@
-"""Answers as rows to print: those of `kafka-transactions.sh`, the captures, what became of recommended aborts.
+"""Answers as rows to print, and as JSON: those of `kafka-transactions.sh`, captures, what became of recommended aborts.
 
 The first come from the tables of one run, under that tool's column names. Three things differ from the tool, because
 files cannot know them, or prove more:
@@ -14,13 +14,16 @@ What is unknown is None, and null in JSON. In text it is what the tool prints th
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
+from pydantic import TypeAdapter
+
 from txn_analysis.errors import WarehouseError
 from txn_analysis.plan.repair import Repair
-from txn_analysis.report.formats import MINUS_ONE, Answer, Column, answer_of
+from txn_analysis.report.formats import DIALECT, MINUS_ONE, Answer, Column, answer_of
 from txn_analysis.text.escape import escape
 from txn_analysis.text.words import count, iso_utc, utc
 from txn_analysis.verdict import Verdict
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from txn_analysis.plan.repair import Outcome
     from txn_analysis.questions.filters import Filters
     from txn_analysis.questions.verify import Unverified
+    from txn_analysis.report.model import Item
     from txn_analysis.runs.run_tables import Capture, ProducerState
     from txn_analysis.tables import Finding
 
@@ -273,3 +277,16 @@ def in_words(outcomes: Sequence[Outcome], open_plan: Unverified | None) -> str:
         return "No earlier run has an abort still to be verified.\n"
     counts = Counter(outcome.repair for outcome in outcomes)
     return ", ".join(f"{counts[repair]} {repair.value}" for repair in Repair) + "\n"
+
+
+def json_text(answer: Item | Iterable[Item]) -> str:
+    """An answer as one object, or several as a list of objects, and a newline; ASCII only."""
+    found = (
+        answer.model_dump(mode="json") if hasattr(answer, "model_dump") else [i.model_dump(mode="json") for i in answer]
+    )
+    return json.dumps(found, indent=2, ensure_ascii=True) + "\n"
+
+
+def schema_text(kind: Any) -> str:
+    """The JSON schema of an answer of some kind, such as `OffsetAnswer` or `list[Explanation]`."""
+    return json.dumps({"$schema": DIALECT} | TypeAdapter(kind).json_schema(mode="serialization"), indent=2) + "\n"
