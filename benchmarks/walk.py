@@ -2,9 +2,12 @@
 
 The capture `data/cases/kafka-4.2/capture-1` is audited. While sections of its logs are read, while those of its
 `__transaction_state` are, and while `judge(run, …)` works, every call of a function of `txn_analysis` is looked at. All
-modules are imported before, and what an audit does at once is done one after the other. Counted are
+modules but those of `capture` are imported before, and what an audit does at once is done one after the other. One more
+audit is made before: what a process makes once, such as a pattern of its words, is not on the way of each record.
+Counted are
 
-* files: the files of `txn_analysis` of which at least one function is called;
+* files: the files of `txn_analysis` of which at least one function is called, those that read and write rows included;
+* lines: of the functions that are called, and of all of these files;
 * calls up: from a function to one of a room above, by the order of rooms in `tests/test_rooms.py`: a callback that was
   handed down, or a generator that is read down there. However often one function calls the other, it counts once.
 
@@ -13,10 +16,11 @@ A caller is the nearest function of `txn_analysis` on the stack, so that a call 
 
 from __future__ import annotations
 
+import ast
 import pkgutil
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +49,7 @@ class Walk:
 
     def __init__(self) -> None:
         self.files = Counter[str]()
+        self.first_lines = defaultdict[str, set[int]](set)
         self.ups = Counter[tuple[Function, Function]]()
 
     def __enter__(self) -> Walk:
@@ -61,12 +66,38 @@ class Walk:
         if called is None:
             return
         self.files[called[0]] += 1
+        self.first_lines[called[0]].add(frame.f_code.co_firstlineno)
         back = frame.f_back
         while back is not None and _function(back) is None:
             back = back.f_back
         caller = None if back is None else _function(back)
         if caller is not None and _room(caller) in MAY_KNOW.get(_room(called), ()):
             self.ups[caller, called] += 1
+
+    @property
+    def rooms(self) -> str:
+        """How many files of which room."""
+        found = Counter(Path(file).with_suffix("").parts[0] for file in self.files)
+        return ", ".join(f"{room} {number}" for room, number in found.most_common())
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """Lines of the functions that are called, and of all files with any."""
+        own = whole = 0
+        for file, first_lines in self.first_lines.items():
+            text = (CODE / file).read_text()
+            whole += len(text.splitlines())
+            own += len({line for node in ast.walk(ast.parse(text)) for line in _lines_of(node, first_lines)})
+        return own, whole
+
+
+def _lines_of(node: ast.AST, first_lines: set[int]) -> range:
+    """The lines of a function that begins at one of these; none for whatever else."""
+    if not isinstance(node, ast.FunctionDef | ast.Lambda):
+        return range(0)
+    decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+    first = min(each.lineno for each in (node, *decorators))
+    return range(first, (node.end_lineno or first) + 1) if first in first_lines else range(0)
 
 
 def _function(frame: FrameType) -> Function | None:
@@ -83,13 +114,21 @@ def _one_after_the_other(*actions: Callable[[], Any]) -> list[Any]:
     return [action() for action in actions]
 
 
+def _audit() -> None:
+    paths = [str(CAPTURE / folder) for folder in ("segments", "transaction-state")]
+    with tempfile.TemporaryDirectory() as folder:
+        warehouse, report = f"{folder}/warehouse", f"{folder}/report.txt"
+        app(["audit", *paths, "--warehouse", warehouse, "-o", report, *OPTIONS], standalone_mode=False)
+
+
 def walked() -> dict[str, Walk]:
     """Audits the capture, and looks at the reading of its batch lines, at that of its state records, and at `judge`."""
     for found in pkgutil.walk_packages([str(CODE)], "txn_analysis."):
-        if not found.name.endswith("__main__"):
+        if not found.name.endswith("__main__") and ".capture" not in found.name:
             module = import_module(found.name)
             if "in_parallel" in vars(module):
                 vars(module)["in_parallel"] = _one_after_the_other
+    _audit()
     walks = {name: Walk() for name in (BATCH_LINES, STATE_RECORDS, VERDICTS)}
     judge, read_section = vars(steps)["judge"], vars(ingest_tasks)["_read_section"]
 
@@ -102,22 +141,21 @@ def walked() -> dict[str, Walk]:
             return [*read_section(text, parts, ingest_id)]
 
     vars(steps)["judge"], vars(ingest_tasks)["_read_section"] = judged, read
-    paths = [str(CAPTURE / folder) for folder in ("segments", "transaction-state")]
-    with tempfile.TemporaryDirectory() as folder:
-        warehouse, report = f"{folder}/warehouse", f"{folder}/report.txt"
-        app(["audit", *paths, "--warehouse", warehouse, "-o", report, *OPTIONS], standalone_mode=False)
+    _audit()
     return walks
 
 
 def main() -> None:
-    """Prints for each walk the files with how many functions of them were called, the calls up, and both numbers."""
+    """Prints for each walk its files with how often functions of each were called, its calls up, and the sums."""
     for name, walk in walked().items():
         print(name)
         for file, number in walk.files.most_common():
             print(f"{number:>8}  {file}")
         for (caller, called), number in walk.ups.most_common():
             print(f"{number:>8}  {' '.join(caller)} -> {' '.join(called)}")
-        print(f"{name}: {len(walk.files)} files, {len(walk.ups)} calls up\n")
+        own, whole = walk.lines
+        print(f"{name}: {len(walk.files)} files ({walk.rooms}), {len(walk.ups)} calls up")
+        print(f"{own} lines of functions that are called, in files of {whole}\n")
 
 
 if __name__ == "__main__":
