@@ -16,6 +16,7 @@ from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.runs.run_tables import latest_run
 from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.storage.roots import DiskRoot
 from txn_analysis.storage.warehouse import MatchKey, commit_inputs, commit_run, held_inputs, rows_without_match
 from txn_analysis.tables import INPUTS, REJECTS, RUNS
 from txn_analysis.tables.inputs import ReadInput, RunRecord
@@ -114,6 +115,14 @@ def test_a_log_without_some_commits_is_damaged(
 def test_a_warehouse_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(WarehouseError, match=r"no warehouse here \(inputs is missing\)"):
         listed(open_warehouse(spark, str(tmp_path)), INPUTS)
+
+
+def test_a_file_that_is_renamed_while_a_log_is_listed_hides_no_table(tmp_path: Path) -> None:
+    log = tmp_path / "runs/_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").write_text("{}")
+    (log / ".next.tmp").symlink_to("renamed")  # listed, and not there any more when its size is asked for
+    assert DiskRoot(tmp_path).log("runs") == {f"{0:020}.json": 2}
 
 
 def test_rows_of_some_slices_are_those_that_spark_reads(nightly: Warehouse) -> None:
