@@ -14,7 +14,7 @@ import pyarrow as pa
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
 from txn_analysis.read.inputs.find_files import place_of
 from txn_analysis.read.inputs.planned_input import PlannedInput, Section, plan_text
-from txn_analysis.read.inputs.recognise import Refusal
+from txn_analysis.read.inputs.recognise import HEAD_BYTES, Refusal, recognise
 from txn_analysis.read.inputs.survey import CHUNK_BYTES, ChunkFacts, ReadFailure, survey_chunk
 from txn_analysis.read.inputs.text import (
     TEXT_PER_PACKED_BYTE,
@@ -61,7 +61,10 @@ _UNPACKS_WITHOUT_END = ReadFailure(
 
 
 class _Piece(NamedTuple):
-    """Whole chunks of one file for one task; `end` is None for a compressed file, which is read from end to end."""
+    """Whole chunks of one file for one task; `end` is None for a compressed file, which is read from end to end.
+
+    `weight_bytes` is what balances tasks, `size_bytes` what is read, of a compressed file as far as can be guessed.
+    """
 
     file: int
     path: str
@@ -72,6 +75,10 @@ class _Piece(NamedTuple):
     is_verified: bool = False
     weight_bytes: int = 0
     version: Version | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        return self.weight_bytes if self.end is None else self.end - self.start
 
 
 def survey_files(
@@ -99,11 +106,24 @@ def certain_plans(files: Sequence[SourceFile], most_bytes: int | None) -> Iterat
             continue
         compression = _compression(head)
         end = min(file.size_bytes, most_bytes or CHUNK_BYTES)
+        if compression is None and end < file.size_bytes and not _begins_refused(file, end):
+            continue
         piece = _Piece(0, place_of(file.path), compression, 0, None if compression else end, version=file.version)
         facts = [head] if isinstance(head, ReadFailure) else [fact for _, fact in islice(survey_piece(piece), 1)]
         is_refused = any(isinstance(f, ReadFailure) or isinstance(f.recognition, Refusal) for f in facts)
         if is_refused or (compression is None and end == file.size_bytes):
             yield plan_text(file, compression, facts)
+
+
+def _begins_refused(file: SourceFile, end: int) -> bool:
+    """Whether the first bytes of a text that goes on already say that it is refused, or cannot be read."""
+    try:
+        with Text(file.path, None, file.version) as text:
+            beginning = text.read(0, end)
+    except OSError:
+        return True
+    is_shorter = len(beginning) < end
+    return is_shorter or isinstance(recognise(beginning[:HEAD_BYTES], len(beginning)), Refusal)
 
 
 def _looked_at(files: Sequence[SourceFile]) -> tuple[list[bytes | ReadFailure], list[Sorted]]:
@@ -124,7 +144,7 @@ def _plan(file: SourceFile, head: bytes | ReadFailure, what: Sorted, facts: Sequ
 
 def _read(spark: Spark, pieces: list[_Piece]) -> dict[int, list[Facts]]:
     """By file, what its pieces say, in the order of the text; little of it is read here, as no job is as fast."""
-    is_little = fits_in_memory(sum(piece.weight_bytes for piece in pieces))
+    is_little = fits_in_memory(sum(piece.size_bytes for piece in pieces))
     said = _said_here(pieces) if is_little else _said_in_tasks(spark, pieces)
     found: dict[int, list[Facts]] = {}
     for file, _, facts in sorted(said, key=lambda one: one[:2]):
