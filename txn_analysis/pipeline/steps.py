@@ -18,6 +18,7 @@ from txn_analysis.plan.abort_plan import planned, whole_plan
 from txn_analysis.read.topic_config import read_topic_configs
 from txn_analysis.report.build import build_report
 from txn_analysis.report.terminal import Progress
+from txn_analysis.runs.nights import since_last_night
 from txn_analysis.spark.parallel import in_parallel
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS, Finding
@@ -63,7 +64,8 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
     with progress.stage("writing"):
         judged.write()
     own = [item for item in run.evidence.inputs if item.capture_rank == 0]
-    return build_report(judged.record, own, judged.health, judged.findings, engine=run.engine.name)
+    since = since_last_night(warehouse, judged.record, judged.findings)
+    return build_report(judged.record, own, judged.health, judged.findings, engine=run.engine.name, since=since)
 
 
 def reconstruct(spark: Spark, settings: Settings) -> Run:

@@ -21,6 +21,7 @@ from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import by_damage
 from txn_analysis.report.pictures import IdTimeline, LogPoint, PartitionTimeline, Pictures, RunPoint, StateChange
 from txn_analysis.runs.asked_states import of_ids
+from txn_analysis.runs.nights import since_last_night
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.tables import FINDINGS, INPUTS, LOG_BATCHES, PARTITION_HEALTH, RUNS, TRANSACTIONS, Finding
@@ -66,7 +67,8 @@ def load_report(
     check_seen(tables, Filters(topics))
     own = warehouse.records(ReadInput, INPUTS, cluster=[run.cluster], capture=[run.capture])
     findings = tables.records(Finding, FINDINGS)
-    return build_report(run, own, tables.health(), findings, topics, tables.forgotten_captures)
+    since = since_last_night(warehouse, run, findings)
+    return build_report(run, own, tables.health(), findings, topics, tables.forgotten_captures, since=since)
 
 
 def pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from txn_analysis.log.two_logs import TwoClusters
+    from txn_analysis.plan.since import Since
     from txn_analysis.settings import EngineName
     from txn_analysis.tables import Finding, PartitionHealth
     from txn_analysis.tables.inputs import ReadInput, RunRecord
@@ -46,6 +47,7 @@ def build_report(
     topics: Collection[str] = (),
     forgotten_captures: Iterable[str] = (),
     engine: EngineName | None = None,
+    since: Since | None = None,
 ) -> AuditReport:
     """The report of one run from its rows.
 
@@ -57,6 +59,7 @@ def build_report(
         topics: those that the report is about; none for all of the run. What was read is said of the whole run.
         forgotten_captures: of the captures behind it those that are not in the warehouse any more.
         engine: what judged it; None where nobody knows any more.
+        since: what is new in it; None without an earlier run.
     """
     input_items = sorted(inputs, key=attrgetter("path"))
     finding_items = sorted((finding.shown for finding in findings), key=_worst_first)
@@ -69,6 +72,7 @@ def build_report(
     if topics:
         partitions = [item for item in partitions if item.topic in topics]
         finding_items = [item for item in finding_items if item.topic in topics]
+        since = since and since.of_topics(topics, finding_items)
         run_item = run_item.model_copy(update={"verdict_counts": _counts(Counter(f.verdict for f in finding_items))})
     sight = Sight.of(partitions)._replace(has_logs=coverage.has_logs)
     of_run = [] if topics else json.loads(run.warnings)
@@ -81,6 +85,7 @@ def build_report(
         impact=_cluster_impact(partitions, finding_items),
         warnings=tuple(WarningItem.model_validate(row) for row in of_run),
         outcome=_outcome(finding_items, run_item, coverage, sight),
+        since=since,
         topics=tuple(sorted(topics)),
     )
 

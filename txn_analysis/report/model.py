@@ -12,6 +12,7 @@ from pydantic_core.core_schema import CoreSchema, no_info_wrap_validator_functio
 
 from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
 from txn_analysis.log.two_logs import TwoClusters
+from txn_analysis.plan.since import Since, StillOpen, ToldFinding
 from txn_analysis.settings import LATE_TRANSACTION_BUFFER_MS, EngineName, Settings
 from txn_analysis.tables import Finding, FoundCause, Impact, PartitionHealth, Problem
 from txn_analysis.tables.findings import SINGLE_VALUES, Confidence
@@ -64,12 +65,17 @@ class InJson:
 CauseItem = Annotated[FoundCause, InJson("CauseItem")]
 ImpactItem = Annotated[Impact, InJson("ImpactItem")]
 PartitionProblem = Annotated[Problem, InJson("PartitionProblem")]
-_IN_JSON = {
+_IN_JSON: dict[Any, Any] = {
     tuple[Problem, ...]: tuple[PartitionProblem, ...],
     Confidence: str,
     FoundCause | None: CauseItem | None,
     Impact | None: ImpactItem | None,
 }
+
+ToldItem = Annotated[ToldFinding, InJson("ToldItem")]
+StillItem = Annotated[StillOpen, InJson("StillItem")]
+_IN_JSON |= {tuple[ToldFinding, ...]: tuple[ToldItem, ...], tuple[StillOpen, ...]: tuple[StillItem, ...]}
+SinceItem = Annotated[Since, InJson("SinceItem")]
 
 _SENTENCES = ("evidence", "missing_evidence")
 _OF_FINDINGS = *(name for name in SINGLE_VALUES if name not in {"run_id", "application"}), *_SENTENCES
@@ -222,7 +228,8 @@ class OutcomeItem(Item):
 class AuditReport(Item):
     """What a run answered: all of it, or what is on `topics`, if there are any.
 
-    Findings: worst verdict first, then topic, partition, start offset.
+    Findings: worst verdict first, then topic, partition, start offset. `since` holds them against the run before; None
+    where no earlier run of the cluster is in the warehouse.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -234,6 +241,7 @@ class AuditReport(Item):
     impact: ClusterImpact | None = None
     warnings: tuple[WarningItem, ...] = ()
     outcome: OutcomeItem
+    since: SinceItem | None = None
     topics: tuple[str, ...] = ()
 
     @cached_property
