@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txn_analysis.cli.options import ENDING, JUDGING, PageFile, Paths, Request, Width
+from txn_analysis.cli.options import ENDING, JUDGING, PageFile, Paths, Request, ShowAccepted, Width
 from txn_analysis.cli.output import Prometheus, check_output, emit, emit_page, read_at, reader_of, write_metrics
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import exit_code, job
@@ -14,7 +14,12 @@ from txn_analysis.storage.opening import open_warehouse
 
 @job("nightly_audit", "--config conf/nightly.toml segments/ transaction-state/", uses=(*JUDGING, *ENDING))
 def nightly_audit(
-    request: Request, paths: Paths, prometheus: Prometheus = None, html: PageFile = None, width: Width = None
+    request: Request,
+    paths: Paths,
+    prometheus: Prometheus = None,
+    html: PageFile = None,
+    width: Width = None,
+    show_accepted: ShowAccepted = False,
 ) -> int:
     """Audit the files of a night and print the report.
 
@@ -28,7 +33,7 @@ def nightly_audit(
     with spark_session(settings) as spark:
         report = pipeline.audit(spark, paths, settings)
         pictures = pictures_of_report(open_warehouse(spark, settings.warehouse), report) if html else None
-    reader = reader_of(report, settings, read_ms)
+    reader = reader_of(report, settings, read_ms, shows_accepted=show_accepted)
     if prometheus is not None:
         write_metrics(report, prometheus)
     if html:

@@ -457,6 +457,29 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             when=When.AFTER,
         ),
     ),
+    "Decisions": (
+        Mistake(
+            "a finding that is not there",
+            "accept --warehouse w --cluster east --finding orders-0@7 --until 2026-12-24 --reason planned",
+            "error: --finding orders-0@7: no such open transaction in run run-8b89e5ca7a6c28bb: give"
+            " TOPIC-PARTITION@START of one that `txn-analysis report --run run-8b89e5ca7a6c28bb` shows, such as"
+            " orders-0@161, or its finding_id",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "a date that has passed",
+            "accept --warehouse w --cluster east --finding orders-0@161 --until 2026-11-21 --reason planned",
+            "error: --until 2026-11-21T00:00:00.000Z: is not after the files of run run-8b89e5ca7a6c28bb "
+            "(2026-11-21T02:59:50.737Z)",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "a file of decisions without its evidence",
+            "report --warehouse w --cluster east --accepted accepted.toml",
+            "error: accepted.toml: entry 1, rule: field required; `txn-analysis accept --print` prints entries",
+            when=When.AFTER,
+        ),
+    ),
     "Captures": (
         Mistake(
             "a capture with a slip",

@@ -21,6 +21,7 @@ from txn_analysis.cli.options import (
     RowFormat,
     RunId,
     Schema,
+    ShowAccepted,
     Topics,
     Width,
 )
@@ -65,6 +66,7 @@ def audit(
     html: PageFile = None,
     width: Width = None,
     now: Now = None,
+    show_accepted: ShowAccepted = False,
 ) -> int:
     """Find transactions that nobody will ever end.
 
@@ -90,7 +92,8 @@ def audit(
             pictures = _pictures(open_warehouse(spark, settings.warehouse), report)
     if prometheus is not None:
         write_metrics(report, prometheus)
-    return _deliver(report, request, settings, format, html, width, pictures, reader_of(report, settings, read_ms))
+    reader = reader_of(report, settings, read_ms, shows_accepted=show_accepted)
+    return _deliver(report, request, settings, format, html, width, pictures, reader)
 
 
 def ingest(request: Request, paths: Paths, format: Format = "text") -> int:  # noqa: A002 the flag's own name
@@ -114,6 +117,7 @@ def report(
     html: PageFile = None,
     width: Width = None,
     now: Now = None,
+    show_accepted: ShowAccepted = False,
     schema: Schema = False,
 ) -> int:
     """Print the report of a run again.
@@ -136,7 +140,8 @@ def report(
 
         loaded = load_report(warehouse, settings, run_id, tuple(topic or ()))
         pictures = _pictures(warehouse, loaded) if html or format == "html" else None
-    return _deliver(loaded, request, settings, format, html, width, pictures, reader_of(loaded, settings, read_ms))
+    reader = reader_of(loaded, settings, read_ms, shows_accepted=show_accepted)
+    return _deliver(loaded, request, settings, format, html, width, pictures, reader)
 
 
 def captures(request: Request, format: RowFormat = "text") -> int:  # noqa: A002 the flag's own name
@@ -219,6 +224,10 @@ def _input_bytes(paths: list[str], settings: Settings) -> int:
         check_at_first_sight(files)
     if settings.topic_config is not None:
         read_topic_configs(settings.topic_config)
+    if settings.accepted is not None:
+        from txn_analysis.runs.decisions import read_decisions
+
+        read_decisions(settings.accepted)
     check_new_warehouse(settings)
     return input_bytes
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from txn_analysis.cli import audit_verbs, plan_verbs, query_verbs, shell_verbs, why_verbs
+from txn_analysis.cli import audit_verbs, keeping_verbs, plan_verbs, query_verbs, shell_verbs, why_verbs
 from txn_analysis.cli.options import ENDING, JUDGING, READING
 from txn_analysis.cli.verbs import add_command, verb
 
@@ -54,7 +54,9 @@ verb(app, "explain", _of_offset, uses=_COULD_NOT_TELL)(why_verbs.explain)
 verb(app, "ended", "txn-analysis ended --topic orders --cause coordinator_timeout")(why_verbs.ended)
 verb(app, "who", "txn-analysis who --group billing-readers", uses=_COULD_NOT_TELL)(why_verbs.who)
 verb(app, "abort-plan", "txn-analysis abort-plan --format commands -o plan.sh")(plan_verbs.abort_plan)
-verb(app, "verify", "txn-analysis verify --history", uses=_COULD_NOT_TELL)(plan_verbs.verify)
+verb(app, "verify", "txn-analysis verify --history", uses=(*_COULD_NOT_TELL, "accepted"))(plan_verbs.verify)
+_told = "txn-analysis accept --finding orders-0@161 --until 2026-12-24 --reason 'gone with the topic'"
+verb(app, "accept", _told)(keeping_verbs.accept)
 verb(app, "captures", "txn-analysis captures --warehouse txn-warehouse")(audit_verbs.captures)
 verb(app, "forget", "txn-analysis forget --capture capture-127d9c186fa3", reads_files=True)(audit_verbs.forget)
 add_command(app, "copy-kit", "txn-analysis copy-kit > copy-kit.sh")(shell_verbs.copy_kit)

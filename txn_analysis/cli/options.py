@@ -92,6 +92,9 @@ Now = Annotated[
     ),
 ]
 Schema = Annotated[bool, output_option("--schema", help="Print the JSON schema of --format json instead.")]
+ShowAccepted = Annotated[
+    bool, output_option("--show-accepted", help="List in the text what people accepted, with until when and why.")
+]
 RunId = Annotated[str | None, typer.Option("--run", metavar="RUN_ID", help="A run; by default the cluster's last one.")]
 Topics = Annotated[list[str] | None, repeated("--topic", "TOPIC", "Only this topic")]
 Partitions = Annotated[list[int] | None, repeated("--partition", "N", "Only this partition of --topic", most=INT32_MAX)]

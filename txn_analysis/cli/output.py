@@ -104,6 +104,18 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def moment_of(flag: str, text: str) -> int:
+    """A moment as an option gives it; epoch milliseconds.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        raise ConfigError(f"{flag} {clip(text, 80)}: {error}") from error
+
+
 def read_at(now: str | None) -> int:
     """The moment at which a report is read, as `--now` gives it, or by this machine's clock; epoch milliseconds.
 
@@ -112,12 +124,7 @@ def read_at(now: str | None) -> int:
     Raises:
         ConfigError: it is no moment.
     """
-    if now is None:
-        return now_ms()
-    try:
-        return parse_time(now)
-    except ValueError as error:
-        raise ConfigError(f"--now {clip(now, 80)}: {error}") from error
+    return now_ms() if now is None else moment_of("--now", now)
 
 
 def emit_page(
@@ -151,12 +158,12 @@ def emit_page(
     emit(html_report(report, pictures, reader, table.name if table else None), output, flag)
 
 
-def reader_of(report: AuditReport, settings: Settings, read_ms: int) -> Reader:
+def reader_of(report: AuditReport, settings: Settings, read_ms: int, *, shows_accepted: bool = False) -> Reader:
     """Who reads a report that a command prints."""
     # Not needed for --help.
     from txn_analysis.report.figures import Reader
 
-    return Reader(run_options(settings, report.run.cluster), settings.fail_on, read_ms)
+    return Reader(run_options(settings, report.run.cluster), settings.fail_on, read_ms, shows_accepted)
 
 
 def run_options(settings: Settings, cluster: str) -> str:

@@ -30,6 +30,8 @@ from txn_analysis.text.words import count, listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from txn_analysis.tables import Finding
 
 _MOST_PLACES = 5
@@ -62,8 +64,10 @@ def find_hanging(
     """
     settings = request.settings()
     refuse_broker(broker)
+    from txn_analysis.plan.accepted import unaccepted
     from txn_analysis.questions import answers as queries
     from txn_analysis.questions import filters as asked
+    from txn_analysis.runs.decisions import accepted_of
 
     filters = filters_of(topic, partition, state, producer_id, duration_filter, transactional_id_pattern, coordinator)
     with asked_run(settings, run_id) as tables:
@@ -71,9 +75,13 @@ def find_hanging(
         known = [] if since is None else tables.of(since).findings()
         findings, has_state, sight, run = tables.findings(), tables.has_state, tables.sight, tables.run
         answer = queries.find_hanging(findings, filters, known)
-        opened = queries.asked_about(findings, filters, known, has_state=has_state)
+        asked_about = queries.asked_about(findings, filters, known, has_state=has_state)
+        accepted = accepted_of(tables.warehouse, settings, run, asked_about)
+        opened = unaccepted(asked_about, accepted)
     emit(as_printed(answer, format), request.output)
     more = f"txn-analysis report --run {shell_word(run.run_id)}{run_options(settings, run.cluster)}"
+    if left_out := len(asked_about) - len(opened):
+        typer.echo(f"note: {count(left_out, 'open transaction')} accepted, which the exit code leaves out", err=True)
     _say_what_is_not_listed(opened, more, has_state=has_state, fail_on=settings.fail_on)
     if sight.missing is not None:
         typer.echo(f"note: {escape(sight.missing)}; more says: {more}", err=True)
@@ -81,7 +89,7 @@ def find_hanging(
     return exit_code(outcome, settings)
 
 
-def _say_what_is_not_listed(opened: list[Finding], more: str, *, has_state: bool, fail_on: Verdict) -> None:
+def _say_what_is_not_listed(opened: Sequence[Finding], more: str, *, has_state: bool, fail_on: Verdict) -> None:
     """On stderr, what the exit code rests on beside the rows."""
     doubtful = in_doubt(opened, has_state=has_state)
     others = [row for row in opened if fail_on.severity <= row.verdict.severity < Verdict.HANGING.severity]

@@ -21,6 +21,7 @@ from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import by_damage
 from txn_analysis.report.pictures import IdTimeline, LogPoint, PartitionTimeline, Pictures, RunPoint, StateChange
 from txn_analysis.runs.asked_states import of_ids
+from txn_analysis.runs.decisions import accepted_of
 from txn_analysis.runs.nights import since_last_night
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.runs.run_tables import run_tables
@@ -59,7 +60,7 @@ def load_report(
     """The report of a run; of the cluster's last one where none is named; of some topics, or of all.
 
     Raises:
-        ConfigError: the run never saw one of the topics.
+        ConfigError: the run never saw one of the topics, or the file of `accepted` was not understood.
         WarehouseError: there is no such warehouse, or no such run.
     """
     tables = run_tables(warehouse, settings.cluster, run_id)
@@ -68,7 +69,8 @@ def load_report(
     own = warehouse.records(ReadInput, INPUTS, cluster=[run.cluster], capture=[run.capture])
     findings = tables.records(Finding, FINDINGS)
     since = since_last_night(warehouse, run, findings)
-    return build_report(run, own, tables.health(), findings, topics, tables.forgotten_captures, since=since)
+    accepted, forgotten = accepted_of(warehouse, settings, run, findings), tables.forgotten_captures
+    return build_report(run, own, tables.health(), findings, topics, forgotten, since=since, accepted=accepted)
 
 
 def pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.kafka.transactions import PREPARED
+from txn_analysis.plan.accepted import Standing
 from txn_analysis.plan.repair import After, Before, Outcome, Recommended, SeenEnded, SeenPartition, outcome_of
 from txn_analysis.runs.asked_states import states_naming
+from txn_analysis.runs.decisions import accepted_of
 from txn_analysis.runs.nights import runs_behind
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.runs.run_tables import run_tables
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.runs.run_tables import RunTables
+    from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
 
 _PRODUCER = ("topic", "partition", "producer_id")
@@ -112,6 +115,14 @@ def _was_done(outcome: Outcome, by_ms: int | None) -> bool:
     if outcome.marker_ms is None or by_ms is None:
         return False
     return outcome.repair.is_done and outcome.marker_ms <= by_ms
+
+
+def unaccepted(known: Nights, outcomes: Iterable[Outcome], settings: Settings) -> list[Outcome]:
+    """The outcomes without those that are not done, and whose finding in the run that looks somebody accepted."""
+    run, findings = known.tables.run, known.tables.findings()
+    said = accepted_of(known.tables.warehouse, settings, run, findings)
+    accepted = {one.finding_id for one in said if one.standing is Standing.ACCEPTED}
+    return [one for one in outcomes if one.repair.is_done or one.record.finding_id not in accepted]
 
 
 @dataclass(frozen=True)

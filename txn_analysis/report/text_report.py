@@ -52,7 +52,7 @@ def text_report(report: AuditReport, width: int = WIDTH, reader: Reader = figure
 def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figures.ANYBODY) -> Iterator[Line]:
     """The lines of the report, of at most `width` columns, with the styles that a terminal may give them."""
     yield from _headline(report, width, reader)
-    ordered = figures.by_damage(report, report.findings)
+    ordered = figures.by_damage(report, report.unaccepted)
     hanging = [finding for finding in ordered if finding.verdict is Verdict.HANGING]
     others = [finding for finding in ordered if finding.verdict is not Verdict.HANGING]
     for number, finding in enumerate(hanging[:_MOST_BLOCKS], start=1):
@@ -172,15 +172,16 @@ def _cells(report: AuditReport, finding: Finding) -> tuple[str, ...]:
 
 def _since(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
     """What is new, gone and still there, and the command that tells how it went on."""
-    rows = list(nights.since_rows(report))
+    rows = list(nights.night_rows(report, shows_accepted=reader.shows_accepted))
     if not rows:
         return
     yield Line("")
-    yield rule_line("Since last run", width)
+    yield rule_line(nights.title(report), width)
     for kind in dict.fromkeys(row.kind for row in rows):
         for label, text in _capped(kind, [row.text for row in rows if row.kind == kind]):
             yield from labelled(label, text, width, _TEXT_FROM)
-    yield Line(f"{'history'.ljust(_TEXT_FROM)}{nights.history_command(reader)}", "bold")
+    if report.since is not None:
+        yield Line(f"{'history'.ljust(_TEXT_FROM)}{nights.history_command(reader)}", "bold")
 
 
 def _warnings(report: AuditReport, width: int) -> Iterator[Line]:

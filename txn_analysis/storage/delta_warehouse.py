@@ -86,6 +86,10 @@ class DeltaWarehouse(Warehouse):
             if not self._stored(table):
                 create_table(self._root, table)
 
+    def has(self, table: Table) -> bool:
+        """As of `Warehouse`."""
+        return self._stored(table) is not None
+
     def versions(self, tables: Sequence[Table]) -> dict[str, int]:
         """As of `Warehouse`."""
         return {table.name: self._plain(table).version for table in tables}

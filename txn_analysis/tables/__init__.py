@@ -2,6 +2,7 @@
 
 from txn_analysis.tables._schema import INDEXED_COLUMNS, Col, Table
 from txn_analysis.tables.abort_plan import ABORT_PLAN, AbortRecord
+from txn_analysis.tables.accepted import ACCEPTED, Decision
 from txn_analysis.tables.findings import FINDINGS, Finding, FoundCause, Impact, RuleAsked
 from txn_analysis.tables.inputs import INPUTS, REJECTS, RUNS
 from txn_analysis.tables.logs import (
@@ -45,11 +46,13 @@ ALL_TABLES = (
     FINDINGS,
     ABORT_PLAN,
     RUNS,
+    ACCEPTED,
 )
 
 __all__ = [
     "ABORTED_TRANSACTIONS",
     "ABORT_PLAN",
+    "ACCEPTED",
     "ALL_TABLES",
     "ENDED_TRANSACTIONS",
     "FINDINGS",
@@ -68,6 +71,7 @@ __all__ = [
     "BareMarker",
     "BatchRangeSummary",
     "Col",
+    "Decision",
     "Finding",
     "FoundCause",
     "Impact",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -82,11 +83,13 @@ def html_report(
     views = _finding_views(report, reader, logs)
     context = {
         "report": report,
-        "worst": max((f.verdict for f in report.findings), key=lambda verdict: verdict.severity, default=None),
+        "worst": max((f.verdict for f in report.unaccepted), key=lambda verdict: verdict.severity, default=None),
         "headline": headline.headline(report, reader.fail_on),
         "since": nights.second_line(report),
         "since_rows": _since_rows(report, views),
-        "history_command": nights.history_command(reader),
+        "since_title": nights.title(report),
+        "verdict_counts": Counter(finding.verdict for finding in report.unaccepted),
+        "history_command": None if report.since is None else nights.history_command(reader),
         "narrowed": headline.narrowed(report),
         "settles": headline.what_settles(report) if report.outcome.answer is Outcome.COULD_NOT_TELL else None,
         "steps": headline.next_steps(report, reader),
@@ -135,7 +138,7 @@ def _finding_views(report: AuditReport, reader: Reader, logs: Sequence[Partition
             "" if (rule := rule_named(finding.rule)) is None else rule.reason,
             anchors.get(escape(finding.topic_partition)),
         )
-        for finding in figures.by_damage(report, report.findings)[: figures.MOST_FINDINGS]
+        for finding in figures.by_damage(report, report.unaccepted)[: figures.MOST_FINDINGS]
     ]
 
 
@@ -143,7 +146,7 @@ def _since_rows(report: AuditReport, views: Sequence[FindingView]) -> dict[str, 
     """What is new, gone and still there, each with the anchor of its row on the page, if it has one."""
     anchors = {view.item.finding_id: f"finding-{number}" for number, view in enumerate(views, start=1)}
     rows: dict[str, list[tuple[str, str | None]]] = {}
-    for row in nights.since_rows(report):
+    for row in nights.night_rows(report, shows_accepted=True):
         rows.setdefault(row.kind, []).append((row.text, anchors.get(row.finding_id or "")))
     return rows
 
