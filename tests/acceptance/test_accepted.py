@@ -110,7 +110,9 @@ def test_the_date_and_withdrawing_bring_it_back(tmp_path: Path, verb: Callable[.
 
 def test_a_file_kept_in_git_does_the_same(tmp_path: Path, verb: Callable[..., Said]) -> None:
     run = audited(tmp_path, SECOND).run.run_id
-    code, entries = verb("accept", "--all-of", run, "--until", "2026-12-24", "--reason", "first night", "--print")
+    code, entries = verb(
+        "accept", "--all-of", run, "--until", "2026-12-24", "--reason", "first night", "--format", "toml"
+    )
     assert (code, verb("report")[0]) == (0, 1)  # nothing is kept
     file = tmp_path / "accepted.toml"
     file.write_text(entries, encoding="ascii")

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from txn_analysis.cli.asking import as_printed
-from txn_analysis.cli.options import Request, RowFormat, RunId, output_option, repeated
-from txn_analysis.cli.output import emit, moment_of
+from txn_analysis.cli.asking import forms_of
+from txn_analysis.cli.options import Request, RunId, repeated
+from txn_analysis.cli.output import deliver, moment_of
 from txn_analysis.cli.spark import asked_run
 from txn_analysis.errors import ConfigError
 
@@ -36,12 +36,7 @@ def accept(
     withdraw: Annotated[
         bool, typer.Option("--withdraw", help="What was accepted is accepted no more, in place of --until.")
     ] = False,
-    print_: Annotated[
-        bool,
-        output_option("--print", help="Keep nothing: print the entries of a TOML file for --accepted instead."),
-    ] = False,
     run_id: RunId = None,
-    format: RowFormat = "text",  # noqa: A002 the flag's own name
 ) -> int:
     """Accept findings until a date.
 
@@ -58,7 +53,8 @@ def accept(
         raise ConfigError("--all-of names the run: leave out --run")
     if (until is None) is not withdraw or not reason:
         raise ConfigError("give --until DATE and --reason TEXT; or --withdraw and --reason TEXT")
-    if withdraw and print_:
+    is_printed = any(form == "toml" for _, form in request.targets)
+    if withdraw and is_printed:
         raise ConfigError("--withdraw: take the entry out of the file instead")
     until_ms = None if until is None else moment_of("--until", until)
     with asked_run(request.settings(), all_of or run_id) as tables:
@@ -68,7 +64,8 @@ def accept(
         from txn_analysis.runs import decisions
 
         decided = decisions.decide(tables, finding, until_ms, reason, by)
-        if not print_ and decided:
+        if not is_printed and decided:
             decisions.keep(tables.warehouse, decided)
-    emit(decisions.toml_of(decided) if print_ else as_printed(answer_of(ACCEPT, decided), format), request.output)
+    forms = forms_of(answer_of(ACCEPT, decided)) | {"toml": lambda: decisions.toml_of(decided)}
+    deliver(request.targets, forms)
     return 0

@@ -89,9 +89,8 @@ def read_decisions(file: str) -> list[Decision]:
 def _problem(error: Any) -> str:
     where = [f"entry {part + 1}" if isinstance(part, int) else str(part) for part in error["loc"]]
     wrong = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    return (
-        f"{', '.join(where[1:] or where)}: {wrong[:1].lower()}{wrong[1:]}; `txn-analysis accept --print` prints entries"
-    )
+    said = f"{', '.join(where[1:] or where)}: {wrong[:1].lower()}{wrong[1:]}"
+    return f"{said}; `txn-analysis accept --format toml` prints entries"
 
 
 def toml_of(decisions: Iterable[Decision]) -> str:
