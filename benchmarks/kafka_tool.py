@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.processes import FailedError, run
 from tests.e2e.broker import QUIET
-from tests.e2e.kafka_jars import TRANSACTIONS_TOOL, FetchError, class_path, dump_tool
+from tests.e2e.kafka_jars import TRANSACTIONS_TOOL, class_path, dump_tool
+from tests.maven_jars import FetchError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

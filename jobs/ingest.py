@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from txn_analysis.cli.options import READING, Paths, Request
-from txn_analysis.cli.output import emit
+from txn_analysis.cli.output import deliver_text
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import job
 from txn_analysis.pipeline import steps as pipeline
@@ -15,7 +15,9 @@ def ingest(request: Request, paths: Paths) -> int:
     settings = request.settings()
     with spark_session(settings) as spark:
         ingested = pipeline.ingest(spark, paths, settings)
-    emit(f"{settings.warehouse}: {ingested.input_count} inputs in capture {ingested.capture}\n", request.output)
+    deliver_text(
+        request.targets, f"{settings.warehouse}: {ingested.input_count} inputs in capture {ingested.capture}\n"
+    )
     return 0
 
 

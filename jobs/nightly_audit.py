@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from txn_analysis.cli.options import ENDING, JUDGING, PageFile, Paths, Request, Width
-from txn_analysis.cli.output import Prometheus, check_output, emit, emit_page, read_at, reader_of, write_metrics
+from txn_analysis.cli.audit_verbs import deliver_report
+from txn_analysis.cli.options import ENDING, JUDGING, AuditFormat, PageFile, Paths, Request, ShowAccepted, Width
+from txn_analysis.cli.output import Prometheus, check_output, read_at, reader_of, write_metrics
 from txn_analysis.cli.spark import spark_session
-from txn_analysis.cli.verbs import exit_code, job
+from txn_analysis.cli.verbs import job
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions.loaded_report import pictures as pictures_of_report
-from txn_analysis.report.text_report import WIDTH, text_report
 from txn_analysis.storage.opening import open_warehouse
 
 
-@job("nightly_audit", "--config conf/nightly.toml segments/ transaction-state/", uses=(*JUDGING, *ENDING))
+@job(
+    "nightly_audit",
+    "--config conf/nightly.toml segments/ transaction-state/",
+    uses=(*JUDGING, *ENDING),
+    form=AuditFormat,
+)
 def nightly_audit(
-    request: Request, paths: Paths, prometheus: Prometheus = None, html: PageFile = None, width: Width = None
+    request: Request,
+    paths: Paths,
+    prometheus: Prometheus = None,
+    html: PageFile = None,
+    width: Width = None,
+    show_accepted: ShowAccepted = False,
 ) -> int:
     """Audit the files of a night and print the report.
 
@@ -25,16 +35,14 @@ def nightly_audit(
     check_output(prometheus, "--prometheus")
     check_output(html, "--html")
     read_ms = read_at(None)
+    is_page = html or any(form == "html" for _, form in request.targets)
     with spark_session(settings) as spark:
         report = pipeline.audit(spark, paths, settings)
-        pictures = pictures_of_report(open_warehouse(spark, settings.warehouse), report) if html else None
-    reader = reader_of(report, settings, read_ms)
+        pictures = pictures_of_report(open_warehouse(spark, settings.warehouse), report) if is_page else None
+    reader = reader_of(report, settings, read_ms, shows_accepted=show_accepted)
     if prometheus is not None:
         write_metrics(report, prometheus)
-    if html:
-        emit_page(report, pictures, reader, html)
-    emit(text_report(report, width or WIDTH, reader), request.output)
-    return exit_code(report.outcome_at(settings.fail_on), settings)
+    return deliver_report(report, request, settings, html, width, pictures, reader)
 
 
 if __name__ == "__main__":

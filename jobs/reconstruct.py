@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from txn_analysis.cli.options import Request
-from txn_analysis.cli.output import emit
+from txn_analysis.cli.output import deliver_text
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import job
 from txn_analysis.pipeline import steps as pipeline
@@ -15,7 +15,7 @@ def reconstruct(request: Request) -> int:
     settings = request.settings()
     with spark_session(settings) as spark:
         run = pipeline.reconstruct(spark, settings)
-    emit(f"{settings.warehouse}: transactions and partition_health of {run.run_id}\n", request.output)
+    deliver_text(request.targets, f"{settings.warehouse}: transactions and partition_health of {run.run_id}\n")
     return 0
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "Settings",
     "Verdict",
     "abort_plan",
+    "accept",
     "audit",
     "captures",
     "findings",
@@ -23,7 +24,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from txn_analysis.errors import AuditError
-    from txn_analysis.library import abort_plan, audit, captures, findings, forget, ingest, load_report
+    from txn_analysis.library import abort_plan, accept, audit, captures, findings, forget, ingest, load_report
     from txn_analysis.settings import Settings
     from txn_analysis.verdict import Verdict
 else:

@@ -9,11 +9,14 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from txn_analysis.errors import ConfigError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions import loaded_report
+from txn_analysis.runs import decisions
 from txn_analysis.runs.run_tables import captures as captures_of
 from txn_analysis.runs.run_tables import forget as forget_capture
 from txn_analysis.runs.run_tables import run_tables
+from txn_analysis.settings import parse_time
 from txn_analysis.spark.workers import check_spark
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.opening import open_warehouse
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.run_tables import Capture, Forgotten, RunTables
     from txn_analysis.settings import Settings
-    from txn_analysis.tables import Table
+    from txn_analysis.tables import Decision, Table
 
     Path = str | os.PathLike[str]
 
@@ -128,6 +131,45 @@ def forget(spark: SparkSession, warehouse: Path, capture: str, *, cluster: str =
     root = os.fspath(warehouse)
     with _at_work(spark, root) as own:
         return forget_capture(open_warehouse(own, root), cluster, capture)
+
+
+def accept(
+    spark: SparkSession,
+    warehouse: Path,
+    findings: Iterable[str],
+    *,
+    until: str | int,
+    reason: str,
+    by: str | None = None,
+    cluster: str = "default",
+    run_id: str | None = None,
+) -> list[Decision]:
+    """Accept findings of a run until a date, so that they are no alarm; see the verb `accept`.
+
+    Args:
+        spark: any session.
+        warehouse: the folder, or URI, of the Delta tables.
+        findings: each as `finding_id`, or as `TOPIC-PARTITION@START`.
+        until: it holds for files that were copied before: ISO-8601, or epoch milliseconds.
+        reason: why.
+        by: who decides.
+        cluster: whose last run is meant.
+        run_id: another run, in place of the last one.
+
+    Raises:
+        ConfigError: the date is none, or not after the run's files.
+        WarehouseError: there is no such warehouse, run or finding, or it cannot be written.
+    """
+    root = os.fspath(warehouse)
+    try:
+        until_ms = parse_time(until)
+    except ValueError as error:
+        raise ConfigError(f"until {until}: {error}") from error
+    with _at_work(spark, root) as own:
+        tables = run_tables(open_warehouse(own, root), cluster, run_id)
+        decided = decisions.decide(tables, [*findings], until_ms, reason, by)
+        decisions.keep(tables.warehouse, decided)
+        return decided
 
 
 def _rows(

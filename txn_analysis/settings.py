@@ -197,6 +197,10 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     accept_inconclusive: Annotated[bool, Flag(EXIT_CODE), Decides.EXIT_CODE] = Field(
         default=False, description="end with 0, not 3, where nothing is found but something could not be told"
     )
+    accepted: Annotated[Name | None, Flag(EXIT_CODE, "FILE"), Decides.EXIT_CODE] = Field(
+        default=None,
+        description="TOML file of findings that people accepted until a date, beside what the verb `accept` keeps",
+    )
     master: Annotated[Name | None, Flag(RUNNING, "URL")] = Field(
         default=None, description="Spark's master URL; by default all cores of this machine"
     )

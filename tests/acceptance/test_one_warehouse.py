@@ -91,6 +91,23 @@ def test_the_repaired_one_is_told_from_those_that_still_hang(
     assert repaired.record.run_id == run_of[SECOND]  # the newest plan counts
 
 
+def test_each_report_says_what_is_new_since_the_night_before(
+    spark: SparkSession, warehouse: str, run_of: dict[str, str]
+) -> None:
+    second, third = (
+        loaded_report.load_report(open_warehouse(spark, warehouse), Settings(cluster=CLUSTER), run_of[capture])
+        for capture in (SECOND, THIRD)
+    )
+    assert second.since is None  # no capture was behind it when it was judged
+    assert third.since is not None
+    assert third.since.run_id == run_of[SECOND]
+    assert third.since.new == ()
+    assert {one.finding_id for one in third.since.still} == {finding.finding_id for finding in third.findings}
+    assert {one.night_count for one in third.since.still} == {2}
+    gone = {(one.topic_partition, one.verdict) for one in third.since.gone}
+    assert ("orders-0", "hanging") in gone
+
+
 def test_history_says_since_when_and_in_which_run_it_ended(
     spark: SparkSession, warehouse: str, run_of: dict[str, str]
 ) -> None:

@@ -32,6 +32,8 @@ _TEXTS = {
     "notes.txt": "call Anna back\n",
     "old.txt": _TOO_OLD,
     "consumer.txt": "CreateTime:1795229916182\tbilling\t\x00\x01\n",
+    "accepted.toml": "[[accepted]]\ntopic = 'orders'\npartition = 0\nproducer_id = 1002\ntxn_start_offset = 161\n"
+    "until = 2026-12-24\nreason = 'planned'\nverdict = 'hanging'\nmust_end_producer = true\n",
     "wrong.toml": "clustr = 'east'\n",
     "depth.toml": "depth = 'full'\n",
     "text.toml": "cluster east\n",

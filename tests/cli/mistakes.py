@@ -269,8 +269,9 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
     "Words to choose from": (
         Mistake(
             "a format that a verb does not have",
-            "audit segments --format csv",
-            "Error: Invalid value for '--format': Value error, 'csv' is not one of 'text', 'json', 'ndjson', 'html'.",
+            "audit segments --format xml",
+            "Error: Invalid value for '--format': Value error, 'xml' is not one of 'text', 'json', 'ndjson', 'csv',"
+            " 'html', 'prometheus'.",
         ),
         Mistake(
             "a verdict that does not exist",
@@ -457,6 +458,38 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             when=When.AFTER,
         ),
     ),
+    "Forms of files": (
+        Mistake(
+            "a page of rows",
+            "list -o list.html",
+            "error: -o list.html: its suffix says no form of this verb (.txt, .json, .ndjson, .csv): give such a FILE,"
+            " or --format text, json, ndjson or csv",
+        ),
+        Mistake("one file for two forms", "report -o night.txt -o night.txt", "error: -o: one file is given twice"),
+    ),
+    "Decisions": (
+        Mistake(
+            "a finding that is not there",
+            "accept --warehouse w --cluster east --finding orders-0@7 --until 2026-12-24 --reason planned",
+            "error: --finding orders-0@7: no such open transaction in run run-8b89e5ca7a6c28bb: give"
+            " TOPIC-PARTITION@START of one that `txn-analysis report --run run-8b89e5ca7a6c28bb` shows, such as"
+            " orders-0@161, or its finding_id",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "a date that has passed",
+            "accept --warehouse w --cluster east --finding orders-0@161 --until 2026-11-21 --reason planned",
+            "error: --until 2026-11-21T00:00:00.000Z: is not after the files of run run-8b89e5ca7a6c28bb "
+            "(2026-11-21T02:59:50.737Z)",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "a file of decisions without its evidence",
+            "report --warehouse w --cluster east --accepted accepted.toml",
+            "error: accepted.toml: entry 1, rule: field required; `txn-analysis accept --format toml` prints entries",
+            when=When.AFTER,
+        ),
+    ),
     "Captures": (
         Mistake(
             "a capture with a slip",
@@ -619,8 +652,8 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "the script in a file that is named like data",
             "abort-plan -o plan.json",
-            "error: -o plan.json: the plan is a shell script unless --format says otherwise: give --format ndjson (a "
-            "record a line), --format write-txn-markers (Kafka's request), or a file such as plan.sh",
+            "error: -o plan.json: its suffix says no form of this verb (.ndjson, .sh): give such a FILE, or --format "
+            "commands, ndjson or write-txn-markers",
         ),
         Mistake(
             "an ended producer, told to the script before it runs",

@@ -276,6 +276,34 @@ def test_output_file_is_written_whole(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["orders-0.txt", "report.json"]
 
 
+def test_one_audit_writes_every_form_by_its_suffix(
+    command: Callable[..., Done], library: Library, dump: str, tmp_path: Path
+) -> None:
+    library.returns("audit", report_with("hanging"))
+    library.returns("pictures", Pictures())
+    files = {suffix: tmp_path / f"night.{suffix}" for suffix in ("txt", "json", "ndjson", "csv", "html", "prom")}
+    done = command("audit", dump, *(word for file in files.values() for word in ("-o", str(file))))
+    assert (done.code, done.out) == (1, "")
+    begins = {"txt": "HANGING: 1", "json": "{\n", "csv": "verdict,rule", "html": "<!doctype html>", "prom": "# HELP"}
+    for suffix, beginning in begins.items():
+        assert files[suffix].read_text().startswith(beginning)
+    assert json.loads(files["ndjson"].read_text()) == json.loads(files["json"].read_text())["findings"][0]
+
+
+@pytest.mark.parametrize(("verb", "name"), [("audit", "night"), ("audit", "night.xlsx"), ("report", "night.prom")])
+def test_a_file_whose_suffix_says_nothing_needs_a_format(
+    command: Callable[..., Done], library: Library, dump: str, tmp_path: Path, verb: str, name: str
+) -> None:
+    library.returns("audit", report_with())
+    library.returns("load_report", report_with())
+    words = (verb, dump) if verb == "audit" else (verb,)
+    done = command(*words, "-o", str(tmp_path / name))
+    assert (done.code, library.calls) == (2, [])
+    assert f"{name}: its suffix says no form of this verb (.txt, .json" in done.err
+    assert command(*words, "-o", str(tmp_path / name), "--format", "json").code == 0
+    assert json.loads((tmp_path / name).read_text())["schema_version"] == 3
+
+
 def test_output_file_survives_a_failed_audit(
     command: Callable[..., Done], library: Library, dump: str, tmp_path: Path
 ) -> None:

@@ -29,6 +29,7 @@ VERBS = (
     "who",
     "abort-plan",
     "verify",
+    "accept",
     "captures",
     "forget",
     "copy-kit",
@@ -38,7 +39,7 @@ VERBS = (
 )
 GROUPS = ("Input", "What you assert", "Output", "Exit code", "Running")
 OF_JUDGING = ("--as-of", "--state-copied-last", "--skip-unrecognised", "--capture")
-OF_THE_EXIT_CODE = ("--fail-on", "--exit-zero", "--accept-inconclusive")
+OF_THE_EXIT_CODE = ("--fail-on", "--exit-zero", "--accept-inconclusive", "--accepted")
 CONTRACT_FLAGS = (
     "--warehouse", "--as-of", "--transaction-max-timeout-ms", "--transaction-state-partitions",
     "--transaction-state-complete", "--state-copied-last", "--no-records-lost", "--max-clock-skew-ms", "--cluster",
@@ -98,10 +99,10 @@ def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -
         ("ingest", {"--skip-unrecognised", "--capture"}),
         ("report", {*OF_THE_EXIT_CODE}),
         ("find-hanging", {*OF_THE_EXIT_CODE}),
-        ("verify", {"--exit-zero", "--accept-inconclusive"}),
+        ("verify", {"--exit-zero", "--accept-inconclusive", "--accepted"}),
         *((verb, {"--exit-zero", "--accept-inconclusive"}) for verb in ("explain", "who")),
         ("forget", {"--capture"}),
-        *((verb, set[str]()) for verb in ("list", "describe", "describe-producers", "ended", "abort-plan")),
+        *((verb, set[str]()) for verb in ("list", "describe", "describe-producers", "ended", "abort-plan", "accept")),
     ],
 )
 def test_a_verb_offers_the_options_that_mean_something_to_it(

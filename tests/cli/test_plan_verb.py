@@ -75,14 +75,21 @@ def test_without_a_form_the_script_is_printed_that_checks_before_it_sends(comman
     assert command("abort-plan").out == commands(PLAN)
 
 
-@pytest.mark.parametrize("name", ["plan.json", "plan.ndjson", "PLAN.JSON"])
+def test_each_file_has_the_form_that_its_suffix_says(command: Callable[..., Done], tmp_path: Path) -> None:
+    script, lines = tmp_path / "plan.sh", tmp_path / "plan.ndjson"
+    done = command("abort-plan", "-o", str(script), "-o", str(lines))
+    assert (done.code, done.out) == (0, "")
+    assert (script.read_text(), lines.read_text()) == (commands(PLAN), ndjson(PLAN))
+
+
+@pytest.mark.parametrize("name", ["plan.json", "plan", "PLAN.JSON"])
 def test_the_script_is_not_written_to_a_file_of_data_unless_asked_for(
     command: Callable[..., Done], tmp_path: Path, name: str
 ) -> None:
     file = tmp_path / name
     done = command("abort-plan", "-o", str(file))
     assert (done.code, done.out, file.exists()) == (2, "", False)
-    assert "give --format ndjson" in done.err
+    assert "--format commands, ndjson or write-txn-markers" in done.err
     assert command("abort-plan", "-o", str(file), "--format", "ndjson").code == 0
     assert file.read_text() == ndjson(PLAN)
 
@@ -112,7 +119,7 @@ def test_a_second_topic_adds_to_the_first(command: Callable[..., Done]) -> None:
     assert "records of the plan" not in done.err
 
 
-@pytest.mark.parametrize("option", ["--run", "--cluster", "--warehouse", "--format", "--max-records", "-o"])
+@pytest.mark.parametrize("option", ["--run", "--cluster", "--warehouse", "--format", "--max-records"])
 def test_a_second_value_is_refused_where_the_last_would_win(command: Callable[..., Done], option: str) -> None:
     done = command("abort-plan", option, "1", option, "2")
     assert (done.code, done.out) == (2, "")

@@ -50,6 +50,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             sight=CLEAR_SIGHT,
             forgotten_captures=(),
             run=rows.run(cluster="east"),
+            warehouse=warehouse,
         )
 
     def query(*arguments: Any) -> Answer:
@@ -62,6 +63,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     monkeypatch.setattr("txn_analysis.runs.run_tables.run_tables", run_tables)
     monkeypatch.setattr("txn_analysis.questions.filters.check_seen", check_seen)
+    monkeypatch.setattr("txn_analysis.runs.decisions.accepted_of", lambda *_: ())
     monkeypatch.setattr(queries, "asked_about", lambda *_, **__: [HANGS])
     for function in VERBS.values():
         monkeypatch.setattr(queries, function, query)

@@ -47,6 +47,7 @@ def ended_as(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
         monkeypatch.setattr(repairs, "verify", verify)
         monkeypatch.setattr(repairs, "past", lambda _: past)
         monkeypatch.setattr(repairs, "unverified", lambda *_: None)
+        monkeypatch.setattr(repairs, "unaccepted", lambda _, found, __: found)
         return asked
 
     return answer

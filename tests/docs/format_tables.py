@@ -27,6 +27,7 @@ _ROWS: dict[str, tuple[Column, ...]] = {
     "describe-producers": kafkas.DESCRIBE_PRODUCERS,
     "describe-producers --all": kafkas.DESCRIBE_ALL_PRODUCERS,
     "ended": ENDED_COLUMNS,
+    "accept": kafkas.ACCEPT,
     "captures": CAPTURES,
     "verify": VERIFY,
     "verify --history": HISTORY,

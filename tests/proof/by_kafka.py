@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.e2e.kafka_jars import VERSIONS as BROKER_VERSIONS
-from tests.e2e.kafka_jars import FetchError
 from tests.kafka_log.compare import FORGOTTEN, LIVING, LOADED
 from tests.kafka_log.program import VERSIONS
 from tests.kafka_log.report import KafkaLogReport, random_stories, report_of
 from tests.kafka_log.scenarios import SCENARIOS
 from tests.kafka_requests.report import RequestsReport, version_report
+from tests.maven_jars import FetchError
 from tests.proof.part import Figure, Found, none_of
 
 if TYPE_CHECKING:

@@ -78,7 +78,7 @@ def test_json_has_the_fields_of_the_contract() -> None:
     report = build_report(rows.run(), [rows.input_file()], [rows.health()], [rows.live_finding()])
     document = json.loads("".join(json_report(report)))
     promised = ["schema_version", "run", "inputs", "coverage", "partitions", "findings"]
-    assert list(document) == [*promised, "impact", "warnings", "outcome", "topics"]
+    assert list(document) == [*promised, "impact", "warnings", "outcome", "since", "accepted", "topics"]
     assert document["schema_version"] == 3
     assert set(document["findings"][0]) >= CONTRACT_FIELDS
     assert document["findings"][0]["verdict"] == "hanging"

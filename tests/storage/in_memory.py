@@ -45,6 +45,9 @@ class MemoryWarehouse(Warehouse):
             self._rows.setdefault(table.name, [])
             self._versions.setdefault(table.name, 0)
 
+    def has(self, table: Table) -> bool:
+        return table.name in self._rows
+
     def versions(self, tables: Sequence[Table]) -> dict[str, int]:
         return {table.name: self._versions[table.name] for table in tables}
 

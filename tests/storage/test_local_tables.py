@@ -15,6 +15,7 @@ from tests.table_rows import batch, collected, committed, listed, replace_rows
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.runs.run_tables import latest_run
+from txn_analysis.storage.delta_folder import DeltaFolder
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.roots import DiskRoot
 from txn_analysis.storage.warehouse import MatchKey, commit_inputs, commit_run, held_inputs, rows_without_match
@@ -22,6 +23,7 @@ from txn_analysis.tables import INPUTS, REJECTS, RUNS
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -89,6 +91,28 @@ def test_only_some_rows_and_columns(nightly: Warehouse) -> None:
     ]
     assert latest_run(nightly, "east's") == f"run {NIGHTS - 1}"
     assert held_inputs(nightly, ["never read"]) == []
+
+
+MANY = 70  # nights, of which each adds one small file
+
+
+def test_many_small_files_become_one_and_no_row_is_lost(empty_warehouse: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(empty_warehouse, tmp_path / "warehouse")
+    warehouse = open_warehouse(no_session, str(folder))
+    reading: Iterator[pa.RecordBatch] = iter(())
+    for night in range(MANY):
+        run = record_of(RunRecord, {name: value for name, value in audited(night)[1].items() if name in RUNS.names})
+        commit_run(warehouse, run)
+        if night == MANY // 3:
+            reading = warehouse.batches(RUNS, "run_id")  # somebody begins to read, and goes on when all is written
+    numbers = warehouse.held(RUNS, "run_number")["run_number"].to_pylist()
+    assert sorted(numbers) == [*range(1, MANY + 1)]
+    assert len(DeltaFolder(DiskRoot(folder), "runs").files) < MANY // 2
+    assert sum(len(batch) for batch in reading) == MANY // 3 + 1
+
+
+def no_session() -> Any:
+    pytest.fail("Spark was started")
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.cli.options import RowFormat, number, repeated
+from txn_analysis.cli.options import number, repeated
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.names import INT64_MAX, MAX_STATE_PARTITIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from txn_analysis.questions.filters import Filters
     from txn_analysis.report.formats import Answer
 
@@ -43,10 +45,9 @@ Coordinators = Annotated[
 States = Annotated[list[str] | None, repeated("--state", "STATE", "Only this state, such as Ongoing, in any case")]
 
 
-def as_printed(answer: Answer, form: RowFormat) -> str:
-    """Rows as they are asked for."""
-    forms = {"text": answer.text, "json": answer.json, "ndjson": answer.ndjson, "csv": answer.csv}
-    return forms[form]()
+def forms_of(answer: Answer, words: str = "") -> dict[str, Callable[[], str]]:
+    """Rows in each form that they may be asked for; `words` stand below them in text."""
+    return {"text": lambda: answer.text() + words, "json": answer.json, "ndjson": answer.ndjson, "csv": answer.csv}
 
 
 def refuse_broker(broker: str | None) -> None:

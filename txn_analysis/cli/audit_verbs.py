@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.cli.asking import as_printed
+from txn_analysis.cli.asking import forms_of
 from txn_analysis.cli.options import (
-    Format,
     Now,
     PageFile,
     Paths,
-    ReportFormat,
     Request,
-    RowFormat,
     RunId,
     Schema,
+    ShowAccepted,
     Topics,
     Width,
 )
 from txn_analysis.cli.output import (
     Prometheus,
     check_output,
-    emit,
+    deliver,
+    deliver_text,
     emit_page,
     is_terminal,
+    metrics_of,
     quiet_pipe,
     read_at,
     reader_of,
@@ -43,6 +43,8 @@ from txn_analysis.text.escape import escape
 from txn_analysis.text.words import count
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
@@ -61,10 +63,10 @@ def audit(
     request: Request,
     paths: Paths,
     prometheus: Prometheus = None,
-    format: ReportFormat = "text",  # noqa: A002 the flag's own name
     html: PageFile = None,
     width: Width = None,
     now: Now = None,
+    show_accepted: ShowAccepted = False,
 ) -> int:
     """Find transactions that nobody will ever end.
 
@@ -84,16 +86,17 @@ def audit(
 
         report = run_audit(spark, paths, settings, progress())
         pictures = None
-        if html or format == "html":
+        if html or any(form == "html" for _, form in request.targets):
             from txn_analysis.storage.opening import open_warehouse
 
             pictures = _pictures(open_warehouse(spark, settings.warehouse), report)
     if prometheus is not None:
         write_metrics(report, prometheus)
-    return _deliver(report, request, settings, format, html, width, pictures, reader_of(report, settings, read_ms))
+    reader = reader_of(report, settings, read_ms, shows_accepted=show_accepted)
+    return deliver_report(report, request, settings, html, width, pictures, reader)
 
 
-def ingest(request: Request, paths: Paths, format: Format = "text") -> int:  # noqa: A002 the flag's own name
+def ingest(request: Request, paths: Paths) -> int:
     """Fill the input tables from files, without judging."""
     settings = request.settings()
     with spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
@@ -102,7 +105,8 @@ def ingest(request: Request, paths: Paths, format: Format = "text") -> int:  # n
         ingested = run_ingest(spark, paths, settings, progress())
     words = f"{count(ingested.input_count, 'input')}, {ingested.new_input_count} new to the warehouse"
     text = f"capture {ingested.capture}: {words}; {ingested.account}"
-    emit((json.dumps(asdict(ingested), indent=2) if format == "json" else text) + "\n", request.output)
+    forms = {"json": lambda: json.dumps(asdict(ingested), indent=2) + "\n", "text": lambda: text + "\n"}
+    deliver(request.targets, forms)
     return 0
 
 
@@ -110,10 +114,10 @@ def report(
     request: Request,
     run_id: RunId = None,
     topic: Topics = None,
-    format: ReportFormat = "text",  # noqa: A002 the flag's own name
     html: PageFile = None,
     width: Width = None,
     now: Now = None,
+    show_accepted: ShowAccepted = False,
     schema: Schema = False,
 ) -> int:
     """Print the report of a run again.
@@ -126,7 +130,7 @@ def report(
     if schema:
         from txn_analysis.report.formats import report_schema
 
-        emit(json.dumps(report_schema(), indent=2) + "\n", request.output)
+        deliver_text(request.targets, json.dumps(report_schema(), indent=2) + "\n")
         return 0
     settings = request.settings()
     check_output(html, "--html")
@@ -135,11 +139,13 @@ def report(
         from txn_analysis.questions.loaded_report import load_report
 
         loaded = load_report(warehouse, settings, run_id, tuple(topic or ()))
-        pictures = _pictures(warehouse, loaded) if html or format == "html" else None
-    return _deliver(loaded, request, settings, format, html, width, pictures, reader_of(loaded, settings, read_ms))
+        is_page = html or any(form == "html" for _, form in request.targets)
+        pictures = _pictures(warehouse, loaded) if is_page else None
+    reader = reader_of(loaded, settings, read_ms, shows_accepted=show_accepted)
+    return deliver_report(loaded, request, settings, html, width, pictures, reader)
 
 
-def captures(request: Request, format: RowFormat = "text") -> int:  # noqa: A002 the flag's own name
+def captures(request: Request) -> int:
     """List the captures in the warehouse, and their runs.
 
     Of all clusters, or of the one that --cluster names; of each cluster oldest first, as runs order them. CopiedAt is
@@ -153,7 +159,7 @@ def captures(request: Request, format: RowFormat = "text") -> int:  # noqa: A002
         from txn_analysis.runs.run_tables import captures as held
 
         answer = captures_answer(held(warehouse, request.flags["cluster"]))
-    emit(as_printed(answer, format), request.output)
+    deliver(request.targets, forms_of(answer))
     return 0
 
 
@@ -165,7 +171,6 @@ def forget(
             "--capture", metavar="NAME", help="The capture, as the verb `captures` lists it.", rich_help_panel=INPUT
         ),
     ],
-    format: Format = "text",  # noqa: A002 the flag's own name
 ) -> int:
     """Take one capture out of the warehouse.
 
@@ -183,10 +188,8 @@ def forget(
         from txn_analysis.storage.opening import open_warehouse
 
         forgotten = forget_capture(open_warehouse(spark, settings.warehouse), settings.cluster, capture)
-    if format == "json":
-        emit(json.dumps(forgotten._asdict(), indent=2) + "\n", request.output)
-        return 0
-    emit(_in_words(forgotten), request.output)
+    forms = {"json": lambda: json.dumps(forgotten._asdict(), indent=2) + "\n", "text": lambda: _in_words(forgotten)}
+    deliver(request.targets, forms)
     if forgotten.abort_count:
         aborts = count(forgotten.abort_count, "abort")
         print(f"note: its runs recommended {aborts}, which `verify` does not follow any more", file=sys.stderr)
@@ -219,6 +222,10 @@ def _input_bytes(paths: list[str], settings: Settings) -> int:
         check_at_first_sight(files)
     if settings.topic_config is not None:
         read_topic_configs(settings.topic_config)
+    if settings.accepted is not None:
+        from txn_analysis.runs.decisions import read_decisions
+
+        read_decisions(settings.accepted)
     check_new_warehouse(settings)
     return input_bytes
 
@@ -230,34 +237,37 @@ def _pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:
         return pictures(warehouse, report)
 
 
-def _deliver(
+def deliver_report(
     report: AuditReport,
     request: Request,
     settings: Settings,
-    form: ReportFormat,
     page: str | None,
     width: int | None,
     pictures: Pictures | None,
     reader: Reader,
 ) -> int:
+    """Writes a report to where it is wanted, in each form, and says with which code the command ends."""
     # Not needed for --help.
-    from txn_analysis.report.formats import findings_ndjson, json_report
+    from txn_analysis.report.formats import findings_csv, findings_ndjson, json_report
     from txn_analysis.report.terminal import print_styled
     from txn_analysis.report.text_report import WIDTH, report_lines, text_report
 
+    texts: dict[str, Callable[[], str | Iterable[str]]] = {
+        "json": lambda: json_report(report),
+        "ndjson": lambda: findings_ndjson(report),
+        "csv": lambda: findings_csv(report),
+        "text": lambda: text_report(report, width or WIDTH, reader),
+        "prometheus": lambda: metrics_of(report),
+    }
     if page:
         emit_page(report, pictures, reader, page, "--html")
-    if form == "html":
-        emit_page(report, pictures, reader, request.output)
-    elif form == "json":
-        emit(json_report(report), request.output)
-    elif form == "ndjson":
-        emit(findings_ndjson(report), request.output)
-    elif is_terminal(request.output):
-        columns = width or min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
-        lines = report_lines(report, columns, reader)
-        with quiet_pipe(sys.stdout) as stream:
-            print_styled(lines, stream)
-    else:
-        emit(text_report(report, width or WIDTH, reader), request.output)
+    for target in request.targets:
+        if target.form == "html":
+            emit_page(report, pictures, reader, target.file)
+        elif target.form == "text" and is_terminal(target.file):
+            columns = width or min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
+            with quiet_pipe(sys.stdout) as stream:
+                print_styled(report_lines(report, columns, reader), stream)
+        else:
+            deliver([target], texts)
     return exit_code(report.outcome_at(settings.fail_on), settings)

@@ -6,8 +6,18 @@ from typing import Annotated
 
 import typer
 
-from txn_analysis.cli import audit_verbs, plan_verbs, query_verbs, shell_verbs, why_verbs
-from txn_analysis.cli.options import ENDING, JUDGING, READING
+from txn_analysis.cli import audit_verbs, keeping_verbs, plan_verbs, query_verbs, shell_verbs, why_verbs
+from txn_analysis.cli.options import (
+    ENDING,
+    JUDGING,
+    READING,
+    AuditFormat,
+    DecisionFormat,
+    Format,
+    Rendering,
+    ReportFormat,
+    RowFormat,
+)
 from txn_analysis.cli.verbs import add_command, verb
 
 app = typer.Typer(
@@ -40,23 +50,33 @@ def txn_analysis(
 
 _COULD_NOT_TELL = ("exit_zero", "accept_inconclusive")  # of verbs that answer, but not whether something hangs
 _asserted = "txn-analysis audit segments/ transaction-state/ --state-copied-last"
-verb(app, "audit", _asserted, reads_files=True, uses=(*JUDGING, *ENDING))(audit_verbs.audit)
+verb(app, "audit", _asserted, form=AuditFormat, reads_files=True, uses=(*JUDGING, *ENDING))(audit_verbs.audit)
 _in_parts = "txn-analysis ingest --capture tonight 'broker-1/*.txt'"
-verb(app, "ingest", _in_parts, reads_files=True, uses=READING)(audit_verbs.ingest)
-verb(app, "report", "txn-analysis report --topic orders", uses=ENDING)(audit_verbs.report)
-verb(app, "find-hanging", "txn-analysis find-hanging --topic orders", uses=ENDING)(query_verbs.find_hanging)
-verb(app, "list", "txn-analysis list --state Ongoing --duration-filter 60000")(query_verbs.list_)
-verb(app, "describe", "txn-analysis describe --transactional-id billing-worker-17")(query_verbs.describe)
+verb(app, "ingest", _in_parts, form=Format, reads_files=True, uses=READING)(audit_verbs.ingest)
+verb(app, "report", "txn-analysis report --topic orders", form=ReportFormat, uses=ENDING)(audit_verbs.report)
+verb(app, "find-hanging", "txn-analysis find-hanging --topic orders", form=RowFormat, uses=ENDING)(
+    query_verbs.find_hanging
+)
+verb(app, "list", "txn-analysis list --state Ongoing --duration-filter 60000", form=RowFormat)(query_verbs.list_)
+verb(app, "describe", "txn-analysis describe --transactional-id billing-worker-17", form=RowFormat)(
+    query_verbs.describe
+)
 _of_one = "txn-analysis describe-producers --topic orders --partition 0"
-verb(app, "describe-producers", _of_one)(query_verbs.describe_producers)
+verb(app, "describe-producers", _of_one, form=RowFormat)(query_verbs.describe_producers)
 _of_offset = "txn-analysis explain --topic orders --partition 0 --offset 161"
-verb(app, "explain", _of_offset, uses=_COULD_NOT_TELL)(why_verbs.explain)
-verb(app, "ended", "txn-analysis ended --topic orders --cause coordinator_timeout")(why_verbs.ended)
-verb(app, "who", "txn-analysis who --group billing-readers", uses=_COULD_NOT_TELL)(why_verbs.who)
-verb(app, "abort-plan", "txn-analysis abort-plan --format commands -o plan.sh")(plan_verbs.abort_plan)
-verb(app, "verify", "txn-analysis verify --history", uses=_COULD_NOT_TELL)(plan_verbs.verify)
-verb(app, "captures", "txn-analysis captures --warehouse txn-warehouse")(audit_verbs.captures)
-verb(app, "forget", "txn-analysis forget --capture capture-127d9c186fa3", reads_files=True)(audit_verbs.forget)
+verb(app, "explain", _of_offset, form=Format, uses=_COULD_NOT_TELL)(why_verbs.explain)
+verb(app, "ended", "txn-analysis ended --topic orders --cause coordinator_timeout", form=RowFormat)(why_verbs.ended)
+verb(app, "who", "txn-analysis who --group billing-readers", form=Format, uses=_COULD_NOT_TELL)(why_verbs.who)
+verb(app, "abort-plan", "txn-analysis abort-plan --format commands -o plan.sh", form=Rendering)(plan_verbs.abort_plan)
+verb(app, "verify", "txn-analysis verify --history", form=RowFormat, uses=(*_COULD_NOT_TELL, "accepted"))(
+    plan_verbs.verify
+)
+_told = "txn-analysis accept --finding orders-0@161 --until 2026-12-24 --reason 'gone with the topic'"
+verb(app, "accept", _told, form=DecisionFormat)(keeping_verbs.accept)
+verb(app, "captures", "txn-analysis captures --warehouse txn-warehouse", form=RowFormat)(audit_verbs.captures)
+verb(app, "forget", "txn-analysis forget --capture capture-127d9c186fa3", form=Format, reads_files=True)(
+    audit_verbs.forget
+)
 add_command(app, "copy-kit", "txn-analysis copy-kit > copy-kit.sh")(shell_verbs.copy_kit)
 add_command(app, "help", "txn-analysis help audit")(shell_verbs.help_)
 add_command(app, "version", "txn-analysis version")(shell_verbs.version)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping  # noqa: TC003 the fields of `Request` are read when it runs
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import typer
 
@@ -58,15 +58,36 @@ def number(flag: str, metavar: str, what: str, most: int, least: int = 0) -> Any
     return typer.Option(flag, metavar=metavar, min=least, max=most, help=what)
 
 
-Format = Annotated[Literal["text", "json"], output_option("--format", help="How to print it.")]
+_BY_SUFFIX = "[by the suffix of -o, else text]"
+_OF_REPORTS = "ndjson and csv are the findings alone, one a line; html is one page that needs nothing else."
+Format = Annotated[Literal["text", "json"] | None, output_option("--format", help=f"How to print it. {_BY_SUFFIX}")]
 RowFormat = Annotated[
-    Literal["text", "json", "ndjson", "csv"], output_option("--format", help="How to print the rows.")
+    Literal["text", "json", "ndjson", "csv"] | None,
+    output_option("--format", help=f"How to print the rows. {_BY_SUFFIX}"),
 ]
 ReportFormat = Annotated[
-    Literal["text", "json", "ndjson", "html"],
+    Literal["text", "json", "ndjson", "csv", "html"] | None,
+    output_option("--format", help=f"How to print it; {_OF_REPORTS} {_BY_SUFFIX}"),
+]
+AuditFormat = Annotated[
+    Literal["text", "json", "ndjson", "csv", "html", "prometheus"] | None,
+    output_option("--format", help=f"How to print it; {_OF_REPORTS} prometheus are its metrics. {_BY_SUFFIX}"),
+]
+DecisionFormat = Annotated[
+    Literal["text", "json", "ndjson", "csv", "toml"] | None,
     output_option(
         "--format",
-        help="How to print it; ndjson is the findings alone, one a line; html is one page that needs nothing else.",
+        help="How to print them; toml are entries of a file for --accepted, and nothing is kept in the warehouse then. "
+        f"{_BY_SUFFIX}",
+    ),
+]
+Rendering = Annotated[
+    Literal["commands", "ndjson", "write-txn-markers"] | None,
+    output_option(
+        "--rendering",
+        "--format",
+        help="A script that checks before it sends, one record a line, or Kafka's request as JSON. [by the suffix of "
+        "-o, else commands]",
     ),
 ]
 Width = Annotated[
@@ -92,6 +113,9 @@ Now = Annotated[
     ),
 ]
 Schema = Annotated[bool, output_option("--schema", help="Print the JSON schema of --format json instead.")]
+ShowAccepted = Annotated[
+    bool, output_option("--show-accepted", help="List in the text what people accepted, with until when and why.")
+]
 RunId = Annotated[str | None, typer.Option("--run", metavar="RUN_ID", help="A run; by default the cluster's last one.")]
 Topics = Annotated[list[str] | None, repeated("--topic", "TOPIC", "Only this topic")]
 Partitions = Annotated[list[int] | None, repeated("--partition", "N", "Only this partition of --topic", most=INT32_MAX)]
@@ -105,17 +129,34 @@ Paths = Annotated[
 ]
 
 
+class Target(NamedTuple):
+    """Where something is printed: a file, or stdout where it is None; and in which form, if there is more than one."""
+
+    file: str | None
+    form: str | None
+
+
+_FOUND = frozenset({"flags", "targets"})  # of a request, what is no option
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """What was asked of a verb beside its own options.
 
-    `flags` are the settings by name; None where a flag was not given, so that environment and file can speak.
+    `flags` are the settings by name; None where a flag was not given, so that environment and file can speak. `targets`
+    are where it is printed, and in which form.
     """
 
     flags: Mapping[str, Any]
     output: Annotated[
-        str | None,
-        output_option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all. [stdout]"),
+        list[str] | None,
+        output_option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write to FILE, whole or not at all, in the form that its suffix says (.txt, .json, .ndjson, .csv, "
+            ".html, .prom, .sh), or --format; may be repeated. [stdout]",
+        ),
     ] = None
     config: Annotated[
         str | None,
@@ -126,6 +167,7 @@ class Request:
         _running("--quiet", "-q", help="No progress on stderr, only errors and notes."),
     ] = False
     debug: Annotated[bool, _running("--debug", help="Show the traceback of an error.")] = False
+    targets: tuple[Target, ...] = ()
 
     def settings(self) -> Settings:
         """The effective settings: flags beat the environment, which beats the file.
@@ -149,7 +191,7 @@ def shared_parameters() -> dict[str, inspect.Parameter]:
         if isinstance(flag, Flag)
     }
     hints = get_type_hints(Request, include_extras=True)
-    own = {field.name: field.default for field in fields(Request) if field.name != "flags"}
+    own = {field.name: field.default for field in fields(Request) if field.name not in _FOUND}
     return options | {name: _parameter(name, default, hints[name]) for name, default in own.items()}
 
 

@@ -10,13 +10,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from txn_analysis.cli.options import output_option
+from txn_analysis.cli.options import Target, output_option
 from txn_analysis.errors import AuditError, ConfigError
 from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings, parse_time
 from txn_analysis.text.escape import clip, shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TextIO
 
     from txn_analysis.report.figures import Reader
@@ -37,6 +37,68 @@ def check_output(output: str | None, flag: str = "-o") -> None:
         raise AuditError(f"{flag} {output}: this is a folder; give a file in it")
     if not path.absolute().parent.is_dir():
         raise AuditError(f"{flag} {output}: the folder does not exist; create it first")
+
+
+_FORMS = {
+    ".txt": "text",
+    ".json": "json",
+    ".ndjson": "ndjson",
+    ".csv": "csv",
+    ".html": "html",
+    ".prom": "prometheus",
+    ".toml": "toml",
+    ".sh": "commands",
+}
+
+
+def targets_of(files: Sequence[str] | None, form: str | None, forms: Sequence[str]) -> tuple[Target, ...]:
+    """Where something is printed, and in which form.
+
+    Args:
+        files: those that are given with `-o`; stdout without any.
+        form: what `--format` says of all of them; else each file's suffix says it.
+        forms: those that the verb knows, the usual one first; none where it has but one.
+
+    Raises:
+        AuditError: a file cannot be written, is given twice, or neither says its form.
+    """
+    for file in files or ():
+        check_output(file)
+    if files and len({*files}) < len(files):
+        raise AuditError("-o: one file is given twice")
+    if not files or not forms:
+        return tuple(Target(file, form or next(iter(forms), None)) for file in files or (None,))
+    return tuple(Target(file, form or _form_of(file, forms)) for file in files)
+
+
+def _form_of(file: str, forms: Sequence[str]) -> str:
+    path = Path(file)
+    known = {suffix: form for suffix, form in _FORMS.items() if form in forms}
+    if path.suffix.lower() in known:
+        return known[path.suffix.lower()]
+    if path.exists() and not path.is_file():  # a pipe or a device
+        return forms[0]
+    raise AuditError(
+        f"-o {file}: its suffix says no form of this verb ({', '.join(known)}): give such a FILE, or --format "
+        f"{', '.join(forms[:-1])} or {forms[-1]}"
+    )
+
+
+def deliver(targets: Iterable[Target], forms: Mapping[str, Callable[[], str | Iterable[str]]]) -> None:
+    """Writes what is printed to where it is wanted, each in its form.
+
+    Raises:
+        AuditError: a file cannot be written.
+    """
+    for file, form in targets:
+        assert form is not None
+        emit(forms[form](), file)
+
+
+def deliver_text(targets: Iterable[Target], text: str) -> None:
+    """Writes one text, whatever form is asked for; see `deliver`."""
+    for file, _ in targets:
+        emit(text, file)
 
 
 def emit(text: str | Iterable[str], output: str | None, flag: str = "-o") -> None:
@@ -104,6 +166,18 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def moment_of(flag: str, text: str) -> int:
+    """A moment as an option gives it; epoch milliseconds.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        raise ConfigError(f"{flag} {clip(text, 80)}: {error}") from error
+
+
 def read_at(now: str | None) -> int:
     """The moment at which a report is read, as `--now` gives it, or by this machine's clock; epoch milliseconds.
 
@@ -112,12 +186,7 @@ def read_at(now: str | None) -> int:
     Raises:
         ConfigError: it is no moment.
     """
-    if now is None:
-        return now_ms()
-    try:
-        return parse_time(now)
-    except ValueError as error:
-        raise ConfigError(f"--now {clip(now, 80)}: {error}") from error
+    return now_ms() if now is None else moment_of("--now", now)
 
 
 def emit_page(
@@ -151,12 +220,12 @@ def emit_page(
     emit(html_report(report, pictures, reader, table.name if table else None), output, flag)
 
 
-def reader_of(report: AuditReport, settings: Settings, read_ms: int) -> Reader:
+def reader_of(report: AuditReport, settings: Settings, read_ms: int, *, shows_accepted: bool = False) -> Reader:
     """Who reads a report that a command prints."""
     # Not needed for --help.
     from txn_analysis.report.figures import Reader
 
-    return Reader(run_options(settings, report.run.cluster), settings.fail_on, read_ms)
+    return Reader(run_options(settings, report.run.cluster), settings.fail_on, read_ms, shows_accepted)
 
 
 def run_options(settings: Settings, cluster: str) -> str:
@@ -178,14 +247,19 @@ Prometheus = Annotated[
 ]
 
 
+def metrics_of(report: AuditReport) -> str:
+    """The metrics of a run that has just succeeded."""
+    # Not needed for --help.
+    from txn_analysis.report.formats import prometheus_text
+
+    # The one figure that is of this machine's clock: an alert must see that no audit succeeded any more.
+    return prometheus_text(report, now_ms())
+
+
 def write_metrics(report: AuditReport, file: str) -> None:
     """Writes the metrics of a run; the file appears whole or not at all.
 
     Raises:
         AuditError: it cannot be written.
     """
-    # Not needed for --help.
-    from txn_analysis.report.formats import prometheus_text
-
-    # The one figure that is of this machine's clock: an alert must see that no audit succeeded any more.
-    emit(prometheus_text(report, now_ms()), file, "--prometheus")
+    emit(metrics_of(report), file, "--prometheus")

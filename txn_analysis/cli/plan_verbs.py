@@ -8,53 +8,40 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.cli.asking import as_printed
+from txn_analysis.cli.asking import forms_of
 from txn_analysis.cli.options import (
     Partitions,
     Request,
-    RowFormat,
     RunId,
     Topics,
     number,
     output_option,
     repeated,
 )
-from txn_analysis.cli.output import emit, now_ms
+from txn_analysis.cli.output import deliver, deliver_text, now_ms
 from txn_analysis.cli.spark import asked_run, note_forgotten, stored
 from txn_analysis.cli.verbs import exit_code
 from txn_analysis.errors import AuditError
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.kafka.names import INT32_MAX
+from txn_analysis.text.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from txn_analysis.plan.plan_file import Part
     from txn_analysis.plan.repair import Outcome as Repaired
     from txn_analysis.settings import Settings
     from txn_analysis.tables import AbortRecord
 
-_DATA_FILES = frozenset({".json", ".ndjson"})
-
-
-Rendering = Literal["commands", "ndjson", "write-txn-markers"]
-
 
 def abort_plan(
     request: Request,
     run_id: RunId = None,
-    rendering: Annotated[
-        Rendering | None,
-        output_option(
-            "--rendering",
-            "--format",
-            help="A script that checks before it sends, one record a line, or Kafka's request as JSON. [commands]",
-        ),
-    ] = None,
     api_version: Annotated[
         int,
         typer.Option(
@@ -111,15 +98,19 @@ def abort_plan(
     from txn_analysis.plan import plan_file
 
     if schema:
-        emit(json.dumps(plan_file.record_schema(), indent=2) + "\n", request.output)
+        deliver_text(request.targets, json.dumps(plan_file.record_schema(), indent=2) + "\n")
         return 0
     part = plan_file.Part(tuple(topic or ()), tuple(partition or ()), tuple(transactional_id or ()), max_records)
-    form = _form(rendering, request.output, ended or ())
+    if ended and {form for _, form in request.targets} != {"write-txn-markers"}:
+        raise AuditError(
+            "--ended belongs to --format write-txn-markers; the script takes it when it is run: sh plan.sh --ended ID"
+        )
     settings = request.settings()
     if check is not None:
         if part != plan_file.Part():
             raise AuditError("--check takes the file as it is: leave out what narrows a plan")
-        emit(_checked(check, settings, is_warehouse_given=request.flags["warehouse"] is not None), request.output)
+        is_given = request.flags["warehouse"] is not None
+        deliver_text(request.targets, _checked(check, settings, is_warehouse_given=is_given))
         return 0
     records = _wanted(_records(settings, run_id, part), part)
     if not yes_many:
@@ -131,27 +122,8 @@ def abort_plan(
     still_to_end = [record for record in records if record.transactional_id not in (ended or ())]
     for line in (*plan_file.expired(records, printed_ms), *plan_file.producers_to_end(still_to_end)):
         print(f"note: {line}", file=sys.stderr)
-    emit(_rendered(records, form, api_version, ended or ()), request.output)
+    deliver(request.targets, _renderings(records, api_version, ended or ()))
     return 0
-
-
-def _form(rendering: Rendering | None, output: str | None, ended: Sequence[str]) -> Rendering:
-    """The wanted form: the script where none is named, but never under the name of a file of data.
-
-    Raises:
-        AuditError: the file is named like data, or an option belongs to another form.
-    """
-    if rendering is None and output is not None and Path(output).suffix.lower() in _DATA_FILES:
-        raise AuditError(
-            f"-o {output}: the plan is a shell script unless --format says otherwise: give --format ndjson (a record a "
-            "line), --format write-txn-markers (Kafka's request), or a file such as plan.sh"
-        )
-    form = rendering or "commands"
-    if ended and form != "write-txn-markers":
-        raise AuditError(
-            "--ended belongs to --format write-txn-markers; the script takes it when it is run: sh plan.sh --ended ID"
-        )
-    return form
 
 
 def _wanted(records: list[AbortRecord], part: Part) -> list[AbortRecord]:
@@ -194,19 +166,23 @@ def _records(settings: Settings, run_id: str | None, part: Part) -> list[AbortRe
         return tables.abort_plan()
 
 
-def _rendered(records: list[AbortRecord], rendering: Rendering, api_version: int, ended: Sequence[str]) -> str:
+def _renderings(records: list[AbortRecord], api_version: int, ended: Sequence[str]) -> dict[str, Callable[[], str]]:
+    """The plan in each of its forms."""
     # Not needed for --help.
     from txn_analysis.plan.plan_file import ndjson, write_txn_markers
     from txn_analysis.plan.script import commands
 
-    if rendering == "ndjson":
-        return ndjson(records)
-    if rendering == "commands":
-        return commands(records)
-    document, left_out = write_txn_markers(records, api_version, ended)
-    for line in left_out:
-        print(line, file=sys.stderr)
-    return document
+    def request_of_kafka() -> str:
+        document, left_out = write_txn_markers(records, api_version, ended)
+        for line in left_out:
+            print(line, file=sys.stderr)
+        return document
+
+    return {
+        "commands": lambda: commands(records),
+        "ndjson": lambda: ndjson(records),
+        "write-txn-markers": request_of_kafka,
+    }
 
 
 def verify(
@@ -224,7 +200,6 @@ def verify(
             "--history", help="Every transaction that ever hung: since when, seen, recommended and ended where."
         ),
     ] = False,
-    format: RowFormat = "text",  # noqa: A002 the flag's own name
 ) -> int:
     """Say what became of the aborts that were recommended.
 
@@ -252,10 +227,13 @@ def verify(
             answer = answer_of(VERIFY, outcomes)
         open_plan = repairs.unverified(known, outcomes, since)
         words = in_words(outcomes, open_plan)
-    emit(as_printed(answer, format) + (words if format == "text" else ""), request.output)
+        asked = repairs.unaccepted(known, outcomes, settings)
+    deliver(request.targets, forms_of(answer, words))
     if open_plan is not None:
         typer.echo(what_is_open(open_plan), err=True)
-    return exit_code(_outcome(outcomes, is_any_open=open_plan is not None), settings)
+    if left_out := len(outcomes) - len(asked):
+        typer.echo(f"note: {count(left_out, 'transaction')} accepted, which the exit code leaves out", err=True)
+    return exit_code(_outcome(asked, is_any_open=open_plan is not None), settings)
 
 
 def _outcome(outcomes: list[Repaired], *, is_any_open: bool) -> Outcome:

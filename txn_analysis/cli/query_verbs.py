@@ -16,12 +16,12 @@ from txn_analysis.cli.asking import (
     IdleFilter,
     Patterns,
     States,
-    as_printed,
     filters_of,
+    forms_of,
     refuse_broker,
 )
-from txn_analysis.cli.options import Partitions, ProducerIds, Request, RowFormat, RunId, Topics
-from txn_analysis.cli.output import emit, run_options
+from txn_analysis.cli.options import Partitions, ProducerIds, Request, RunId, Topics
+from txn_analysis.cli.output import deliver, run_options
 from txn_analysis.cli.spark import asked_run
 from txn_analysis.cli.verbs import exit_code
 from txn_analysis.judge.outcome import in_doubt, outcome_of
@@ -30,6 +30,8 @@ from txn_analysis.text.words import count, listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from txn_analysis.tables import Finding
 
 _MOST_PLACES = 5
@@ -49,7 +51,6 @@ def find_hanging(
     since: Annotated[
         str | None, typer.Option("--since", metavar="RUN_ID", help="Only what did not hang in this run yet.")
     ] = None,
-    format: RowFormat = "text",  # noqa: A002 the flag's own name
 ) -> int:
     """List the hanging transactions of a run.
 
@@ -62,8 +63,10 @@ def find_hanging(
     """
     settings = request.settings()
     refuse_broker(broker)
+    from txn_analysis.plan.accepted import unaccepted
     from txn_analysis.questions import answers as queries
     from txn_analysis.questions import filters as asked
+    from txn_analysis.runs.decisions import accepted_of
 
     filters = filters_of(topic, partition, state, producer_id, duration_filter, transactional_id_pattern, coordinator)
     with asked_run(settings, run_id) as tables:
@@ -71,9 +74,13 @@ def find_hanging(
         known = [] if since is None else tables.of(since).findings()
         findings, has_state, sight, run = tables.findings(), tables.has_state, tables.sight, tables.run
         answer = queries.find_hanging(findings, filters, known)
-        opened = queries.asked_about(findings, filters, known, has_state=has_state)
-    emit(as_printed(answer, format), request.output)
+        asked_about = queries.asked_about(findings, filters, known, has_state=has_state)
+        accepted = accepted_of(tables.warehouse, settings, run, asked_about)
+        opened = unaccepted(asked_about, accepted)
+    deliver(request.targets, forms_of(answer))
     more = f"txn-analysis report --run {shell_word(run.run_id)}{run_options(settings, run.cluster)}"
+    if left_out := len(asked_about) - len(opened):
+        typer.echo(f"note: {count(left_out, 'open transaction')} accepted, which the exit code leaves out", err=True)
     _say_what_is_not_listed(opened, more, has_state=has_state, fail_on=settings.fail_on)
     if sight.missing is not None:
         typer.echo(f"note: {escape(sight.missing)}; more says: {more}", err=True)
@@ -81,7 +88,7 @@ def find_hanging(
     return exit_code(outcome, settings)
 
 
-def _say_what_is_not_listed(opened: list[Finding], more: str, *, has_state: bool, fail_on: Verdict) -> None:
+def _say_what_is_not_listed(opened: Sequence[Finding], more: str, *, has_state: bool, fail_on: Verdict) -> None:
     """On stderr, what the exit code rests on beside the rows."""
     doubtful = in_doubt(opened, has_state=has_state)
     others = [row for row in opened if fail_on.severity <= row.verdict.severity < Verdict.HANGING.severity]
@@ -103,7 +110,6 @@ def list_(
     transactional_id_pattern: Patterns = None,
     coordinator: Coordinators = None,
     broker: Broker = None,
-    format: RowFormat = "text",  # noqa: A002 the flag's own name
 ) -> int:
     """List transactional ids and their last known state.
 
@@ -120,7 +126,7 @@ def list_(
     with asked_run(settings, run_id) as tables:
         asked.check_seen(tables, filters, of_coordinator=True)
         answer = queries.list_transactions(tables.current_states(), tables.as_of_ms, filters)
-    emit(as_printed(answer, format), request.output)
+    deliver(request.targets, forms_of(answer))
     return 0
 
 
@@ -130,7 +136,6 @@ def describe(
         list[str], typer.Option("--transactional-id", metavar="ID", help="The id to describe; may be repeated.")
     ],
     run_id: RunId = None,
-    format: RowFormat = "text",  # noqa: A002 the flag's own name
 ) -> int:
     """Show the coordinator's last record of an id.
 
@@ -141,7 +146,7 @@ def describe(
 
     with asked_run(request.settings(), run_id) as tables:
         answer = queries.describe(tables.current_states(*transactional_id), tables.as_of_ms, *transactional_id)
-    emit(as_printed(answer, format), request.output)
+    deliver(request.targets, forms_of(answer))
     return 0
 
 
@@ -155,7 +160,6 @@ def describe_producers(
     run_id: RunId = None,
     producer_id: ProducerIds = None,
     broker: Broker = None,
-    format: RowFormat = "text",  # noqa: A002 the flag's own name
 ) -> int:
     """Show the producers of one partition, or of all.
 
@@ -178,5 +182,5 @@ def describe_producers(
         else:
             place = filters.topics[0], filters.partitions[0]
             answer = queries.describe_producers(tables.producers(*place), *place, wanted)
-    emit(as_printed(answer, format), request.output)
+    deliver(request.targets, forms_of(answer))
     return 0

@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
@@ -19,7 +20,7 @@ import typer
 from typer.core import TyperCommand
 
 from txn_analysis.cli.options import ENDING, HEADINGS, JUDGING, Request, shared_parameters
-from txn_analysis.cli.output import check_output
+from txn_analysis.cli.output import targets_of
 from txn_analysis.cli.spark import quietly
 from txn_analysis.errors import AuditError
 from txn_analysis.settings import RUNNING, Settings
@@ -82,7 +83,13 @@ def _heading(param: Any) -> str:
 
 
 def verb(
-    app: typer.Typer, name: str, example: str, *, reads_files: bool = False, uses: Collection[str] = ()
+    app: typer.Typer,
+    name: str,
+    example: str,
+    *,
+    form: Any = None,
+    reads_files: bool = False,
+    uses: Collection[str] = (),
 ) -> Callable[[Body], Body]:
     """Adds a function as a verb of the command line.
 
@@ -90,6 +97,7 @@ def verb(
         app: where it is added.
         name: the verb.
         example: a command line for the end of its help.
+        form: the option that says in which form it prints, such as `options.Format`; None where there is but one.
         reads_files: whether it reads more than the tables of a finished run.
         uses: of the options of judging and of the exit code those that mean something to it; no others are offered.
 
@@ -100,6 +108,9 @@ def verb(
 
     def add(body: Body) -> Body:
         own = _own_parameters(body)
+        forms = () if form is None else _choices(form)
+        if form is not None:
+            own.append(inspect.Parameter("form", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=form))
         shared = [p for name, p in shared_parameters().items() if name not in {one.name for one in own}]
         foreign = [p.name for p in shared if p.name in {*JUDGING, *ENDING}.difference(uses)]
 
@@ -108,7 +119,7 @@ def verb(
             flags = {name: asked.pop(name) for name in Settings.model_fields if name in asked}
             request = Request(flags=flags, **asked)
             with reported_errors(debug=request.debug), quietly(is_quiet=request.quiet):
-                check_output(request.output)
+                request = replace(request, targets=targets_of(request.output, values.pop("form", None), forms))
                 if not reads_files:
                     _keep_little_memory()
                 _note_ignored(request, foreign, is_of_run=not reads_files)
@@ -166,6 +177,11 @@ def _own_parameters(body: Body) -> list[inspect.Parameter]:
     return [p.replace(annotation=hints[p.name], kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
 
 
+def _choices(annotation: Any) -> tuple[str, ...]:
+    """The values of an option that has a few, or is not given."""
+    return tuple(value for kind in get_args(get_args(annotation)[0]) for value in get_args(kind))
+
+
 def _hidden(annotation: Any) -> Any:
     kind, option = get_args(annotation)
     option = copy.copy(option)
@@ -190,13 +206,14 @@ class _Script(typer.Typer):
             return super().__call__(*args, **kwargs)
 
 
-def job(name: str, example: str, uses: Collection[str] = JUDGING) -> Callable[[Body], typer.Typer]:
+def job(name: str, example: str, uses: Collection[str] = JUDGING, form: Any = None) -> Callable[[Body], typer.Typer]:
     """Makes `function(request, **own_options) -> exit code` the only command of a script.
 
     Args:
         name: the script, without `.py`.
         example: options and paths for the end of its help.
         uses: as of `verb`.
+        form: the same.
 
     Returns:
         A decorator that leaves the command in place of the function; calling it runs the script.
@@ -204,7 +221,7 @@ def job(name: str, example: str, uses: Collection[str] = JUDGING) -> Callable[[B
 
     def command(body: Body) -> typer.Typer:
         app = _Script(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-        verb(app, name, f"spark-submit jobs/{name}.py {example}", reads_files=True, uses=uses)(body)
+        verb(app, name, f"spark-submit jobs/{name}.py {example}", form=form, reads_files=True, uses=uses)(body)
         return app
 
     return command

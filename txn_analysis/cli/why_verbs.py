@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from txn_analysis.cli.asking import Patterns, as_printed, filters_of
+from txn_analysis.cli.asking import Patterns, filters_of, forms_of
 from txn_analysis.cli.options import (
-    Format,
     Partitions,
     ProducerIds,
     Request,
-    RowFormat,
     RunId,
     Schema,
     Topics,
     number,
 )
-from txn_analysis.cli.output import emit, run_options
+from txn_analysis.cli.output import deliver, deliver_text, run_options
 from txn_analysis.cli.spark import asked_run
 from txn_analysis.cli.verbs import exit_code
 from txn_analysis.errors import ConfigError
@@ -56,7 +54,6 @@ def explain(
     start_offset: StartOffset = None,
     offset: OneOffset = None,
     producer_id: ProducerIds = None,
-    format: Format = "text",  # noqa: A002 the flag's own name
     schema: Schema = False,
 ) -> int:
     """Explain an open transaction, or what is at an offset.
@@ -76,20 +73,21 @@ def explain(
 
     filters = filters_of(topic, partition, producer_ids=producer_id)
     if schema:
-        emit(schema_text(list[explanations.Explanation] if offset is None else OffsetAnswer), request.output)
+        deliver_text(request.targets, schema_text(list[explanations.Explanation] if offset is None else OffsetAnswer))
         return 0
     if offset is not None:
         if start_offset is not None or producer_id or len(filters.topics) != 1 or len(filters.partitions) != 1:
             raise ConfigError("--offset is of one partition: give --topic and --partition once each, and nothing else")
-        return _explain_offset(request, filters, run_id, offset, format)
+        return _explain_offset(request, filters, run_id, offset)
     with asked_run(settings, run_id) as tables:
         check_seen(tables, filters)
         explained = explanations.explain(tables.finished, filters, start_offset)
-    emit(json_text(explained) if format == "json" else explanations.explanations_text(explained), request.output)
+    texts = {"json": lambda: json_text(explained), "text": lambda: explanations.explanations_text(explained)}
+    deliver(request.targets, texts)
     return 0
 
 
-def _explain_offset(request: Request, filters: Filters, run_id: str | None, offset: int, form: Format) -> int:
+def _explain_offset(request: Request, filters: Filters, run_id: str | None, offset: int) -> int:
     settings = request.settings()
     from txn_analysis.questions.answers import json_text
     from txn_analysis.questions.filters import check_seen
@@ -100,7 +98,7 @@ def _explain_offset(request: Request, filters: Filters, run_id: str | None, offs
         check_seen(tables, filters)
         answer = explain_offset(tables.finished, filters.topics[0], filters.partitions[0], offset)
         options = run_options(settings, tables.run.cluster)
-    emit(json_text(answer) if form == "json" else offset_text(answer, options), request.output)
+    deliver(request.targets, {"json": lambda: json_text(answer), "text": lambda: offset_text(answer, options)})
     return exit_code(Outcome.CLEAN if answer.is_told else Outcome.COULD_NOT_TELL, settings)
 
 
@@ -115,7 +113,6 @@ def ended(
     cause: CauseName = None,
     stale: Stale = False,
     limit: Limit = 1000,
-    format: RowFormat = "text",  # noqa: A002 the flag's own name
 ) -> int:
     """List ended transactions, and who or what ended them.
 
@@ -132,7 +129,7 @@ def ended(
     with asked_run(settings, run_id) as tables:
         check_seen(tables, filters)
         answer, left_out_count = ended_answer(tables.finished, filters, wanted)
-    emit(as_printed(answer, format), request.output)
+    deliver(request.targets, forms_of(answer))
     if left_out_count:
         typer.echo(f"note: {left_out_count} older ones are not shown; raise --limit or say more", err=True)
     return 0
@@ -146,7 +143,6 @@ def who(
     ] = None,
     producer_id: Annotated[int | None, number("--producer-id", "ID", "A producer id.", most=INT64_MAX)] = None,
     run_id: RunId = None,
-    format: Format = "text",  # noqa: A002 the flag's own name
     schema: Schema = False,
 ) -> int:
     """Show who a group, an id or a producer is.
@@ -162,7 +158,7 @@ def who(
     from txn_analysis.questions.owners_text import owner_text
 
     if schema:
-        emit(schema_text(owners.OwnerAnswer), request.output)
+        deliver_text(request.targets, schema_text(owners.OwnerAnswer))
         return 0
     if sum(one is not None for one in (group, transactional_id, producer_id)) != 1:
         raise ConfigError("give one of --group, --transactional-id and --producer-id")
@@ -174,5 +170,5 @@ def who(
         else:
             answer = owners.who_is_producer(tables, producer_id or 0)
         options = run_options(settings, tables.run.cluster)
-    emit(json_text(answer) if format == "json" else owner_text(answer, options), request.output)
+    deliver(request.targets, {"json": lambda: json_text(answer), "text": lambda: owner_text(answer, options)})
     return exit_code(Outcome.CLEAN if answer.is_told else Outcome.COULD_NOT_TELL, settings)

@@ -17,6 +17,8 @@ from txn_analysis.plan.abort_plan import planned, whole_plan
 from txn_analysis.read.topic_config import read_topic_configs
 from txn_analysis.report.build import build_report
 from txn_analysis.report.terminal import Progress
+from txn_analysis.runs.decisions import accepted_of, read_decisions
+from txn_analysis.runs.nights import since_last_night
 from txn_analysis.spark.jobs import followed, in_parallel
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS, Finding
@@ -42,11 +44,13 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
 
     Raises:
         InputError: an input was not understood; nothing is judged then.
-        ConfigError: the file of `topic_config` was not understood.
+        ConfigError: the file of `topic_config`, or of `accepted`, was not understood.
     """
     progress = progress or Progress()
     if settings.topic_config is not None:
         read_topic_configs(settings.topic_config)  # refused now, not after hours of reading
+    if settings.accepted is not None:
+        read_decisions(settings.accepted)
     warehouse = open_warehouse(spark, settings.warehouse)
     ingested = read_inputs(warehouse, paths, settings, progress)
     settings = settings.model_copy(update={"capture": ingested.capture})
@@ -62,7 +66,11 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
     with progress.stage("writing"):
         judged.write()
     own = [item for item in run.evidence.inputs if item.capture_rank == 0]
-    return build_report(judged.record, own, judged.health, judged.findings, engine=run.engine.name)
+    since = since_last_night(warehouse, judged.record, judged.findings)
+    accepted = accepted_of(warehouse, settings, judged.record, judged.findings)
+    return build_report(
+        *(judged.record, own, judged.health, judged.findings), engine=run.engine.name, since=since, accepted=accepted
+    )
 
 
 def reconstruct(spark: Spark, settings: Settings) -> Run:

@@ -75,6 +75,19 @@ DESCRIBE_PRODUCERS = (
     Column("CurrentTransactionStartOffset"),
 )
 
+ACCEPT = (
+    Column("Topic", of="topic"),
+    Column("Partition", of="partition"),
+    Column("StartOffset", of="txn_start_offset"),
+    Column("ProducerId", of="producer_id"),
+    Column("TransactionalId", of="transactional_id"),
+    Column("Verdict", of=lambda decision: decision.verdict.value),
+    Column("Rule", of="rule"),
+    Column("Until", of=lambda decision: utc(decision.until_ms)),
+    Column("By", of="accepted_by"),
+    Column("Reason", of="reason"),
+    Column("FindingId", of="finding_id"),
+)
 DESCRIBE_ALL_PRODUCERS = (Column("Topic"), Column("Partition"), *DESCRIBE_PRODUCERS)
 
 

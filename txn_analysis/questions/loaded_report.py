@@ -21,6 +21,8 @@ from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import by_damage
 from txn_analysis.report.pictures import IdTimeline, LogPoint, PartitionTimeline, Pictures, RunPoint, StateChange
 from txn_analysis.runs.asked_states import of_ids
+from txn_analysis.runs.decisions import accepted_of
+from txn_analysis.runs.nights import since_last_night
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.tables import FINDINGS, INPUTS, LOG_BATCHES, PARTITION_HEALTH, RUNS, TRANSACTIONS, Finding
@@ -58,7 +60,7 @@ def load_report(
     """The report of a run; of the cluster's last one where none is named; of some topics, or of all.
 
     Raises:
-        ConfigError: the run never saw one of the topics.
+        ConfigError: the run never saw one of the topics, or the file of `accepted` was not understood.
         WarehouseError: there is no such warehouse, or no such run.
     """
     tables = run_tables(warehouse, settings.cluster, run_id)
@@ -66,7 +68,9 @@ def load_report(
     check_seen(tables, Filters(topics))
     own = warehouse.records(ReadInput, INPUTS, cluster=[run.cluster], capture=[run.capture])
     findings = tables.records(Finding, FINDINGS)
-    return build_report(run, own, tables.health(), findings, topics, tables.forgotten_captures)
+    since = since_last_night(warehouse, run, findings)
+    accepted, forgotten = accepted_of(warehouse, settings, run, findings), tables.forgotten_captures
+    return build_report(run, own, tables.health(), findings, topics, forgotten, since=since, accepted=accepted)
 
 
 def pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:

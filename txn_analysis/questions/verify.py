@@ -1,7 +1,6 @@
 """Before and after, over the runs of one cluster: what became of every recommended abort, and since when each hung.
 
-The runs behind a run are those of captures that were made before its own, by their `as_of_ms`; where a capture was
-judged more than once, its last run counts.
+The runs behind a run are those of `runs.nights`.
 """
 
 from __future__ import annotations
@@ -9,14 +8,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.kafka.transactions import PREPARED
+from txn_analysis.plan.accepted import Standing
 from txn_analysis.plan.repair import After, Before, Outcome, Recommended, SeenEnded, SeenPartition, outcome_of
 from txn_analysis.runs.asked_states import states_naming
+from txn_analysis.runs.decisions import accepted_of
+from txn_analysis.runs.nights import runs_behind
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, Finding
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.runs.run_tables import RunTables
+    from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
 
 _PRODUCER = ("topic", "partition", "producer_id")
@@ -80,16 +82,7 @@ def nights(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> Nig
         WarehouseError: there is no such run.
     """
     tables = run_tables(warehouse, cluster, run_id)
-    runs = warehouse.records(RunRecord, RUNS, cluster=[tables.run.cluster])
-    newest = {run.capture: run for run in sorted(runs, key=attrgetter("run_number"))}
-    return Nights(tables, tuple(_behind(newest.values(), tables.run)))
-
-
-def _behind(runs: Iterable[RunRecord], last: RunRecord) -> list[RunRecord]:
-    """The runs before one, oldest first: also those whose capture came into the warehouse later."""
-    dated = [(run.as_of_ms, run) for run in runs if run.as_of_ms is not None]
-    before = [(at_ms, run) for at_ms, run in dated if last.as_of_ms is not None and at_ms < last.as_of_ms]
-    return [run for _, run in sorted(before, key=lambda found: found[0])]
+    return Nights(tables, tuple(runs_behind(warehouse, tables.run)))
 
 
 def verify(known: Nights, since: str | None = None) -> list[Outcome]:
@@ -122,6 +115,14 @@ def _was_done(outcome: Outcome, by_ms: int | None) -> bool:
     if outcome.marker_ms is None or by_ms is None:
         return False
     return outcome.repair.is_done and outcome.marker_ms <= by_ms
+
+
+def unaccepted(known: Nights, outcomes: Iterable[Outcome], settings: Settings) -> list[Outcome]:
+    """The outcomes without those that are not done, and whose finding in the run that looks somebody accepted."""
+    run, findings = known.tables.run, known.tables.findings()
+    said = accepted_of(known.tables.warehouse, settings, run, findings)
+    accepted = {one.finding_id for one in said if one.standing is Standing.ACCEPTED}
+    return [one for one in outcomes if one.repair.is_done or one.record.finding_id not in accepted]
 
 
 @dataclass(frozen=True)

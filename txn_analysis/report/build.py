@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.rules.rule import Doubtful
+from txn_analysis.plan.accepted import unaccepted
 from txn_analysis.report.model import (
     AuditReport,
     ClusterImpact,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from txn_analysis.log.two_logs import TwoClusters
+    from txn_analysis.plan.accepted import AcceptedFinding
+    from txn_analysis.plan.since import Since
     from txn_analysis.settings import EngineName
     from txn_analysis.tables import Finding, PartitionHealth
     from txn_analysis.tables.inputs import ReadInput, RunRecord
@@ -46,6 +49,8 @@ def build_report(
     topics: Collection[str] = (),
     forgotten_captures: Iterable[str] = (),
     engine: EngineName | None = None,
+    since: Since | None = None,
+    accepted: Iterable[AcceptedFinding] = (),
 ) -> AuditReport:
     """The report of one run from its rows.
 
@@ -57,6 +62,8 @@ def build_report(
         topics: those that the report is about; none for all of the run. What was read is said of the whole run.
         forgotten_captures: of the captures behind it those that are not in the warehouse any more.
         engine: what judged it; None where nobody knows any more.
+        since: what is new in it; None without an earlier run.
+        accepted: what people decided about its findings.
     """
     input_items = sorted(inputs, key=attrgetter("path"))
     finding_items = sorted((finding.shown for finding in findings), key=_worst_first)
@@ -69,7 +76,10 @@ def build_report(
     if topics:
         partitions = [item for item in partitions if item.topic in topics]
         finding_items = [item for item in finding_items if item.topic in topics]
+        since = since and since.of_topics(topics, finding_items)
         run_item = run_item.model_copy(update={"verdict_counts": _counts(Counter(f.verdict for f in finding_items))})
+    own = {finding.finding_id for finding in finding_items}
+    accepted = tuple(one for one in accepted if one.finding_id in own)
     sight = Sight.of(partitions)._replace(has_logs=coverage.has_logs)
     of_run = [] if topics else json.loads(run.warnings)
     return AuditReport(
@@ -80,12 +90,14 @@ def build_report(
         findings=tuple(finding_items),
         impact=_cluster_impact(partitions, finding_items),
         warnings=tuple(WarningItem.model_validate(row) for row in of_run),
-        outcome=_outcome(finding_items, run_item, coverage, sight),
+        outcome=_outcome(unaccepted(finding_items, accepted), run_item, coverage, sight),
+        since=since,
+        accepted=accepted,
         topics=tuple(sorted(topics)),
     )
 
 
-def _outcome(findings: list[Finding], run: RunItem, coverage: Coverage, sight: Sight) -> OutcomeItem:
+def _outcome(findings: Sequence[Finding], run: RunItem, coverage: Coverage, sight: Sight) -> OutcomeItem:
     doubtful = in_doubt(findings, has_state=coverage.has_state)
     answer = outcome_of(findings, has_state=coverage.has_state, sight=sight)
     hanging = [finding for finding in findings if finding.verdict is Verdict.HANGING]

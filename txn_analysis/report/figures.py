@@ -31,12 +31,13 @@ class Reader(NamedTuple):
 
     `options` complete the commands in it, such as ` --warehouse /data/audit`. The first line says the same as the exit
     code: whether something is at or above the verdict `fail_on`. At `now_ms` it is read: a plan from old files has
-    expired; None where nobody says.
+    expired; None where nobody says. `shows_accepted` says that a text lists what is accepted.
     """
 
     options: str = ""
     fail_on: Verdict = Verdict.HANGING
     now_ms: int | None = None
+    shows_accepted: bool = False
 
 
 ANYBODY = Reader()

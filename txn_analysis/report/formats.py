@@ -248,12 +248,14 @@ def _of_cluster(report: AuditReport, finished_ms: int) -> Iterator[_Figure]:
 
 
 def _by_name(report: AuditReport) -> Iterator[_Figure]:
-    verdicts = Counter(finding.verdict for finding in report.findings)
+    verdicts = Counter(finding.verdict for finding in report.unaccepted)
     causes = Counter(finding.cause.name for finding in report.hanging if finding.cause is not None)
     by_verdict = [((verdict.value,), verdicts[verdict]) for verdict in Verdict]
     by_cause = [((cause.name,), causes[cause.name]) for cause in CAUSES]
-    yield _Figure("open_transactions", "Open transactions.", ("verdict",), by_verdict)
-    yield _Figure("hanging_by_cause", "Hanging ones.", ("cause",), by_cause)
+    accepted = [((), len(report.counted_accepted))]
+    yield _Figure("open_transactions", "Open transactions, without what is accepted.", ("verdict",), by_verdict)
+    yield _Figure("hanging_by_cause", "Hanging ones, without what is accepted.", ("cause",), by_cause)
+    yield _Figure("accepted_transactions", "Open transactions that somebody accepted until a date.", (), accepted)
 
 
 def _of_partitions(report: AuditReport) -> Iterator[_Figure]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Finding
 
 MOST_PLACES = 5
+NOTHING = "Nothing hangs in what was read."
 _TOPIC_WIDTH = 80
 _SCRIPT = "plan.sh"
 _MOST_ENDED = 20
@@ -56,12 +58,14 @@ class Headline:
         findings: the transactions that it is about, by damage; none where it is about what was not seen.
         verdict: whose colour it has; None where all is well.
         unseen: what was not seen, where it is about that; escaped.
+        is_some_accepted: somebody accepted some of what hangs.
     """
 
     word: str | None
     findings: tuple[Finding, ...]
     verdict: Verdict | None
     unseen: str = ""
+    is_some_accepted: bool = False
 
     @property
     def places(self) -> list[str]:
@@ -79,7 +83,7 @@ class Headline:
     def text(self) -> str:
         """The whole line."""
         if self.word is None:
-            return "Nothing hangs in what was read."
+            return "Nothing hangs in what was read, but what is accepted." if self.is_some_accepted else NOTHING
         places = f": {listed(self.places, MOST_PLACES)}" if self.findings else ""
         return f"{self.word}: {self.what}{places}"
 
@@ -87,17 +91,19 @@ class Headline:
 def headline(report: AuditReport, fail_on: Verdict = Verdict.HANGING) -> Headline:
     """The first line for somebody who asks for what is at or above a verdict."""
     outcome = report.outcome_at(fail_on)
-    worst = max((f.verdict for f in report.findings), key=lambda verdict: verdict.severity, default=None)
+    worst = max((f.verdict for f in report.unaccepted), key=lambda verdict: verdict.severity, default=None)
+    hangs = {finding.finding_id for finding in report.findings if finding.verdict is Verdict.HANGING}
+    is_some_accepted = any(one.finding_id in hangs for one in report.counted_accepted)
     if outcome is Outcome.CLEAN:
-        return Headline(None, (), None)
+        return Headline(None, (), None, is_some_accepted=is_some_accepted)
     if outcome is Outcome.COULD_NOT_TELL and not report.doubtful:
         return Headline("COULD NOT TELL", (), Verdict.INCONCLUSIVE, escape(report.sight.missing or ""))
     if worst is None:
-        return Headline(None, (), None)
+        return Headline(None, (), None, is_some_accepted=is_some_accepted)
     if outcome is Outcome.COULD_NOT_TELL or worst is Verdict.INCONCLUSIVE:
-        doubtful = report.doubtful or tuple(f for f in report.findings if f.verdict is worst)
+        doubtful = report.doubtful or tuple(f for f in report.unaccepted if f.verdict is worst)
         return Headline("COULD NOT TELL", tuple(by_damage(report, doubtful)), Verdict.INCONCLUSIVE)
-    named = tuple(by_damage(report, (finding for finding in report.findings if finding.verdict is worst)))
+    named = tuple(by_damage(report, (finding for finding in report.unaccepted if finding.verdict is worst)))
     return Headline(worst.value.upper().replace("_", " "), named, worst)
 
 
@@ -147,8 +153,8 @@ def narrowed(report: AuditReport) -> str | None:
 
 def doubts(report: AuditReport) -> Iterator[Doubt]:
     """What the headline must not hide."""
-    counts = report.run.verdict_counts
-    inconclusive, suspect = (counts.get(verdict, 0) for verdict in (Verdict.INCONCLUSIVE, Verdict.SUSPECT))
+    counts = Counter(finding.verdict for finding in report.unaccepted)
+    inconclusive, suspect = (counts[verdict] for verdict in (Verdict.INCONCLUSIVE, Verdict.SUSPECT))
     if suspect:
         text = f"{count(suspect, 'open transaction')} suspect: look at the list below; an abort is not the remedy."
         yield Doubt(text, Verdict.SUSPECT)
@@ -189,7 +195,7 @@ def next_steps(report: AuditReport, reader: Reader = ANYBODY) -> list[Step]:
 
 
 def _look(report: AuditReport) -> Iterator[Step]:
-    suspects = {f.rule for f in report.findings if f.verdict is Verdict.SUSPECT}
+    suspects = {f.rule for f in report.unaccepted if f.verdict is Verdict.SUSPECT}
     for rule in filter(None, map(rule_named, sorted(suspects))):
         yield Step(f"Suspect, {rule.name}: {rule.remedy}")
 
@@ -206,8 +212,10 @@ def _complete(report: AuditReport) -> Iterator[Step]:
 def _nothing_to_do(report: AuditReport) -> str:
     if not report.findings:
         return "Nothing. No transaction is open in what was read."
-    number = len(report.findings)
-    waiting = report.run.verdict_counts.get(Verdict.INCONCLUSIVE, 0)
+    if not report.unaccepted:
+        return f"Nothing. {count(len(report.findings), 'open transaction')}, all accepted."
+    number = len(report.unaccepted)
+    waiting = sum(finding.verdict is Verdict.INCONCLUSIVE for finding in report.unaccepted)
     if waiting:
         return f"Nothing yet. {count(waiting, 'transaction')} without an answer, and not late. Audit again later."
     return f"Nothing. {count(number, 'transaction')} {'is' if number == 1 else 'are'} open, and in order."

@@ -12,6 +12,8 @@ from pydantic_core.core_schema import CoreSchema, no_info_wrap_validator_functio
 
 from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
 from txn_analysis.log.two_logs import TwoClusters
+from txn_analysis.plan.accepted import AcceptedFinding, Standing, unaccepted
+from txn_analysis.plan.since import Since, StillOpen, ToldFinding
 from txn_analysis.settings import LATE_TRANSACTION_BUFFER_MS, EngineName, Settings
 from txn_analysis.tables import Finding, FoundCause, Impact, PartitionHealth, Problem
 from txn_analysis.tables.findings import SINGLE_VALUES, Confidence
@@ -64,12 +66,19 @@ class InJson:
 CauseItem = Annotated[FoundCause, InJson("CauseItem")]
 ImpactItem = Annotated[Impact, InJson("ImpactItem")]
 PartitionProblem = Annotated[Problem, InJson("PartitionProblem")]
-_IN_JSON = {
+_IN_JSON: dict[Any, Any] = {
     tuple[Problem, ...]: tuple[PartitionProblem, ...],
     Confidence: str,
     FoundCause | None: CauseItem | None,
     Impact | None: ImpactItem | None,
 }
+
+ToldItem = Annotated[ToldFinding, InJson("ToldItem")]
+StillItem = Annotated[StillOpen, InJson("StillItem")]
+_IN_JSON |= {tuple[ToldFinding, ...]: tuple[ToldItem, ...], tuple[StillOpen, ...]: tuple[StillItem, ...]}
+SinceItem = Annotated[Since, InJson("SinceItem")]
+
+AcceptedItem = Annotated[AcceptedFinding, InJson("AcceptedItem")]
 
 _SENTENCES = ("evidence", "missing_evidence")
 _OF_FINDINGS = *(name for name in SINGLE_VALUES if name not in {"run_id", "application"}), *_SENTENCES
@@ -222,7 +231,9 @@ class OutcomeItem(Item):
 class AuditReport(Item):
     """What a run answered: all of it, or what is on `topics`, if there are any.
 
-    Findings: worst verdict first, then topic, partition, start offset.
+    Findings: worst verdict first, then topic, partition, start offset. `since` holds them against the run before; None
+    where no earlier run of the cluster is in the warehouse. `accepted` says what people decided about findings: what is
+    accepted stays among the findings, and `outcome` leaves it out.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -234,6 +245,8 @@ class AuditReport(Item):
     impact: ClusterImpact | None = None
     warnings: tuple[WarningItem, ...] = ()
     outcome: OutcomeItem
+    since: SinceItem | None = None
+    accepted: tuple[AcceptedItem, ...] = ()
     topics: tuple[str, ...] = ()
 
     @cached_property
@@ -241,20 +254,30 @@ class AuditReport(Item):
         """The partitions by topic and number."""
         return {(item.topic, item.partition): item for item in self.partitions}
 
+    @cached_property
+    def unaccepted(self) -> tuple[Finding, ...]:
+        """The findings that nobody accepted, or that came back: headline, exit code and metrics are about these."""
+        return unaccepted(self.findings, self.accepted)
+
+    @property
+    def counted_accepted(self) -> tuple[AcceptedFinding, ...]:
+        """What is accepted and counts as that."""
+        return tuple(one for one in self.accepted if one.standing is Standing.ACCEPTED)
+
     @property
     def hanging(self) -> tuple[Finding, ...]:
-        """The findings that an abort marker would repair."""
-        return tuple(finding for finding in self.findings if finding.verdict is Verdict.HANGING)
+        """The findings that an abort marker would repair, without what is accepted."""
+        return tuple(finding for finding in self.unaccepted if finding.verdict is Verdict.HANGING)
 
     @property
     def doubtful(self) -> tuple[Finding, ...]:
-        """The findings of which it could not be told whether they hang."""
-        return tuple(in_doubt(self.findings, has_state=self.coverage.has_state))
+        """The findings of which it could not be told whether they hang, without what is accepted."""
+        return tuple(in_doubt(self.unaccepted, has_state=self.coverage.has_state))
 
     def outcome_at(self, fail_on: Verdict = Verdict.HANGING) -> Outcome:
         """How the run came out for somebody who asks for what is at or above a verdict."""
         has_state = self.coverage.has_state
-        return outcome_of(self.findings, has_state=has_state, sight=self.sight, fail_on=fail_on)
+        return outcome_of(self.unaccepted, has_state=has_state, sight=self.sight, fail_on=fail_on)
 
     @property
     def sight(self) -> Sight:

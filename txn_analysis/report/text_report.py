@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.outcome import Outcome
-from txn_analysis.report import figures, headline
+from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.finding_text import block_lines, report_command, why_line
 from txn_analysis.report.terminal import Line, labelled, paragraph, rule_line
 from txn_analysis.settings import EngineName
@@ -52,7 +52,7 @@ def text_report(report: AuditReport, width: int = WIDTH, reader: Reader = figure
 def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figures.ANYBODY) -> Iterator[Line]:
     """The lines of the report, of at most `width` columns, with the styles that a terminal may give them."""
     yield from _headline(report, width, reader)
-    ordered = figures.by_damage(report, report.findings)
+    ordered = figures.by_damage(report, report.unaccepted)
     hanging = [finding for finding in ordered if finding.verdict is Verdict.HANGING]
     others = [finding for finding in ordered if finding.verdict is not Verdict.HANGING]
     for number, finding in enumerate(hanging[:_MOST_BLOCKS], start=1):
@@ -60,6 +60,7 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
         yield from block_lines(report, finding, number, width, reader)
     yield from _table(report, [*hanging[_MOST_BLOCKS:], *others], width)
     yield from _left_out(report, [*hanging[_MOST_BLOCKS:], *others][figures.MOST_FINDINGS :], width, reader)
+    yield from _since(report, width, reader)
     yield from _warnings(report, width)
     yield Line("")
     yield rule_line("What was read", width)
@@ -82,6 +83,8 @@ def _headline(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]
     first = headline.headline(report, reader.fail_on)
     style = "green" if first.verdict is None else _VERDICT_STYLES.get(first.verdict, "yellow")
     yield Line(first.text, style if style.startswith("bold") else f"bold {style}")
+    if (since := nights.second_line(report)) is not None:
+        yield from paragraph(since, width)
     if (about := headline.narrowed(report)) is not None:
         yield from paragraph(about, width)
     if report.hanging:
@@ -165,6 +168,20 @@ def _cells(report: AuditReport, finding: Finding) -> tuple[str, ...]:
         duration(figures.judged_idle_ms(report, finding)),
         "-" if finding.transactional_id is None else clip(finding.transactional_id, 24),
     )
+
+
+def _since(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
+    """What is new, gone and still there, and the command that tells how it went on."""
+    rows = list(nights.night_rows(report, shows_accepted=reader.shows_accepted))
+    if not rows:
+        return
+    yield Line("")
+    yield rule_line(nights.title(report), width)
+    for kind in dict.fromkeys(row.kind for row in rows):
+        for label, text in _capped(kind, [row.text for row in rows if row.kind == kind]):
+            yield from labelled(label, text, width, _TEXT_FROM)
+    if report.since is not None:
+        yield Line(f"{'history'.ljust(_TEXT_FROM)}{nights.history_command(reader)}", "bold")
 
 
 def _warnings(report: AuditReport, width: int) -> Iterator[Line]:

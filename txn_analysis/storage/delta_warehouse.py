@@ -120,10 +120,17 @@ def check_format(root: str, properties: Mapping[str, str]) -> None:
 _Result = TypeVar("_Result")
 
 _LONGEST_PAUSE_S = 0.5
+# A night adds one small file to each of the tables that are only inserted into; a question opens all of them.
+_MOST_FILES, _SMALL_BYTES = 32, 16 << 20
 _NOT_PLAIN = (
     "another tool has deleted rows beside its files, or gave columns other names, which is not read here. Undo it with"
     " that tool (REORG TABLE … APPLY (PURGE) for deleted rows), or audit the files again into a new --warehouse"
 )
+
+
+def _are_many(stored: DeltaFolder) -> bool:
+    """Whether a table has so many small files that they are better one, and few enough bytes for that."""
+    return len(stored.files) >= _MOST_FILES and sum(file.size_bytes for file in stored.files) <= _SMALL_BYTES
 
 
 class DeltaWarehouse(Warehouse):
@@ -154,6 +161,10 @@ class DeltaWarehouse(Warehouse):
         with said_in_words(self.path(table)), self._root.one_writer(table.name):
             if not self._stored(table):
                 create_table(self._root, table)
+
+    def has(self, table: Table) -> bool:
+        """As of `Warehouse`."""
+        return self._stored(table) is not None
 
     def versions(self, tables: Sequence[Table]) -> dict[str, int]:
         """As of `Warehouse`."""
@@ -229,7 +240,12 @@ class DeltaWarehouse(Warehouse):
 
         def insert(stored: DeltaFolder) -> int:
             own = rows_without_match(rows, self._held(table, stored, names), unless) if names else rows
-            if len(own):
+            if not len(own):
+                return 0
+            if _are_many(stored):  # in the same commit: who reads the table as it was still finds its files
+                every = [*self._streamed(table, stored, (), {}), own]
+                stored.replace(self._written(every, table, {}), {})
+            else:
                 stored.append(self._written([own], table, {}))
             return len(own)
 

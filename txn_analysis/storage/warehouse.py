@@ -108,6 +108,10 @@ class Warehouse(ABC):
         """
 
     @abstractmethod
+    def has(self, table: Table) -> bool:
+        """Whether the table is there; one that a later version declares is not, until the next audit creates it."""
+
+    @abstractmethod
     def versions(self, tables: Sequence[Table]) -> dict[str, int]:
         """The newest version of some tables, by name."""
 

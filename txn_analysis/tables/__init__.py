@@ -1,5 +1,6 @@
 """The Delta tables of the warehouse, by what they are about; see `docs/tables.md` for the generated reference."""
 
+from txn_analysis.tables.accepted import ACCEPTED, Decision
 from txn_analysis.tables.findings import ABORT_PLAN, FINDINGS, AbortRecord, Finding, FoundCause, Impact, RuleAsked
 from txn_analysis.tables.inputs import INPUTS, REJECTS, RUNS
 from txn_analysis.tables.logs import (
@@ -44,11 +45,13 @@ ALL_TABLES = (
     FINDINGS,
     ABORT_PLAN,
     RUNS,
+    ACCEPTED,
 )
 
 __all__ = [
     "ABORTED_TRANSACTIONS",
     "ABORT_PLAN",
+    "ACCEPTED",
     "ALL_TABLES",
     "ENDED_TRANSACTIONS",
     "FINDINGS",
@@ -67,6 +70,7 @@ __all__ = [
     "BareMarker",
     "BatchRangeSummary",
     "Col",
+    "Decision",
     "Finding",
     "FoundCause",
     "Impact",

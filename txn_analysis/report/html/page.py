@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -18,7 +19,7 @@ from markupsafe import Markup
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.report import figures, headline
+from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.finding_text import paragraphs, report_command, what
 from txn_analysis.report.html.drawings import ages_drawing, id_drawing, partition_drawing, runs_drawing
 from txn_analysis.report.pictures import Pictures
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Finding, PartitionHealth
 
 _MOST_PARTITIONS = 300
+_MOST_SINCE = 50
 _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z")
 _FOLDED = frozenset({"where", "since", "cause", "look"})  # of a finding, beside its evidence: not needed to act
 
@@ -78,15 +80,21 @@ def html_report(
     held = [item for item in report.partitions if item.open_transaction_count]
     held.sort(key=lambda item: (-(item.hidden_record_count or 0), item.topic, item.partition))
     start_ms = min((t.points[0].time_ms for t in shown.partitions if t.points), default=None)
+    views = _finding_views(report, reader, logs)
     context = {
         "report": report,
-        "worst": max((f.verdict for f in report.findings), key=lambda verdict: verdict.severity, default=None),
+        "worst": max((f.verdict for f in report.unaccepted), key=lambda verdict: verdict.severity, default=None),
         "headline": headline.headline(report, reader.fail_on),
+        "since": nights.second_line(report),
+        "since_rows": _since_rows(report, views),
+        "since_title": nights.title(report),
+        "verdict_counts": Counter(finding.verdict for finding in report.unaccepted),
+        "history_command": None if report.since is None else nights.history_command(reader),
         "narrowed": headline.narrowed(report),
         "settles": headline.what_settles(report) if report.outcome.answer is Outcome.COULD_NOT_TELL else None,
         "steps": headline.next_steps(report, reader),
         "doubts": list(headline.doubts(report)),
-        "findings": _finding_views(report, reader, logs),
+        "findings": views,
         "table_file": table_file,
         "all_command": f"{report_command(report, reader)} --format json",
         "blocked": held[:_MOST_PARTITIONS],
@@ -130,8 +138,17 @@ def _finding_views(report: AuditReport, reader: Reader, logs: Sequence[Partition
             "" if (rule := rule_named(finding.rule)) is None else rule.reason,
             anchors.get(escape(finding.topic_partition)),
         )
-        for finding in figures.by_damage(report, report.findings)[: figures.MOST_FINDINGS]
+        for finding in figures.by_damage(report, report.unaccepted)[: figures.MOST_FINDINGS]
     ]
+
+
+def _since_rows(report: AuditReport, views: Sequence[FindingView]) -> dict[str, list[tuple[str, str | None]]]:
+    """What is new, gone and still there, each with the anchor of its row on the page, if it has one."""
+    anchors = {view.item.finding_id: f"finding-{number}" for number, view in enumerate(views, start=1)}
+    rows: dict[str, list[tuple[str, str | None]]] = {}
+    for row in nights.night_rows(report, shows_accepted=True):
+        rows.setdefault(row.kind, []).append((row.text, anchors.get(row.finding_id or "")))
+    return rows
 
 
 def _what_is_counted(held: Sequence[PartitionHealth]) -> str:
@@ -175,6 +192,7 @@ def _environment() -> Environment:
         warning_subject=figures.warning_subject,
         most_places=headline.MOST_PLACES,
         how_sure=headline.how_sure,
+        most_since=_MOST_SINCE,
         most_findings=figures.MOST_FINDINGS,
         verdicts=tuple(reversed(Verdict)),
     )

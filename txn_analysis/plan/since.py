@@ -1,0 +1,150 @@
+"""What is new since the night before: open transactions that somebody is told of, held against those of earlier runs.
+
+Told of is every open transaction but those in progress, which come and go. One is the same in two runs where producer
+and partition are the same and its offsets overlap: a start that is not exact may move between two nights.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import chain
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from txn_analysis.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from txn_analysis.tables import Finding
+
+TOLD = tuple(verdict for verdict in Verdict if verdict is not Verdict.IN_PROGRESS)
+"""The verdicts of which a report tells somebody."""
+
+
+class ToldFinding(NamedTuple):
+    """An open transaction of an earlier run, with the verdict that it had there; `last_offset` is null if unknown."""
+
+    run_id: str
+    finding_id: str
+    verdict: Verdict
+    rule: str
+    topic: str
+    partition: int
+    producer_id: int
+    txn_start_offset: int
+    last_offset: int | None
+    transactional_id: str | None
+
+    @property
+    def topic_partition(self) -> str:
+        """Kafka's own spelling, such as `orders-3`."""
+        return f"{self.topic}-{self.partition}"
+
+
+class StillOpen(NamedTuple):
+    """A finding that the night before told of as well.
+
+    `night_count` is in how many runs in a row, this one included; where `is_counted_whole` is false, it may be more.
+    `first_run_id` is the first of them, made of files that were copied at `first_as_of_ms`.
+    """
+
+    finding_id: str
+    night_count: int
+    is_counted_whole: bool
+    first_run_id: str
+    first_as_of_ms: int
+
+
+class Since(NamedTuple):
+    """A run against the one before it, of the same cluster: its run, its capture, and when that was copied.
+
+    `new` and `still` are findings of this run, by id: those that the run before did not tell of, and those that it did.
+    `gone` are findings of the run before that this one does not tell of any more; `verify` says what ended them.
+    """
+
+    run_id: str
+    capture: str
+    as_of_ms: int
+    new: tuple[str, ...]
+    still: tuple[StillOpen, ...]
+    gone: tuple[ToldFinding, ...]
+
+    def of_topics(self, topics: Collection[str], findings: Iterable[Finding]) -> Since:
+        """The same of some topics alone; `findings` are those of the run that are on them."""
+        own = {finding.finding_id for finding in findings}
+        return self._replace(
+            new=tuple(name for name in self.new if name in own),
+            still=tuple(one for one in self.still if one.finding_id in own),
+            gone=tuple(one for one in self.gone if one.topic in topics),
+        )
+
+
+class Night(NamedTuple):
+    """An earlier run: when its files were copied, and what it told of."""
+
+    run_id: str
+    capture: str
+    as_of_ms: int
+    told: tuple[ToldFinding, ...]
+
+
+def since(findings: Iterable[Finding], nights: Iterator[Night], *, is_all: bool) -> Since | None:
+    """What a run tells against the nights behind it; None without one.
+
+    Args:
+        findings: all of the run.
+        nights: the runs behind it, newest first. No more of them is taken than the oldest finding needs.
+        is_all: whether these are all that there are; else a count that reaches their end may be too small.
+    """
+    last = next(nights, None)
+    if last is None:
+        return None
+    told = sorted((finding for finding in findings if finding.verdict in TOLD), key=_ORDER)
+    there = {id(one) for finding in told for one in _same(finding, _by_place(last.told))}
+    gone = sorted((one for one in last.told if id(one) not in there), key=_ORDER)
+    counted = {one.finding_id: one for one in _counted(told, chain([last], nights), is_all=is_all)}
+    names = [finding.finding_id for finding in told]
+    new = tuple(name for name in names if name not in counted)
+    still = tuple(counted[name] for name in names if name in counted)
+    return Since(last.run_id, last.capture, last.as_of_ms, new, still, tuple(gone))
+
+
+def _counted(told: Iterable[Finding], nights: Iterable[Night], *, is_all: bool) -> Iterator[StillOpen]:
+    """In how many nights in a row each finding is there, of those that the first of the nights has."""
+    there, first = [*told], dict[str, StillOpen]()
+    for number, night in enumerate(nights, start=2):
+        places = _by_place(night.told)
+        seen = [finding for finding in there if _same(finding, places)]
+        kept = {finding.finding_id for finding in seen}
+        for name in (finding.finding_id for finding in there):
+            if name in kept:
+                first[name] = StillOpen(name, number, is_all, night.run_id, night.as_of_ms)
+            elif name in first:
+                yield first[name]._replace(is_counted_whole=True)
+        there = seen
+        if not there:
+            return
+    yield from (first[finding.finding_id] for finding in there)
+
+
+_ORDER = attrgetter("topic", "partition", "txn_start_offset", "producer_id")
+_Places = dict[tuple[str, int, int], list[ToldFinding]]
+
+
+def _by_place(told: Iterable[ToldFinding]) -> _Places:
+    places: defaultdict[tuple[str, int, int], list[ToldFinding]] = defaultdict(list)
+    for one in told:
+        places[one.topic, one.partition, one.producer_id].append(one)
+    return places
+
+
+def _same(finding: Finding, places: _Places) -> list[ToldFinding]:
+    """Of earlier findings those that are the same transaction."""
+    others = places.get(finding.producer_place, [])
+    return [one for one in others if _overlap(finding.span, (one.txn_start_offset, one.last_offset))]
+
+
+def _overlap(one: tuple[int, int | None], other: tuple[int, int | None]) -> bool:
+    """Two spans of offsets share one; an end that is not known is above everything."""
+    return (other[1] is None or one[0] <= other[1]) and (one[1] is None or other[0] <= one[1])

@@ -1,0 +1,105 @@
+"""What a report says of other nights and of people: what is new, gone and still there, and what is accepted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from txn_analysis.plan.accepted import Standing
+from txn_analysis.text.escape import clip, escape
+from txn_analysis.text.words import count, iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.plan.accepted import AcceptedFinding
+    from txn_analysis.plan.since import Since, StillOpen, ToldFinding
+    from txn_analysis.report.figures import Reader
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Finding
+
+_ID_WIDTH = 80
+_REASON_WIDTH = 300
+
+
+class NightRow(NamedTuple):
+    """One open transaction: `kind` is new, gone or still there against the run before, or what became of a decision.
+
+    `text` is escaped.
+
+    `finding_id` is None where it is no finding of the run.
+    """
+
+    kind: str
+    text: str
+    finding_id: str | None = None
+
+
+def second_line(report: AuditReport) -> str | None:
+    """How many are new, gone, still there and accepted; None where no run is before this one, and none is accepted."""
+    accepted = len(report.counted_accepted)
+    decided = [f"{accepted} accepted"] if accepted else []
+    if returned := len(report.accepted) - accepted:
+        decided.append(f"{returned} no longer accepted")
+    since = _unaccepted_since(report)
+    if since is None:
+        return f"Decided by people: {', '.join(decided)}." if decided else None
+    longest = max(since.still, key=lambda one: (one.night_count, not one.is_counted_whole), default=None)
+    nights = f" (for up to {_nights(longest)})" if longest else ""
+    counted = f"{len(since.new)} new", f"{len(since.gone)} gone", f"{len(since.still)} still there{nights}"
+    return f"Since last run: {', '.join((*counted, *decided))}."
+
+
+def title(report: AuditReport) -> str:
+    """What stands above these rows."""
+    return "Accepted" if report.since is None else "Since last run"
+
+
+def night_rows(report: AuditReport, *, shows_accepted: bool) -> Iterator[NightRow]:
+    """What is new, gone and still there, then what is no longer accepted, and at last what is, where it is shown."""
+    findings = {finding.finding_id: finding for finding in report.findings}
+    since = _unaccepted_since(report)
+    if since is not None:
+        for name in since.new:
+            yield NightRow("new", f"{_where(findings[name])}: {findings[name].verdict.value}", name)
+        for one in since.gone:
+            yield NightRow("gone", f"{_where(one)}: was {one.verdict.value}")
+        for still in since.still:
+            said = f"{_nights(still)}, first in the files of {iso_utc(still.first_as_of_ms)}"
+            yield NightRow("still there", f"{_where(findings[still.finding_id])}: {said}", still.finding_id)
+    for kind, is_counted in (("came back", False), ("accepted", True)):
+        for decided in report.accepted if shows_accepted or not is_counted else ():
+            if (decided.standing is Standing.ACCEPTED) is is_counted:
+                found = findings[decided.finding_id]
+                yield NightRow(kind, f"{_where(found)}: {found.verdict.value}, {_decision(decided)}", found.finding_id)
+
+
+def _unaccepted_since(report: AuditReport) -> Since | None:
+    """What is new and still there, without what is accepted."""
+    accepted = {one.finding_id for one in report.counted_accepted}
+    since = report.since
+    if since is None or not accepted:
+        return since
+    still = tuple(one for one in since.still if one.finding_id not in accepted)
+    return since._replace(new=tuple(name for name in since.new if name not in accepted), still=still)
+
+
+def _decision(decided: AcceptedFinding) -> str:
+    by = f" by {clip(decided.accepted_by, _ID_WIDTH)}" if decided.accepted_by is not None else ""
+    said = f"accepted until {iso_utc(decided.until_ms)}{by}: {clip(decided.reason, _REASON_WIDTH)}"
+    if decided.standing is Standing.EVIDENCE_CHANGED:
+        return f"{said}; since then changed: {', '.join(decided.changed)}"
+    return f"{said}; that moment has passed" if decided.standing is Standing.EXPIRED else said
+
+
+def history_command(reader: Reader) -> str:
+    """What tells the history of everything that ever hung, and what ended it."""
+    return f"txn-analysis verify --history{reader.options}"
+
+
+def _where(one: Finding | ToldFinding) -> str:
+    name = f"producer id {one.producer_id}" if one.transactional_id is None else clip(one.transactional_id, _ID_WIDTH)
+    return f"{escape(one.topic_partition)} from offset {one.txn_start_offset}, {name}"
+
+
+def _nights(one: StillOpen) -> str:
+    return f"{count(one.night_count, 'night')}{'' if one.is_counted_whole else ' or more'}"

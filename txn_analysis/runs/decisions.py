@@ -1,0 +1,213 @@
+"""What people decided about findings: kept in the table `accepted`, or in a TOML file beside the settings."""
+
+from __future__ import annotations
+
+import datetime as dt
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+
+from txn_analysis.columns.records import batch_of
+from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.plan.accepted import EVIDENCE, AcceptedFinding, Decided, accepted_findings, decision_about
+from txn_analysis.plan.since import TOLD
+from txn_analysis.settings import Name, TimeMs  # noqa: TC001 pydantic reads the types of fields
+from txn_analysis.storage.warehouse import MOST_ATTEMPTS, MatchKey, too_busy
+from txn_analysis.tables import ACCEPTED
+from txn_analysis.tables.accepted import Decision
+from txn_analysis.text.escape import clip
+from txn_analysis.text.words import iso_utc
+from txn_analysis.verdict import Verdict  # noqa: TC001 pydantic reads the types of fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from txn_analysis.runs.run_tables import RunTables
+    from txn_analysis.settings import Settings
+    from txn_analysis.storage.warehouse import Warehouse
+    from txn_analysis.tables import Finding
+    from txn_analysis.tables.inputs import RunRecord
+
+WAREHOUSE = "warehouse"
+
+
+def _moment(value: object) -> object:
+    """A date of TOML as text; without a time it is the beginning of the day, UTC."""
+    return value.isoformat() if isinstance(value, dt.date) else value
+
+
+class Entry(BaseModel, frozen=True, extra="forbid"):
+    """One `[[accepted]]` of the file: which finding, until when, why, and the evidence that it was decided by."""
+
+    cluster: Name = "default"
+    topic: Name
+    partition: int = Field(ge=0)
+    producer_id: int = Field(ge=0)
+    txn_start_offset: int = Field(ge=0)
+    until: Annotated[TimeMs, BeforeValidator(_moment)]
+    reason: Name
+    by: Name | None = None
+    verdict: Verdict
+    rule: Name
+    producer_epoch: int | None = None
+    last_offset: int | None = None
+    transactional_id: str | None = None
+    must_end_producer: bool
+
+    def decision(self) -> Decision:
+        """The same as a row of `accepted` has it."""
+        place = self.cluster, self.topic, self.partition, self.producer_id, self.txn_start_offset
+        evidence = {name: getattr(self, name) for name in EVIDENCE}
+        return Decision("", 0, *place, self.until, self.reason, self.by, "", **evidence)
+
+
+class _File(BaseModel, frozen=True, extra="forbid"):
+    accepted: tuple[Entry, ...] = ()
+
+
+def read_decisions(file: str) -> list[Decision]:
+    """The decisions of a TOML file.
+
+    Raises:
+        ConfigError: it cannot be read, is not TOML, or an entry lacks something or has what is not known.
+    """
+    try:
+        found = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise ConfigError(f"--accepted {file}: cannot be read: {problem.strerror}; check the path") from problem
+    except ValueError as problem:
+        raise ConfigError(f"{file}: is not TOML, entries of [[accepted]]: {problem}") from problem
+    try:
+        return [entry.decision() for entry in _File.model_validate(found).accepted]
+    except ValidationError as refused:
+        lines = [f"{file}: {_problem(error)}" for error in refused.errors(include_url=False)]
+        raise ConfigError("\n".join(lines)) from refused
+
+
+def _problem(error: Any) -> str:
+    where = [f"entry {part + 1}" if isinstance(part, int) else str(part) for part in error["loc"]]
+    wrong = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    said = f"{', '.join(where[1:] or where)}: {wrong[:1].lower()}{wrong[1:]}"
+    return f"{said}; `txn-analysis accept --format toml` prints entries"
+
+
+def toml_of(decisions: Iterable[Decision]) -> str:
+    """Decisions as entries of the file."""
+    return "".join(f"[[accepted]]\n{_entry(one)}\n" for one in decisions)
+
+
+def _entry(decision: Decision) -> str:
+    assert decision.until_ms is not None
+    moment = dt.datetime.fromtimestamp(decision.until_ms / 1000, dt.UTC)
+    said = {name: getattr(decision, name) for name in Entry.model_fields if hasattr(decision, name)}
+    said |= {"until": moment, "by": decision.accepted_by}
+    return "".join(f"{name} = {_toml(said[name])}\n" for name in Entry.model_fields if said[name] is not None)
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dt.datetime):
+        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int) else _quoted(str(value))
+
+
+def _quoted(text: str) -> str:
+    """A basic string of TOML, ASCII alone: ids may hold anything."""
+    return '"' + "".join(_character(one) for one in text) + '"'
+
+
+def _character(one: str) -> str:
+    if one in '"\\':
+        return f"\\{one}"
+    if one.isascii() and one.isprintable():
+        return one
+    code = ord(one)
+    # A lone surrogate is no character of TOML, and no name of a topic; in an id it becomes what UTF-8 makes of it.
+    return "\\uFFFD" if 0xD800 <= code <= 0xDFFF else f"\\U{code:08X}"
+
+
+def accepted_of(
+    warehouse: Warehouse, settings: Settings, run: RunRecord, findings: Sequence[Finding]
+) -> tuple[AcceptedFinding, ...]:
+    """What people decided about the findings of a run, in the warehouse and in the file that the settings name.
+
+    Raises:
+        ConfigError: the file was not understood.
+    """
+    decided = [Decided(one, WAREHOUSE) for one in _kept(warehouse, run.cluster)]
+    if settings.accepted is not None:
+        own = (one for one in read_decisions(settings.accepted) if one.cluster == run.cluster)
+        decided += [Decided(one, settings.accepted) for one in own]
+    return accepted_findings(findings, decided, run.as_of_ms)
+
+
+def _kept(warehouse: Warehouse, cluster: str) -> list[Decision]:
+    """The decisions of the warehouse about one cluster that count: of each finding the last."""
+    if not warehouse.has(ACCEPTED):  # made by a version without decisions
+        return []
+    every = warehouse.records(Decision, ACCEPTED, cluster=[cluster])
+    return [*{one.finding_id: one for one in sorted(every, key=lambda one: one.decision_number)}.values()]
+
+
+def keep(warehouse: Warehouse, decisions: Sequence[Decision]) -> None:
+    """Write decisions, all or none of them; they count instead of earlier ones about the same findings.
+
+    Raises:
+        WarehouseError: it cannot be written, or others were faster every time.
+    """
+    warehouse.create()
+    for _ in range(MOST_ATTEMPTS):
+        numbers = warehouse.held(ACCEPTED, "decision_number")["decision_number"].to_pylist()
+        number = max(numbers, default=0) + 1
+        rows = batch_of(Decision, [one._replace(decision_number=number) for one in decisions], ACCEPTED.arrow_schema)
+        if warehouse.insert(rows, ACCEPTED, (MatchKey(("decision_number",)),)):
+            return
+    raise too_busy(warehouse.path(ACCEPTED))
+
+
+def decide(
+    tables: RunTables, names: Sequence[str] | None, until_ms: int | None, reason: str, accepted_by: str | None = None
+) -> list[Decision]:
+    """Decisions about findings of a run, not written yet.
+
+    Args:
+        tables: of the run.
+        names: which ones, as `wanted_findings` takes them; None for all of which a report tells.
+        until_ms: they hold for files that were copied before; None where they hold no more.
+        reason: why.
+        accepted_by: who says so.
+
+    Raises:
+        ConfigError: the moment is not after that of the run's own files.
+        WarehouseError: the run has no such finding.
+    """
+    run, findings = tables.run, tables.findings()
+    if until_ms is not None and run.as_of_ms is not None and until_ms <= run.as_of_ms:
+        copied = iso_utc(run.as_of_ms)
+        raise ConfigError(f"--until {iso_utc(until_ms)}: is not after the files of run {run.run_id} ({copied})")
+    told = [finding for finding in findings if finding.verdict in TOLD]
+    wanted = told if names is None else wanted_findings(findings, names, run.run_id)
+    found = (decision_about(finding, run.cluster, until_ms, reason, accepted_by) for finding in wanted)
+    return sorted(found, key=lambda one: one.place)
+
+
+def wanted_findings(findings: Sequence[Finding], names: Iterable[str], run_id: str) -> list[Finding]:
+    """Findings by what a person types: their id, or `TOPIC-PARTITION@START`.
+
+    Raises:
+        WarehouseError: the run has no such finding.
+    """
+    by_name = {finding.finding_id: finding for finding in findings}
+    by_name |= {f"{finding.topic_partition}@{finding.txn_start_offset}": finding for finding in findings}
+    wanted = [*dict.fromkeys(names)]
+    missing = [name for name in wanted if name not in by_name]
+    if missing:
+        shown = f"`txn-analysis report --run {run_id}`"
+        raise WarehouseError(
+            f"--finding {clip(missing[0], 80)}: no such open transaction in run {run_id}: give TOPIC-PARTITION@START "
+            f"of one that {shown} shows, such as orders-0@161, or its finding_id"
+        )
+    return [*{by_name[name].finding_id: by_name[name] for name in wanted}.values()]
