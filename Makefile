@@ -10,7 +10,7 @@ CAPTURE := data/cases/kafka-4.2/capture-1
 CODE := txn_analysis jobs tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test cluster test-spark reach e2e captures proof bench bench-wide check-wide check format golden docs setup clean
+.PHONY: help demo demo-spark test cluster reach test-spark e2e captures proof bench bench-wide check-wide check format golden docs setup clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))

@@ -12,6 +12,7 @@ from txn_analysis.storage.delta_warehouse import FORMAT
 from txn_analysis.tables import (
     ABORT_PLAN,
     ABORTED_TRANSACTIONS,
+    ACCEPTED,
     ENDED_TRANSACTIONS,
     FINDINGS,
     GROUP_OFFSETS,
@@ -49,6 +50,7 @@ WORDS: dict[str, Row] = {
     TRANSACTIONS.name: {"outcome": "open", "coordinator_epoch_basis": "none_seen"},
     ENDED_TRANSACTIONS.name: {"outcome": "ABORT", "coordinator_epoch_basis": "marker", "end_offset": 9},
     RUNS.name: {"outcome": "clean"},
+    ACCEPTED.name: {"decision_number": 1, "verdict": "hanging"},
     INPUTS.name: {"kind": "log", "parsed_bytes": 1, "rejected_bytes": 0, "text_bytes": 1},
 }
 # For each constraint one row that breaks it, and nothing else.
@@ -87,6 +89,8 @@ VIOLATIONS: dict[tuple[str, str], Row] = {
     (ABORT_PLAN.name, "epochs_not_negative"): {"producer_epoch": -1},
     (ABORT_PLAN.name, "known_basis"): {"coordinator_epoch_basis": "guessed"},
     (ABORT_PLAN.name, "window_in_order"): {"not_before_ms": 2, "not_after_ms": 2},
+    (ACCEPTED.name, "decided_from_one"): {"decision_number": 0},
+    (ACCEPTED.name, "known_verdict"): {"verdict": "perhaps"},
     (RUNS.name, "numbered_from_one"): {"run_number": 0},
     (RUNS.name, "known_outcome"): {"outcome": "perhaps"},
     (RUNS.name, "known_basis"): {"as_of_basis": "wall_clock"},
