@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from txn_analysis.cli.audit_verbs import deliver_report
 from txn_analysis.cli.options import ENDING, JUDGING, AuditFormat, PageFile, Paths, Request, ShowAccepted, Width
-from txn_analysis.cli.output import Prometheus, check_output, read_at, reader_of, write_metrics
+from txn_analysis.cli.output import Prometheus, check_metrics, check_output, read_at, reader_of, write_metrics
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import job
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions.loaded_report import pictures as pictures_of_report
+from txn_analysis.read.inputs.standard_input import standard_input
 from txn_analysis.storage.opening import open_warehouse
 
 
@@ -32,11 +33,11 @@ def nightly_audit(
     not be told (see --accept-inconclusive).
     """
     settings = request.settings()
-    check_output(prometheus, "--prometheus")
+    check_metrics(prometheus, settings)
     check_output(html, "--html")
     read_ms = read_at(None)
     is_page = html or any(form == "html" for _, form in request.targets)
-    with spark_session(settings) as spark:
+    with standard_input(paths), spark_session(settings) as spark:
         report = pipeline.audit(spark, paths, settings)
         pictures = pictures_of_report(open_warehouse(spark, settings.warehouse), report) if is_page else None
     reader = reader_of(report, settings, read_ms, shows_accepted=show_accepted)

@@ -62,13 +62,21 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             " change it",
         ),
     ),
-    "What cannot be read twice, or not from here": (
+    "Standard input": (
         Mistake(
-            "a dump by a pipe",
-            "audit - state",
-            "error: -: standard input is not read, since tasks read a dump in parts: write it to a file "
-            "first, with > orders-0.txt in place of the pipe, and give that file",
+            "a pipe, named twice",
+            "audit - - state",
+            "error: -: standard input is named twice, and can be read once. Name it once",
         ),
+        Mistake(
+            "a pipe through which nothing comes",
+            "audit segments -",
+            "error: -: nothing came through standard input. See what the command before the pipe says, and run it"
+            " again",
+            when=When.ALONE,
+        ),
+    ),
+    "What cannot be read twice": (
         Mistake(
             "a named pipe",
             "audit pipe",
@@ -563,6 +571,23 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "list --coordinator 3",
             "error: --coordinator 3: dumps do not say which broker coordinates an id; give a partition, "
             "such as __transaction_state-3",
+        ),
+    ),
+    "Some partitions": (
+        Mistake(
+            "a partition of no topic",
+            "audit segments state --partition 0",
+            "error: --partition needs --topic: say of which topic",
+        ),
+        Mistake(
+            "a slip in a topic",
+            "audit segments state --topic order --engine local --warehouse new",
+            "error: --topic order: this call saw no such topic; did you mean orders?",
+        ),
+        Mistake(
+            "metrics of some partitions",
+            "audit segments state --topic orders --prometheus metrics.prom",
+            "error: --prometheus: metrics are of a whole cluster: leave out --topic and --partition",
         ),
     ),
     "Filters": (
