@@ -41,6 +41,7 @@ Row = dict[str, Any]
 
 WORDS: dict[str, Row] = {
     FINDINGS.name: {"verdict": "hanging", "rule": "unknown_producer", "coordinator_epoch_basis": "none_seen"},
+    ACCEPTED.name: {"verdict": "hanging"},
     ABORT_PLAN.name: {
         "rule": "unknown_producer",
         "coordinator_epoch_basis": "none_seen",
@@ -84,6 +85,8 @@ VIOLATIONS: dict[tuple[str, str], Row] = {
     (FINDINGS.name, "known_verdict"): {"verdict": "perhaps"},
     (FINDINGS.name, "known_basis"): {"coordinator_epoch_basis": "guessed"},
     (FINDINGS.name, "epochs_not_negative"): {"coordinator_epoch": -1},
+    (ACCEPTED.name, "decided_from_one"): {"decision_number": 0},
+    (ACCEPTED.name, "known_verdict"): {"verdict": "guilty"},
     (ABORT_PLAN.name, "only_aborts"): {"transaction_result": True},
     (ABORT_PLAN.name, "legacy_epoch_rule"): {"transaction_version": 2},
     (ABORT_PLAN.name, "epochs_not_negative"): {"producer_epoch": -1},
