@@ -61,7 +61,10 @@ _UNPACKS_WITHOUT_END = ReadFailure(
 
 
 class _Piece(NamedTuple):
-    """Whole chunks of one file for one task; `end` is None for a compressed file, which is read from end to end."""
+    """Whole chunks of one file for one task; `end` is None for a compressed file, which is read from end to end.
+
+    `weight_bytes` is what balances tasks, `size_bytes` what is read, of a compressed file as far as can be guessed.
+    """
 
     file: int
     path: str
@@ -72,6 +75,10 @@ class _Piece(NamedTuple):
     is_verified: bool = False
     weight_bytes: int = 0
     version: Version | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        return self.weight_bytes if self.end is None else self.end - self.start
 
 
 def survey_files(
@@ -124,7 +131,7 @@ def _plan(file: SourceFile, head: bytes | ReadFailure, what: Sorted, facts: Sequ
 
 def _read(spark: Spark, pieces: list[_Piece]) -> dict[int, list[Facts]]:
     """By file, what its pieces say, in the order of the text; little of it is read here, as no job is as fast."""
-    is_little = fits_in_memory(sum(piece.weight_bytes for piece in pieces))
+    is_little = fits_in_memory(sum(piece.size_bytes for piece in pieces))
     said = _said_here(pieces) if is_little else _said_in_tasks(spark, pieces)
     found: dict[int, list[Facts]] = {}
     for file, _, facts in sorted(said, key=lambda one: one[:2]):
