@@ -166,6 +166,14 @@ def _follow_lengths(data: Array, limit: int, places: Array) -> int:
     return count
 
 
+def _follow(data: Array, limit: int, places: Array) -> int:
+    """`_follow_lengths`, compiled where that is worth it."""
+    follow = _follow_lengths if _follow_lengths.is_worth_loading else _follow_lengths.plain
+    count = follow(data, limit, places)
+    _follow_lengths.count(count * _PYTHON_US)
+    return count
+
+
 class Stop(NamedTuple):
     """Where following the batches ended, and why: None at the end, or `torn`, `zeros` (preallocated) or `foreign`."""
 
@@ -230,9 +238,7 @@ class HeaderWalk:
         # At the end of the file a batch can be shorter than what is looked at.
         limit = len(data) - (UP_TO_MAGIC_BYTES if is_last else PEEK_BYTES)
         places = np.empty(max(0, limit) // LOG_OVERHEAD_BYTES + 1, np.int64)
-        follow = _follow_lengths if _follow_lengths.is_worth_loading else _follow_lengths.plain
-        count = follow(np.frombuffer(data, np.uint8), limit, places)
-        _follow_lengths.count(count * _PYTHON_US)
+        count = _follow(np.frombuffer(data, np.uint8), limit, places)
         return Headers.at(places[:count], data + bytes(PEEK_BYTES) if is_last else data, start)
 
     def _peeks(self, count: int) -> Headers:
@@ -298,3 +304,54 @@ def is_plausible(found: Headers) -> Array:
     good &= (magic >= 0) & (magic <= 2) & (found.base_offset >= 0) & (found.base_offset <= _MAX_OFFSET)
     good &= legacy | (found.size >= _SMALLEST_BATCH[2])
     return good
+
+
+class SmallSegments(NamedTuple):
+    """Some small segments, whose bytes are one behind the other in `data`, and the batches of those that are whole.
+
+    Attributes:
+        data: the bytes of all.
+        starts: where each begins in it, and behind the last one its end.
+        is_whole: of each, that its batches, as a walk from its first offset finds them, fill it to its end.
+        headers: of these batches, with positions in `data`.
+        segment: of each batch the number of its segment.
+    """
+
+    data: bytes
+    starts: Array
+    is_whole: Array
+    headers: Headers
+    segment: Array
+
+    @classmethod
+    def of(cls, contents: Sequence[bytes], first_offsets: Sequence[int]) -> SmallSegments:
+        """From the bytes of each, and the offset below which none of its batches may begin."""
+        data = b"".join(contents)
+        starts = np.append(0, np.cumsum([len(content) for content in contents]))
+        raw, places, count = np.frombuffer(data, np.uint8), np.empty(len(data) // LOG_OVERHEAD_BYTES + 1, np.int64), 0
+        counts = []
+        for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+            own = places[count:]
+            found = _follow(raw[start:stop], stop - start - UP_TO_MAGIC_BYTES, own)
+            own[:found] += start
+            count += found
+            counts.append(found)
+        segment = np.repeat(np.arange(len(contents)), counts)
+        headers = Headers.at(places[:count], data + bytes(PEEK_BYTES), 0)
+        is_whole = _are_whole(headers, segment, starts, np.asarray(first_offsets))
+        kept = np.flatnonzero(is_whole[segment])
+        return cls(data, starts, is_whole, Headers(headers.position[kept], headers.raw[kept]), segment[kept])
+
+
+def _are_whole(headers: Headers, segment: Array, starts: Array, first_offsets: Array) -> Array:
+    is_first = np.append(True, segment[1:] != segment[:-1])[: len(segment)]
+    end = headers.position + headers.size
+    good = is_plausible(headers)
+    good &= end <= starts[segment + 1]
+    before = np.append(0, headers.last_offset[:-1] + 1)[: len(segment)]
+    good &= headers.base_offset >= np.where(is_first, first_offsets[segment], before)
+    count = len(starts) - 1
+    last_end = np.full(count, -1)
+    last_end[segment] = end  # of those of one segment the last stays
+    is_whole: Array = (np.bincount(segment, ~good, count) == 0) & (last_end == starts[1:])
+    return is_whole

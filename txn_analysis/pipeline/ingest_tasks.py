@@ -32,6 +32,7 @@ from txn_analysis.read.log_dir.producer_files import (
     read_txnindex_section,
 )
 from txn_analysis.read.log_dir.segment import headers_of, scan_headers, scan_segment
+from txn_analysis.read.small_sections import SmallSections
 from txn_analysis.read.state.console_export import read_console_json, read_console_text
 from txn_analysis.read.state.decoded_dump import StateDumpReader
 from txn_analysis.read.state.records import ReadStateRecord
@@ -142,17 +143,32 @@ def _read_task(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows]:
 
 
 def _read_ranges(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows | Batches]:
+    small = SmallSections(ingest_id)
+    yield from _read_files(ranges, ingest_id, small)
+    yield from small.batches(is_end=True)
+    yield from _read_files(small.left, ingest_id)
+
+
+def _read_files(
+    ranges: list[ScanRange], ingest_id: str, small: SmallSections | None = None
+) -> Iterator[NamedRows | Batches]:
+    """Reads ranges file by file; small sections of logs with others, where they are given."""
     for _, of_file in groupby(ranges, key=lambda part: (part.path, part.compression)):
         own = list(of_file)
         try:
             with _open(own[0], is_broker_file=own[0].section.grammar in BINARY_GRAMMARS) as text:
-                for _, parts in groupby(own, key=lambda part: part.section.index):
+                # What is compressed is read once, from its front to its end.
+                is_whole = own[0].compression is None or len(own) == 1
+                others = [part for part in own if not (small and is_whole and small.takes(text, part))]
+                for _, parts in groupby(others, key=lambda part: part.section.index):
                     yield from _read_section(text, list(parts), ingest_id)
         except ChangedError:  # in neither version: what was read of the first one does not count either
             for part in own:
                 yield REJECTED, _rejected([Reject(part.start, part.end - part.start, CHANGED)], part)
         except StoreError as error:
             raise InputError([f"{own[0].path}: {error}"]) from error
+        if small:
+            yield from small.batches()
 
 
 def _open(part: ScanRange, *, is_broker_file: bool) -> Text:

@@ -52,7 +52,7 @@ class Lines:
     @classmethod
     def of(cls, data: bytes) -> Lines:
         """Split at newlines only; the last line may lack one."""
-        run, ends = _read_run(data)
+        run, ends = read_run_of_batches(data)
         stops = np.append(0, ends + 1)
         found, at = index_lines(data, int(stops[-1]), LINE_STARTS) or ([], int(stops[-1]))
         parts = ((stops[:-1], ends, np.full(len(run), _BATCH, np.int8)), *found, _index_by_pattern(data, at))
@@ -151,15 +151,15 @@ def read_batch_lines(lines: Lines) -> Candidates:
     Lines that only begin like one are left out; the caller sees them as bytes that nothing accounts for.
     """
     if len(lines.run) == len(lines.kinds):  # as in most shallow dumps
-        return _plausible(lines.run)
+        return plausible(lines.run)
     index = lines.batch_lines[len(lines.run) :]
     alike = _read_alike(lines, index)
     others = np.setdiff1d(index, alike.line, assume_unique=True)
     one_by_one = _read_one_by_one(lines, np.concatenate([others, lines.legacy_batch_lines]))
-    return _plausible(_joined(lines.run, _joined(alike, one_by_one)))
+    return plausible(_joined(lines.run, _joined(alike, one_by_one)))
 
 
-def _read_run(data: bytes) -> tuple[Candidates, Array]:
+def read_run_of_batches(data: bytes) -> tuple[Candidates, Array]:
     """The batch lines that a text begins with, and where each ends."""
     read, ends = read_run(data, BATCH_FORMS.values()) or ({}, np.empty(0, np.int64))
     return _alike(np.arange(len(ends)), read), ends
@@ -221,7 +221,7 @@ def _read_legacy_line(text: bytes) -> dict[str, int] | None:
     return row if LEGACY_BATCH.holds(numbers) else None
 
 
-def _plausible(found: Candidates) -> Candidates:
+def plausible(found: Candidates) -> Candidates:
     """Leave out lines whose numbers no broker writes: offsets and sizes that run backwards, fields below -1.
 
     The largest offset is left out too: an offset after it would have no number.

@@ -54,7 +54,7 @@ def follow_chain(found: Candidates, claims: Candidates, *, starts_segment: bool)
     """
     position, end = found.columns["position"], found.columns["position"] + found.columns["size"]
     base, last = found.columns["base_offset"], found.columns["last_offset"]
-    is_linked = (position[1:] == end[:-1]) & (base[1:] > last[:-1])
+    is_linked = are_linked(found)
     chosen = np.arange(len(found))
     if is_linked.all() and not len(claims):
         return chosen, np.zeros(len(found), bool)
@@ -73,6 +73,13 @@ def follow_chain(found: Candidates, claims: Candidates, *, starts_segment: bool)
     is_contested = np.cumsum(change[:-1]) > 0
     is_contested[0] &= not starts_segment
     return chosen, is_contested
+
+
+def are_linked(found: Candidates) -> Array:
+    """Of each line but the last whether the next one's batch follows its own, by position and by offset."""
+    c = found.columns
+    linked: Array = c["position"][1:] == (c["position"] + c["size"])[:-1]
+    return linked & (c["base_offset"][1:] > c["last_offset"][:-1])
 
 
 def _followed(position: list[int], end: list[int], base: list[int], last: list[int], *, first: int) -> list[int]:

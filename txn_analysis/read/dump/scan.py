@@ -8,19 +8,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT
-from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, GROUP_TOPIC, TIMESTAMP_TYPES
-from txn_analysis.read.dump.batch_lines import COLUMNS, Candidates, Lines, read_batch_lines
+from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, GROUP_TOPIC, LOG, TIMESTAMP_TYPES
+from txn_analysis.read.dump.batch_lines import (
+    COLUMNS,
+    Candidates,
+    Lines,
+    plausible,
+    read_batch_lines,
+    read_run_of_batches,
+)
 from txn_analysis.read.dump.batch_text import read_batch_text, whole_texts
-from txn_analysis.read.dump.doubt import follow_chain, may_be_header_keys, may_be_in_records
-from txn_analysis.read.dump.forms import BATCH_LINE_START
+from txn_analysis.read.dump.doubt import are_linked, follow_chain, may_be_header_keys, may_be_in_records
+from txn_analysis.read.dump.forms import BATCH_LINE_START, RECORD_LINE_START
 from txn_analysis.read.log_dir.group_records import read_group_lines
 from txn_analysis.tables.batches import Batches, times
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from txn_analysis.columns.arrays import Array
     from txn_analysis.read.inputs.planned_input import ScanRange
     from txn_analysis.read.inputs.text import Text
 
 MAX_TAIL_BYTES = 32 << 20  # the records of one batch, decompressed, that a task reads beyond its range
+_SMALL_BYTES = 256 << 10
 _LOOK_AHEAD_BYTES = 64 << 10
 _NAMED_OTHERWISE = ("size", "max_timestamp", "timestamp_type", "delete_horizon", "magic")
 _NO_TIMESTAMP_TYPE = TIMESTAMP_TYPES.index("NoTimestampType")
@@ -82,12 +93,7 @@ def scan_slice(text: Text, part: ScanRange, own_text: Slice, ingest_id: str) -> 
     stop = np.append(line_start[1:], len(lines.data))
     read = batches.columns
     is_counted = (read["record_count"] >= 0) & own.prints_records
-    has_no_type = read["timestamp_type"] == _NO_TIMESTAMP_TYPE
-    columns = {name: read[name] for name in COLUMNS if name not in _NAMED_OTHERWISE} | {
-        "size_bytes": read["size"],
-        "max_timestamp_ms": times(read["max_timestamp"]),
-        "timestamp_type": np.where(has_no_type, ABSENT, read["timestamp_type"]),
-        "delete_horizon_ms": times(read["delete_horizon"]),
+    columns = _as_printed(read) | {
         "is_contested": is_contested,
         "may_be_header_keys": may_be_text,
         "text_start_bytes": line_start + start,
@@ -98,6 +104,83 @@ def scan_slice(text: Text, part: ScanRange, own_text: Slice, ingest_id: str) -> 
     }
     groups = read_group_lines(lines, batches) if section.topic == GROUP_TOPIC and not is_decoded else None
     return Batches(part.place(ingest_id), columns, groups)
+
+
+def _as_printed(read: Mapping[str, Array]) -> dict[str, Array]:
+    """The columns that a batch line itself prints."""
+    has_no_type = read["timestamp_type"] == _NO_TIMESTAMP_TYPE
+    return {name: read[name] for name in COLUMNS if name not in _NAMED_OTHERWISE} | {
+        "size_bytes": read["size"],
+        "max_timestamp_ms": times(read["max_timestamp"]),
+        "timestamp_type": np.where(has_no_type, ABSENT, read["timestamp_type"]),
+        "delete_horizon_ms": times(read["delete_horizon"]),
+    }
+
+
+def is_small_dump(part: ScanRange) -> bool:
+    """Whether a range is all of a small section, as `scan_small_dumps` reads it."""
+    section = part.section
+    is_whole = part.start == section.text_start_bytes and part.end == section.text_end_bytes
+    return is_whole and part.end - part.start <= _SMALL_BYTES and section.kind == LOG and section.topic != GROUP_TOPIC
+
+
+def is_shallow(text: bytes) -> bool:
+    """Whether no record line follows the first line of a section's body."""
+    return not text.startswith(RECORD_LINE_START, text.find(b"\n") + 1)
+
+
+def scan_small_dumps(read: Sequence[tuple[ScanRange, bytes]], ingest_id: str) -> Iterator[Batches | ScanRange]:
+    """The batches of some small sections, as `scan_range` finds them in each; one with more than batch lines is left.
+
+    Where a section is nothing but lines of batches that follow each other, no line of it can be a client's.
+
+    Args:
+        read: each section with the text of its body; all together no more than a megabyte.
+        ingest_id: the ingest that reads them.
+    """
+    while read:
+        run, ends = read_run_of_batches(b"".join(text for _, text in read))
+        line_start = np.append(0, ends + 1)
+        starts = np.append(0, np.cumsum([len(text) for _, text in read]))
+        first = np.searchsorted(line_start, starts)
+        is_read = (starts[1:] <= line_start[-1]) & (line_start[first[:-1] - len(line_start)] == starts[:-1])
+        count = 0 if len(plausible(run)) < len(run) else int(np.argmin(np.append(is_read, False)))
+        yield from _of_small(read[:count], run, line_start, first.tolist(), ingest_id)
+        # What is left begins with something else; where nothing was read, few lines are read sooner one by one.
+        stop = count + 1 if count else len(read)
+        yield from (part for part, _ in read[count:stop])
+        read = read[stop:]
+
+
+def _of_small(
+    read: Sequence[tuple[ScanRange, bytes]], run: Candidates, line_start: Array, first: Sequence[int], ingest_id: str
+) -> Iterator[Batches | ScanRange]:
+    """The batches of sections whose texts are nothing but lines of a run; a section whose batches are no chain is left.
+
+    Args:
+        read: the sections.
+        run: the lines.
+        line_start: where each begins in all texts together, and behind the last one where it ends.
+        first: the first line of each section, and of what follows.
+        ingest_id: the ingest that reads them.
+    """
+    is_other, nothing = ~are_linked(run), np.zeros(len(run), bool)
+    columns = _as_printed(run.columns) | {
+        "is_contested": nothing,
+        "may_be_header_keys": nothing,
+        "text_bytes": np.diff(line_start),
+        "record_line_count": np.full(len(run), ABSENT),
+        "marker": np.full(len(run), None, object),
+        "coordinator_epoch": np.full(len(run), ABSENT, np.int64),
+    }
+    for (part, _), start, stop in zip(read, first, first[1:], strict=False):
+        if start == stop or is_other[start : stop - 1].any():
+            yield part
+            continue
+        rows = slice(start, stop)
+        in_text = line_start[rows] - line_start[start] + part.start
+        own = {name: values[rows] for name, values in columns.items()} | {"text_start_bytes": in_text}
+        yield Batches(part.place(ingest_id), own)
 
 
 def _next_batch_line(text: Text, at: int, limit: int) -> int:

@@ -17,16 +17,20 @@ from txn_analysis.kafka.batch_headers import (
     DELETE_HORIZON,
     HEADER_BYTES,
     LOG_APPEND_TIME,
+    SMALL_FILE_BYTES,
     TRANSACTIONAL,
     Headers,
     HeaderWalk,
+    SmallSegments,
     layout,
 )
 from txn_analysis.kafka.names import (
+    BINARY,
     BINARY_VERIFIED,
     CODECS,
     CONTROL_KEY_BYTES,
     GROUP_TOPIC,
+    LOG,
     MARKER_VALUE_BYTES,
     STATE,
     TIMES,
@@ -38,6 +42,8 @@ from txn_analysis.read.log_dir.group_records import read_group_records
 from txn_analysis.tables.batches import Batches, times
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from txn_analysis.columns.arrays import Array
     from txn_analysis.kafka.batch_headers import Read
     from txn_analysis.read.inputs.planned_input import ScanRange
@@ -92,15 +98,54 @@ def scan_headers(text: Text, part: ScanRange, found: Headers, ingest_id: str, is
     says it of all, where it is known.
     """
     section = part.section
-    nothing = np.zeros(len(found), bool)
     if is_right is None:
-        rows = np.arange(len(found))
-        if section.grammar != BINARY_VERIFIED and section.kind != STATE:
-            rows = deciding(found, are_times_brokers=is_brokers_topic(section.topic))
-        is_valid = np.full(len(found), ABSENT, np.int8)
-        is_valid[rows] = checked(text.read, found, rows)
+        is_every = section.grammar == BINARY_VERIFIED or section.kind == STATE
+        of_range, is_brokers = np.zeros(len(found), np.int64), is_brokers_topic(section.topic)
+        rows = np.arange(len(found)) if is_every else deciding(found, of_range, are_times_brokers=is_brokers)
+        columns = _columns(text.read, found, _validity(text.read, found, rows))
     else:
-        is_valid = is_right.astype(np.int8)
+        columns = _columns(text.read, found, is_right.astype(np.int8))
+    groups = read_group_records(text.read, found) if section.topic == GROUP_TOPIC else None
+    return Batches(part.place(ingest_id), columns, groups)
+
+
+def is_small_segment(part: ScanRange) -> bool:
+    """Whether a range is all of a small segment, as `scan_small_segments` reads it."""
+    section = part.section
+    is_plain = section.kind == LOG and section.grammar == BINARY and section.topic != GROUP_TOPIC
+    return is_plain and part.start == 0 and part.end == section.text_end_bytes <= SMALL_FILE_BYTES
+
+
+def scan_small_segments(read: Sequence[tuple[ScanRange, bytes]], ingest_id: str) -> Iterator[Batches | ScanRange]:
+    """The batches of some small segments, as `scan_segment` finds them in each; one that is not whole is left."""
+    parts = [part for part, _ in read]
+    small = SmallSegments.of([data for _, data in read], [part.section.file_base_offset for part in parts])
+    found, data = small.headers, small.data
+    is_brokers = np.array([is_brokers_topic(part.section.topic) for part in parts])[small.segment]
+
+    def read_here(start: int, end: int) -> bytes:
+        return data[start:end]
+
+    rows = deciding(found, small.segment, are_times_brokers=is_brokers)
+    columns = _columns(read_here, found, _validity(read_here, found, rows))
+    for name in ("position", "text_start_bytes"):
+        columns[name] = found.position - small.starts[small.segment]
+    bounds = np.searchsorted(small.segment, np.arange(len(parts) + 1)).tolist()
+    for part, is_whole, first, stop in zip(parts, small.is_whole.tolist(), bounds, bounds[1:], strict=False):
+        if is_whole:
+            yield Batches(part.place(ingest_id), {name: values[first:stop] for name, values in columns.items()})
+        else:
+            yield part
+
+
+def _validity(read: Read, found: Headers, rows: Array) -> Array:
+    is_valid = np.full(len(found), ABSENT, np.int8)
+    is_valid[rows] = checked(read, found, rows)
+    return is_valid
+
+
+def _columns(read: Read, found: Headers, is_valid: Array) -> dict[str, Array]:
+    nothing = np.zeros(len(found), bool)
     columns = {
         "is_valid": is_valid,
         "is_contested": nothing,
@@ -109,9 +154,7 @@ def scan_headers(text: Text, part: ScanRange, found: Headers, ingest_id: str, is
         "text_start_bytes": found.position,
         "text_bytes": found.size,
     }
-    columns |= _header_columns(found) | _marker_columns(text.read, found)
-    groups = read_group_records(text.read, found) if section.topic == GROUP_TOPIC else None
-    return Batches(part.place(ingest_id), columns, groups)
+    return columns | _header_columns(found) | _marker_columns(read, found)
 
 
 def _header_columns(found: Headers) -> dict[str, Array]:
@@ -160,21 +203,22 @@ def _has(found: Headers, attribute: int) -> Array:
     return has
 
 
-def deciding(found: Headers, *, are_times_brokers: bool) -> Array:
+def deciding(found: Headers, of_range: Array, *, are_times_brokers: bool | Array) -> Array:
     """The rows whose checksums are always looked at, in file order.
 
-    All control batches; of each producer with transactional data after its last end marker among these batches the
-    first and the last such batch, as a transaction that is open begins and ends with one of them; the broker-clock
-    moments that bound these in time, and the newest and the last of all; and batches of an old format beside others, as
-    a damaged header can look like that.
+    All control batches; of each producer with transactional data after its last end marker in its range the first and
+    the last such batch, as a transaction that is open begins and ends with one of them; the broker-clock moments that
+    bound these in time, and the newest and the last of each range; and batches of an old format beside others, as a
+    damaged header can look like that.
 
     Args:
-        found: the batches of one range.
-        are_times_brokers: every batch was written by a broker, and its time is one.
+        found: the batches of some ranges.
+        of_range: of each batch the number of its range; ascending.
+        are_times_brokers: every batch was written by a broker, and its time is one; for all, or for each.
     """
     is_control = _has(found, CONTROL)
     chosen = is_control.copy()
-    edges = _edges_of_open_data(found, is_control)
+    edges = _edges_of_open_data(found, of_range, is_control)
     chosen[edges] = True
     is_append_time = _has(found, LOG_APPEND_TIME)
     by_broker = is_brokers_time(
@@ -182,25 +226,43 @@ def deciding(found: Headers, *, are_times_brokers: bool) -> Array:
     )
     moments = np.flatnonzero(by_broker & ~is_control & ~found.is_legacy)
     if len(moments):
-        newest = moments[np.argmax(found.peeks["max_timestamp"][moments])]
+        first = _firsts(of_range[moments])
+        chosen[moments[np.append(first[1:], len(moments)) - 1]] = True
+        chosen[_newest(found.number("max_timestamp"), moments, first)] = True
         after, before = np.searchsorted(moments, edges), np.searchsorted(moments, edges, "right") - 1
-        chosen[[newest, moments[-1]]] = True
-        chosen[moments[after[after < len(moments)]]] = True
-        chosen[moments[before[before >= 0]]] = True
+        for place in (after, before):
+            is_there = (place >= 0) & (place < len(moments))
+            near, of_edge = moments[place[is_there]], of_range[edges[is_there]]
+            chosen[near[of_range[near] == of_edge]] = True
     if found.is_legacy.any():
-        is_new = np.concatenate([[True], ~found.is_legacy, [True]])
-        chosen |= found.is_legacy & (is_new[:-2] | is_new[2:])
+        is_new, is_edge = np.concatenate([[True], ~found.is_legacy, [True]]), np.diff(of_range, prepend=-1, append=-1)
+        is_new_before, is_new_after = is_new[:-2] | (is_edge[:-1] != 0), is_new[2:] | (is_edge[1:] != 0)
+        chosen |= found.is_legacy & (is_new_before | is_new_after)
     return np.flatnonzero(chosen)
 
 
-def _edges_of_open_data(found: Headers, is_control: Array) -> Array:
+def _firsts(*keys: Array) -> Array:
+    """Where runs of equal keys begin."""
+    differs = [key[1:] != key[:-1] for key in keys]
+    return np.flatnonzero(np.append(True, np.any(differs, axis=0)))
+
+
+def _newest(time_ms: Array, moments: Array, first: Array) -> Array:
+    """Of each run of moments the first one of the newest."""
+    own = time_ms[moments]
+    newest = np.repeat(np.maximum.reduceat(own, first), np.diff(np.append(first, len(own))))
+    found: Array = np.minimum.reduceat(np.where(own == newest, moments, len(time_ms)), first)
+    return found
+
+
+def _edges_of_open_data(found: Headers, of_range: Array, is_control: Array) -> Array:
     producer = np.where(found.is_legacy, ABSENT, found.number("producer_id"))
     is_marker = is_control & (found.peeks["record_count"] > 0)
     rows = np.flatnonzero((producer != ABSENT) & (is_marker | (_has(found, TRANSACTIONAL) & ~is_control)))
-    rows = rows[np.argsort(producer[rows], kind="stable")]
+    rows = rows[np.lexsort((producer[rows], of_range[rows]))]
     if not len(rows):
         return rows
-    first = np.flatnonzero(np.append(True, producer[rows[1:]] != producer[rows[:-1]]))
+    first = _firsts(producer[rows], of_range[rows])
     last = np.append(first[1:], len(rows)) - 1
     last_marker = np.maximum.reduceat(np.where(is_marker[rows], np.arange(len(rows)), -1), first)
     opens = np.maximum(last_marker + 1, first)
