@@ -96,34 +96,35 @@ def sort_out(files: Sequence[SourceFile], heads: Sequence[bytes]) -> list[Sorted
         heads: the first PEEK_BYTES of each.
     """
     paths = [PurePath(os.path.abspath(file.path)) for file in files]  # noqa: PTH100 links stay as they are
-    seen = list(zip(paths, (file.size_bytes for file in files), heads, strict=True))
-    partitions = {p.parent: found for p, size, head in seen if (found := _partition_of(p, size, head)) is not None}
+    sizes = [file.size_bytes for file in files]
+    seen = list(zip(paths, (path.parent for path in paths), sizes, heads, _are_segments(heads, sizes), strict=True))
+    partitions = {folder: found for p, folder, *_, is_it in seen if is_it and (found := _partition_of(p)) is not None}
     log_dirs = {folder.parent for folder in partitions}
-    empty = {p.parent for p, _, head in seen if p.name == "partition.metadata" and head.startswith(_TOPIC_ID_HEAD)}
+    empty = {f for p, f, _, head, _ in seen if p.name == "partition.metadata" and head.startswith(_TOPIC_ID_HEAD)}
     log_dirs |= {folder.parent for folder in empty if is_partition_folder(folder.name)}
     return [
-        _in_partition(path, size, head, partitions[path.parent])
-        if path.parent in partitions
+        _in_partition(path, size, head, partitions[folder], is_segment=is_segment)
+        if folder in partitions
         else _outside(path, size, head, log_dirs)
-        for path, size, head in seen
+        for path, folder, size, head, is_segment in seen
     ]
 
 
-def is_segment(head: bytes, size_bytes: int) -> bool:
-    """Whether a file can be a segment: batches, or none yet (also preallocated, or cut within the first header)."""
-    if not any(head) or (size_bytes < HEADER_BYTES and head[:1] == b"\0"):
-        return True
-    if len(head) < UP_TO_MAGIC_BYTES:
-        return False
-    first = Headers.at(np.array([0]), head.ljust(PEEK_BYTES, b"\0"), 0)
-    return bool(is_plausible(first)[0])
+def _are_segments(heads: Sequence[bytes], sizes: Sequence[int]) -> list[bool]:
+    """Which files can be segments: of batches, or of none yet (also preallocated, or cut within the first header)."""
+    first = np.frombuffer(b"".join(head.ljust(PEEK_BYTES, b"\0") for head in heads), f"V{PEEK_BYTES}")
+    are_plausible = is_plausible(Headers(np.zeros(len(heads), np.int64), first)).tolist()
+    return [
+        not head.strip(b"\0")
+        or (size < HEADER_BYTES and head[:1] == b"\0")
+        or (len(head) >= UP_TO_MAGIC_BYTES and is_begun)
+        for head, size, is_begun in zip(heads, sizes, are_plausible, strict=True)
+    ]
 
 
-def _partition_of(path: PurePath, size_bytes: int, head: bytes) -> DumpedFile | None:
-    """The partition of the folder that a file is in, if the file is a segment and so proves that it is one."""
-    if not _SEGMENT_NAME.fullmatch(path.name) or not is_segment(head, size_bytes):
-        return None
-    file = _dumped(path)
+def _partition_of(path: PurePath) -> DumpedFile | None:
+    """The partition of the folder that a segment is in, which proves that it is one."""
+    file = _dumped(path) if _SEGMENT_NAME.fullmatch(path.name) else None
     return file if isinstance(file, DumpedFile) else None
 
 
@@ -131,7 +132,7 @@ def _dumped(path: PurePath) -> DumpedFile | Refusal | None:
     return parse_dump_path(f"{path.parent.name}/{path.name}")
 
 
-def _in_partition(path: PurePath, size_bytes: int, head: bytes, partition: DumpedFile) -> Sorted:
+def _in_partition(path: PurePath, size_bytes: int, head: bytes, partition: DumpedFile, *, is_segment: bool) -> Sorted:
     if partition.topic == _METADATA_TOPIC:
         return PassedOver("files of the cluster's metadata")
     if _NO_EVIDENCE.fullmatch(path.name):
@@ -142,11 +143,7 @@ def _in_partition(path: PurePath, size_bytes: int, head: bytes, partition: Dumpe
         return said if size_bytes else PassedOver("checkpoints without evidence")  # made, and not written yet
     file = _dumped(path)
     is_log = isinstance(file, DumpedFile) and file.kind == LOG
-    if (
-        not isinstance(file, DumpedFile)
-        or head[:1] not in _BINARY_STARTS
-        or (is_log and not is_segment(head, size_bytes))
-    ):
+    if not isinstance(file, DumpedFile) or head[:1] not in _BINARY_STARTS or (is_log and not is_segment):
         return None
     if file.kind == SNAPSHOT and not size_bytes:
         return PassedOver("empty .snapshot files")
