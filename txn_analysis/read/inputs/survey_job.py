@@ -14,7 +14,7 @@ import pyarrow as pa
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
 from txn_analysis.read.inputs.find_files import place_of
 from txn_analysis.read.inputs.planned_input import PlannedInput, Section, plan_text
-from txn_analysis.read.inputs.recognise import Refusal
+from txn_analysis.read.inputs.recognise import HEAD_BYTES, Refusal, recognise
 from txn_analysis.read.inputs.survey import CHUNK_BYTES, ChunkFacts, ReadFailure, survey_chunk
 from txn_analysis.read.inputs.text import (
     TEXT_PER_PACKED_BYTE,
@@ -106,11 +106,24 @@ def certain_plans(files: Sequence[SourceFile], most_bytes: int | None) -> Iterat
             continue
         compression = _compression(head)
         end = min(file.size_bytes, most_bytes or CHUNK_BYTES)
+        if compression is None and end < file.size_bytes and not _begins_refused(file, end):
+            continue
         piece = _Piece(0, place_of(file.path), compression, 0, None if compression else end, version=file.version)
         facts = [head] if isinstance(head, ReadFailure) else [fact for _, fact in islice(survey_piece(piece), 1)]
         is_refused = any(isinstance(f, ReadFailure) or isinstance(f.recognition, Refusal) for f in facts)
         if is_refused or (compression is None and end == file.size_bytes):
             yield plan_text(file, compression, facts)
+
+
+def _begins_refused(file: SourceFile, end: int) -> bool:
+    """Whether the first bytes of a text that goes on already say that it is refused, or cannot be read."""
+    try:
+        with Text(file.path, None, file.version) as text:
+            beginning = text.read(0, end)
+    except OSError:
+        return True
+    is_shorter = len(beginning) < end
+    return is_shorter or isinstance(recognise(beginning[:HEAD_BYTES], len(beginning)), Refusal)
 
 
 def _looked_at(files: Sequence[SourceFile]) -> tuple[list[bytes | ReadFailure], list[Sorted]]:
