@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from tests.log_dir.encoder import encoded, snapshot_bytes
 from tests.log_dir.reading import CASES, plans, sorted_files
 from tests.log_dir.test_segments import data
+from txn_analysis.read.inputs import survey_job
+from txn_analysis.read.inputs.find_files import find_files
 from txn_analysis.read.inputs.planned_input import Section
 from txn_analysis.read.inputs.recognise import Refusal
 from txn_analysis.read.log_dir.files import PassedOver, whole_file
@@ -193,3 +195,21 @@ def test_of_empty_dumps_those_of_snapshots_alone_are_passed_over(tmp_path: Path)
         "n1.snapshot": PassedOver("empty dumps of .snapshot files"),
         "orders-0.txt": None,
     }
+
+
+def no_spark() -> NoReturn:
+    """A session that must not be needed."""
+    pytest.fail("Spark is started")
+
+
+def test_small_segments_are_surveyed_here_by_what_is_read_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To open a file takes as long as to read some kilobytes; no session of Spark is started for that."""
+    folders = [tmp_path / f"orders-{k}" for k in range(4)]
+    for folder in folders:
+        folder.mkdir()
+        (folder / f"{0:020}.log").write_bytes(bytes(100))
+    monkeypatch.setattr(survey_job, "fits_in_memory", lambda size_bytes: size_bytes <= 400)
+    plans, _ = survey_job.survey_files(no_spark, find_files([str(tmp_path)]))
+    assert len(plans) == 4
