@@ -7,13 +7,14 @@ from txn_analysis.cli.output import emit
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import job
 from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.read.inputs.standard_input import standard_input
 
 
 @job("ingest", "--warehouse txn-warehouse --capture tonight segments/ transaction-state/", uses=READING)
 def ingest(request: Request, paths: Paths) -> int:
     """Fill the input tables of the warehouse from files, without judging."""
     settings = request.settings()
-    with spark_session(settings) as spark:
+    with standard_input(paths), spark_session(settings) as spark:
         ingested = pipeline.ingest(spark, paths, settings)
     emit(f"{settings.warehouse}: {ingested.input_count} inputs in capture {ingested.capture}\n", request.output)
     return 0

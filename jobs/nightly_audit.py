@@ -8,6 +8,7 @@ from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import exit_code, job
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions.loaded_report import pictures as pictures_of_report
+from txn_analysis.read.inputs.standard_input import standard_input
 from txn_analysis.report.text_report import WIDTH, text_report
 from txn_analysis.storage.opening import open_warehouse
 
@@ -25,7 +26,7 @@ def nightly_audit(
     check_output(prometheus, "--prometheus")
     check_output(html, "--html")
     read_ms = read_at(None)
-    with spark_session(settings) as spark:
+    with standard_input(paths), spark_session(settings) as spark:
         report = pipeline.audit(spark, paths, settings)
         pictures = pictures_of_report(open_warehouse(spark, settings.warehouse), report) if html else None
     reader = reader_of(report, settings, read_ms)

@@ -102,6 +102,7 @@ def answer_alone(command: str, folder: Path) -> Answer:
     done = subprocess.run(
         [sys.executable, "-m", "txn_analysis", *words],
         cwd=folder,
+        stdin=subprocess.DEVNULL,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])} | variables,
         capture_output=True,
         text=True,

@@ -62,13 +62,21 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             " change it",
         ),
     ),
-    "What cannot be read twice, or not from here": (
+    "Standard input": (
         Mistake(
-            "a dump by a pipe",
-            "audit - state",
-            "error: -: standard input is not read, since tasks read a dump in parts: write it to a file "
-            "first, with > orders-0.txt in place of the pipe, and give that file",
+            "a pipe, named twice",
+            "audit - - state",
+            "error: -: standard input is named twice, and can be read once. Name it once",
         ),
+        Mistake(
+            "a pipe through which nothing comes",
+            "audit segments -",
+            "error: -: nothing came through standard input. See what the command before the pipe says, and run it"
+            " again",
+            when=When.ALONE,
+        ),
+    ),
+    "What cannot be read twice": (
         Mistake(
             "a named pipe",
             "audit pipe",

@@ -148,13 +148,6 @@ def test_missing_path_is_refused_before_spark(command: Callable[..., Done], libr
     assert done.err.startswith("error: no-such-file: ")
 
 
-def test_standard_input_is_refused_with_what_to_do(command: Callable[..., Done], library: Library, dump: str) -> None:
-    done = command("audit", "-", dump)
-    assert (done.code, done.out, library.calls) == (2, "", [])
-    assert done.err.startswith("error: -: standard input is not read, ")
-    assert done.err.count("\n") == 1
-
-
 def test_every_bad_input_has_its_own_line(command: Callable[..., Done], library: Library, dump: str) -> None:
     library.returns("audit", InputError(["a.txt: offset 7: no dump", "b\x1b[2J.txt: empty"]))
     done = command("audit", dump)

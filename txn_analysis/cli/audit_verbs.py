@@ -37,12 +37,13 @@ from txn_analysis.cli.output import (
 )
 from txn_analysis.cli.spark import check_new_warehouse, check_warehouse, progress, spark_when_needed, stored
 from txn_analysis.cli.verbs import exit_code
-from txn_analysis.errors import InputError
 from txn_analysis.settings import INPUT
 from txn_analysis.text.escape import escape
 from txn_analysis.text.words import count
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from txn_analysis.pipeline.forget import Forgotten
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport
@@ -51,10 +52,6 @@ if TYPE_CHECKING:
     from txn_analysis.storage.warehouse import Warehouse
 
 _NARROWEST, _WIDEST = 80, 120  # columns of a report on a terminal, if nobody says
-_NO_STANDARD_INPUT = (
-    "-: standard input is not read, since tasks read a dump in parts: write it to a file first, with > orders-0.txt "
-    "in place of the pipe, and give that file"
-)
 
 
 def audit(
@@ -79,7 +76,7 @@ def audit(
     check_output(prometheus, "--prometheus")
     check_output(html, "--html")
     read_ms = read_at(now)
-    with spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
+    with _given(paths, settings), spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
         from txn_analysis.pipeline.steps import audit as run_audit
 
         report = run_audit(spark, paths, settings, progress())
@@ -96,7 +93,7 @@ def audit(
 def ingest(request: Request, paths: Paths, format: Format = "text") -> int:  # noqa: A002 the flag's own name
     """Fill the input tables from files, without judging."""
     settings = request.settings()
-    with spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
+    with _given(paths, settings), spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
         from txn_analysis.pipeline.steps import ingest as run_ingest
 
         ingested = run_ingest(spark, paths, settings, progress())
@@ -202,12 +199,21 @@ def _in_words(forgotten: Forgotten) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def _given(paths: list[str], settings: Settings) -> AbstractContextManager[None]:
+    """Keeps standard input, where it is among the paths; what is wrong with the others is said before it is read."""
+    from txn_analysis.read.inputs.find_files import find_files
+    from txn_analysis.read.inputs.standard_input import STANDARD_INPUT, standard_input
+
+    if STANDARD_INPUT in paths:
+        find_files([path for path in paths if path != STANDARD_INPUT])
+        check_new_warehouse(settings)
+    return standard_input(paths, progress().stage("reading standard input"))
+
+
 def _input_bytes(paths: list[str], settings: Settings) -> int:
     """Bytes of all files; what cannot be found or, by a first look, not be read is refused before Spark starts."""
     from txn_analysis.read.inputs.find_files import find_files
 
-    if "-" in paths:
-        raise InputError([_NO_STANDARD_INPUT])
     files = find_files(paths)
     input_bytes = sum(file.size_bytes for file in files)
     with progress().stage("finding files", count(len(files), "file"), input_bytes):

@@ -41,7 +41,10 @@ def txn_analysis(
 _COULD_NOT_TELL = ("exit_zero", "accept_inconclusive")  # of verbs that answer, but not whether something hangs
 _asserted = "txn-analysis audit segments/ transaction-state/ --state-copied-last"
 verb(app, "audit", _asserted, reads_files=True, uses=(*JUDGING, *ENDING))(audit_verbs.audit)
-_in_parts = "txn-analysis ingest --capture tonight 'broker-1/*.txt'"
+_in_parts = (
+    "txn-analysis ingest --capture tonight 'broker-1/*.txt'\n"
+    "  kafka-dump-log.sh --files orders-0/00000000000000000000.log | txn-analysis ingest --capture tonight -"
+)
 verb(app, "ingest", _in_parts, reads_files=True, uses=READING)(audit_verbs.ingest)
 verb(app, "report", "txn-analysis report --topic orders", uses=ENDING)(audit_verbs.report)
 verb(app, "find-hanging", "txn-analysis find-hanging --topic orders", uses=ENDING)(query_verbs.find_hanging)

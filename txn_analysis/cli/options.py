@@ -100,7 +100,8 @@ Paths = Annotated[
     list[str],
     typer.Argument(
         metavar="PATH",
-        help=f"Files, folders or globs; copied off the brokers. Paths, or URIs with {SHOWN_SCHEMES}.",
+        help="Files, folders or globs; copied off the brokers. Paths, or - for standard input, or URIs with "
+        f"{SHOWN_SCHEMES}.",
     ),
 ]
 

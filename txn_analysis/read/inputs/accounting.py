@@ -16,6 +16,7 @@ from txn_analysis.read.dump.forms import (
     RECORD_LINE_START,
     STARTING_OFFSET,
 )
+from txn_analysis.read.inputs.find_files import place_of
 from txn_analysis.read.inputs.text import Text, TextError
 from txn_analysis.read.log_dir.producer_files import CHANGED
 from txn_analysis.tables.inputs import RejectedSpan
@@ -138,7 +139,7 @@ def _rejected(planned: PlannedInput, section_index: int | None, span: Span, reas
 @contextmanager
 def _reading(planned: PlannedInput) -> Iterator[Text]:
     try:
-        with Text(planned.path, planned.compression, planned.version) as text:
+        with Text(place_of(planned.path), planned.compression, planned.version) as text:
             yield text
     except (OSError, TextError):
         raise changed_text(planned) from None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import STATE_TOPIC
+from txn_analysis.read.inputs.standard_input import STANDARD_INPUT, kept_at
 from txn_analysis.stores import listing, places
 from txn_analysis.stores.store import StoreError, store_of
 
@@ -37,8 +38,10 @@ class SourceFile:
 def place_of(path: str) -> str:
     """An absolute path to the same file, as a task's worker may run in another folder; links in it stay as they are.
 
-    A URI is its own.
+    A URI is its own; of `-` it is where standard input is kept.
     """
+    if path == STANDARD_INPUT and (kept := kept_at()) is not None:
+        return str(kept)
     if places.place_of(path) is not None:
         return path
     return os.path.join(os.getcwd(), path)  # noqa: PTH109 `Path` would drop what does not change where it leads
@@ -109,9 +112,9 @@ def _noted(given: str, problems: list[str]) -> Iterator[None]:
 def _expand(given: str, problems: list[str], state_folders: list[str]) -> Iterator[str]:
     """The files of this machine that one argument names."""
     path = places.local_path(given)
-    matches = [path] if os.path.lexists(path) else _glob(path)
+    matches = [path] if os.path.lexists(place_of(path)) else _glob(path)
     for match in matches:
-        if not Path(match).is_dir():
+        if not Path(place_of(match)).is_dir():
             yield match
             continue
         before = len(problems), len(state_folders)
@@ -202,7 +205,7 @@ def _folder_files(folder: str, problems: list[str], state_folders: list[str]) ->
 def _regular_file(path: str) -> SourceFile | None:
     """None for a file that is gone: brokers that run delete segments, and its folder could be listed a moment later."""
     try:
-        status = os.stat(path)  # noqa: PTH116 - one call for kind and size
+        status = os.stat(place_of(path))  # noqa: PTH116 - one call for kind and size
     except OSError as error:
         if not os.path.lexists(path):
             return None
@@ -211,7 +214,7 @@ def _regular_file(path: str) -> SourceFile | None:
     if not stat.S_ISREG(status.st_mode):
         msg = "not a regular file. Save the text to a file first, it is read more than once"
         raise _UnusableError(msg)
-    if not os.access(path, os.R_OK):
+    if not os.access(place_of(path), os.R_OK):
         msg = "no permission to read it. Change its mode or owner"
         raise _UnusableError(msg)
     return SourceFile(path, status.st_size)

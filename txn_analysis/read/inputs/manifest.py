@@ -28,6 +28,7 @@ from txn_analysis.kafka.names import (
     MANIFEST_FORMAT,
     MANIFEST_VERSION,
 )
+from txn_analysis.read.inputs.find_files import place_of
 from txn_analysis.read.inputs.planned_input import PlannedInput
 from txn_analysis.read.inputs.survey import DIGEST_BYTES
 from txn_analysis.tables.inputs import CopiedFile, Manifest
@@ -125,7 +126,7 @@ class FoundManifest:
 
 
 def _place(path: str) -> str:
-    return os.path.abspath(path)  # noqa: PTH100 links stay as they are
+    return os.path.abspath(place_of(path))  # noqa: PTH100 links stay as they are
 
 
 def split_manifests(files: Sequence[SourceFile]) -> tuple[list[FoundManifest], list[SourceFile]]:

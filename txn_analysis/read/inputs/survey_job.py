@@ -169,7 +169,7 @@ def _heads(files: Sequence[SourceFile]) -> list[bytes | ReadFailure]:
 
 def _head(file: SourceFile) -> bytes | ReadFailure:
     try:
-        with Text(file.path, None, file.version) as text:
+        with Text(place_of(file.path), None, file.version) as text:
             return text.read(0, PEEK_BYTES)
     except OSError as error:
         return _unreadable(error)
